@@ -1,0 +1,3 @@
+"""APScheduler 3.11: the background scheduler, its triggers and its events."""
+
+__version__: str

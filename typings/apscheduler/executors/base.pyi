@@ -1,0 +1,3 @@
+"""What every executor is."""
+
+class BaseExecutor: ...
