@@ -1,0 +1,174 @@
+"""The journal's operations: what memd did, in the past tense, one frozen class each.
+
+Comes in: decisions of the committer. Goes out: MessagePack bytes with a hand-written tag, so that renaming a class
+never changes stored bytes. Invariants: applying one is pure (no clock, no chance, no model); a payload names other
+records by id and never quotes them; an unknown kind decodes to `Unknown` and is skipped, never a crash.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from .errors import JournalCorrupt
+from .event import Origin
+from .record import Evidence, Record
+
+VERSION = 1
+"""Version of the operations' layout; older payloads are upcast when read."""
+
+
+class Neighbour(msgspec.Struct, frozen=True, array_like=True):
+    """A record that a candidate was judged against: its revision then, the similarity in [0, 1], the verdict."""
+
+    id: str
+    rev: int
+    similarity: float
+    label: str
+
+
+class Step(msgspec.Struct, frozen=True, array_like=True):
+    """What one stage did with a candidate, in words for `memd why`."""
+
+    stage: str
+    what: str
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Why an operation was written: the stages' steps, the neighbours, the reason, the rounds it took (W6)."""
+
+    action: Literal["add", "update", "invalidate", "noop"]
+    reason: str
+    steps: tuple[Step, ...] = ()
+    neighbours: tuple[Neighbour, ...] = ()
+    rounds: int = 1
+
+
+class Retirement(msgspec.Struct, frozen=True, array_like=True):
+    """A record that an operation retires: which, until when it was true (world time), and why."""
+
+    id: str
+    valid_to: str
+    reason: str
+
+
+class Failure(msgspec.Struct, frozen=True, array_like=True):
+    """A capture that a stage could not distil after its retries: a dead letter (P-12)."""
+
+    seq: int
+    document: str
+    turn: str
+    stage: str
+    error: str
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
+    """Base of what happened. The envelope `{seq, at, kind, version}` is the log's header."""
+
+
+class PoolOpened(Operation, tag="pool_opened", frozen=True, kw_only=True):
+    """A pool exists from now on; its identity is decided once and kept (P3)."""
+
+    pool: str
+    title: str = ""
+    roots: tuple[str, ...] = ()
+    evidence: str = ""
+
+
+class SessionOpened(Operation, tag="session_opened", frozen=True, kw_only=True):
+    """A document was seen for the first time: where it comes from and which project pool it feeds."""
+
+    document: str
+    origin: Origin
+    project: str
+    at: str
+
+
+class SessionClosed(Operation, tag="session_ended", frozen=True, kw_only=True):
+    """A document's session ended."""
+
+    document: str
+    at: str
+    reason: str = ""
+
+
+class Added(Operation, tag="added", frozen=True, kw_only=True):
+    """A record is believed; what it contradicts is retired in the same entry (T1, P-8)."""
+
+    record: Record
+    retires: tuple[Retirement, ...] = ()
+    decision: Decision
+
+
+class Updated(Operation, tag="updated", frozen=True, kw_only=True):
+    """A record of a local pool has a new revision, under the same id (W6)."""
+
+    record: Record
+    retires: tuple[Retirement, ...] = ()
+    decision: Decision
+
+
+class Merged(Operation, tag="merged", frozen=True, kw_only=True):
+    """A candidate said what a record says already: its turn becomes evidence, nothing else changes (P-7)."""
+
+    id: str
+    evidence: Evidence
+    decision: Decision
+
+
+class Invalidated(Operation, tag="invalidated", frozen=True, kw_only=True):
+    """A record is no longer believed; its history stays (T1)."""
+
+    id: str
+    valid_to: str
+    reason: str
+    by: str = ""
+
+
+class Distilled(Operation, tag="distilled", frozen=True, kw_only=True):
+    """The pipeline's cursor: captures up to `archive_seq` are done; committed with what they produced."""
+
+    archive_seq: int
+    captures: int
+    candidates: int
+    rejected: dict[str, int] = {}
+    failed: tuple[Failure, ...] = ()
+
+
+class Unknown(Operation, tag="unknown", frozen=True, kw_only=True):
+    """An operation of a later version: kept in the journal, skipped by every projection."""
+
+    name: str = ""
+
+
+AnyOperation = PoolOpened | SessionOpened | SessionClosed | Added | Updated | Merged | Invalidated | Distilled | Unknown
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(AnyOperation)
+_known = {
+    cls.__struct_config__.tag
+    for cls in (PoolOpened, SessionOpened, SessionClosed, Added, Updated, Merged, Invalidated, Distilled)
+}
+
+
+def kind(operation: AnyOperation) -> str:
+    """The stored tag of an operation, such as `added`."""
+    return str(operation.__struct_config__.tag)
+
+
+def encode(operation: AnyOperation) -> bytes:
+    """MessagePack bytes of an operation."""
+    return _encoder.encode(operation)
+
+
+def decode(name: str, payload: bytes) -> AnyOperation:
+    """The operation of kind `name` in `payload`; a kind of a later version gives `Unknown`. Raises JournalCorrupt."""
+    if name not in _known:
+        return Unknown(name=name)
+    try:
+        return _decoder.decode(payload)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise JournalCorrupt(
+            f"an operation of kind {name!r} does not decode: {error}", hint="run `memd verify`"
+        ) from error

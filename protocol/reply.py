@@ -1,0 +1,195 @@
+"""What the daemon answers: one typed value for each request, inside `{ok, rid, data}` or `{ok, rid, error}`.
+
+Comes in: a result or an error. Goes out: a frozen value that every client shows the same way (U8). Invariant: an
+answer that leaves something out says so (`abstained`, `filtered`, `pending`; Q10).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from .operation import AnyOperation, Decision
+from .record import Record
+
+
+class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The wire form of an error: stable code, message, what to do next."""
+
+    code: str
+    message: str
+    hint: str = ""
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """An event that was not taken, and why; the others of its request were."""
+
+    turn: str
+    problem: Problem
+
+
+class Taken(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a `capture`: durable now (`accepted`), known before (`duplicate`), rewritten (`changed`), refused."""
+
+    accepted: int
+    duplicate: int
+    changed: int
+    refused: tuple[Refusal, ...]
+    pool: str
+    pending: int
+
+
+class Remembered(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a `remember` or an `edit`: the record, as it can be recalled from now on."""
+
+    record: Record
+    duplicate: bool = False
+
+
+class Hit(msgspec.Struct, frozen=True, kw_only=True):
+    """A recalled record with its score in [0, 1], the score's parts, and the place it came from."""
+
+    record: Record
+    score: float
+    parts: dict[str, float] = {}
+
+
+class Nearest(msgspec.Struct, frozen=True, kw_only=True):
+    """The best candidate below the floor, shown when an answer abstains (P-23)."""
+
+    id: str
+    description: str
+    score: float
+
+
+class Recalled(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a `recall`: hits, and what was left out and why (Q10)."""
+
+    hits: tuple[Hit, ...]
+    scope: tuple[str, ...]
+    abstained: bool = False
+    reason: str = ""
+    nearest: Nearest | None = None
+    filtered: int = 0
+    pending: int = 0
+    tokens: int = 0
+
+
+class ProfileText(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a `profile`: text for an agent's context, its revision, and the records each line rests on."""
+
+    text: str
+    rev: str
+    ids: tuple[str, ...]
+    scope: tuple[str, ...]
+    tokens: int
+    pending: int = 0
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a `list`: records, and the cursor of the next page ("" at the end)."""
+
+    records: tuple[Record, ...]
+    next: str = ""
+    total: int = 0
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """One operation that touched a record: when, what, why."""
+
+    seq: int
+    at: int
+    kind: str
+    rev: int = 0
+    by: str = ""
+    decision: Decision | None = None
+    reason: str = ""
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """One captured turn around a record's span, as the archive holds it."""
+
+    turn: str
+    at: str
+    who: str
+    text: str
+    cited: bool = False
+
+
+class Explained(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a `why`: the record, the captured lines, the session, every operation, and what it replaced."""
+
+    record: Record
+    lines: tuple[Line, ...]
+    quote_holds: bool | None
+    session: str
+    project: str
+    changes: tuple[Change, ...]
+    replaced: tuple[Record, ...] = ()
+    replaced_by: Record | None = None
+
+
+class Logged(msgspec.Struct, frozen=True, kw_only=True):
+    """One journal entry, for `memd tail`."""
+
+    seq: int
+    at: int
+    operation: AnyOperation
+
+
+class Journaled(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a `journal`: entries in order, and the journal's last seq."""
+
+    entries: tuple[Logged, ...]
+    last: int
+
+
+class PoolSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """A pool and what lies in it."""
+
+    pool: str
+    title: str
+    counts: dict[str, int]
+
+
+class PoolList(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a `pools`."""
+
+    pools: tuple[PoolSummary, ...]
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The last time something happened, with its reason (U6); `at` is "" if it never did."""
+
+    at: str = ""
+    what: str = ""
+
+
+class StatusText(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a `status`: one screen of actual outcomes (U6)."""
+
+    version: str
+    protocol: int
+    pid: int
+    started_at: str
+    data_dir: str
+    model: str
+    journal_seq: int
+    archive_seq: int
+    pending: int
+    worker: str
+    records: dict[str, int]
+    pools: int
+    last: dict[str, Outcome]
+    failures: tuple[str, ...]
+    size_bytes: dict[str, int]
+
+
+class Done(msgspec.Struct, frozen=True, kw_only=True):
+    """Of `distil` and `stop`: how many captures are still pending."""
+
+    pending: int
+
+
+AnyData = (
+    Taken | Remembered | Recalled | ProfileText | Page | Explained | Journaled | PoolList | StatusText | Done | Record
+)

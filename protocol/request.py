@@ -1,0 +1,140 @@
+"""Every request of the protocol, one per intent (U8), with the lane that answers it.
+
+Comes in: a client's wish. Goes out: a frozen tagged value. Invariants: unknown fields are refused (a typo must not be
+a silent no-op); `rid` comes back in the reply; the lane of each request stands in `LANES` and nowhere else.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from .event import AnyEvent, Origin
+from .record import Kind, Status
+
+PROTOCOL = 1
+"""Version of requests and replies. A daemon answers any request whose `v` is not above its own."""
+
+Lane = Literal["door", "slow", "committer"]
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True,
+              tag_field="request"):  # fmt: skip
+    """Base: protocol version and the number that the reply carries back."""
+
+    v: int = PROTOCOL
+    rid: int = 0
+
+
+class Capture(Request, tag="capture", frozen=True, kw_only=True):
+    """Take these events into the archive; acknowledged when they are durable (W1, P-12)."""
+
+    origin: Origin
+    events: tuple[AnyEvent, ...]
+
+
+class Remember(Request, tag="remember", frozen=True, kw_only=True):
+    """Remember this text: a record before the acknowledgement (W1, W2). `turn` makes a retry harmless."""
+
+    text: str
+    turn: str
+    at: str
+    origin: Origin
+    role: Literal["user", "assistant"] = "user"
+
+
+class Edit(Request, tag="edit", frozen=True, kw_only=True):
+    """The user puts a record into other words; the id stays, the revision grows."""
+
+    id: str
+    text: str
+    at: str
+
+
+class Recall(Request, tag="recall", frozen=True, kw_only=True):
+    """What is known about a question (Q2). `cwd` chooses the pools (P2, P8); `pools` names them instead."""
+
+    query: str
+    cwd: str = ""
+    pools: tuple[str, ...] = ()
+    limit: int = 20
+    budget_tokens: int = 1500
+    include_retired: bool = False
+    explain: bool = False
+
+
+class Profile(Request, tag="profile", frozen=True, kw_only=True):
+    """The cached profile of a user, inside a project if `cwd` lies in one (Q1)."""
+
+    cwd: str = ""
+    pools: tuple[str, ...] = ()
+    budget_tokens: int = 500
+
+
+class Get(Request, tag="get", frozen=True, kw_only=True):
+    """One record by id, or by an unambiguous beginning of it."""
+
+    id: str
+
+
+class List(Request, tag="list", frozen=True, kw_only=True):
+    """Records in order of learning, newest first; `after` is the cursor of the page before."""
+
+    pools: tuple[str, ...] = ()
+    kinds: tuple[Kind, ...] = ()
+    statuses: tuple[Status, ...] = ()
+    type: str = ""
+    document: str = ""
+    after: str = ""
+    limit: int = 50
+
+
+class Why(Request, tag="why", frozen=True, kw_only=True):
+    """The whole way of a record, from the captured line to each decision on it (R4)."""
+
+    id: str
+
+
+class Journal(Request, tag="journal", frozen=True, kw_only=True):
+    """Operations after `after`, in order: what `memd tail` shows and a subscriber asks after a gap (W8)."""
+
+    after: int = 0
+    limit: int = 100
+
+
+class Distil(Request, tag="distil", frozen=True, kw_only=True):
+    """Do not wait for the session's end or for idleness: distil what is pending (W2)."""
+
+
+class Pools(Request, tag="pools", frozen=True, kw_only=True):
+    """Every pool, with its title and its number of records by status."""
+
+
+class GetStatus(Request, tag="status", frozen=True, kw_only=True):
+    """Actual outcomes: what was last captured, distilled, answered; backlog, failures, sizes (U6)."""
+
+
+class Stop(Request, tag="stop", frozen=True, kw_only=True):
+    """Finish what is acknowledged and end."""
+
+
+AnyRequest = (
+    Capture | Remember | Edit | Recall | Profile | Get | List | Why | Journal | Distil | Pools | GetStatus | Stop
+)
+
+LANES: dict[type[Request], Lane] = {
+    Capture: "committer",
+    Remember: "committer",
+    Edit: "committer",
+    Recall: "door",
+    Profile: "door",
+    Get: "door",
+    List: "slow",
+    Why: "slow",
+    Journal: "slow",
+    Distil: "door",
+    Pools: "door",
+    GetStatus: "door",
+    Stop: "door",
+}
