@@ -66,7 +66,7 @@ def form(body: bytes) -> Form:
 
 
 def decode_request(body: bytes) -> AnyRequest:
-    """The request in `body`. Raises TooLarge, UnknownRequest, NaiveTime or InvalidRequest, each saying what is wrong."""
+    """The request in `body`. Raises TooLarge, UnknownRequest or InvalidRequest, each saying what is wrong."""
     if len(body) > BODY_LIMIT:
         raise TooLarge(f"a body of {len(body):,} bytes", hint=f"send at most {BODY_LIMIT:,} bytes at once")
     try:
@@ -120,7 +120,7 @@ def encode_error(error: MemdError, rid: int, as_form: Form) -> bytes:
 
 
 def decode_reply(body: bytes, data: type[T]) -> tuple[int, T]:
-    """`(rid, data)` of a MessagePack reply; raises the daemon's error, or InvalidRequest for bytes that are no reply."""
+    """`(rid, data)` of a MessagePack reply. Raises the daemon's error; InvalidRequest for bytes that are no reply."""
     try:
         raw = _raw_replies.decode(body)
         if raw.ok:

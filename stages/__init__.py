@@ -1,0 +1,1 @@
+"""The write path: extract, enrich, embed, route, scan, reconcile. Each stage is a pure callable `(Batch) -> Batch`."""

@@ -1,0 +1,116 @@
+"""What the stages pass on: captures in, candidates with their spans and steps, rejections with their reasons.
+
+Comes in: archived captures with the scope the daemon resolved. Goes out: candidates, then proposals. Invariants: a
+candidate's `quote` is `text(capture)[span.start:span.end]`, to the letter (P-5); a candidate is never dropped, it is
+moved to `rejections` with the stage and the reason; `steps` grows by one line a stage, for `memd why`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from ..protocol.event import Captured, Trust
+from ..protocol.operation import Decision, Failure, Retirement, Step
+from ..protocol.record import Evidence, Kind, Record, Span, Status, Volatility
+
+PERSONAL = "personal"
+"""The pool of the user (P1)."""
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One archived capture as the worker gets it: its archive seq, and the project pool of its document ("" = none)."""
+
+    seq: int
+    captured: Captured
+    project: str = ""
+    author: str = "user"
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A statement on its way to become a record. Later stages fill what earlier ones left at its default.
+
+    `type`: identity, preference, decision, convention, lesson, commitment, event, procedure, fact, note.
+    `vector`: 384 float32, unit length, as bytes. `importance`, `confidence` and `score` lie in [0, 1].
+    """
+
+    # extract
+    item: Item
+    ordinal: int
+    span: Span
+    quote: str
+    trust: Trust
+    type: str
+    score: float
+    explicit: bool = False
+    # enrich
+    description: str = ""
+    subject: str = ""
+    keywords: tuple[str, ...] = ()
+    language: str = "en"
+    importance: float = 0.5
+    confidence: float = 0.5
+    valid_from: str = ""
+    valid_to: str = ""
+    # embed
+    vector: bytes = b""
+    # route
+    kind: Kind = "note"
+    pool: str = ""
+    key: str = ""
+    value: str = ""
+    volatility: Volatility = "semi"
+    # scan
+    status: Status = "active"
+    flags: tuple[str, ...] = ()
+    # every stage
+    steps: tuple[Step, ...] = ()
+
+
+class Rejection(msgspec.Struct, frozen=True, kw_only=True):
+    """A clause or a whole capture that is not kept, by which stage and why (a short stable reason, counted)."""
+
+    stage: str
+    reason: str
+    seq: int
+    quote: str = ""
+
+
+class Known(msgspec.Struct, frozen=True, kw_only=True):
+    """A record near a candidate, and how near: the cosine of the descriptions' vectors, in [-1, 1]."""
+
+    record: Record
+    similarity: float
+
+
+class Proposal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What reconcile would do with a candidate; the committer does it, if nothing changed meanwhile (W6).
+
+    `record` is complete but for system times. action `add`: a new record that retires `retires`; `update`: a new
+    revision of the record with that id; `noop`: `evidence` for `target`.
+    """
+
+    record: Record
+    decision: Decision
+    retires: tuple[Retirement, ...] = ()
+    target: str = ""
+    evidence: Evidence | None = None
+    vector: bytes = b""
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What travels through the stages, in order of archive seq; the steps of one candidate keep their order."""
+
+    items: tuple[Item, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    rejections: tuple[Rejection, ...] = ()
+    failures: tuple[Failure, ...] = ()
+
+
+Stage = Callable[[Batch], Batch]
+
+
+def step(candidate: Candidate, stage: str, what: str, **changes: object) -> Candidate:
+    """`candidate` with these changes and one more step of `stage`."""
+    return msgspec.structs.replace(candidate, steps=(*candidate.steps, Step(stage, what)), **changes)

@@ -1,0 +1,66 @@
+"""The list of the stages, and the runner that times them and survives them.
+
+Comes in: a batch of items. Goes out: the batch with candidates, rejections and failures, and seconds per stage.
+Invariants: the order stands in one place, `pipeline`; a stage that raises costs only the captures it raises for (they
+become failures with the stage's name), never the batch and never the worker (P-12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from ..models.trunk import Trunk
+from ..protocol.operation import Failure
+from .batch import Batch, Stage
+from .embed import Embed
+from .enrich import enrich
+from .extract import Extract
+from .route import route
+from .scan import scan
+
+Named = tuple[str, Stage]
+
+
+def pipeline(trunk: Trunk) -> tuple[Named, ...]:
+    """Stages one to five, in order. The sixth, reconcile, needs neighbours and is called by itself."""
+    return (
+        ("extract", Extract(trunk)),
+        ("enrich", enrich),
+        ("embed", Embed(trunk)),
+        ("route", route),
+        ("scan", scan),
+    )
+
+
+def run(batch: Batch, stages: Sequence[Named], monotonic: Callable[[], float]) -> tuple[Batch, dict[str, float]]:
+    """`batch` through all stages, and the seconds each took. Where a stage raises, captures run one by one."""
+    seconds: dict[str, float] = {}
+    for name, stage in stages:
+        began = monotonic()
+        try:
+            batch = stage(batch)
+        except Exception:  # a stage's crash must not take the batch with it: find the captures it crashes on
+            batch = _one_by_one(batch, name, stage)
+        seconds[name] = monotonic() - began
+    return batch, seconds
+
+
+def _one_by_one(batch: Batch, name: str, stage: Stage) -> Batch:
+    parts: list[Batch] = []
+    failures: list[Failure] = []
+    for item in batch.items:
+        alone = Batch(items=(item,), candidates=tuple(c for c in batch.candidates if c.item.seq == item.seq))
+        try:
+            parts.append(stage(alone))
+        except Exception as error:  # recorded as a failure of this capture, with the stage's name
+            what = f"{type(error).__name__}: {error}"[:300]
+            failures.append(Failure(item.seq, item.captured.document, item.captured.event.turn, name, what))
+    return msgspec.structs.replace(
+        batch,
+        items=tuple(item for part in parts for item in part.items),
+        candidates=tuple(candidate for part in parts for candidate in part.candidates),
+        rejections=batch.rejections + tuple(rejection for part in parts for rejection in part.rejections),
+        failures=batch.failures + tuple(failures),
+    )

@@ -1,0 +1,1 @@
+"""The write path's rules as data: cue words, prototypes, key rules. No code."""
