@@ -1,0 +1,64 @@
+"""Settings: one frozen struct; defaults, then `memd.toml`, then `MEMD_*` from the environment.
+
+Comes in: the config folder and the environment. Goes out: `Config`. Invariant: a setting that does not exist is an
+error that names the nearest one, never a silent no-op.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from ..protocol.errors import BadConfig
+
+NOT_SETTINGS = frozenset({"MEMD_HOME", "MEMD_BENCH", "MEMD_LOG"})
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Every setting with its default. Times in seconds unless the name says otherwise."""
+
+    idle_s: float = 20.0
+    """Captures are distilled once none has come for this long (W2)."""
+    session_idle_min: float = 30.0
+    """A live session without captures for this long counts as ended (W2)."""
+    worker_idle_s: float = 30.0
+    """The worker process ends after this long without work (P-1)."""
+    worker_threads: int = 1
+    """Threads of the model in the worker (P-2)."""
+    batch_captures: int = 64
+    """Captures distilled, judged and committed together."""
+    keyword_commit_s: float = 1.0
+    """At most this long a new record waits in the tail before the keyword index holds it."""
+    relevance_floor: float = 0.18
+    """Recall abstains below this relevance (P-23)."""
+    log_bytes: int = 5_000_000
+    """The daemon's log file rotates at this size."""
+
+
+def load_config(folder: Path, environment: Mapping[str, str]) -> Config:
+    """The configuration in force. Raises BadConfig, naming the nearest known setting."""
+    values: dict[str, object] = {}
+    file = folder / "memd.toml"
+    if file.exists():
+        try:
+            values.update(tomllib.loads(file.read_text(encoding="utf-8")))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise BadConfig(f"{file.name} does not parse: {error}", hint=f"mend {file}") from error
+    for name, text in environment.items():
+        if name.startswith("MEMD_") and name not in NOT_SETTINGS:
+            values[name.removeprefix("MEMD_").lower()] = text
+    known = Config.__struct_fields__
+    for name in values:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            raise BadConfig(
+                f"no setting {name!r}", hint=f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
+            )
+    try:
+        return msgspec.convert(values, Config, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadConfig(f"a setting has a wrong value: {error}", hint=f"mend {file} or the MEMD_ variable") from error

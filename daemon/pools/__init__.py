@@ -1,0 +1,1 @@
+"""Which pool a folder belongs to, and which pools a question may read."""

@@ -1,0 +1,99 @@
+"""One LMDB environment: shared reads, one writer, growth and a full disk handled in one place.
+
+Comes in: a folder. Goes out: transactions. Invariants: a write transaction is only begun by the thread that owns
+writing; a full map grows and the whole transaction is redone; nobody reads while the map grows; a refused write leaves
+the environment readable and usable (tried: default mode survives ENOSPC, `writemap` dies by SIGBUS).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import lmdb
+
+from ...protocol.errors import JournalCorrupt, StorageFull
+
+T = TypeVar("T")
+MAP_SIZE = 16 << 30
+"""Address space reserved at first, in bytes; it costs nothing until it is used."""
+
+
+class Environment:
+    """An LMDB environment with its named databases opened. `durable=False` is for what replay can rebuild."""
+
+    def __init__(self, folder: Path, databases: tuple[str, ...], *, durable: bool, map_size: int = MAP_SIZE) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder = folder
+        try:
+            self._lmdb = lmdb.open(
+                str(folder), map_size=map_size, max_dbs=len(databases), mode=0o600, sync=durable, metasync=durable
+            )
+        except lmdb.Error as error:
+            raise JournalCorrupt(
+                f"{folder} can't be opened: {error}", hint="restore the newest backup, or move the folder away"
+            ) from error
+        self._lmdb.reader_check()
+        self._db = {name: self._lmdb.open_db(name.encode()) for name in databases}
+        self._gate = threading.Condition()
+        self._readers = 0
+        self._growing = False
+
+    def db(self, name: str) -> lmdb._Database:
+        """The handle of a named database."""
+        return self._db[name]
+
+    @contextmanager
+    def read(self) -> Generator[lmdb.Transaction]:
+        """A read transaction: a snapshot of the last commit. Keep it short; an open one pins old pages."""
+        with self._gate:
+            while self._growing:
+                self._gate.wait()
+            self._readers += 1
+        try:
+            with self._lmdb.begin(buffers=False) as transaction:
+                yield transaction
+        finally:
+            with self._gate:
+                self._readers -= 1
+                self._gate.notify_all()
+
+    def write(self, work: Callable[[lmdb.Transaction], T]) -> T:
+        """`work` in one write transaction, redone from the start if the map was full. Raises StorageFull."""
+        while True:
+            try:
+                with self._lmdb.begin(write=True) as transaction:
+                    return work(transaction)
+            except lmdb.MapFullError:
+                self._grow()
+            except lmdb.Error as error:
+                raise StorageFull(
+                    f"the disk refused a write in {self.folder.name}: {error}",
+                    hint="free some space; memd stays readable and goes on by itself",
+                ) from error
+
+    def _grow(self) -> None:
+        with self._gate:
+            self._growing = True
+            while self._readers:
+                self._gate.wait()
+            try:
+                self._lmdb.set_mapsize(self._lmdb.info()["map_size"] * 2)
+            finally:
+                self._growing = False
+                self._gate.notify_all()
+
+    def sync(self) -> None:
+        """Everything committed so far is on the disk when this returns."""
+        self._lmdb.sync(True)
+
+    def size_bytes(self) -> int:
+        """Bytes of the data file on disk."""
+        return (self.folder / "data.mdb").stat().st_blocks * 512
+
+    def close(self) -> None:
+        """Close; the object is of no use afterwards."""
+        self._lmdb.close()
