@@ -28,12 +28,12 @@ def targets(path: Path, tree: ast.Module) -> Iterator[tuple[int, tuple[str, ...]
                 if package == "memd":
                     yield node.lineno, tuple(below)
         elif isinstance(node, ast.ImportFrom):
-            named: tuple[str, ...] = tuple(node.module.split(".")) if node.module else ()
+            named = node.module.split(".") if node.module else []
             if node.level:
                 start = path.parts[:-1]
                 kept = len(start) - (node.level - 1)
                 assert kept >= 0, f"{path}:{node.lineno} climbs out of the package"
-                named = start[:kept] + named
+                named = [*start[:kept], *named]
             elif named[0] == "memd":
                 named = named[1:]
             else:
