@@ -12,9 +12,9 @@ RECIPES = ("models", "recipes")
 
 def test_the_list_of_packages_equals_the_tree(rooms: dict[Path, ast.Module], pyproject: dict[str, Any]) -> None:
     folders = {path.parent for path in rooms if path.name == "__init__.py"}
-    tree = {".".join(("memd", *folder.parts)) for folder in folders}
+    tree = sorted(".".join(("memd", *folder.parts)) for folder in folders)
     listed = pyproject["tool"]["setuptools"]["packages"]
-    assert listed == sorted(tree)
+    assert listed == tree, "in pyproject.toml it should read:\n" + "".join(f'    "{name}",\n' for name in tree)
 
 
 def test_every_module_lies_in_a_package(rooms: dict[Path, ast.Module]) -> None:
