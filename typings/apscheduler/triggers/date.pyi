@@ -6,6 +6,4 @@ from apscheduler.triggers.base import BaseTrigger
 
 class DateTrigger(BaseTrigger):
     run_date: datetime
-    def __init__(
-        self, run_date: datetime | str | None = None, timezone: tzinfo | str | None = None
-    ) -> None: ...
+    def __init__(self, run_date: datetime | str | None = None, timezone: tzinfo | str | None = None) -> None: ...
