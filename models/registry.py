@@ -1,0 +1,88 @@
+"""What model this is, and whether its files are the ones that were measured.
+
+Comes in: `manifest.json` of a folder of weights. Goes out: a frozen `ModelInfo`, and the list of what is wrong with
+the files. Invariants: the id of a model changes when its trunk's bytes change, so a vector stored beside an id is
+never compared with one of another space; importing this module loads no model library.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from ..protocol.errors import ModelMissing
+
+WEIGHTS = Path(__file__).resolve().parent / "weights"
+MANIFEST = "manifest.json"
+_HINT = "install memd again: the package brings its model files with it"
+
+
+class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """The manifest. `files` maps a file's name to its sha256 (hex); `trunk`, `tokenizer`, `queries` name files."""
+
+    name: str
+    version: str
+    dimension: int
+    max_tokens: int
+    trunk: str
+    tokenizer: str
+    queries: str | None = None
+    licence: str
+    source: str
+    files: dict[str, str]
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the trunk, 64 hex digits."""
+        return self.files[self.trunk]
+
+    @property
+    def id(self) -> str:
+        """The name kept beside every vector: `minilm-l6-int8@` and the first 12 digits of the trunk's hash."""
+        return f"{self.name}@{self.sha256[:12]}"
+
+
+def info(folder: Path = WEIGHTS) -> ModelInfo:
+    """The manifest of `folder`. Raises `ModelMissing` where it is absent or does not decode."""
+    path = folder / MANIFEST
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=ModelInfo)
+    except OSError as error:
+        raise ModelMissing(f"{path} can't be read: {error.strerror}", hint=_HINT) from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ModelMissing(f"{path} is no manifest: {error}", hint=_HINT) from error
+    unlisted = {found.trunk, found.tokenizer, found.queries} - {None, *found.files}
+    if unlisted:
+        raise ModelMissing(f"{path} gives no hash for {', '.join(sorted(map(str, unlisted)))}", hint=_HINT)
+    return found
+
+
+def verify(folder: Path = WEIGHTS, names: Iterable[str] | None = None) -> list[str]:
+    """What is wrong with the files of `folder` (those of the manifest, or `names` among them): one line each.
+
+    An empty list means that every file is there, byte for byte. Reads 35 MB in some 40 ms. Raises `ModelMissing`
+    where the manifest itself can't be read.
+    """
+    files = info(folder).files
+    problems: list[str] = []
+    for name in sorted(files if names is None else names):
+        path = folder / name
+        try:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            problems.append(f"{name}: missing ({error.strerror})")
+            continue
+        if digest != files[name]:
+            problems.append(f"{name}: sha256 is {digest[:12]}…, the manifest says {files[name][:12]}…")
+    return problems
+
+
+def require(folder: Path, names: Iterable[str]) -> None:
+    """Raise `ModelMissing` unless every one of `names` in `folder` is the file that the manifest describes."""
+    problems = verify(folder, names)
+    if problems:
+        raise ModelMissing(f"model files in {folder}: {'; '.join(problems)}", hint=_HINT)

@@ -1,0 +1,49 @@
+"""Text to word pieces, the same for documents and for queries.
+
+Comes in: any string. Goes out: token ids with [CLS] and [SEP], at most `limit` of them. Invariants: never padded
+(the file of the tokenizer asks for 128 places, always; that is switched off here), never fails on a string, and a
+long text is cut before it is looked at, since word pieces cost over a microsecond a character.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding
+
+# Far more than 256 tokens need in any script, and 10 ms of work at most.
+MAX_CHARACTERS = 8192
+
+
+class _Tokenizer(Protocol):
+    """The part of `tokenizers.Tokenizer` used here; its own stubs leave types open."""
+
+    def no_padding(self) -> None: ...
+    def enable_truncation(self, max_length: int) -> None: ...
+    def encode(self, sequence: str) -> Encoding: ...
+
+
+class Tokens:
+    """The word pieces of one tokenizer file."""
+
+    def __init__(self, path: Path, limit: int) -> None:
+        """Read `path`; texts are cut after `limit` tokens, counting [CLS] and [SEP]."""
+        from tokenizers import Tokenizer
+
+        self._tokenizer = cast("_Tokenizer", Tokenizer.from_file(str(path)))
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(limit)
+
+    def encode(self, text: str) -> Encoding:
+        """Ids and character offsets. Lone surrogates count as question marks: they can't be written as UTF-8."""
+        text = text[:MAX_CHARACTERS]
+        try:
+            return self._tokenizer.encode(text)
+        except TypeError:
+            return self._tokenizer.encode(text.encode("utf-8", "replace").decode("utf-8"))
+
+    def ids(self, text: str) -> list[int]:
+        """Token ids of `text`, [CLS] first and [SEP] last."""
+        return self.encode(text).ids
