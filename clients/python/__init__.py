@@ -1,0 +1,26 @@
+"""The Python client of memd: `from memd.clients.python import Client`.
+
+Importing this costs nothing; `Client` and its errors are loaded when they are first named.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...protocol.errors import DaemonDown, DeadlineExceeded, MemdError
+    from .client import Client
+
+__all__ = ["Client", "DaemonDown", "DeadlineExceeded", "MemdError"]
+
+
+def __getattr__(name: str) -> object:
+    if name == "Client":
+        from .client import Client
+
+        return Client
+    if name in __all__:
+        from ...protocol import errors
+
+        return getattr(errors, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

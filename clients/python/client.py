@@ -1,0 +1,266 @@
+"""The Python client: one method for each request, over one socket, with a deadline.
+
+Comes in: a wish. Goes out: the daemon's typed reply, or the error it raised, rebuilt. Invariants: nothing of the daemon
+is imported; a call ends by its deadline; a reply that comes too late is never taken for another request's; a client is
+used by one thread at a time. `capture_or_spool` and `remember_or_spool` put what they can't deliver into the spool.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, TypeVar
+
+import msgspec
+
+from ...protocol import reply, request, wire
+from ...protocol.errors import DaemonDown, DeadlineExceeded, InvalidRequest, MemdError, Unavailable
+from ...protocol.event import AnyEvent, Origin
+from ...protocol.places import Places
+from ...protocol.places import places as places_of
+from ...protocol.record import Kind, Record, Status
+from .spool import Drained, Spool, Spooled, Waiting
+from .zmtp import Connection, Deadline
+
+T = TypeVar("T")
+
+WRITE_MS, READ_MS, SLOW_MS = 10_000, 2_000, 10_000
+
+DEADLINES_MS: dict[type[request.Request], int] = {
+    request.Capture: WRITE_MS,
+    request.Remember: WRITE_MS,
+    request.Edit: WRITE_MS,
+    request.Recall: READ_MS,
+    request.Profile: READ_MS,
+    request.Get: READ_MS,
+    request.List: SLOW_MS,
+    request.Why: SLOW_MS,
+    request.Journal: SLOW_MS,
+    request.Distil: READ_MS,
+    request.Pools: READ_MS,
+    request.GetStatus: READ_MS,
+    request.Stop: WRITE_MS,
+}
+"""How long each request may take, connecting included, unless the client was given one deadline for all."""
+
+
+class Client:
+    """A connection that is made when it is first needed, and made again when the daemon was restarted."""
+
+    def __init__(self, places: Places | None = None, deadline_ms: float | None = None) -> None:
+        self.places = places or places_of(os.environ, os.getuid())
+        self._deadline_ms = deadline_ms
+        self._connection: Connection | None = None
+        self._rid = 0
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hangs up; the next request connects again."""
+        if self._connection:
+            self._connection.close()
+            self._connection = None
+
+    # --- writes --------------------------------------------------------------------------------------------------
+    def capture(self, origin: Origin, events: Sequence[AnyEvent]) -> reply.Taken:
+        """Hands events to the archive. They are durable when this returns (W1)."""
+        return self.ask(request.Capture(origin=origin, events=tuple(events)), reply.Taken)
+
+    def remember(self, wish: request.Remember | str, *, cwd: str = "", host: str = "python") -> reply.Remembered:
+        """Remembers a text; the record can be recalled when this returns (W2)."""
+        return self.ask(remembering(wish, cwd=cwd, host=host), reply.Remembered)
+
+    def edit(self, id: str, text: str) -> reply.Remembered:
+        """Puts a record into other words; the id stays."""
+        return self.ask(request.Edit(id=id, text=text, at=now()), reply.Remembered)
+
+    def distil(self) -> reply.Done:
+        """Asks for what is pending to be distilled now."""
+        return self.ask(request.Distil(), reply.Done)
+
+    def stop(self) -> reply.Done:
+        """Asks the daemon to finish what it acknowledged and to end."""
+        return self.ask(request.Stop(), reply.Done)
+
+    # --- writes that may wait for the daemon (W10) -----------------------------------------------------------------
+    def capture_or_spool(self, origin: Origin, events: Sequence[AnyEvent]) -> reply.Taken | Spooled:
+        """`capture`, or the spool when the daemon can't be reached in time. Raises TooLarge when the spool is full."""
+        wish = request.Capture(origin=origin, events=tuple(events))
+        return self._or_spool(wish, reply.Taken)
+
+    def remember_or_spool(
+        self, wish: request.Remember | str, *, cwd: str = "", host: str = "python"
+    ) -> reply.Remembered | Spooled:
+        """`remember`, or the spool when the daemon can't be reached in time. Raises TooLarge when the spool is full."""
+        return self._or_spool(remembering(wish, cwd=cwd, host=host), reply.Remembered)
+
+    def _or_spool(self, wish: Waiting, data: type[T]) -> T | Spooled:
+        try:
+            return self.ask(wish, data)
+        except Unavailable as error:
+            return self.spool.append(wish, reason=error.message)
+
+    @property
+    def spool(self) -> Spool:
+        """What waits on this machine until the daemon is reached."""
+        return Spool(self.places.spool)
+
+    def drain(self) -> Drained:
+        """Delivers what waits in the spool, in order; stops at the first request that can't be delivered now."""
+        return self.spool.drain(self._deliver)
+
+    def _deliver(self, wish: Waiting) -> reply.Taken | reply.Remembered:
+        if isinstance(wish, request.Capture):
+            return self.ask(wish, reply.Taken)
+        return self.ask(wish, reply.Remembered)
+
+    # --- reads -------------------------------------------------------------------------------------------------------
+    def recall(
+        self,
+        query: str,
+        *,
+        cwd: str = "",
+        pools: Sequence[str] = (),
+        limit: int = 20,
+        budget_tokens: int = 1500,
+        include_retired: bool = False,
+        explain: bool = False,
+    ) -> reply.Recalled:
+        """What is known about a question (Q2), each hit with its source."""
+        wish = request.Recall(
+            query=query,
+            cwd=cwd,
+            pools=tuple(pools),
+            limit=limit,
+            budget_tokens=budget_tokens,
+            include_retired=include_retired,
+            explain=explain,
+        )
+        return self.ask(wish, reply.Recalled)
+
+    def profile(self, *, cwd: str = "", pools: Sequence[str] = (), budget_tokens: int = 500) -> reply.ProfileText:
+        """The profile of the user, inside a project if `cwd` lies in one (Q1)."""
+        wish = request.Profile(cwd=cwd, pools=tuple(pools), budget_tokens=budget_tokens)
+        return self.ask(wish, reply.ProfileText)
+
+    def get(self, id: str) -> Record:
+        """One record by its id, or by an unambiguous beginning of it. Raises NotFound."""
+        return self.ask(request.Get(id=id), Record)
+
+    def list(
+        self,
+        *,
+        pools: Sequence[str] = (),
+        kinds: Sequence[Kind] = (),
+        statuses: Sequence[Status] = (),
+        type: str = "",
+        document: str = "",
+        after: str = "",
+        limit: int = 50,
+    ) -> reply.Page:
+        """A page of records, newest first."""
+        wish = request.List(
+            pools=tuple(pools),
+            kinds=tuple(kinds),
+            statuses=tuple(statuses),
+            type=type,
+            document=document,
+            after=after,
+            limit=limit,
+        )
+        return self.ask(wish, reply.Page)
+
+    def why(self, id: str) -> reply.Explained:
+        """The whole way of a record, from the captured line to each decision (R4)."""
+        return self.ask(request.Why(id=id), reply.Explained)
+
+    def journal(self, after: int = 0, limit: int = 100) -> reply.Journaled:
+        """Operations after `after`, in order (W8)."""
+        return self.ask(request.Journal(after=after, limit=limit), reply.Journaled)
+
+    def pools(self) -> reply.PoolList:
+        """Every pool and what lies in it."""
+        return self.ask(request.Pools(), reply.PoolList)
+
+    def status(self) -> reply.StatusText:
+        """What the daemon last did, what waits, what failed (U6)."""
+        return self.ask(request.GetStatus(), reply.StatusText)
+
+    # --- the exchange -------------------------------------------------------------------------------------------
+    def ask(self, wish: request.Request, data: type[T]) -> T:
+        """Sends any request and waits for its reply. Raises DaemonDown, DeadlineExceeded, or the daemon's own error."""
+        self._rid += 1
+        body = _encoded(msgspec.structs.replace(wish, rid=self._rid))
+        deadline = Deadline(self._deadline_ms or DEADLINES_MS[type(wish)])
+        connection = self._connected(deadline)
+        try:
+            connection.send(body, deadline)
+        except MemdError:
+            self.close()
+            raise
+        try:
+            return self._reply(connection, deadline, data)
+        except DeadlineExceeded:
+            raise
+        except Unavailable:
+            self.close()
+            raise
+
+    def _reply(self, connection: Connection, deadline: Deadline, data: type[T]) -> T:
+        while True:
+            body = connection.receive(deadline)
+            # 0 is the answer to bytes that the daemon could not read, so it is ours; any other number is a late reply.
+            if wire.head(body)[0] in (self._rid, 0):
+                return wire.decode_reply(body, data)[1]
+
+    def _connected(self, deadline: Deadline) -> Connection:
+        if self._connection and self._connection.is_closed_by_peer():
+            self.close()
+        if not self._connection:
+            self._connection = Connection(socket_path(self.places), deadline)
+        return self._connection
+
+
+def socket_path(places: Places) -> Path:
+    """Where the daemon listens: what the socket file names, if that is there, else the usual place."""
+    try:
+        named = Path(places.socket_file.read_text(encoding="utf-8").strip())
+    except (OSError, UnicodeDecodeError):
+        return places.socket
+    return named if named.is_absolute() and named.exists() else places.socket
+
+
+def _encoded(wish: request.Request) -> bytes:
+    try:
+        return wire.encode_request(wish)
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(f"the text is not valid Unicode: {error.reason}", hint="send it as UTF-8") from error
+
+
+def now() -> str:
+    """This moment as RFC 3339 text with the local offset."""
+    return datetime.now().astimezone().isoformat(timespec="milliseconds")
+
+
+def remembering(
+    wish: request.Remember | str, *, cwd: str = "", host: str = "python", role: Literal["user", "assistant"] = "user"
+) -> request.Remember:
+    """A Remember of a text said now; one that is a request already stays as it is.
+
+    The session is the folder, because a session belongs to one project for good.
+    """
+    if isinstance(wish, request.Remember):
+        return wish
+    origin = Origin(host=host, session=cwd or "anywhere", cwd=cwd)
+    return request.Remember(text=wish, turn=str(uuid.uuid4()), at=now(), origin=origin, role=role)
+
+
+__all__ = ["Client", "DaemonDown", "DeadlineExceeded", "Drained", "Spooled", "now", "remembering", "socket_path"]

@@ -1,0 +1,197 @@
+"""The Python client against a real ROUTER: replies, errors, deadlines, large frames, a daemon that comes and goes."""
+
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from memd.clients.python.client import Client, Connection, Deadline, socket_path
+from memd.protocol import reply, request, wire
+from memd.protocol.errors import DaemonDown, DeadlineExceeded, InvalidRequest, NotFound, TooLarge, Unavailable
+from memd.protocol.event import Origin, Said
+from memd.protocol.places import Places
+
+AT = "2026-03-04T18:30:00+01:00"
+ORIGIN = Origin(host="test", session="s1", cwd="/tmp")
+TAKEN = reply.Taken(accepted=1, duplicate=0, changed=0, refused=(), pool="personal", pending=1)
+
+
+def test_a_reply_arrives_typed(here: Places, listener) -> None:
+    listener.answer = lambda wish: reply.Recalled(hits=(), scope=("personal",), abstained=True, reason="empty")
+    with Client(here) as client:
+        assert client.recall("tabs", cwd="/tmp").reason == "empty"
+    assert listener.seen == [request.Recall(rid=1, query="tabs", cwd="/tmp")]
+
+
+def test_each_request_of_the_protocol_has_a_method_and_a_deadline() -> None:
+    from memd.clients.python.client import DEADLINES_MS
+
+    assert set(DEADLINES_MS) == set(request.LANES)
+    for cls in request.LANES:
+        assert callable(getattr(Client, str(cls.__struct_config__.tag)))
+
+
+def test_the_daemons_error_is_rebuilt(here: Places, listener) -> None:
+    def answer(wish: request.Request) -> object:
+        raise NotFound("no record abc", hint="see `memd list`")
+
+    listener.answer = answer
+    with Client(here) as client, pytest.raises(NotFound) as caught:
+        client.get("abc")
+    assert (caught.value.message, caught.value.hint) == ("no record abc", "see `memd list`")
+
+
+def test_nobody_listens(here: Places) -> None:
+    started = time.monotonic()
+    with pytest.raises(DaemonDown) as caught:
+        Client(here).status()
+    assert "memd up" in caught.value.hint
+    assert time.monotonic() - started < 1
+
+
+def test_a_socket_that_was_left_behind_is_no_daemon(here: Places) -> None:
+    here.socket.parent.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(here.socket))
+    with pytest.raises(DaemonDown):
+        Client(here).status()
+
+
+def test_a_silent_listener_costs_the_deadline_and_no_more(here: Places) -> None:
+    here.socket.parent.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(here.socket))
+        silent.listen(1)
+        started = time.monotonic()
+        with pytest.raises(DeadlineExceeded):
+            Client(here, deadline_ms=150).status()
+        assert 0.1 < time.monotonic() - started < 1
+
+
+def test_what_is_no_zmtp_peer_is_told(here: Places) -> None:
+    here.socket.parent.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as stranger:
+        stranger.bind(str(here.socket))
+        stranger.listen(1)
+
+        def talk() -> None:
+            connection, _ = stranger.accept()
+            with connection:
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n" + b" " * 80)
+                connection.recv(4096)
+
+        thread = threading.Thread(target=talk)
+        thread.start()
+        with pytest.raises(Unavailable, match="does not speak ZMTP"):
+            Client(here).status()
+        thread.join()
+
+
+def test_a_late_reply_is_not_taken_for_the_next_one(here: Places, listener) -> None:
+    """A reply of a request that was given up must not answer another."""
+
+    def answer(wish: request.Request) -> object:
+        if isinstance(wish, request.Distil):
+            return []
+        late = wire.encode_data(reply.Done(pending=99), wish.rid - 1, "msgpack")
+        late_error = wire.encode_error(NotFound("late"), wish.rid - 1, "msgpack")
+        return [late, late_error, wire.encode_data(reply.Done(pending=1), wish.rid, "msgpack")]
+
+    listener.answer = answer
+    with Client(here, deadline_ms=300) as client:
+        with pytest.raises(DeadlineExceeded):
+            client.distil()
+        assert client.stop().pending == 1
+
+
+def test_long_frames_both_ways(here: Places, listener) -> None:
+    listener.answer = lambda wish: reply.ProfileText(
+        text="x" * 3_000_000, rev="1", ids=(), scope=(), tokens=1, pending=0
+    )
+    with Client(here) as client:
+        assert len(client.profile(cwd="y" * 1_000_000).text) == 3_000_000
+        assert len(client.profile(cwd="y" * 255).text) == 3_000_000
+    assert len(listener.seen[0].cwd) == 1_000_000
+
+
+def test_too_large_a_request_is_refused_before_the_socket(here: Places, listener) -> None:
+    with Client(here) as client, pytest.raises(TooLarge):
+        client.recall("x" * (wire.BODY_LIMIT + 1))
+    assert listener.seen == []
+
+
+def test_a_text_that_is_no_unicode_is_refused(here: Places, listener) -> None:
+    with Client(here) as client, pytest.raises(InvalidRequest, match="Unicode"):
+        client.remember("torn \ud83d")
+
+
+def test_a_restarted_daemon_is_met_again(here: Places, serve) -> None:
+
+    with Client(here) as client:
+        for _ in range(2):
+            with serve(here.socket):
+                assert client.distil().pending == 0
+            here.socket.unlink(missing_ok=True)
+        with pytest.raises(DaemonDown):
+            client.distil()
+
+
+def test_a_ping_is_answered(here: Places) -> None:
+    """ZMTP 3.1 peers send heartbeats; an unanswered one would end the connection."""
+    here.socket.parent.mkdir(parents=True)
+    ready = b"\x05READY\x0bSocket-Type" + struct.pack("!I", 6) + b"ROUTER"
+    greeting = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
+    got: list[bytes] = []
+    with socket.socket(socket.AF_UNIX) as peer:
+        peer.bind(str(here.socket))
+        peer.listen(1)
+
+        def talk() -> None:
+            connection, _ = peer.accept()
+            with connection:
+                connection.sendall(greeting + bytes([4, len(ready)]) + ready)
+                connection.sendall(bytes([4, 9]) + b"\x04PING\0\x0aab")
+                connection.sendall(bytes([1, 0]) + bytes([0, 2]) + b"hi")
+                time.sleep(0.05)
+                got.append(connection.recv(4096))
+
+        thread = threading.Thread(target=talk)
+        thread.start()
+        connection = Connection(here.socket, Deadline(2000))
+        assert connection.receive(Deadline(2000)) == b"hi"
+        thread.join()
+        connection.close()
+    assert got[0].endswith(bytes([4, 7]) + b"\x04PONGab")
+
+
+def test_the_socket_file_leads_a_client_of_another_environment(here: Places, tmp_path: Path) -> None:
+    assert socket_path(here) == here.socket
+    elsewhere = tmp_path / "elsewhere.sock"
+    here.socket_file.parent.mkdir(parents=True)
+    here.socket_file.write_text(f"{elsewhere}\n")
+    assert socket_path(here) == here.socket
+    elsewhere.touch()
+    assert socket_path(here) == elsewhere
+
+
+def test_importing_the_client_loads_nothing_of_the_daemon_and_no_zmq() -> None:
+    code = (
+        "import sys; from memd.clients.python import Client; "
+        "print([m for m in sys.modules if m.split('.')[0] in ('zmq', 'numpy', 'lmdb', 'rich', 'typer') "
+        "or m.startswith(('memd.daemon', 'memd.stages', 'memd.models'))])"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ})
+    assert told.stdout.strip() == "[]"
+
+
+def test_capture_carries_the_events(here: Places, listener) -> None:
+    listener.answer = lambda wish: TAKEN
+    with Client(here) as client:
+        assert client.capture(ORIGIN, [Said(turn="t1", at=AT, role="user", text="I prefer tabs")]) == TAKEN
+    assert listener.seen[0].events[0].text == "I prefer tabs"

@@ -1,0 +1,220 @@
+"""The spool: what can't be delivered now is durable, in order, without secrets, and leaves when acknowledged (W10)."""
+
+import multiprocessing
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from memd.clients.python.client import Client, remembering
+from memd.clients.python.spool import SPOOL_LIMIT, Drained, Spool, Spooled
+from memd.protocol import reply, request
+from memd.protocol.errors import DaemonDown, InvalidRequest, StorageFull, TooLarge, UnknownRequest
+from memd.protocol.event import Origin, Said, ToolCalled
+from memd.protocol.places import Places
+
+AT = "2026-03-04T18:30:00+01:00"
+KEY = "AKIA" + "IOSFODNN7EXAMPLE"
+
+
+def wish(text: str) -> request.Remember:
+    return request.Remember(text=text, turn=text[:20], at=AT, origin=Origin(host="test", session="s1"))
+
+
+def refuse(message: str) -> object:
+    raise InvalidRequest(message)
+
+
+def texts(spool: Spool) -> list[str]:
+    got: list[str] = []
+    spool.drain(lambda each: got.append(each.text))  # type: ignore[union-attr]
+    return got
+
+
+def test_what_waits_comes_out_in_order_and_once(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    assert [spool.append(wish(f"fact {n}")).waiting for n in range(3)] == [1, 2, 3]
+    assert texts(Spool(tmp_path / "spool")) == ["fact 0", "fact 1", "fact 2"]
+    assert (texts(spool), spool.path.stat().st_size) == ([], 0)
+
+
+def test_modes_are_private_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        spool = Spool(tmp_path / "spool")
+        spool.append(wish("x"))
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(spool.path.parent.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in spool.path.parent.iterdir()} == {0o600}
+
+
+def test_secrets_never_reach_the_disk(tmp_path: Path) -> None:
+    """P-18: the spool is the first place a captured text lies."""
+    spool = Spool(tmp_path / "spool")
+    spool.append(wish(f"the key is {KEY}"))
+    events = (
+        Said(turn="1", at=AT, role="user", text=f"use {KEY}"),
+        ToolCalled(turn="2", at=AT, name="Bash", arguments=f"export K={KEY}"),
+    )
+    spool.append(request.Capture(origin=Origin(host="test", session="s1"), events=events))
+    content = spool.path.read_bytes()
+    assert KEY.encode() not in content
+    assert content.count(b"[redacted:aws-access-key]") == 3
+
+
+def test_what_was_not_acknowledged_stays(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    for n in range(4):
+        spool.append(wish(f"fact {n}"))
+    got: list[str] = []
+
+    def send(each: request.Capture | request.Remember) -> None:
+        if len(got) == 2:
+            raise DaemonDown("memd is not running")
+        got.append(each.text)  # type: ignore[union-attr]
+
+    assert spool.drain(send) == Drained(delivered=2, left=2, reason="memd is not running")
+    assert (got, texts(spool)) == (["fact 0", "fact 1"], ["fact 2", "fact 3"])
+
+
+def test_what_comes_while_draining_stays(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    spool.append(wish("first"))
+    assert spool.drain(lambda each: Spool(tmp_path / "spool").append(wish("second"))).delivered == 1
+    assert texts(spool) == ["second"]
+
+
+def test_a_crash_between_acknowledgement_and_removal_sends_again(tmp_path: Path) -> None:
+    """Turns are idempotent, so twice is harmless and never is not."""
+    spool = Spool(tmp_path / "spool")
+    spool.append(wish("a"))
+    spool.append(wish("b"))
+
+    def send(each: request.Capture | request.Remember) -> None:
+        if each.text == "b":  # type: ignore[union-attr]
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        spool.drain(send)
+    assert texts(spool) == ["b"]
+
+
+def test_a_poisoned_request_steps_aside(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    for text in ("good", "bad", "fine"):
+        spool.append(wish(text))
+    got: list[str] = []
+
+    def send(each: request.Capture | request.Remember) -> None:
+        if each.text == "bad":  # type: ignore[union-attr]
+            raise InvalidRequest("no")
+        got.append(each.text)  # type: ignore[union-attr]
+
+    assert spool.drain(send) == Drained(delivered=2, rejected=1)
+    assert (got, spool.waiting()) == (["good", "fine"], 0)
+    assert b"bad" in spool.rejected.read_bytes()
+
+
+@pytest.mark.parametrize("error", [UnknownRequest("older daemon"), StorageFull("disk")])
+def test_what_may_work_later_waits(tmp_path: Path, error: Exception) -> None:
+    spool = Spool(tmp_path / "spool")
+    spool.append(wish("x"))
+
+    def send(each: object) -> None:
+        raise error
+
+    assert (spool.drain(send).left, spool.waiting()) == (1, 1)
+
+
+@pytest.mark.parametrize("cut", [1, 5, 9, 30])
+def test_a_torn_tail_is_cut_off(tmp_path: Path, cut: int) -> None:
+    spool = Spool(tmp_path / "spool")
+    spool.append(wish("whole"))
+    size = spool.path.stat().st_size
+    spool.append(wish("torn"))
+    os.truncate(spool.path, size + cut)
+    spool.append(wish("next"))
+    assert texts(spool) == ["whole", "next"]
+    assert not spool.rejected.exists()
+
+
+def test_zeros_at_the_end_are_a_torn_tail(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    spool.append(wish("whole"))
+    with spool.path.open("ab") as file:
+        file.write(bytes(4096))
+    assert texts(spool) == ["whole"]
+
+
+def test_a_flipped_bit_is_kept_aside_and_not_skipped_quietly(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    spool.append(wish("first"))
+    at = spool.path.stat().st_size + 12
+    spool.append(wish("second"))
+    content = bytearray(spool.path.read_bytes())
+    content[at] ^= 1
+    spool.path.write_bytes(content)
+    assert texts(spool) == ["first"]
+    assert spool.rejected.stat().st_size > 0
+
+
+def test_a_full_spool_refuses(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    spool.append(wish("x"))
+    filler = b"y" * (SPOOL_LIMIT - spool.path.stat().st_size)
+    with spool.path.open("ab") as file:
+        from memd.clients.python.spool import _framed  # type: ignore[reportPrivateUsage]
+
+        file.write(_framed(filler[:-8]))
+    with pytest.raises(TooLarge, match="spool is full"):
+        spool.append(wish("one more"))
+
+
+def _append_many(folder: str, mark: int) -> None:
+    for n in range(50):
+        Spool(Path(folder)).append(wish(f"{mark}-{n}"))
+
+
+def test_two_processes_at_once_lose_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "spool"
+    processes = [multiprocessing.Process(target=_append_many, args=(str(folder), mark)) for mark in (1, 2)]
+    for process in processes:
+        process.start()
+    got: list[str] = []
+    while any(process.is_alive() for process in processes):
+        Spool(folder).drain(lambda each: got.append(each.text))  # type: ignore[union-attr]
+    for process in processes:
+        process.join()
+    got += texts(Spool(folder))
+    assert sorted(got) == sorted(f"{mark}-{n}" for mark in (1, 2) for n in range(50))
+    for mark in (1, 2):
+        mine = [text for text in got if text.startswith(f"{mark}-")]
+        assert mine == [f"{mark}-{n}" for n in range(50)]
+
+
+def test_the_client_spools_while_the_daemon_is_down_and_delivers_later(here: Places, serve) -> None:
+    with Client(here) as client:
+        marker = client.remember_or_spool("I prefer tabs", cwd="/tmp")
+        assert isinstance(marker, Spooled)
+        assert (marker.waiting, marker.reason) == (1, "memd is not running")
+        taken = client.capture_or_spool(
+            Origin(host="test", session="s1"), [Said(turn="t", at=AT, role="user", text="hello")]
+        )
+        assert isinstance(taken, Spooled)
+        assert client.drain() == Drained(left=2, reason="memd is not running")
+        with serve(here.socket) as listener:
+            listener.answer = lambda each: (
+                reply.Taken(accepted=1, duplicate=0, changed=0, refused=(), pool="p", pending=0)
+                if isinstance(each, request.Capture)
+                else refuse("not this one")
+            )
+            assert client.drain() == Drained(delivered=1, rejected=1)
+        assert [type(each).__name__ for each in listener.seen] == ["Remember", "Capture"]
+
+
+def test_a_wish_keeps_its_turn(here: Places) -> None:
+    one = remembering("x", cwd="/tmp/a")
+    assert remembering(one) is one
+    assert (one.origin.session, one.origin.cwd) == ("/tmp/a", "/tmp/a")
