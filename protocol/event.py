@@ -66,6 +66,13 @@ class Noted(Event, tag="noted", frozen=True, kw_only=True):
     role: Literal["user", "assistant"] = "user"
 
 
+class Reworded(Event, tag="reworded", frozen=True, kw_only=True):
+    """The user put a record into other words: the source of its new revision."""
+
+    record: str
+    text: str
+
+
 class Wrote(Event, tag="wrote", frozen=True, kw_only=True):
     """A document says something: a commit message, a Markdown section."""
 
@@ -102,7 +109,7 @@ class SessionEnded(Event, tag="session_ended", frozen=True, kw_only=True):
     reason: str = ""
 
 
-AnyEvent = Said | Noted | Wrote | ToolCalled | Ran | SessionStarted | SessionEnded
+AnyEvent = Said | Noted | Reworded | Wrote | ToolCalled | Ran | SessionStarted | SessionEnded
 
 _ROLE_TRUST: dict[str, Trust] = {"user": "user", "assistant": "assistant"}
 
@@ -112,6 +119,8 @@ def trust(event: AnyEvent) -> Trust:
     match event:
         case Said() | Noted():
             return _ROLE_TRUST[event.role]
+        case Reworded():
+            return "user"
         case Wrote():
             return "document"
         case _:
@@ -121,7 +130,7 @@ def trust(event: AnyEvent) -> Trust:
 def text(event: AnyEvent) -> str:
     """The words of an event: what is searched, quoted and distilled; empty where there are none."""
     match event:
-        case Said() | Noted() | Wrote():
+        case Said() | Noted() | Reworded() | Wrote():
             return event.text
         case ToolCalled():
             return re.sub(r"\s+", " ", f"{event.name} {event.arguments}").strip()
@@ -134,7 +143,7 @@ def text(event: AnyEvent) -> str:
 def with_text(event: AnyEvent, words: str) -> AnyEvent:
     """The same event with other words, as the door makes it after taking secrets out. Events without words stay."""
     match event:
-        case Said() | Noted() | Wrote():
+        case Said() | Noted() | Reworded() | Wrote():
             return msgspec.structs.replace(event, text=words)
         case Ran():
             return msgspec.structs.replace(event, command=words)

@@ -42,7 +42,7 @@ class Environment:
         self._readers = 0
         self._growing = False
 
-    def db(self, name: str) -> lmdb._Database:
+    def db(self, name: str) -> lmdb.Database:
         """The handle of a named database."""
         return self._db[name]
 

@@ -1,0 +1,54 @@
+"""`python -m memd.daemon`: start one daemon for one home, in the foreground, until SIGTERM, SIGINT or a `stop` request.
+
+Comes in: the environment. Goes out: an exit code of the error tree, with the reason on standard error and in the log.
+"""
+
+from __future__ import annotations
+
+import logging
+import logging.handlers
+import os
+import signal
+import sys
+import tempfile
+
+os.umask(0o077)
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # two BLAS threads cost 70 times as much on a busy machine
+
+
+def main() -> int:
+    """Run the daemon; returns the exit code."""
+    from ..protocol.errors import MemdError
+    from ..protocol.places import places
+    from .boot import Daemon, check_home
+    from .config import load_config
+    from .world import real_world
+
+    home = places(os.environ, os.getuid(), tempfile.gettempdir())
+    try:
+        config = load_config(home.config, os.environ)
+        check_home(home)
+        handler = logging.handlers.RotatingFileHandler(home.log, maxBytes=config.log_bytes, backupCount=2)
+        handlers: list[logging.Handler] = [handler]
+        if sys.stderr.isatty():
+            handlers.append(logging.StreamHandler())
+        level = os.environ.get("MEMD_LOG", "INFO").upper()
+        logging.basicConfig(level=level, handlers=handlers, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+        logging.getLogger("apscheduler").setLevel(logging.WARNING)
+        daemon = Daemon(home, config, real_world())
+    except MemdError as error:
+        logging.getLogger("memd").error("%s (%s)", error.message, error.hint)
+        print(f"memd: {error.message}\nhint: {error.hint}", file=sys.stderr)
+        return error.exit_code
+
+    def stop(number: int, frame: object) -> None:
+        daemon.stop()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    daemon.run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

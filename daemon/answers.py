@@ -1,0 +1,185 @@
+"""One function a request: what each read answers, from projections alone (U8).
+
+Comes in: a decoded request. Goes out: its typed reply, or an error of the tree. Invariants: nothing here writes; the
+scope is resolved before anything is searched; the lanes of `protocol.request` decide which thread calls it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from .. import __version__
+from ..models.registry import ModelInfo
+from ..protocol.errors import InvalidRequest, NotFound
+from ..protocol.instant import from_micros
+from ..protocol.record import Record
+from ..protocol.reply import (
+    Explained,
+    Journaled,
+    Outcome,
+    Page,
+    PoolList,
+    PoolSummary,
+    ProfileText,
+    Recalled,
+    StatusText,
+)
+from ..protocol.request import PROTOCOL, Get, Journal, List, Profile, Recall, Why
+from ..stages.batch import PERSONAL
+from .pools.access import Access
+from .recall.deep import Deep
+from .recall.hot import Hot
+from .recall.warm import Warm
+from .stores import Stores
+from .world import World
+
+SLICE = 500
+
+
+class Answers:
+    """Everything that is read, in one place; `last` is what happened last, for `status` (U6)."""
+
+    def __init__(self, stores: Stores, access: Access, warm: Warm, world: World, model: ModelInfo) -> None:
+        self._stores, self._access, self._warm = stores, access, warm
+        self._hot = Hot(stores.profile)
+        self._deep = Deep(stores.records, stores.sources, stores.archive, stores.journal)
+        self._world, self._model = world, model
+        self._started = world.now()
+        self.last: dict[str, Outcome] = {}
+        self.worker_state: Callable[[], str] = lambda: "idle"
+
+    def note(self, name: str, what: str) -> None:
+        """Remember that this just happened."""
+        self.last[name] = Outcome(at=from_micros(self._world.now()), what=what)
+
+    def pending(self) -> int:
+        """Captures that the distiller has not seen yet."""
+        return self._stores.archive.last - self._stores.sources.progress().archive_seq
+
+    def recall(self, request: Recall) -> Recalled:
+        """WARM. Raises NotFound for a pool that does not exist, InvalidRequest for an empty question."""
+        if not request.query.strip():
+            raise InvalidRequest("an empty question", hint="say what you look for, or use `memd list`")
+        scope = self._access.scope(request.cwd, request.pools)
+        answer = self._warm.recall(request, scope, self.pending())
+        self.note("recalled", f"{len(answer.hits)} hits" if answer.hits else f"abstained: {answer.reason}")
+        return answer
+
+    def profile(self, request: Profile) -> ProfileText:
+        """HOT."""
+        scope = self._access.scope(request.cwd, request.pools)
+        answer = self._hot.profile(scope, request.budget_tokens, self.pending())
+        self.note("profiled", f"{len(answer.ids)} lines, {answer.tokens} tokens")
+        return answer
+
+    def get(self, request: Get) -> Record:
+        """One record by id or unambiguous prefix. Raises NotFound."""
+        return self._find(request.id)
+
+    def _find(self, id: str) -> Record:
+        prefix = id.strip().lower()
+        ids = self._stores.records.starting(prefix) if prefix else []
+        if len(ids) != 1:
+            what = f"several records start with {id!r}" if ids else f"no record {id!r}"
+            raise NotFound(what, hint="give more of the id" if ids else "`memd list` shows ids")
+        record = self._stores.records.get(ids[0])
+        if record is None:
+            raise NotFound(f"no record {id!r}", hint="`memd list` shows ids")
+        return record
+
+    def list(self, request: List) -> Page:
+        """Records newest first, filtered, with the cursor of the next page. Raises NotFound, InvalidRequest."""
+        tally = self._stores.records.tally()
+        pools = [self._access.named(pool) for pool in request.pools] or sorted(tally)
+        start, before = _cursor(request.after, pools)
+        found: list[Record] = []
+        for number, pool in enumerate(pools[start:], start):
+            while group := self._stores.records.recent(pool, before, SLICE):
+                for record in group:
+                    before = (record.learned_at, record.id)
+                    if _wanted(record, request):
+                        found.append(record)
+                        if len(found) == max(1, request.limit):
+                            cursor = f"{number}:{record.learned_at}:{record.id}"
+                            return Page(records=tuple(found), next=cursor, total=_total(tally, pools))
+            before = None
+        return Page(records=tuple(found), total=_total(tally, pools))
+
+    def why(self, request: Why) -> Explained:
+        """DEEP on one record. Raises NotFound."""
+        return self._deep.why(self._find(request.id))
+
+    def journal(self, request: Journal) -> Journaled:
+        """Operations after a seq."""
+        limit = min(max(1, request.limit), SLICE)
+        entries = self._stores.journal.slice(max(0, request.after), limit)
+        return Journaled(entries=tuple(entries), last=self._stores.journal.last)
+
+    def pools(self) -> PoolList:
+        """Every pool with its counts."""
+        tally = self._stores.records.tally()
+        known = {PERSONAL: "you", **{pool.pool: pool.title for pool in self._stores.sources.pools()}}
+        return PoolList(
+            pools=tuple(
+                PoolSummary(pool=pool, title=title, counts=tally.get(pool, {})) for pool, title in known.items()
+            )
+        )
+
+    def status(self) -> StatusText:
+        """One screen of actual outcomes (U6)."""
+        stores = self._stores
+        progress = stores.sources.progress()
+        counts: dict[str, int] = {}
+        tally = stores.records.tally()
+        for statuses in tally.values():
+            for status, count in statuses.items():
+                counts[status] = counts.get(status, 0) + count
+        failed = (f"{document} {turn}: {stage}: {error}" for _, document, turn, stage, error in progress.failed)
+        last = dict(self.last)
+        if progress.last_at:
+            what = f"{progress.captures} captures, {progress.candidates} candidates so far"
+            last["distilled"] = Outcome(at=from_micros(progress.last_at), what=what)
+        return StatusText(
+            version=__version__,
+            protocol=PROTOCOL,
+            pid=os.getpid(),
+            started_at=from_micros(self._started),
+            data_dir=str(stores.folder),
+            model=self._model.id,
+            journal_seq=stores.journal.last,
+            archive_seq=stores.archive.last,
+            pending=self.pending(),
+            worker=self.worker_state(),
+            records=counts,
+            pools=len({PERSONAL, *tally}),
+            last=last,
+            failures=tuple(failed),
+            size_bytes=stores.size_bytes(),
+        )
+
+
+def _wanted(record: Record, request: List) -> bool:
+    return (
+        (not request.kinds or record.kind in request.kinds)
+        and (not request.statuses or record.status in request.statuses)
+        and (not request.type or record.type == request.type)
+        and (not request.document or record.provenance.source == request.document)
+    )
+
+
+def _total(tally: dict[str, dict[str, int]], pools: list[str]) -> int:
+    return sum(count for pool in pools for count in tally.get(pool, {}).values())
+
+
+def _cursor(after: str, pools: list[str]) -> tuple[int, tuple[int, str] | None]:
+    if not after:
+        return 0, None
+    try:
+        number, learned_at, id = after.split(":")
+        start = int(number)
+        if not 0 <= start < len(pools):
+            raise ValueError(after)
+        return start, (int(learned_at), id)
+    except ValueError as error:
+        raise InvalidRequest(f"{after!r} is no cursor", hint="pass `next` of the page before, unchanged") from error

@@ -1,0 +1,224 @@
+"""The daemon, put together in order: home, lock, stores, committer, distiller, door; and taken apart in reverse.
+
+Comes in: places, settings, a world. Goes out: a running memd. Invariants: the lock is held before anything is opened
+and before the socket is bound (a second bind would steal it); the door opens last and closes first; what was
+acknowledged is on the disk whatever happens here.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import stat
+import sys
+import threading
+from pathlib import Path
+
+from ..models import registry
+from ..protocol.errors import InvalidRequest, MemdError, Refused
+from ..protocol.event import SessionEnded
+from ..protocol.instant import from_micros
+from ..protocol.places import Places
+from ..protocol.reply import AnyData, Done
+from ..protocol.request import (
+    AnyRequest,
+    Capture,
+    Distil,
+    Edit,
+    Get,
+    GetStatus,
+    Journal,
+    List,
+    Pools,
+    Profile,
+    Recall,
+    Remember,
+    Stop,
+    Why,
+)
+from .answers import Answers
+from .committer import Committer
+from .config import Config
+from .distiller import Distiller
+from .door import Door, Respond
+from .lifecycle.triggers import Triggers
+from .pools.access import Access
+from .pools.identity import Identity
+from .recall.warm import Encode, Warm
+from .stores import Stores
+from .worker_process import WorkerProcess
+from .world import World
+
+SWITCH_INTERVAL_S = 0.0002
+"""How long a busy thread keeps the interpreter: short, so that the door answers beside it (p50 5.3 → 0.5 ms)."""
+
+NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "afs", "ceph"})
+log = logging.getLogger("memd")
+
+
+def check_home(places: Places) -> None:
+    """Make the folders, 0700, and refuse what would not be safe. Raises Refused."""
+    if os.environ.get("SUDO_UID", str(os.getuid())) != str(os.getuid()):
+        raise Refused("memd will not run under sudo", hint="run it as the user whose memory it is")
+    for folder in (places.data, places.state, places.config, places.run, places.spool):
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            found = folder.stat()
+        except OSError as error:
+            raise Refused(f"{folder}: {error.strerror}", hint="give memd a folder it can write: MEMD_HOME") from error
+        if found.st_uid != os.getuid():
+            raise Refused(f"{folder} belongs to uid {found.st_uid}", hint="use a home of your own: MEMD_HOME")
+        if stat.S_IMODE(found.st_mode) & 0o077:
+            raise Refused(f"others may enter {folder}", hint=f"chmod 700 {folder}")
+    if (kind := _file_system(places.data)) in NETWORK_FILE_SYSTEMS:
+        raise Refused(f"{places.data} lies on {kind}", hint="a memory map needs a local disk: set MEMD_HOME to one")
+
+
+def _file_system(folder: Path) -> str:
+    """The type of the file system a folder lies on; "" where the system does not say."""
+    mounts = Path("/proc/self/mounts")
+    if not mounts.exists():
+        return ""
+    best, kind = "", ""
+    for line in mounts.read_text(encoding="utf-8", errors="replace").splitlines():
+        fields = line.split(" ")
+        point = fields[1].replace("\\040", " ")
+        if len(point) > len(best) and folder.resolve().is_relative_to(point):
+            best, kind = point, fields[2]
+    return kind
+
+
+def notify(message: str) -> None:
+    """Tell the service manager (sd_notify); nothing without one."""
+    address = os.environ.get("NOTIFY_SOCKET")
+    if not address:
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as channel:
+        try:
+            channel.connect("\0" + address[1:] if address[0] == "@" else address)
+            channel.sendall(message.encode())
+        except OSError as error:
+            log.warning("the service manager can't be told %s: %s", message, error)
+
+
+class Daemon:
+    """A running memd."""
+
+    def __init__(self, places: Places, config: Config, world: World) -> None:
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
+        check_home(places)
+        self._places, self._world = places, world
+        model = registry.info()
+        self.stores = Stores(places.data, world, model)
+        self._stop = threading.Event()
+        identity = Identity()
+        self._committer = Committer(self.stores, identity, self._captured)
+        self._worker = WorkerProcess(config.worker_threads)
+        self._distiller = Distiller(
+            self.stores, self._committer, self._worker, config.batch_captures, config.worker_idle_s
+        )
+        warm = Warm(self.stores.records, self.stores.keywords, self.stores.vectors, _encoder(), config.relevance_floor)
+        self._answers = Answers(self.stores, Access(identity, self.stores.sources), warm, world, model)
+        self._answers.worker_state = lambda: self._distiller.worker_state
+        self._triggers = Triggers(
+            world,
+            idle_s=config.idle_s,
+            session_idle_min=config.session_idle_min,
+            distil=self._distiller.wake,
+            end_session=self._end_session,
+        )
+        self._keyword_commit_s = config.keyword_commit_s
+        self._indexer = threading.Thread(target=self._commit_keywords, name="keywords", daemon=True)
+        places.socket.unlink(missing_ok=True)
+        self._door = Door(places.socket, self._answer, self._take)
+
+    def run(self) -> None:
+        """Serve until told to stop, then close in order."""
+        self._committer.start()
+        self._distiller.start()
+        self._triggers.start()
+        self._indexer.start()
+        self._door.start()
+        self._places.socket_file.write_text(str(self._places.socket), encoding="utf-8")
+        notify("READY=1")
+        log.info("memd is up: %s", self._places.socket)
+        self._stop.wait()
+        notify("STOPPING=1")
+        self._triggers.stop()
+        self._distiller.stop()
+        self._committer.stop()
+        self._door.stop()
+        self._places.socket_file.unlink(missing_ok=True)
+        self._places.socket.unlink(missing_ok=True)
+        self.stores.close()
+        log.info("memd is down")
+
+    def stop(self) -> None:
+        """Ask the daemon to end; returns at once."""
+        self._stop.set()
+
+    def _commit_keywords(self) -> None:
+        while not self._stop.wait(self._keyword_commit_s):
+            self.stores.keywords.commit()
+
+    def _captured(self, document: str, urgent: bool, live: bool) -> None:
+        self._answers.note("captured", document)
+        self._triggers.captured(document, urgent, live)
+
+    def _end_session(self, document: str) -> None:
+        session = self.stores.sources.session(document)
+        if session is None or session.closed_at:
+            return
+        at = from_micros(self._world.now())
+        event = SessionEnded(turn=f"idle:{at}", at=at, reason="idle")
+        self._committer.take(Capture(origin=session.opened.origin, events=(event,)), lambda _: None)
+
+    def _take(self, request: Capture | Remember | Edit, respond: Respond) -> None:
+        if isinstance(request, Capture | Remember):
+            self._committer.take(request, respond)
+            return
+        future = self._committer.run(lambda: self._committer.edit(request))
+
+        def done() -> None:
+            error = future.exception()
+            respond(future.result() if error is None else error if isinstance(error, MemdError) else _bug(error))
+
+        future.add_done_callback(lambda _: done())
+
+    def _answer(self, request: AnyRequest) -> AnyData:
+        answers = self._answers
+        match request:
+            case Recall():
+                return answers.recall(request)
+            case Profile():
+                return answers.profile(request)
+            case Get():
+                return answers.get(request)
+            case List():
+                return answers.list(request)
+            case Why():
+                return answers.why(request)
+            case Journal():
+                return answers.journal(request)
+            case Pools():
+                return answers.pools()
+            case GetStatus():
+                return answers.status()
+            case Distil():
+                self._distiller.wake()
+                return Done(pending=answers.pending())
+            case Stop():
+                self._stop.set()
+                return Done(pending=answers.pending())
+            case Capture() | Remember() | Edit():
+                raise InvalidRequest("that request goes through the committer")
+
+
+def _bug(error: BaseException) -> MemdError:
+    log.error("a bug while committing", exc_info=error)
+    return MemdError(f"memd failed on this request: {type(error).__name__}", hint="the log has the details")
+
+
+def _encoder() -> Encode | None:
+    return None

@@ -1,0 +1,283 @@
+"""The committer: the only writer. Captures into the archive, operations into the journal, then into the projections.
+
+Comes in: jobs of the door and of the distiller. Goes out: acknowledgements, after the bytes are on the disk.
+Invariants: one thread; nothing is acknowledged before fsync (P-12); captures that wait are taken as one group, one
+archive transaction and one journal transaction; a batch of proposals and the cursor behind it are one transaction.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import TypeVar
+
+import msgspec
+
+from ..protocol.errors import InvalidRequest, MemdError, NotFound, Stopping, by_code
+from ..protocol.event import Captured, Noted, Origin, Reworded, SessionEnded, text
+from ..protocol.operation import Added, AnyOperation, Decision, PoolOpened, SessionClosed, SessionOpened, Step, Updated
+from ..protocol.record import QUOTE_LIMIT, Evidence, Provenance, Record, Span, record_id
+from ..protocol.reply import AnyData, Refusal, Remembered, Taken
+from ..protocol.request import Capture, Edit, Remember
+from ..protocol.wire import problem
+from ..stages.batch import PERSONAL
+from .intake import admit
+from .pools.identity import Identity, Project
+from .store.archive import Fate
+from .stores import Stores
+
+GROUP = 64
+"""Jobs taken at most before the thread yields."""
+
+T = TypeVar("T")
+Respond = Callable[[AnyData | MemdError], None]
+Taking = Capture | Remember
+log = logging.getLogger("memd.committer")
+
+
+class _Job(msgspec.Struct):
+    request: Taking
+    respond: Respond
+    captures: list[Captured] = []
+    refused: list[Refusal] = []
+    fates: list[Fate] = []
+
+
+class Committer:
+    """The writing thread with its queue. `captured` is called after captures became durable."""
+
+    def __init__(self, stores: Stores, identity: Identity, captured: Callable[[str, bool, bool], None]) -> None:
+        self._stores = stores
+        self._identity = identity
+        self._captured = captured
+        self._queue: queue.SimpleQueue[_Job | Callable[[], None] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._loop, name="committer")
+        self._stopping = False
+
+    def start(self) -> None:
+        """Begin to take jobs."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish what was accepted, then end."""
+        self._stopping = True
+        self._queue.put(None)
+        self._thread.join()
+
+    def take(self, request: Taking, respond: Respond) -> None:
+        """Queue a capture or a remember; `respond` is called from the committer's thread, once."""
+        if self._stopping:
+            respond(Stopping("memd is stopping", hint="send it again when it is up; a client's spool does that"))
+        else:
+            self._queue.put(_Job(request, respond))
+
+    def run(self, work: Callable[[], T]) -> Future[T]:
+        """Queue work that reads the state and commits; its result or error arrives in the future."""
+        future: Future[T] = Future()
+
+        def job() -> None:
+            try:
+                future.set_result(work())
+            except Exception as error:  # handed over to whoever waits for the future
+                future.set_exception(error)
+
+        if self._stopping:
+            future.set_exception(Stopping("memd is stopping"))
+        else:
+            self._queue.put(job)
+        return future
+
+    def _loop(self) -> None:
+        going = True
+        while going:
+            jobs = [self._queue.get()]
+            while len(jobs) < GROUP and not self._queue.empty():
+                jobs.append(self._queue.get())
+            takings: list[_Job] = []
+            for job in jobs:
+                if isinstance(job, _Job):
+                    takings.append(job)
+                    continue
+                self._take_group(takings)
+                takings = []
+                if job is None:
+                    going = False
+                else:
+                    job()
+            self._take_group(takings)
+
+    def _take_group(self, jobs: Sequence[_Job]) -> None:
+        """Make the captures of these jobs durable in one go, then answer each."""
+        if not jobs:
+            return
+        for job in jobs:
+            self._admit(job)
+        try:
+            fates = iter(self._stores.archive.take([captured for job in jobs for captured in job.captures]))
+            for job in jobs:
+                job.fates = [next(fates) for _ in job.captures]
+            operations = self._openings(jobs)
+            operations += [o for job in jobs if isinstance(job.request, Remember) and (o := self._provisional(job))]
+            if operations:
+                self._stores.commit(operations)
+        except MemdError as error:
+            log.error("captures refused: %s", error.message)
+            for job in jobs:
+                job.respond(error)
+            return
+        for job in jobs:
+            job.respond(self._answer(job))
+            if "accepted" in job.fates or "changed" in job.fates:
+                urgent = any(isinstance(captured.event, SessionEnded | Noted) for captured in job.captures)
+                self._captured(job.request.origin.document, urgent, job.request.origin.live)
+
+    def _admit(self, job: _Job) -> None:
+        request = job.request
+        events = (
+            request.events
+            if isinstance(request, Capture)
+            else (Noted(turn=request.turn, at=request.at, text=request.text, role=request.role),)
+        )
+        for event in events:
+            try:
+                job.captures.append(admit(request.origin, event))
+            except MemdError as error:
+                log.warning("refused %s of %s: %s", event.turn[:80], request.origin.document[:80], error.message)
+                job.refused.append(Refusal(event.turn, problem(error)))
+
+    def _openings(self, jobs: Sequence[_Job]) -> list[AnyOperation]:
+        """Pools and sessions that are seen for the first time, sessions that ended."""
+        operations: list[AnyOperation] = []
+        opened: set[str] = set()
+        for job in jobs:
+            origin = job.request.origin
+            if not job.captures:
+                continue
+            if origin.document not in opened and self._stores.sources.session(origin.document) is None:
+                opened.add(origin.document)
+                project = self._identity.project(origin)
+                name = project.pool if project else ""
+                if project and name not in opened and self._stores.sources.pool(name) is None:
+                    opened.add(name)
+                    operations.append(_pool_opened(project))
+                at = job.captures[0].event.at
+                operations.append(SessionOpened(document=origin.document, origin=origin, project=name, at=at))
+            for captured, fate in zip(job.captures, job.fates, strict=True):
+                if isinstance(captured.event, SessionEnded) and fate != "duplicate":
+                    event = captured.event
+                    operations.append(SessionClosed(document=captured.document, at=event.at, reason=event.reason))
+        return operations
+
+    def _provisional(self, job: _Job) -> AnyOperation | None:
+        """The record of a `remember`, before any model has seen it (W1); None if it is there already."""
+        if not job.captures:
+            return None
+        captured = job.captures[0]
+        assert isinstance(captured.event, Noted)
+        record = provisional(captured.document, captured.event)
+        if self._stores.records.get(record.id) is not None:
+            return None
+        steps = (Step("door", "explicit: remembered word for word, to be refined in the background"),)
+        return Added(record=record, decision=Decision(action="add", reason="asked to remember this", steps=steps))
+
+    def _answer(self, job: _Job) -> AnyData | MemdError:
+        if isinstance(job.request, Capture):
+            origin = job.request.origin
+            session = self._stores.sources.session(origin.document)
+            counts = {fate: job.fates.count(fate) for fate in ("accepted", "duplicate", "changed")}
+            return Taken(
+                refused=tuple(job.refused),
+                pool=(session.opened.project if session else "") or PERSONAL,
+                pending=self.pending(),
+                **counts,
+            )
+        if job.refused:
+            refusal = job.refused[0].problem
+            return by_code(refusal.code, refusal.message, refusal.hint)
+        captured = job.captures[0]
+        record = self._stores.records.get(explicit_id(captured.document, captured.event.turn))
+        assert record is not None
+        return Remembered(record=record, duplicate=job.fates[0] == "duplicate")
+
+    def pending(self) -> int:
+        """Captures that the distiller has not seen yet."""
+        return self._stores.archive.last - self._stores.sources.progress().archive_seq
+
+    def edit(self, request: Edit) -> Remembered:
+        """Put a record into the user's words, on the committer's thread. Raises NotFound, InvalidRequest, TooLarge."""
+        before = self._stores.records.get(request.id)
+        if before is None:
+            raise NotFound(f"no record {request.id!r}", hint="see `memd list`")
+        if not request.text.strip():
+            raise InvalidRequest("an empty text", hint="to take a record out, correct it or forget it instead")
+        origin = Origin(host="memd", session="edits")
+        turn = f"{before.id}:{before.rev + 1}"
+        captured = admit(origin, Reworded(turn=turn, at=request.at, record=before.id, text=request.text))
+        self._stores.archive.take([captured])
+        words = text(captured.event)
+        span = Span(origin.document, turn, 0, len(words))
+        provenance = msgspec.structs.replace(
+            before.provenance,
+            trust="user",
+            quote=words[:QUOTE_LIMIT],
+            said_at=request.at,
+            spans=(span, *before.provenance.spans),
+            evidence=(*before.provenance.evidence, Evidence(kind="corrected", span=span, trust="user", at=request.at)),
+        )
+        record = msgspec.structs.replace(
+            before,
+            rev=before.rev + 1,
+            content=words,
+            description=words,
+            status="active",
+            confidence=1.0,
+            key="",
+            value="",
+            provenance=provenance,
+        )
+        operations: list[AnyOperation] = []
+        if self._stores.sources.session(origin.document) is None:
+            operations.append(SessionOpened(document=origin.document, origin=origin, project="", at=request.at))
+        operations.append(Updated(record=record, decision=Decision(action="update", reason="edited by the user")))
+        self._stores.commit(operations)
+        self._captured(origin.document, True, False)
+        found = self._stores.records.get(before.id)
+        assert found is not None
+        return Remembered(record=found)
+
+
+def explicit_id(document: str, turn: str) -> str:
+    """The id of the record of an explicit remember: known before any stage decided on its pool."""
+    return record_id("note", document, turn, 0, 0)
+
+
+def provisional(document: str, event: Noted) -> Record:
+    """The whole text as a statement, in the user's own pool until route knows better (A2)."""
+    span = Span(document, event.turn, 0, len(event.text))
+    line = " ".join(event.text.split())
+    return Record(
+        id=explicit_id(document, event.turn),
+        pool=PERSONAL,
+        kind="note",
+        content=event.text,
+        description=line[:300],
+        status="provisional" if event.role == "user" else "quarantined",
+        tags=("note",),
+        valid_from=event.at,
+        provenance=Provenance(
+            author=event.role,
+            source=document,
+            trust=event.role,
+            spans=(span,),
+            quote=event.text[:QUOTE_LIMIT],
+            said_at=event.at,
+        ),
+    )
+
+
+def _pool_opened(project: Project) -> PoolOpened:
+    roots = (project.root,) if project.root else ()
+    return PoolOpened(pool=project.pool, title=project.title, roots=roots, evidence=project.evidence)

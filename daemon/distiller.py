@@ -1,0 +1,216 @@
+"""The distiller: drives captures through the worker and proposals into the journal, in order, until none is pending.
+
+Comes in: wake-ups (a session's end, idleness, an explicit remember). Goes out: operations, and the cursor that says how
+far the archive is distilled. Invariants: the cursor is committed with what it produced, so a kill at any point loses
+and doubles nothing; a proposal that went stale is judged again, at most three times, then added with `needs_review`; a
+capture that fails after its retries is recorded and passed over, never dropped silently (P-12); at most one worker.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from ..protocol.operation import AnyOperation, Distilled, Failure
+from ..stages.batch import PERSONAL, Batch, Candidate, Item, Known, Proposal
+from .committer import Committer
+from .proposals import operations_of, stale
+from .stores import Stores
+from .work import DistilItems, Distillate, Embedded, EmbedTexts, JudgeCandidates, Judged
+from .worker_process import WorkerDied, WorkerProcess, WorkerUnusable
+
+NEIGHBOURS = 8
+ROUNDS = 3
+TRIES = 2
+PAUSE_S, LONGEST_PAUSE_S = 1.0, 300.0
+BATCH_CHARACTERS = 256 * 1024
+log = logging.getLogger("memd.distiller")
+
+
+class Distiller:
+    """The thread between archive and journal."""
+
+    def __init__(
+        self, stores: Stores, committer: Committer, worker: WorkerProcess, batch: int, worker_idle_s: float
+    ) -> None:
+        self._stores, self._committer, self._worker = stores, committer, worker
+        self._batch, self._worker_idle_s = batch, worker_idle_s
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="distiller", daemon=True)
+        self.seconds: Counter[str] = Counter()
+        self.trouble = ""
+
+    def start(self) -> None:
+        """Begin; what was left pending by the last run is done first."""
+        self._wake.set()
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Distil what is pending, soon."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """End at once: what is not committed yet is done by the next start."""
+        self._stopping.set()
+        self._wake.set()
+        self._worker.end()
+        self._thread.join()
+
+    def _loop(self) -> None:
+        pause_s = PAUSE_S
+        while not self._stopping.is_set():
+            if not self._wake.wait(self._worker_idle_s):
+                self._worker.end()
+                self._wake.wait()
+            self._wake.clear()
+            try:
+                while not self._stopping.is_set() and (self._distil_some() or self._embed_some()):
+                    pass
+                self.trouble, pause_s = "", PAUSE_S
+            except (WorkerDied, WorkerUnusable) as error:
+                pause_s = self._pause(f"the worker failed: {error}", pause_s)
+            except Exception as error:
+                log.exception("distilling failed")
+                pause_s = self._pause(f"distilling failed: {error}", pause_s)
+
+    def _pause(self, trouble: str, pause_s: float) -> float:
+        """Say what is wrong, wait, and come back: nothing is lost, the captures are in the archive."""
+        if not self._stopping.is_set():
+            self.trouble = trouble
+            log.error("%s; tried again in %.0f s", trouble, pause_s)
+            self._stopping.wait(pause_s)
+            self._wake.set()
+        return min(pause_s * 2, LONGEST_PAUSE_S)
+
+    def _next_items(self) -> tuple[list[Item], int]:
+        cursor = self._stores.sources.progress().archive_seq
+        items: list[Item] = []
+        size, upto = 0, cursor
+        for seq, captured in self._stores.archive.after(cursor, self._batch):
+            session = self._stores.sources.session(captured.document)
+            items.append(Item(seq=seq, captured=captured, project=session.opened.project if session else ""))
+            upto = seq
+            size += len(getattr(captured.event, "text", ""))
+            if size > BATCH_CHARACTERS:
+                break
+        return items, upto
+
+    def _distil_some(self) -> bool:
+        items, upto = self._next_items()
+        if not items:
+            return False
+        distillate, failures = self._distil(items)
+        rejected = Counter(f"{rejection.stage}: {rejection.reason}" for rejection in distillate.batch.rejections)
+        self.seconds.update(distillate.seconds)
+        cursor = Distilled(
+            archive_seq=upto,
+            captures=len(items),
+            candidates=len(distillate.batch.candidates),
+            rejected=dict(rejected),
+            failed=(*distillate.batch.failures, *failures),
+        )
+        for rounds in range(1, ROUNDS + 1):
+            proposals = self._judge(distillate, rounds)
+            vectors = [(p.record.description, p.vector) for p in proposals if p.vector]
+            if not self._commit(proposals, vectors, cursor, final=rounds == ROUNDS):
+                break
+        return True
+
+    def _distil(self, items: Sequence[Item]) -> tuple[Distillate, list[Failure]]:
+        """The batch's distillate; where the worker dies or fails on it, capture by capture, so that one costs one."""
+        what = ""
+        for _ in range(TRIES):
+            try:
+                return self._worker.ask(DistilItems(items=tuple(items)), Distillate), []
+            except WorkerDied as error:
+                if self._stopping.is_set():
+                    raise
+                what = str(error)
+        if len(items) == 1:
+            captured = items[0].captured
+            failure = Failure(items[0].seq, captured.document, captured.event.turn, "worker", what[:300])
+            log.error("capture %d is set aside: %s", items[0].seq, what)
+            return Distillate(batch=Batch(), ids=(), seconds={}), [failure]
+        half = len(items) // 2
+        failures: list[Failure] = []
+        good: list[Item] = []
+        for part in (items[:half], items[half:]):
+            _, failed = self._distil(part)
+            failures += failed
+            bad = {failure.seq for failure in failed}
+            good += [item for item in part if item.seq not in bad]
+        distillate, failed = self._distil(good) if good else (Distillate(batch=Batch(), ids=(), seconds={}), [])
+        return distillate, [*failures, *failed]
+
+    def _judge(self, distillate: Distillate, rounds: int) -> tuple[Proposal, ...]:
+        if not distillate.ids:
+            return ()
+        known = {
+            id: tuple(self._neighbours(id, candidate))
+            for id, candidate in zip(distillate.ids, distillate.batch.candidates, strict=True)
+        }
+        return self._worker.ask(JudgeCandidates(known=known, rounds=rounds), Judged).proposals
+
+    def _neighbours(self, id: str, candidate: Candidate) -> list[Known]:
+        """What memd knows that is near a candidate: its own record, the holder of its key, the nearest by vector."""
+        pools = tuple(dict.fromkeys(pool for pool in (candidate.pool, PERSONAL, candidate.item.project) if pool))
+        similar: dict[str, float] = {id: 1.0}
+        if candidate.key and (holder := self._stores.keys.get(candidate.pool, candidate.key)):
+            similar.setdefault(holder, 0.0)
+        vector = np.frombuffer(candidate.vector, np.float32)
+        if len(vector):
+            for near, cosine in self._stores.vectors.nearest(vector, pools, NEIGHBOURS):
+                similar[near] = max(cosine, similar.get(near, -1.0))
+        records = self._stores.records.many(similar)
+        return [Known(record=record, similarity=similar[near]) for near, record in records.items()]
+
+    def _commit(
+        self,
+        proposals: Sequence[Proposal],
+        vectors: Sequence[tuple[str, bytes]],
+        cursor: Distilled,
+        *,
+        final: bool,
+    ) -> list[str]:
+        """Commit the batch with its cursor, all or nothing; the ids to judge again, if any went stale."""
+
+        def work() -> list[str]:
+            again = stale(self._stores, proposals)
+            if again and not final:
+                return again
+            standing = [_unsure(p) if p.record.id in again else p for p in proposals]
+            self._stores.vector_store.put(vectors)
+            operations: list[AnyOperation] = [*operations_of(self._stores, standing), cursor]
+            self._stores.commit(operations)
+            return []
+
+        return self._committer.run(work).result()
+
+    def _embed_some(self) -> bool:
+        """Give vectors to records that have none of this model's: edited ones, or all after a change of model."""
+        missing = self._stores.vectors.missing(256)
+        if not missing:
+            return False
+        texts = tuple(text for _, text in missing)
+        vectors = self._worker.ask(EmbedTexts(texts=texts), Embedded).vectors
+        filled = [(id, text, raw) for (id, text), raw in zip(missing, vectors, strict=True)]
+        self._committer.run(lambda: self._stores.vectors.fill(filled)).result()
+        return True
+
+    @property
+    def worker_state(self) -> str:
+        """`running`, `idle` while there is no process, or what is wrong."""
+        return self.trouble or ("running" if self._worker.alive else "idle")
+
+
+def _unsure(proposal: Proposal) -> Proposal:
+    """A proposal that never stood still: added beside what it may contradict, for the user to look at."""
+    record = msgspec.structs.replace(proposal.record, needs_review=True)
+    decision = msgspec.structs.replace(proposal.decision, reason=f"{proposal.decision.reason}; its neighbours changed")
+    return msgspec.structs.replace(proposal, record=record, decision=decision, retires=())

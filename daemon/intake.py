@@ -1,0 +1,41 @@
+"""The scan at the door: what may enter the archive, and in which words (W5, P-18).
+
+Comes in: an event as a client sent it. Goes out: the capture to archive, secrets out, injected memory out. Invariant:
+whatever can't be taken is refused with a reason that names the turn; nothing is silently cut.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..protocol.errors import InvalidRequest, TooLarge
+from ..protocol.event import AnyEvent, Captured, Origin, text, with_text
+from ..protocol.instant import parse
+from ..protocol.redact import redact
+from ..protocol.wire import TEXT_LIMIT
+
+_INJECTED = re.compile(r"<memd-context\b[^>]*>.*?(?:</memd-context>|\Z)", re.DOTALL)
+NAME_LIMIT = 512
+
+
+def admit(origin: Origin, event: AnyEvent) -> Captured:
+    """The capture of an event. Raises NaiveTime, TooLarge or InvalidRequest."""
+    if not event.turn or len(event.turn) > NAME_LIMIT:
+        raise InvalidRequest("a turn id must have 1 to 512 characters", hint="use the host's own id of the turn")
+    if not origin.host or len(origin.document) > NAME_LIMIT:
+        raise InvalidRequest("an origin needs a host and a session of at most 512 characters")
+    parse(event.at)
+    words = text(event)
+    if len(words) > TEXT_LIMIT:
+        raise TooLarge(f"a text of {len(words):,} characters", hint=f"split it: at most {TEXT_LIMIT:,} a turn")
+    try:
+        words.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(f"the text is not valid Unicode: {error.reason}", hint="drop lone surrogates") from error
+    clean, found = redact(_INJECTED.sub("", words))
+    return Captured(
+        document=origin.document,
+        event=event if clean == words else with_text(event, clean),
+        live=origin.live,
+        redacted=found,
+    )

@@ -1,0 +1,70 @@
+"""When to distil without being asked: the store is quiet, or a live session has been idle long enough to have ended.
+
+Comes in: news of captures. Goes out: calls of `distil`. Invariants: a job never runs beside itself and never piles up;
+an idle session is closed by an event of its own in the archive, so that replay sees the same end (W2).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from apscheduler.schedulers.background import BackgroundScheduler
+
+from ..world import World
+
+IDLE_JOB, SESSIONS_JOB = "idle", "sessions"
+
+
+class Triggers:
+    """Two jobs: one a while after the last capture, one every minute over the sessions that are open."""
+
+    def __init__(
+        self,
+        world: World,
+        *,
+        idle_s: float,
+        session_idle_min: float,
+        distil: Callable[[], None],
+        end_session: Callable[[str], None],
+    ) -> None:
+        self._world, self._idle_s, self._session_idle_s = world, idle_s, session_idle_min * 60
+        self._distil, self._end_session = distil, end_session
+        self._heard: dict[str, float] = {}
+        self._lock = threading.Lock()
+        self._scheduler = BackgroundScheduler(timezone=UTC, job_defaults={"max_instances": 1, "coalesce": True})
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._scheduler.add_job(self._end_idle, "interval", seconds=60, id=SESSIONS_JOB)
+        self._scheduler.start()
+
+    def captured(self, document: str, urgent: bool, live: bool) -> None:
+        """A capture became durable: distil now if it is urgent, otherwise once it is quiet."""
+        with self._lock:
+            if live:
+                self._heard[document] = self._world.monotonic()
+        if urgent:
+            self._distil()
+            return
+        when = datetime.fromtimestamp(self._world.now() / 1e6, UTC) + timedelta(seconds=self._idle_s)
+        self._scheduler.add_job(self._distil, "date", run_date=when, id=IDLE_JOB, replace_existing=True)
+
+    def ended(self, document: str) -> None:
+        """The session ended by itself."""
+        with self._lock:
+            self._heard.pop(document, None)
+
+    def _end_idle(self) -> None:
+        now = self._world.monotonic()
+        with self._lock:
+            idle = [document for document, at in self._heard.items() if now - at > self._session_idle_s]
+            for document in idle:
+                del self._heard[document]
+        for document in idle:
+            self._end_session(document)
+
+    def stop(self) -> None:
+        """End the jobs."""
+        self._scheduler.shutdown(wait=False)

@@ -1,0 +1,146 @@
+"""Where things come from: pools, sessions, the history of each record, and how far the pipeline has come.
+
+Comes in: every operation. Goes out: a session's origin and project, the operations that touched a record, the
+distiller's cursor. Invariant: `history` names operations by seq and quotes nothing.
+"""
+
+from __future__ import annotations
+
+import lmdb
+import msgspec
+
+from ...protocol.operation import (
+    Added,
+    Distilled,
+    Invalidated,
+    Merged,
+    PoolOpened,
+    SessionClosed,
+    SessionOpened,
+    Updated,
+)
+from ...protocol.reply import Logged
+from .projection import seal, unseal
+from .records import Records, digest
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """A document as it was opened, and when it was closed ("" while it is open)."""
+
+    opened: SessionOpened
+    closed_at: str = ""
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """The pipeline's cursor and its totals since the beginning."""
+
+    archive_seq: int = 0
+    captures: int = 0
+    candidates: int = 0
+    rejected: dict[str, int] = {}
+    failed: tuple[tuple[int, str, str, str, str], ...] = ()
+    last_at: int = 0
+
+
+_session = msgspec.msgpack.Decoder(Session)
+_pool = msgspec.msgpack.Decoder(PoolOpened)
+_progress = msgspec.msgpack.Decoder(Progress)
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Sources:
+    """The fold of pools, sessions, history and the cursor."""
+
+    databases = ("pools", "sessions", "history", "progress")
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+
+    def _db(self, name: str) -> lmdb.Database:
+        return self._records.environment.db(name)
+
+    def apply(self, transaction: lmdb.Transaction, entry: Logged) -> None:
+        """Fold one operation in."""
+        operation = entry.operation
+        match operation:
+            case PoolOpened():
+                transaction.put(digest(operation.pool), seal(_encode(operation)), db=self._db("pools"))
+            case SessionOpened():
+                session = Session(opened=operation)
+                transaction.put(digest(operation.document), seal(_encode(session)), db=self._db("sessions"))
+            case SessionClosed():
+                key = digest(operation.document)
+                if stored := transaction.get(key, db=self._db("sessions")):
+                    session = _session.decode(unseal(stored, "a session"))
+                    closed = msgspec.structs.replace(session, closed_at=operation.at)
+                    transaction.put(key, seal(_encode(closed)), db=self._db("sessions"))
+            case Added() | Updated():
+                for id in (operation.record.id, *(retirement.id for retirement in operation.retires)):
+                    self._remember(transaction, id, entry.seq)
+            case Merged() | Invalidated():
+                self._remember(transaction, operation.id, entry.seq)
+            case Distilled():
+                self._advance(transaction, operation, entry.at)
+            case _:
+                pass
+
+    def _remember(self, transaction: lmdb.Transaction, id: str, seq: int) -> None:
+        transaction.put(id.encode() + seq.to_bytes(8), b"", db=self._db("history"))
+
+    def _advance(self, transaction: lmdb.Transaction, distilled: Distilled, at: int) -> None:
+        stored = transaction.get(b"progress", db=self._db("progress"))
+        before = _progress.decode(unseal(stored, "the cursor")) if stored else Progress()
+        rejected = dict(before.rejected)
+        for reason, count in distilled.rejected.items():
+            rejected[reason] = rejected.get(reason, 0) + count
+        failed = tuple((f.seq, f.document, f.turn, f.stage, f.error) for f in distilled.failed)
+        after = Progress(
+            archive_seq=distilled.archive_seq,
+            captures=before.captures + distilled.captures,
+            candidates=before.candidates + distilled.candidates,
+            rejected=rejected,
+            failed=(*before.failed, *failed),
+            last_at=at,
+        )
+        transaction.put(b"progress", seal(_encode(after)), db=self._db("progress"))
+
+    def session(self, document: str) -> Session | None:
+        """The session of a document, or None."""
+        with self._records.environment.read() as transaction:
+            stored = transaction.get(digest(document), db=self._db("sessions"))
+        return _session.decode(unseal(stored, "a session")) if stored else None
+
+    def pool(self, pool: str) -> PoolOpened | None:
+        """The pool of that name, or None."""
+        with self._records.environment.read() as transaction:
+            stored = transaction.get(digest(pool), db=self._db("pools"))
+        return _pool.decode(unseal(stored, "a pool")) if stored else None
+
+    def pools(self) -> list[PoolOpened]:
+        """Every pool, in order of name."""
+        pools: list[PoolOpened] = []
+        with self._records.environment.read() as transaction:
+            cursor = transaction.cursor(self._db("pools"))
+            found = cursor.first()
+            while found:
+                pools.append(_pool.decode(unseal(cursor.value(), "a pool")))
+                found = cursor.next()
+        return sorted(pools, key=lambda pool: pool.pool)
+
+    def history(self, id: str) -> list[int]:
+        """The seqs of all operations that touched a record, in order."""
+        prefix = id.encode()
+        seqs: list[int] = []
+        with self._records.environment.read() as transaction:
+            cursor = transaction.cursor(self._db("history"))
+            found = cursor.set_range(prefix)
+            while found and cursor.key().startswith(prefix):
+                seqs.append(int.from_bytes(cursor.key()[len(prefix) :]))
+                found = cursor.next()
+        return seqs
+
+    def progress(self) -> Progress:
+        """How far the pipeline has come."""
+        with self._records.environment.read() as transaction:
+            stored = transaction.get(b"progress", db=self._db("progress"))
+        return _progress.decode(unseal(stored, "the cursor")) if stored else Progress()

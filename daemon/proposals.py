@@ -1,0 +1,69 @@
+"""Reconcile, the second step: what a proposal becomes, if nothing it rests on changed meanwhile (W6).
+
+Comes in: proposals with the revisions they were judged against. Goes out: operations, or the ids to judge again.
+Invariants: no model here; a proposal whose record is there already changes nothing (P-7); evidence of the same turn is
+counted once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ..protocol.operation import Added, AnyOperation, Merged, Updated
+from ..protocol.record import LIVE, Record
+from ..stages.batch import Proposal
+from .stores import Stores
+
+
+def stale(stores: Stores, proposals: Sequence[Proposal]) -> list[str]:
+    """Ids of the proposals that must be judged again: a neighbour changed, or their key was taken meanwhile."""
+    coming = {proposal.record.id for proposal in proposals}
+    wanted = {neighbour.id for p in proposals for neighbour in p.decision.neighbours} - coming
+    now = stores.records.many(wanted)
+    again: list[str] = []
+    for proposal in proposals:
+        judged = {neighbour.id: neighbour.rev for neighbour in proposal.decision.neighbours}
+        moved = any(id in wanted and (id not in now or now[id].rev != rev) for id, rev in judged.items())
+        if moved or _key_taken(stores, proposal, judged):
+            again.append(proposal.record.id)
+    return again
+
+
+def _key_taken(stores: Stores, proposal: Proposal, judged: dict[str, int]) -> bool:
+    record = proposal.record
+    if not record.key or proposal.decision.action == "noop" or record.status not in LIVE:
+        return False
+    holder = stores.keys.get(record.pool, record.key)
+    return bool(holder) and holder != record.id and holder not in judged
+
+
+def operations_of(stores: Stores, proposals: Sequence[Proposal]) -> list[AnyOperation]:
+    """The operations of proposals that stand, in order; what is there already is left out."""
+    known = stores.records.many({p.record.id for p in proposals} | {p.target for p in proposals if p.target} - {""})
+    made: dict[str, Record] = {}
+    operations: list[AnyOperation] = []
+    for proposal in proposals:
+        record, decision = proposal.record, proposal.decision
+        before = made.get(record.id) or known.get(record.id)
+        if decision.action == "noop":
+            target = made.get(proposal.target) or known.get(proposal.target)
+            if target is not None and proposal.evidence is not None and not _has(target, proposal):
+                operations.append(Merged(id=target.id, evidence=proposal.evidence, decision=decision))
+        elif before is None:
+            operations.append(Added(record=record, retires=proposal.retires, decision=decision))
+            made[record.id] = record
+        elif decision.action == "update" or before.status == "provisional":
+            changed = msgspec.structs.replace(record, rev=before.rev + 1)
+            operations.append(Updated(record=changed, retires=proposal.retires, decision=decision))
+            made[record.id] = changed
+    return operations
+
+
+def _has(target: Record, proposal: Proposal) -> bool:
+    evidence = proposal.evidence
+    assert evidence is not None
+    turn = (evidence.span.document, evidence.span.turn)
+    rests_on = [*target.provenance.spans, *(known.span for known in target.provenance.evidence)]
+    return any((span.document, span.turn) == turn for span in rests_on)

@@ -1,0 +1,83 @@
+"""DEEP: why memd believes a record, from the captured line to the last decision on it (Q3, R4).
+
+Comes in: a record. Goes out: the turns around its spans, every operation that touched it, what it replaced. Invariants:
+read in the slow lane; `quote_holds` is checked against the archive, not assumed; an expired source is said to be so.
+"""
+
+from __future__ import annotations
+
+from ...protocol.event import Captured, Said, text, trust
+from ...protocol.operation import Added, Invalidated, Merged, Updated
+from ...protocol.record import Record, Span
+from ...protocol.reply import Change, Explained, Line, Logged
+from ..projections.records import Records
+from ..projections.sources import Sources
+from ..store.archive import Archive
+from ..store.journal import Journal
+
+BEFORE, AFTER = 2, 1
+
+
+class Deep:
+    """Reads the archive and the journal for one record."""
+
+    def __init__(self, records: Records, sources: Sources, archive: Archive, journal: Journal) -> None:
+        self._records, self._sources = records, sources
+        self._archive, self._journal = archive, journal
+
+    def why(self, record: Record) -> Explained:
+        """The whole way of a record."""
+        seqs = self._sources.history(record.id)
+        entries = [entry for seq in seqs if (entry := self._journal.get(seq)) is not None]
+        span = record.provenance.spans[0]
+        session = self._sources.session(span.document)
+        replaced = [found for id in record.supersedes if (found := self._records.get(id)) is not None]
+        by = self._records.get(record.superseded_by) if record.superseded_by else None
+        return Explained(
+            record=record,
+            lines=tuple(self._lines(span)),
+            quote_holds=self._quote_holds(record, span),
+            session=span.document,
+            project=session.opened.project if session else "",
+            changes=tuple(_change(record.id, entry) for entry in entries),
+            replaced=tuple(replaced),
+            replaced_by=by,
+        )
+
+    def _lines(self, span: Span) -> list[Line]:
+        lines: list[Line] = []
+        for _, captured in self._archive.around(span.document, span.turn, BEFORE, AFTER):
+            words = text(captured.event)
+            if words:
+                cited = captured.event.turn == span.turn
+                lines.append(
+                    Line(turn=captured.event.turn, at=captured.event.at, who=_who(captured), text=words, cited=cited)
+                )
+        return lines
+
+    def _quote_holds(self, record: Record, span: Span) -> bool | None:
+        captured = self._archive.turn(span.document, span.turn)
+        if captured is None:
+            return None
+        said = text(captured.event)[span.start : span.end]
+        return said.startswith(record.provenance.quote)
+
+
+def _who(captured: Captured) -> str:
+    return captured.event.role if isinstance(captured.event, Said) else trust(captured.event)
+
+
+def _change(id: str, entry: Logged) -> Change:
+    kind = str(entry.operation.__struct_config__.tag)
+    match entry.operation:
+        case Added() | Updated() as operation if operation.record.id == id:
+            return Change(seq=entry.seq, at=entry.at, kind=kind, rev=operation.record.rev, decision=operation.decision)
+        case Added() | Updated() as operation:
+            reason = next((retired.reason for retired in operation.retires if retired.id == id), "")
+            return Change(seq=entry.seq, at=entry.at, kind="retired", by=operation.record.id, reason=reason)
+        case Merged() as operation:
+            return Change(seq=entry.seq, at=entry.at, kind=kind, decision=operation.decision)
+        case Invalidated() as operation:
+            return Change(seq=entry.seq, at=entry.at, kind=kind, by=operation.by, reason=operation.reason)
+        case _:
+            return Change(seq=entry.seq, at=entry.at, kind=kind)

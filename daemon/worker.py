@@ -1,0 +1,84 @@
+"""The worker process: loads the model, runs the stages, ends when its daemon does.
+
+Comes in: tasks on standard input. Goes out: results on standard output. Invariants: low priority (P-2); it ends on end
+of input, so no worker outlives its daemon (P-1); it is the only process that loads onnxruntime; nothing here opens a
+file of the data directory or a socket.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import IO
+
+from ..models.trunk import Trunk
+from ..stages.batch import Batch
+from ..stages.pipeline import pipeline, run
+from ..stages.reconcile import candidate_id, judge
+from .work import (
+    AnyResult,
+    AnyTask,
+    Crashed,
+    DistilItems,
+    Distillate,
+    Embedded,
+    EmbedTexts,
+    JudgeCandidates,
+    Judged,
+    Ready,
+    receive_task,
+    send,
+)
+
+
+class Worker:
+    """Holds the model and the batch between distilling and judging."""
+
+    def __init__(self, trunk: Trunk, monotonic: Callable[[], float]) -> None:
+        self._trunk = trunk
+        self._stages = pipeline(trunk)
+        self._monotonic = monotonic
+        self._batch = Batch()
+
+    def answer(self, task: AnyTask) -> AnyResult:
+        """The result of one task."""
+        match task:
+            case DistilItems():
+                self._batch, seconds = run(Batch(items=task.items), self._stages, self._monotonic)
+                ids = tuple(candidate_id(candidate) for candidate in self._batch.candidates)
+                return Distillate(batch=self._batch, ids=ids, seconds=seconds)
+            case JudgeCandidates():
+                return Judged(proposals=tuple(judge(self._batch.candidates, task.known, rounds=task.rounds)))
+            case EmbedTexts():
+                return Embedded(vectors=tuple(row.tobytes() for row in self._trunk.embed(task.texts)))
+
+
+def serve(tasks: IO[bytes], results: IO[bytes], worker: Worker) -> None:
+    """Say that the worker is ready, then answer tasks until the daemon is gone."""
+    send(results, Ready())
+    while (task := receive_task(tasks)) is not None:
+        try:
+            result = worker.answer(task)
+        except Exception as error:  # one bad task must not cost the loaded model
+            result = Crashed(error=f"{type(error).__name__}: {error}"[:500])
+        try:
+            send(results, result)
+        except BrokenPipeError:
+            return
+
+
+def main() -> None:
+    """Run as `python -m memd.daemon.worker THREADS`, started by the daemon."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(10)
+    results = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever a library prints goes to the log, never between the results
+    threads = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    serve(sys.stdin.buffer, results, Worker(Trunk(threads=threads), time.monotonic))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""The daemon's side of its worker: started on demand, asked, ended.
+
+Comes in: tasks. Goes out: results. Invariants: at most one worker process a daemon (P-1); a worker that dies in the
+middle of a task raises `WorkerDied` and the next task gets a fresh one.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from typing import TypeVar
+
+from .work import AnyResult, AnyTask, Crashed, Ready, receive_result, send
+
+R = TypeVar("R", bound=AnyResult)
+
+
+class WorkerDied(Exception):
+    """The worker process ended, or failed on a task."""
+
+
+class WorkerUnusable(Exception):
+    """The worker process does not even start: no capture is to blame, all of them wait."""
+
+
+class WorkerProcess:
+    """One worker, or none while there is nothing to do."""
+
+    def __init__(self, threads: int) -> None:
+        self._command = [sys.executable, "-m", "memd.daemon.worker", str(threads)]
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def alive(self) -> bool:
+        """Whether a worker process runs now."""
+        return self._process is not None and self._process.poll() is None
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._process is None or self._process.poll() is not None:
+                self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                assert self._process.stdout is not None
+                if not isinstance(receive_result(self._process.stdout), Ready):
+                    raise WorkerUnusable(f"the worker ended with status {self._process.wait()} before it was ready")
+            return self._process
+
+    def ask(self, task: AnyTask, kind: type[R]) -> R:
+        """The result of a task, which must be of `kind`. Raises WorkerDied, WorkerUnusable."""
+        process = self._running()
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            send(process.stdin, task)
+            result = receive_result(process.stdout)
+        except (BrokenPipeError, ValueError) as error:
+            raise WorkerDied(f"the pipe to the worker broke: {error}") from error
+        if result is None:
+            raise WorkerDied(f"the worker ended with status {process.wait()}")
+        if isinstance(result, Crashed):
+            raise WorkerDied(result.error)
+        if not isinstance(result, kind):
+            raise WorkerDied(f"the worker answered {type(result).__name__} to {type(task).__name__}")
+        return result
+
+    def end(self) -> None:
+        """End the worker, if one runs; it holds nothing that is not in the archive."""
+        with self._lock:
+            process, self._process = self._process, None
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
