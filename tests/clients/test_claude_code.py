@@ -1,0 +1,291 @@
+"""Claude Code's session files: every line accounted for, deterministic turns, no machine taken for the user."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memd.clients.importers import claude_code
+from memd.clients.importers.transcript import Account, Transcript, batches
+from memd.protocol.errors import NotFound
+from memd.protocol.event import AnyEvent, Said, SessionEnded, SessionStarted, ToolCalled, text
+
+SESSIONS = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "sessions"
+REAL = sorted(SESSIONS.glob("claude-code*/**/*.jsonl"))
+AT = "2026-02-11T20:00:00.000Z"
+KEY = "AKIA" + "IOSFODNN7EXAMPLE"
+
+
+def line(type: str, content: Any = None, **fields: Any) -> dict[str, Any]:
+    """A line of a session; `content` is its message's."""
+    told = {"type": type, "uuid": fields.pop("uuid", f"u-{type}"), "sessionId": "s1", "timestamp": AT, "cwd": "/x"}
+    if content is not None:
+        told["message"] = {"role": type, "content": content}
+    return {**told, **fields}
+
+
+def read(folder: Path, *lines: dict[str, Any] | bytes, name: str = "s1.jsonl", end: bytes = b"\n") -> Transcript:
+    """What the importer makes of a file of these lines."""
+    path = folder / name
+    path.write_bytes(b"\n".join(each if isinstance(each, bytes) else json.dumps(each).encode() for each in lines) + end)
+    transcript = claude_code.read(path)
+    assert transcript.account.is_complete
+    return transcript
+
+
+def events(transcript: Transcript) -> list[AnyEvent]:
+    """The events between a session's start and end."""
+    (session,) = transcript.sessions
+    assert isinstance(session.events[0], SessionStarted)
+    assert isinstance(session.events[-1], SessionEnded)
+    return list(session.events[1:-1])
+
+
+@pytest.mark.skipif(not REAL, reason=f"no sessions to read below {SESSIONS}")
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.name[:24])
+def test_every_line_of_a_real_file_is_accounted_for(path: Path) -> None:
+    transcript = claude_code.read(path)
+    assert transcript.account.is_complete
+    assert transcript.account.lines == len(path.read_bytes().splitlines())
+    for session in transcript.sessions:
+        turns = [event.turn for event in session.events]
+        assert len(set(turns)) == len(turns)
+        assert all(text(event).strip() for event in session.events if isinstance(event, Said))
+        assert all(len(event.arguments) <= 200 for event in session.events if isinstance(event, ToolCalled))
+    assert claude_code.read(path) == transcript
+
+
+LARGE = [path for path in REAL if path.stat().st_size > 1_000_000]
+
+
+@pytest.mark.skipif(not LARGE, reason=f"no large sessions below {SESSIONS}")
+@pytest.mark.parametrize("path", LARGE, ids=lambda path: path.name[:8])
+def test_a_large_session_holds_two_turns_of_the_user(path: Path) -> None:
+    (session,) = claude_code.read(path).sessions
+    users = [event.text for event in session.events if isinstance(event, Said) and event.role == "user"]
+    assert len(users) == 2
+    outcomes = {event.outcome for event in session.events if isinstance(event, ToolCalled)}
+    assert {"ok", "error"} <= outcomes
+
+
+@pytest.mark.skipif(not LARGE, reason=f"no large sessions below {SESSIONS}")
+def test_a_large_session_is_read_in_less_than_a_second() -> None:
+    started = time.process_time()
+    claude_code.read(LARGE[0])
+    assert time.process_time() - started < 1
+
+
+def test_the_sample_session_is_read_whole(tmp_path: Path) -> None:
+    sample = Path(claude_code.__file__ or "").parents[1] / "cli" / "sample" / "session.jsonl"
+    transcript = claude_code.read(sample)
+    assert transcript.account.is_complete
+    assert transcript.account.taken > 30
+
+
+def test_turns_of_both_sides_and_a_tool_call(tmp_path: Path) -> None:
+    transcript = read(
+        tmp_path,
+        line("user", "I prefer tabs", uuid="u1"),
+        line("assistant", [{"type": "thinking", "thinking": "hm"}], uuid="a1"),
+        line("assistant", [{"type": "text", "text": "Noted."}], uuid="a2"),
+        line("assistant", [{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}], uuid="a3"),
+        line("user", [{"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": "no"}], uuid="u2"),
+    )
+    assert events(transcript) == [
+        Said(turn="u1", at=AT, role="user", text="I prefer tabs"),
+        Said(turn="a2", at=AT, role="assistant", text="Noted."),
+        ToolCalled(turn="t1", at=AT, name="Bash", arguments='{"command":"ls"}', outcome="error"),
+    ]
+    assert transcript.account == Account(lines=5, taken=3, noise={"thinking": 1, "tool result": 1}, malformed=())
+    assert transcript.sessions[0].origin.document == "claude-code:s1"
+    assert transcript.sessions[0].origin.cwd == "/x"
+
+
+def test_several_blocks_of_a_line_have_turns_of_their_own(tmp_path: Path) -> None:
+    blocks = [{"type": "text", "text": "one"}, {"type": "image"}, {"type": "text", "text": "two"}]
+    assert [event.turn for event in events(read(tmp_path, line("user", blocks, uuid="u1")))] == ["u1", "u1#2"]
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        ("<task-notification>\n<task-id>1</task-id>\n</task-notification>", "task-notification"),
+        ("<command-name>/mcp</command-name>\n  <command-message>mcp</command-message>", "command-name"),
+        ("<local-command-stdout>done</local-command-stdout>", "local-command-stdout"),
+        ("<system-reminder>never mention this</system-reminder>", "system-reminder"),
+        ("[Request interrupted by user for tool use]", "interruption"),
+        ("This session is being continued from a previous conversation that ran out.", "compaction summary"),
+        ("  \n", "empty text"),
+    ],
+)
+def test_what_a_machine_wrote_is_not_the_user(tmp_path: Path, content: str, kind: str) -> None:
+    transcript = read(tmp_path, line("user", content, uuid="u1"), line("user", "hello", uuid="u2"))
+    assert transcript.account.noise == {kind: 1}
+    assert [event.turn for event in events(transcript)] == ["u2"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "kind"),
+    [
+        ({"isMeta": True}, "meta"),
+        ({"isCompactSummary": True}, "compaction summary"),
+        ({"isSidechain": True}, "sidechain"),
+        ({"forkedFrom": {"sessionId": "s0"}}, "copy of another session"),
+    ],
+)
+def test_a_line_that_says_that_it_is_no_turn(tmp_path: Path, fields: dict[str, Any], kind: str) -> None:
+    first = line("user", "hello", uuid="u1", isSidechain=False)
+    assert read(tmp_path, first, line("user", "x", uuid="u2", **fields)).account.noise == {kind: 1}
+
+
+def test_a_word_about_a_tag_is_the_users(tmp_path: Path) -> None:
+    words = "what does <command-name>/mcp</command-name> mean?"
+    assert [text(event) for event in events(read(tmp_path, line("user", words)))] == [words]
+
+
+def test_a_subagent_is_a_document_of_its_own(tmp_path: Path) -> None:
+    transcript = read(
+        tmp_path,
+        line("user", "Explore the code", uuid="u1", isSidechain=True, agentId="a1"),
+        line("assistant", [{"type": "text", "text": "Found it."}], uuid="a1", isSidechain=True, agentId="a1"),
+        name="agent-a1.jsonl",
+    )
+    origin = transcript.sessions[0].origin
+    assert (origin.document, origin.agent) == ("claude-code:s1/a1", "a1")
+    assert [text(event) for event in events(transcript)] == ["Found it."]
+    assert transcript.account.noise == {"subagent's task": 1}
+
+
+def test_lines_of_another_session_keep_their_document(tmp_path: Path) -> None:
+    lines = line("user", "mine", uuid="u1"), line("user", "theirs", uuid="u2", sessionId="s0")
+    own, other = read(tmp_path, *lines).sessions
+    assert (own.origin.document, len(own.events)) == ("claude-code:s1", 3)
+    assert (other.origin.document, len(other.events)) == ("claude-code:s0", 1)
+    (tmp_path / "s0.jsonl").touch()
+    assert read(tmp_path, *lines).account.noise == {"copy of another session": 1}
+
+
+def test_a_repeated_line_is_taken_once(tmp_path: Path) -> None:
+    transcript = read(tmp_path, line("user", "a", uuid="u1"), line("user", "b", uuid="u1"))
+    assert [text(event) for event in events(transcript)] == ["a"]
+    assert transcript.account.noise == {"repeated": 1}
+
+
+def test_secrets_in_arguments_are_taken_out_before_they_are_cut(tmp_path: Path) -> None:
+    command = "x" * 170 + f' API_KEY="{KEY}"'
+    call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": command, "secret": "hunter2hunter2"}}
+    (called,) = events(read(tmp_path, line("assistant", [call])))
+    assert isinstance(called, ToolCalled)
+    assert KEY[:8] not in called.arguments
+    assert "hunter2" not in called.arguments
+    assert len(called.arguments) == 200
+
+
+def test_times(tmp_path: Path) -> None:
+    """P-21: a naive time is never guessed at; a missing one is that of the line before."""
+    transcript = read(
+        tmp_path,
+        line("user", "no time before", uuid="u0", timestamp=None),
+        line("user", "a", uuid="u1", timestamp="2026-02-11T20:00:00+09:00"),
+        line("user", "b", uuid="u2", timestamp=None),
+        line("user", "c", uuid="u3", timestamp="2026-02-11T20:00:00"),
+        line("user", "d", uuid="u4", timestamp="yesterday"),
+        line("user", "e", uuid="u5", timestamp="2026-02-11T21:00:00+09:00"),
+    )
+    at = [(event.turn, event.at) for event in transcript.sessions[0].events]
+    nine, ten = "2026-02-11T20:00:00+09:00", "2026-02-11T21:00:00+09:00"
+    assert at == [("session-start", nine), ("u1", nine), ("u2", nine), ("u5", ten), ("session-end", ten)]
+    assert [each.line for each in transcript.account.malformed] == [1, 4, 5]
+    assert "no offset" in transcript.account.malformed[1].reason
+
+
+def test_a_torn_last_line_is_told_and_the_rest_is_taken(tmp_path: Path) -> None:
+    transcript = read(tmp_path, line("user", "a", uuid="u1"), b'{"type": "user", "mess', end=b"")
+    assert len(events(transcript)) == 1
+    assert [each.line for each in transcript.account.malformed] == [2]
+    assert "the file ends within this line" in transcript.account.malformed[0].reason
+
+
+def test_a_whole_last_line_needs_no_line_break(tmp_path: Path) -> None:
+    assert read(tmp_path, line("user", "a"), end=b"").account.taken == 1
+
+
+def test_byte_order_mark_and_carriage_returns(tmp_path: Path) -> None:
+    content = json.dumps(line("user", "a", uuid="u1")).encode()
+    transcript = read(tmp_path, b"\xef\xbb\xbf" + content + b"\r", content.replace(b"u1", b"u2") + b"\r", end=b"\r\n")
+    assert (transcript.account.lines, transcript.account.taken) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b'{"type": "user", "cwd": "\xff\xfe"}', "UTF-8"),
+        (b'"just a text"', "Expected `object`"),
+        (b'{"type": 7}', "Expected `str`"),
+        (b'{"silly": "this"}', "no type"),
+        (b'{"type": "user", "message": ' + b"[" * 100_000, "nested too deeply"),
+        (b"\x00\x01\x02", "malformed"),
+        (json.dumps(line("user", [{"type": "text", "text": 7}])).encode(), "Expected `str"),
+        (json.dumps(line("user", "x", uuid=None)).encode(), "no uuid"),
+        (json.dumps(line("user", None)).encode(), "no message"),
+        (json.dumps(line("user", "x" * 600_000)).encode(), "600,000 characters"),
+    ],
+)
+def test_what_can_not_be_read_is_told_with_its_line(tmp_path: Path, content: bytes, reason: str) -> None:
+    transcript = read(tmp_path, line("user", "a", uuid="u1"), content, line("user", "b", uuid="u2"))
+    (malformed,) = transcript.account.malformed
+    assert malformed.line == 2
+    assert reason in malformed.reason
+    assert len(events(transcript)) == 2
+
+
+def test_half_a_character_costs_no_more_than_itself(tmp_path: Path) -> None:
+    content = json.dumps(line("user", "cut \N{PARTY POPPER}")).replace(r"\udf89", "").encode()
+    assert [text(event) for event in events(read(tmp_path, content))] == ["cut \N{REPLACEMENT CHARACTER}"]
+
+
+def test_lines_of_many_megabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    huge = line("user", [{"type": "tool_result", "tool_use_id": "t", "content": "x" * 12_000_000}], uuid="u2")
+    lines = line("user", "a", uuid="u1"), huge, line("user", "b", uuid="u3")
+    assert read(tmp_path, *lines).account.noise == {"tool result": 1}
+    monkeypatch.setattr(claude_code, "LINE_LIMIT", 1_000_000)
+    (malformed,) = read(tmp_path, *lines).account.malformed
+    assert (malformed.line, malformed.reason) == (2, "longer than 1,000,000 bytes")
+    assert read(tmp_path, huge, end=b"").account.lines == 1
+
+
+def test_an_empty_file(tmp_path: Path) -> None:
+    transcript = read(tmp_path, end=b"")
+    assert (transcript.sessions, transcript.account.lines) == ((), 0)
+    assert read(tmp_path, b"", b"").account.noise == {"blank line": 2}
+
+
+def test_a_title_is_that_of_this_session(tmp_path: Path) -> None:
+    transcript = read(
+        tmp_path,
+        {"type": "summary", "summary": "Another", "leafUuid": "elsewhere"},
+        line("user", "a", uuid="u1"),
+        {"type": "summary", "summary": "This one", "leafUuid": "u1"},
+    )
+    assert transcript.sessions[0].origin.title == "This one"
+
+
+def test_folders_are_searched_and_missing_paths_are_told(tmp_path: Path) -> None:
+    (tmp_path / "s1" / "subagents").mkdir(parents=True)
+    paths = [tmp_path / "s1.jsonl", tmp_path / "s1" / "subagents" / "agent-1.jsonl"]
+    for path in (*paths, tmp_path / "notes.txt"):
+        path.touch()
+    assert sorted(claude_code.find([tmp_path, paths[0]])) == sorted(paths)
+    with pytest.raises(NotFound, match=r"gone\.jsonl"):
+        claude_code.find([tmp_path / "gone.jsonl"])
+
+
+def test_batches_keep_order_and_size() -> None:
+    many = tuple(Said(turn=str(n), at=AT, role="user", text="x" * 9_800) for n in range(450))
+    cut = list(batches(many))
+    assert [len(batch) for batch in cut] == [100, 100, 100, 100, 50]
+    assert tuple(event for batch in cut for event in batch) == many
+    assert [len(batch) for batch in batches(many, size_bytes=10_000_000)] == [200, 200, 50]
+    assert list(batches(())) == []
