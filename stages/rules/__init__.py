@@ -1,1 +1,36 @@
-"""The write path's rules as data: cue words, prototypes, key rules. No code."""
+"""The rules as data: read from the files beside this one, once, and compiled.
+
+Comes in: the name of a file. Goes out: its table, or patterns compiled from it. Invariants: the files are the only
+place where a cue, a noise pattern, a key or a relation is written down; a broken file fails at import, not at use.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+VERSION = 1
+"""Version of the rules, stored on every record that they made."""
+
+_FOLDER = Path(__file__).parent
+
+
+@cache
+def table(name: str) -> dict[str, Any]:
+    """The contents of `<name>.toml`."""
+    return tomllib.loads((_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def words(name: str, section: str) -> frozenset[str]:
+    """A list of words: `section` of `<name>.toml`, split at white space."""
+    text: str = table(name)[section]
+    return frozenset(text.split())
+
+
+def any_of(patterns: Iterable[str]) -> re.Pattern[str]:
+    """One case-blind pattern that matches where any of `patterns` does."""
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)

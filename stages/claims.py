@@ -1,0 +1,303 @@
+"""Two claims held against each other: the same, a closer one, a change, or two different things.
+
+Comes in: two clauses, the older first, and the cosine of their descriptions. Goes out: a label with its reason.
+Invariants: pure; a pair is called a change only on a sign in the words themselves (a value in the same place, a number
+of the same thing, a negation, a word that drops the old value); in doubt two claims are unrelated, so that none is
+lost (P-8).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from .cues import plain
+from .keys import categories
+from .rules import any_of, table
+from .words import NEGATIONS, PREPOSITIONS, STOP, Token, stem, tokens
+
+Label = Literal["same", "refines", "replaces", "contradicts", "unrelated"]
+
+LONGEST = 45
+"""Tokens of a claim that is compared word by word; longer ones are only ever the same or unrelated."""
+
+_DATA = table("claims")
+_PREAMBLES = re.compile("^" + any_of(_DATA["preambles"]).pattern, re.IGNORECASE)
+_RELEASED = tuple(re.compile(pattern, re.IGNORECASE) for pattern in _DATA["released"])
+_ADDITIVE = re.compile(_DATA["additive"], re.IGNORECASE)
+_ORDINALS: dict[str, str] = _DATA["ordinals"]
+_CLASSES = {word: name for name, words in _DATA["classes"].items() for word in words.split()}
+_PAST = frozenset(_DATA["past"].split())
+
+
+def _stems(name: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in _DATA[name].split())
+
+
+_UPDATE, _FUNCTIONAL, _SEVERAL, _ROLES = (_stems(name) for name in ("update", "functional", "several", "roles"))
+_VERBS = _FUNCTIONAL | _SEVERAL | _stems("verbs")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A clause taken apart. `content`: stems in order, None where a preposition or mark parts them."""
+
+    content: tuple[str | None, ...]
+    numbers: tuple[str, ...]
+    negated: bool
+    released: frozenset[str]
+    changed: bool
+    adds: bool
+    past: bool
+    names: frozenset[str]
+    personal: bool
+    words: tuple[str, ...]
+
+    @property
+    def stems(self) -> frozenset[str]:
+        """The content without its partings."""
+        return frozenset(word for word in self.content if word)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How the newer claim stands to the older one, and why in a few words without quoting either."""
+
+    label: Label
+    reason: str
+
+
+@lru_cache(maxsize=4096)
+def claim(clause: str) -> Claim:
+    """The clause taken apart."""
+    text = " ".join(plain(clause).replace("`", "").replace("**", "").split())
+    found = _PREAMBLES.match(text)
+    body = text[found.end() :] if found and len(text) - found.end() > 8 else text
+    all_tokens = tokens(body)
+    content: list[str | None] = []
+    numbers: list[str] = []
+    names: set[str] = set()
+    changed = bool(found)
+    for at, token in enumerate(all_tokens):
+        low = token.text.lower()
+        if token.kind == "mark" or low in PREPOSITIONS:
+            content.append(None)
+        elif token.kind == "number":
+            numbers.append(token.stem)
+        elif low in _ORDINALS:
+            numbers.append(_ORDINALS[low])
+        elif token.stem in _UPDATE and not token.text[:1].isupper():
+            changed = True
+        elif low not in STOP:
+            content.append(token.stem)
+            if token.text[0].isupper() and at:
+                names.add(token.stem)
+    return Claim(
+        content=tuple(content),
+        numbers=tuple(numbers),
+        negated=any(token.text.lower() in NEGATIONS for token in all_tokens),
+        released=_released(text),
+        changed=changed or bool(re.search(r"\b(?:now|no longer|instead|any ?more|these days)\b", text, re.I)),
+        adds=bool(_ADDITIVE.search(text)),
+        past=_is_past(all_tokens),
+        names=frozenset(names),
+        personal=bool(re.match(r"(?:i|my|we|our)\b", body, re.I)),
+        words=tuple(token.text.lower() for token in all_tokens),
+    )
+
+
+def compare(older: str, newer: str, cosine: float) -> Verdict:
+    """How `newer` stands to `older`. `cosine`: of their descriptions."""
+    old, new = claim(older), claim(newer)
+    if old.stems == new.stems and old.numbers == new.numbers and old.negated == new.negated:
+        return Verdict("same", "the same words")
+    if len(old.words) > LONGEST or len(new.words) > LONGEST or not old.stems or not new.stems:
+        return Verdict("unrelated", "too long to compare")
+    common = old.stems & new.stems
+    if not common and not (new.released & old.stems):
+        return Verdict("unrelated", "no word in common")
+    return (
+        _restated(old, new, common, cosine)
+        or _dropped(old, new, common)
+        or _denied(old, new, common, cosine)
+        or _renumbered(old, new, common)
+        or _substituted(old, new, common, cosine)
+        or Verdict("unrelated", "different things")
+    )
+
+
+def _restated(old: Claim, new: Claim, common: frozenset[str], cosine: float) -> Verdict | None:
+    if old.negated != new.negated or sorted(old.numbers) != sorted(new.numbers):
+        return None
+    left, right = old.stems - common, new.stems - common
+    share = len(common) / len(old.stems | new.stems)
+    if not (left and right) and share >= 0.8 and cosine >= 0.9:
+        return Verdict("same", "nearly the same words")
+    if (not left or not right) and len(common) >= 2 and share >= 0.5 and not new.released:
+        return Verdict("refines", "one says more than the other")
+    return None
+
+
+def _dropped(old: Claim, new: Claim, common: frozenset[str]) -> Verdict | None:
+    """The newer claim names what the older one says and drops it."""
+    gone = new.released & old.stems
+    if not gone or new.adds or old.past:
+        return None
+    about = (common | (old.stems & new.released)) - gone
+    kept = old.stems - gone
+    shared_subject = bool(about) or (old.personal and new.personal) or len(gone) >= max(2, len(kept))
+    # What is dropped must be what the older claim asserts, not what it is about.
+    last = next((word for word in reversed(old.content) if word), "")
+    value = last in gone or len(gone) * 2 >= len(old.stems) or bool(gone & old.names)
+    if shared_subject and value and len(kept - common) <= 2:
+        return Verdict("replaces", "the old value is given up")
+    return None
+
+
+def _denied(old: Claim, new: Claim, common: frozenset[str], cosine: float) -> Verdict | None:
+    if old.negated == new.negated or new.released or old.past or new.past:
+        return None
+    share = len(common) / max(1, min(len(old.stems), len(new.stems)))
+    spread = len(old.stems ^ new.stems)
+    if share >= 0.99 and spread <= 1 and old.numbers == new.numbers and cosine >= 0.5:
+        return Verdict("contradicts", "one denies the other")
+    return None
+
+
+def _renumbered(old: Claim, new: Claim, common: frozenset[str]) -> Verdict | None:
+    if not old.numbers or not new.numbers or set(old.numbers) & set(new.numbers) == set(old.numbers):
+        return None
+    if old.past or old.negated != new.negated or new.adds or len(old.numbers) != len(new.numbers):
+        return None
+    left, right = old.stems - common, new.stems - common
+    whole = not left and (len(right) <= 1 or (new.changed and len(right) <= 2))
+    close = new.changed and len(left) <= 1 and len(right) <= 1 and len(common) >= 2
+    if common and (whole or close):
+        return Verdict("replaces", "the same measure, another number")
+    return None
+
+
+def _substituted(old: Claim, new: Claim, common: frozenset[str], cosine: float) -> Verdict | None:
+    """One value stands where another stood, and the rest is the same."""
+    if sorted(old.numbers) != sorted(new.numbers) or old.negated != new.negated or new.adds or old.past:
+        return None
+    left, right = _gaps(old.content, common), _gaps(new.content, common)
+    if len(left) != 1 or not 1 <= len(right) <= (2 if new.changed else 1):
+        return None
+    before, after = left[0], right[-1]
+    if len(before) > 4 or len(after) > 4 or not common:
+        return None
+    if _predicates_differ(old, new, common):
+        return None
+    if not _holds_one(old, new, common, before, after, cosine):
+        return None
+    return Verdict("replaces", "another value in the same place")
+
+
+def _predicates_differ(old: Claim, new: Claim, common: frozenset[str]) -> bool:
+    """Whether the two claims say different kinds of things: their verbs are not the same."""
+    if common & _VERBS:
+        return False
+    left = {word for word in old.stems - common if word in _VERBS}
+    right = {word for word in new.stems - common if word in _VERBS}
+    return (bool(left) != bool(right) and not new.changed) or bool(left and right and not new.changed)
+
+
+def _holds_one(
+    old: Claim, new: Claim, common: frozenset[str], before: Sequence[str], after: Sequence[str], cosine: float
+) -> bool:
+    """Whether the place in which the values differ can hold only one of them."""
+    verbs = common & _VERBS
+    first = next((word for word in old.content if word), "")
+    order = [word for word in old.content if word]
+    at = order.index(before[0])
+    verb_at = min((order.index(verb) for verb in verbs), default=-1)
+    alike = _alike(before, after)
+    if at == 0 and first not in verbs and not _copular_front(old):
+        named = bool(set(before) & old.names) or before[0] in old.names
+        return (bool(verbs & _ROLES) and not named) or (new.changed and bool(verbs or alike))
+    if verb_at > at and at > 0 and not new.changed:
+        return alike  # the values are part of the subject: Leo's and Mira's are two things
+    if new.changed and (cosine >= 0.4 or verbs):
+        return True
+    if verbs & _SEVERAL and not verbs & _FUNCTIONAL:
+        beyond = [word for word in order[verb_at + 1 :] if word in common]
+        return bool(beyond) and (alike or order.index(before[0]) > verb_at + 1)
+    if verbs & _FUNCTIONAL:
+        return not (_thing_used(old, verbs) and not alike and cosine < 0.55)
+    if verbs:
+        beyond = [word for word in order[verb_at + 1 :] if word in common]
+        return alike or (bool(beyond) and at > verb_at + 1)
+    return _copula(old) and (alike or (len(common) >= 1 and not _described(old) and cosine >= 0.35))
+
+
+def _thing_used(old: Claim, verbs: frozenset[str]) -> bool:
+    """`I use X` alone: many things may be used, unless it is said what for."""
+    return bool(verbs & {"use", "prefer", "run", "take", "want"}) and len(old.stems) <= 3
+
+
+def _alike(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Whether two values are of one known class, such as days, colours or editors."""
+    left, right = " ".join(before), " ".join(after)
+    if set(categories(left)) & set(categories(right)):
+        return True
+    classes = {_CLASSES[word] for word in before if word in _CLASSES}
+    return bool(classes & {_CLASSES[word] for word in after if word in _CLASSES})
+
+
+def _copula(old: Claim) -> bool:
+    return bool({"is", "are", "be", "am", "i'm", "it's"} & set(old.words))
+
+
+def _copular_front(old: Claim) -> bool:
+    """`X is my pick`, `X is the minimum`: the value comes first."""
+    text = " ".join(old.words)
+    return bool(re.search(r"\b(?:is|are|has become|became) (?:my|the|our|now my)\b", text))
+
+
+def _described(old: Claim) -> bool:
+    """`X is a Y`: one thing may be many a's."""
+    return bool(re.search(r"\b(?:is|are|am|i'm) an? ", " ".join(old.words)))
+
+
+def _gaps(content: Sequence[str | None], common: frozenset[str]) -> list[list[str]]:
+    """The runs of words that the other claim doesn't have; prepositions and shared words part them."""
+    runs: list[list[str]] = []
+    open_ = False
+    for word in content:
+        if word is None or word in common:
+            open_ = False
+        elif open_:
+            runs[-1].append(word)
+        else:
+            runs.append([word])
+            open_ = True
+    return runs
+
+
+def _released(text: str) -> frozenset[str]:
+    """Stems of what the clause says is no longer so."""
+    gone: set[str] = set()
+    for pattern in _RELEASED:
+        for hit in pattern.finditer(text):
+            gone.update(
+                token.stem for token in tokens(hit.group(1)) if token.kind != "mark" and token.text.lower() not in STOP
+            )
+    return frozenset(gone)
+
+
+def _is_past(found: Sequence[Token]) -> bool:
+    """Whether the clause tells of something that happened once, rather than of how things are."""
+    low = [token.text.lower() for token in found]
+    if {"is", "are", "am", "always", "usually", "must", "should"} & set(low):
+        return False
+    for at, word in enumerate(low[:6]):
+        if word in _PAST:
+            return True
+        helped = at and low[at - 1] in {"is", "are", "be", "gets", "get", "has", "have", "been"}
+        if word.endswith("ed") and len(word) > 4 and not helped and at <= 3 and stem(word) in _VERBS:
+            return True
+    return False

@@ -1,0 +1,220 @@
+"""A turn cut into clauses: whole sentences and list items, each with its exact place.
+
+Comes in: the text of one event. Goes out: clauses in order, with offsets into that same text, and how much was left
+out as boilerplate. Invariants: offsets count characters of the text as it is in the archive; a clause is never half a
+sentence, so that its negation, its condition and its reporting verb stay with it (P-5); every pass is linear in the
+length of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .rules import any_of, table, words
+
+_DATA = table("boilerplate")
+_TAGS = words("boilerplate", "tags")
+_OPENING = re.compile(r"<([a-zA-Z][\w:-]*)(?:\s[^<>]*)?>")
+_MACHINE = re.compile(r"\s*(?:" + "|".join(_DATA["turns"]) + ")", re.IGNORECASE)
+_LOG = re.compile(r"\s*(?:" + any_of(_DATA["logs"]).pattern + ")")
+_ABBREVIATIONS = words("boilerplate", "abbreviations")
+
+_ITEM = re.compile(r"[ \t]*(?:[-*+•‣–]|\(?\d{1,3}[.)]|[a-z][.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
+_HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+(.*)")
+_FENCE = re.compile(r"[ \t]*(?:>[ \t]*)*(```+|~~~+)")
+_BOLD_LINE = re.compile(r"[ \t]*\*\*[^*\n]{1,120}\*\*:?[ \t]*$")
+_RULE = re.compile(r"[ \t]*(?:[-*_=]{3,}|[─━═]{3,})[ \t]*$")
+_CODE = re.compile(r"(`+)[^`\n]{1,400}\1(?!`)")
+_END = re.compile(r"[.!?…]+[)\"'”’»*_\]]*(?=\s)|[。！？؟]+[」』”）)]*|;(?=\s)")
+_OPENS_CODE = re.compile(
+    r"[ \t]*(?:defmodule|def|defp|class|import|from|const|let|var|return|fn|func|public|SELECT)\s\S"
+)
+_LAST_WORD = re.compile(r"([\w.]+)[.!?…]*[)\"'”’»*_\]]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """Characters `start:end` of the turn. `listed`: a list item; `heading`: the nearest heading above it."""
+
+    start: int
+    end: int
+    text: str
+    listed: bool = False
+    heading: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The clauses of a turn, and the reasons for which parts of it were left out, one entry a part."""
+
+    clauses: tuple[Clause, ...]
+    dropped: tuple[str, ...] = ()
+
+
+def cut(text: str) -> Cut:
+    """`text` in clauses; machine-written turns give none."""
+    if _MACHINE.match(text):
+        return Cut((), ("machine-written",))
+    masked, dropped = _mask(text)
+    found: list[Clause] = []
+    for block in _blocks(masked, dropped):
+        found.extend(_sentences(text, block))
+    return Cut(tuple(found), tuple(dropped))
+
+
+def _mask(text: str) -> tuple[str, list[str]]:
+    """`text` with every injected element blanked out by line feeds of the same length."""
+    parts: list[str] = []
+    dropped: list[str] = []
+    at = 0
+    lowered = text.lower() if len(text.lower()) == len(text) else text
+    for match in _OPENING.finditer(text):
+        name = match.group(1).lower()
+        if match.start() < at or name not in _TAGS:
+            continue
+        end = lowered.find(f"</{name}>", match.end())
+        end = len(text) if end < 0 else end + len(name) + 3
+        parts.append(text[at : match.start()])
+        parts.append("\n" * (end - match.start()))
+        dropped.append("injected")
+        at = end
+    parts.append(text[at:])
+    return "".join(parts), dropped
+
+
+@dataclass(slots=True)
+class _Block:
+    start: int
+    end: int
+    listed: bool
+    heading: str
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    at = 0
+    for line in text.split("\n"):
+        yield at, line
+        at += len(line) + 1
+
+
+def _blocks(text: str, dropped: list[str]) -> list[_Block]:
+    """Paragraphs and list items of prose; code, tables, quotes, logs and headings are left out."""
+    blocks: list[_Block] = []
+    current: _Block | None = None
+    heading, fence = "", ""
+    for at, line in _lines(text):
+        opened = _FENCE.match(line)
+        if opened and (not fence or opened.group(1).startswith(fence)):
+            if not fence:
+                dropped.append("code")
+            fence = "" if fence else opened.group(1)
+            current = None
+            continue
+        if fence:
+            continue
+        skipped, title = _structure(line)
+        if title:
+            heading = title
+        if skipped:
+            if skipped not in {"blank", "heading"}:
+                dropped.append(skipped)
+            current = None
+            continue
+        item = _ITEM.match(line)
+        start = at + (item.end() if item else len(line) - len(line.lstrip()))
+        end = at + len(line.rstrip())
+        if item is None and current is not None and _joins(text[current.start : current.end], line, current.listed):
+            current.end = end
+            continue
+        current = _Block(start, end, item is not None, heading)
+        if end > start:
+            blocks.append(current)
+    return blocks
+
+
+def _structure(line: str) -> tuple[str, str]:
+    """Why the line is no prose ("" if it is), and the heading it opens."""
+    stripped = line.strip()
+    if not stripped:
+        return "blank", ""
+    heading = _HEADING.match(line)
+    if heading:
+        return "heading", heading.group(1).strip()
+    if _BOLD_LINE.match(line):
+        return "heading", stripped.strip("*: ")
+    if stripped.startswith("|") or (stripped.count("|") >= 3 and stripped.endswith("|")):
+        return "table", ""
+    if stripped.startswith(">"):
+        return "quoted", ""
+    if _RULE.match(line):
+        return "blank", ""
+    if _LOG.match(line):
+        return "log", ""
+    indent = len(line) - len(line.lstrip())
+    if (indent >= 4 and not _ITEM.match(line) and _codelike(stripped)) or (
+        _OPENS_CODE.match(line) and _codelike(stripped)
+    ):
+        return "code", ""
+    return "", ""
+
+
+def _codelike(stripped: str) -> bool:
+    signs = sum(stripped.count(sign) for sign in "{}()=;<>|\\$[]")
+    return signs >= 3 or stripped.endswith(("{", ";", "->", "do", "=>"))
+
+
+def _joins(above: str, line: str, listed: bool) -> bool:
+    """Whether `line` goes on with the sentence above it, as in text that was wrapped."""
+    tail = above.rstrip()
+    if tail.endswith((".", "!", "?", ":", "…", "。", "！", "？")):
+        return False
+    first = line.lstrip()[:1]
+    wrapped = len(tail) - tail.rfind("\n") > 50
+    return first.islower() or wrapped or (listed and line[:2] == "  ")
+
+
+def _sentences(text: str, block: _Block) -> Iterator[Clause]:
+    body = text[block.start : block.end]
+    shielded = [match.span() for match in _CODE.finditer(body)]
+    at = 0
+    for match in _END.finditer(body):
+        if any(start < match.start() < end for start, end in shielded) or not _ends(body, match, at):
+            continue
+        yield from _clause(text, block, at, match.end())
+        at = match.end()
+    yield from _clause(text, block, at, len(body))
+
+
+def _ends(body: str, match: re.Match[str], at: int) -> bool:
+    """Whether the punctuation at `match` ends the sentence that began at `at`."""
+    mark = match.group(0)
+    if mark[0] in "。！？؟;":
+        return mark[0] != ";" or match.start() - at > 20
+    following = body[match.end() :].lstrip()
+    if not following:
+        return True
+    if mark[0] in ".…":
+        before = _LAST_WORD.search(body[max(at, match.start() - 30) : match.start()])
+        word = before.group(1).lower().rstrip(".") if before else ""
+        if word in _ABBREVIATIONS or (len(word) == 1 and word.isalpha()):
+            return False
+        if not word and match.start() == at:
+            return False
+        if mark.startswith(("..", "…")) and following[0].islower():
+            return False
+        if word.isdigit() and match.start() - at <= 3:
+            return False
+    depth = body.count("(", at, match.end()) - body.count(")", at, match.end())
+    return depth <= 0
+
+
+def _clause(text: str, block: _Block, start: int, end: int) -> Iterator[Clause]:
+    start, end = block.start + start, block.start + end
+    while start < end and (text[start].isspace() or text[start] in ";"):
+        start += 1
+    while end > start and (text[end - 1].isspace() or text[end - 1] in ";"):
+        end -= 1
+    if end > start:
+        yield Clause(start, end, text[start:end], block.listed, block.heading)

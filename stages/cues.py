@@ -1,0 +1,101 @@
+"""What the words alone say about a clause: whether it is noise, and which types it sounds like.
+
+Comes in: a clause, and whose words they are. Goes out: a reason to leave it out, or a weight in [0, 1] for each type.
+Invariants: no model; a clause that its author marked as lasting ("from now on", "always", "remember that") is never
+taken for a passing request.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from ..protocol.event import Trust
+from .rules import any_of, table
+
+Reasons = tuple[tuple[str, re.Pattern[str]], ...]
+Weighted = tuple[tuple[str, tuple[tuple[re.Pattern[str], float], ...]], ...]
+
+_NOISE = table("noise")
+_CUES = table("cues")
+_FRONT = re.compile(_NOISE["fillers"], re.IGNORECASE)
+_DURABLE = any_of(_CUES["durable"]["patterns"])
+_PASSING = frozenset({"request", "promise", "reaction"})
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_QUESTION = frozenset({"question", "hypothetical"})
+
+
+def _reasons(section: str) -> tuple[Reasons, Reasons]:
+    def compiled(part: Mapping[str, Sequence[str]]) -> Reasons:
+        return tuple((reason, any_of(patterns)) for reason, patterns in part.items())
+
+    found = _NOISE.get(section, {})
+    return compiled(found.get("start", {})), compiled(found.get("anywhere", {}))
+
+
+def _weighted(section: str) -> Weighted:
+    types: dict[str, list[tuple[str, float]]] = _CUES[section]
+    return tuple(
+        (name, tuple((re.compile(pattern, re.IGNORECASE), weight) for pattern, weight in cues))
+        for name, cues in types.items()
+    )
+
+
+_BY_ROLE = {role: _reasons(role) for role in ("both", "user", "assistant", "document")}
+_USER, _WORK = _weighted("user"), _weighted("work")
+_OTHER = tuple((name, any_of(patterns)) for name, patterns in _CUES["other"].items())
+
+
+def plain(text: str) -> str:
+    """`text` with its curly apostrophes made straight, so that one pattern reads both; same length."""
+    return text.replace("’", "'")
+
+
+def noise(text: str, trust: Trust) -> str:
+    """The reason why a clause says nothing lasting, or "" (P-5)."""
+    text = plain(text)
+    front = _FRONT.match(text)
+    after = front.end() if front else 0
+    durable = trust == "user" and lasting(text)
+    for role in ("both", trust):
+        start, anywhere = _BY_ROLE.get(role, ((), ()))
+        for reason, pattern in start:
+            # Fillers may hide the mark ("good idea"), so both fronts are looked at.
+            hit = pattern.match(text, after) or (after and pattern.match(text))
+            if hit and not (durable and reason in _PASSING):
+                return reason
+        for reason, pattern in anywhere:
+            if pattern.search(text) and not (durable and reason in _PASSING):
+                return reason
+    return ""
+
+
+def lasting(text: str) -> bool:
+    """Whether the author marks the clause as meant for later."""
+    return _DURABLE.search(plain(text)) is not None
+
+
+def weights(text: str, trust: Trust) -> dict[str, float]:
+    """Type → how strongly the clause's cue words speak for it, at most 1; types without a cue are absent."""
+    text = plain(text)
+    found: dict[str, float] = {}
+    for name, cues in _USER if trust == "user" else _WORK:
+        total = sum(weight for pattern, weight in cues if pattern.search(text))
+        if total:
+            found[name] = min(1.0, total)
+    return found
+
+
+def foreign(text: str) -> str:
+    """The type of a clause in another language, by its few cue words; `note` where none is known."""
+    return next((name for name, pattern in _OTHER if pattern.search(text)), "note")
+
+
+def count_words(text: str) -> int:
+    """Words of a clause; in scripts without spaces, every two characters count as one."""
+    words = _WORD.findall(text)
+    return sum(1 if word.isascii() or not _dense(word) else max(1, len(word) // 2) for word in words)
+
+
+def _dense(word: str) -> bool:
+    return any("\u3040" <= char <= "\u30ff" or "\u3400" <= char <= "\u9fff" for char in word)

@@ -1,0 +1,166 @@
+"""World time: what "yesterday" or "since March" meant when and where it was said.
+
+Comes in: a clause and the instant of its event. Goes out: the instant from which the clause holds, written with the
+event's own offset, or "" where it names none (P-21). Invariants: no clock is read; a date that is only hinted at
+("soon", "the other day") gives none; the answer is the start of the named day, week, month or year.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+
+from ..protocol.instant import parse
+
+_MONTHS = tuple[str, ...](
+    "january february march april may june july august september october november december".split()
+)
+_DAYS = tuple[str, ...]("monday tuesday wednesday thursday friday saturday sunday".split())
+_COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8} | {
+    "nine": 9,
+    "ten": 10,
+    "eleven": 11,
+    "twelve": 12,
+    "couple": 2,
+    "few": 3,
+}
+_MONTH = r"(?:" + "|".join(f"{name[:3]}(?:{name[3:]})?" if name != "may" else "may" for name in _MONTHS) + r")\.?"
+_COUNT = r"(?P<count>\d{1,3}|" + "|".join(_COUNTS) + r")(?: of)?"
+_UNIT = r"(?P<unit>day|week|weekend|month|year)"
+
+_AGO = re.compile(rf"\b{_COUNT} {_UNIT}s? (?:ago|back|earlier)\b", re.I)
+_IN = re.compile(rf"\bin {_COUNT} {_UNIT}s?\b", re.I)
+_NEAR = re.compile(
+    r"\b(?P<which>last|this|next|past|previous) (?P<what>night|day|week|weekend|month|year|"
+    + "|".join(_DAYS)
+    + rf"|{_MONTH})\b",
+    re.I,
+)
+_DAY = re.compile(r"\b(?P<word>today|tonight|yesterday|tomorrow|this (?:morning|afternoon|evening))\b", re.I)
+_ISO = re.compile(r"\b(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)(?:-(?P<day>\d\d))?\b")
+_YEAR_TOO = r"(?:,? (?P<year>(?:19|20)\d\d))?\b"
+_DATE = re.compile(
+    rf"\b(?:(?P<month>{_MONTH}) (?P<day>\d{{1,2}})(?:st|nd|rd|th)?"
+    rf"|(?:the )?(?P<day2>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<month2>{_MONTH})){_YEAR_TOO}",
+    re.I,
+)
+_IN_MONTH = re.compile(
+    r"\b(?:in|since|from|as of|effective|starting|until|during)(?: early| late| mid)? "
+    rf"(?P<month>{_MONTH}){_YEAR_TOO}(?! \d)",
+    re.I,
+)
+_YEAR = re.compile(r"\b(?:in|since|from|as of|back in)(?: early| late| mid)? (?P<year>(?:19|20)\d\d)\b", re.I)
+_ON_DAY = re.compile(r"\b(?:on|since|as of|from|this past) (?P<day>" + "|".join(_DAYS) + r")\b", re.I)
+_FUTURE = re.compile(
+    r"\b(?:will|'ll|going to|gonna|plan|planning|by|until|before|due|deadline|scheduled|starts?|upcoming)\b", re.I
+)
+
+
+def valid_from(clause: str, at: str) -> str:
+    """When the clause began to be true, or "" where it does not say. `at`: the event's instant, with its offset.
+
+    A deadline ("by Friday", "before June") says nothing about when a statement began to hold. Raises NaiveTime.
+    """
+    moment = parse(at)
+    midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    clause = re.sub(
+        r"\b(?:by|before|until|due) (?:on |the |next |this |end of )*\w+(?: \d+)?", " ", clause.replace("’", "'")
+    )
+    try:
+        found = _relative(clause, midnight) or _named(clause, midnight)
+    except (ValueError, OverflowError):
+        return ""
+    return found.isoformat().replace("+00:00", "Z") if found else ""
+
+
+def _relative(clause: str, midnight: datetime) -> datetime | None:
+    if hit := _AGO.search(clause):
+        return _shift(midnight, hit["unit"].lower(), -_number(hit["count"]))
+    if hit := _DAY.search(clause):
+        word = hit["word"].lower()
+        return midnight + timedelta(days={"yesterday": -1, "tomorrow": 1}.get(word, 0))
+    if hit := _NEAR.search(clause):
+        return _near(midnight, hit["which"].lower(), hit["what"].lower())
+    if hit := _IN.search(clause):
+        return _shift(midnight, hit["unit"].lower(), _number(hit["count"]))
+    return None
+
+
+def _named(clause: str, midnight: datetime) -> datetime | None:
+    if hit := _ISO.search(clause):
+        return midnight.replace(year=int(hit["year"]), month=int(hit["month"]), day=int(hit["day"] or 1))
+    if hit := _DATE.search(clause):
+        month, day = _month(hit["month"] or hit["month2"]), int(hit["day"] or hit["day2"])
+        return _placed(midnight, month, day, hit["year"], clause)
+    if hit := _IN_MONTH.search(clause):
+        return _placed(midnight, _month(hit["month"]), 1, hit["year"], clause)
+    if hit := _YEAR.search(clause):
+        return midnight.replace(year=int(hit["year"]), month=1, day=1)
+    if hit := _ON_DAY.search(clause):
+        day = _DAYS.index(hit["day"].lower())
+        if _FUTURE.search(clause):
+            return midnight + timedelta(days=(day - midnight.weekday()) % 7 or 7)
+        return midnight - timedelta(days=(midnight.weekday() - day) % 7)
+    return None
+
+
+def _placed(midnight: datetime, month: int, day: int, year: str | None, clause: str) -> datetime:
+    """A date without its year is the nearest past one, or the nearest future one where the clause looks ahead."""
+    if year:
+        return midnight.replace(year=int(year), month=month, day=day)
+    found = midnight.replace(month=month, day=day)
+    ahead = bool(_FUTURE.search(clause)) or "effective" in clause.lower() or "starting" in clause.lower()
+    if ahead and found < midnight:
+        return found.replace(year=found.year + 1)
+    if not ahead and found > midnight:
+        return found.replace(year=found.year - 1)
+    return found
+
+
+def _near(midnight: datetime, which: str, what: str) -> datetime:
+    back = which in {"last", "past", "previous"}
+    sign = -1 if back else (1 if which == "next" else 0)
+    if what in _DAYS:
+        day = _DAYS.index(what)
+        if back:
+            return midnight - timedelta(days=(midnight.weekday() - day) % 7 or 7)
+        return midnight + timedelta(days=(day - midnight.weekday()) % 7 or 7)
+    if what == "night":
+        return midnight + timedelta(days=sign)
+    if what == "day":
+        return midnight + timedelta(days=sign)
+    if what == "weekend":
+        saturday = midnight + timedelta(days=5 - midnight.weekday())
+        return saturday + timedelta(days=7 * sign)
+    if what in {"week", "month", "year"}:
+        return _shift(midnight, what, sign, start=True)
+    month = _month(what)
+    found = midnight.replace(month=month, day=1)
+    if back and found >= midnight.replace(day=1):
+        return found.replace(year=found.year - 1)
+    if which == "next" and found <= midnight:
+        return found.replace(year=found.year + 1)
+    return found
+
+
+def _shift(midnight: datetime, unit: str, by: int, start: bool = False) -> datetime:
+    """`midnight` moved by whole units; with `start`, to the first day of that unit."""
+    if unit in {"day", "weekend"}:
+        return midnight + timedelta(days=by if unit == "day" else 7 * by)
+    if unit == "week":
+        moved = midnight + timedelta(weeks=by)
+        return moved - timedelta(days=moved.weekday()) if start else moved
+    months = midnight.year * 12 + midnight.month - 1 + by * (12 if unit == "year" else 1)
+    year, month = divmod(months, 12)
+    if start:
+        return midnight.replace(year=year, month=1 if unit == "year" else month + 1, day=1)
+    day = min(midnight.day, 28) if midnight.day > 28 else midnight.day
+    return midnight.replace(year=year, month=month + 1, day=day)
+
+
+def _month(name: str) -> int:
+    return next(at for at, month in enumerate(_MONTHS, 1) if month.startswith(name.lower().rstrip(".")[:3]))
+
+
+def _number(word: str) -> int:
+    return int(word) if word.isdigit() else _COUNTS[word.lower()]

@@ -1,0 +1,88 @@
+"""Enrich: the subject named, one line to embed, keywords, language, weight, confidence, world time (R2, R3).
+
+Comes in: typed candidates. Goes out: the same, with what a reader needs without the turn. Invariants: pure; the
+description holds no word that neither the clause nor its turn holds, but for the subject's; relative dates are
+resolved against the event's own time and offset (P-21).
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from ..protocol.event import text
+from .batch import Batch, Candidate, step
+from .cues import lasting
+from .dates import valid_from
+from .subjects import description, subject
+from .words import keywords, language
+
+STAGE = "enrich"
+
+IMPORTANCE = {
+    "identity": 0.8,
+    "preference": 0.7,
+    "decision": 0.75,
+    "convention": 0.75,
+    "lesson": 0.7,
+    "procedure": 0.65,
+    "commitment": 0.6,
+    "fact": 0.5,
+    "event": 0.45,
+    "note": 0.4,
+}
+CONFIDENCE = {"user": 0.85, "assistant": 0.55, "document": 0.65, "tool": 0.4}
+
+_STRONG = re.compile(
+    r"\b(?:always|never|must|important|critical|root cause|everyone|production|security|breaking|deadline|allerg\w+)\b",
+    re.I,
+)
+_HEDGED = re.compile(
+    r"\b(?:maybe|perhaps|probably|possibly|i (?:think|guess|believe)|might|seems?|apparently|likely|not sure)\b",
+    re.I,
+)
+
+
+def enrich(batch: Batch) -> Batch:
+    """The batch with every candidate's reader-facing fields filled."""
+    return msgspec.structs.replace(batch, candidates=tuple(_enriched(one) for one in batch.candidates))
+
+
+def _enriched(candidate: Candidate) -> Candidate:
+    words, event = candidate.quote, candidate.item.captured.event
+    tongue = language(words)
+    about = subject(words, candidate.trust, bool(candidate.item.project))
+    before = text(event)[max(0, candidate.span.start - 300) : candidate.span.start]
+    line = description(words, candidate.trust, before) if tongue == "en" else description(words, "", "")
+    since = valid_from(words, event.at) if tongue == "en" else ""
+    return step(
+        candidate,
+        STAGE,
+        f"about {about}, true from {since or event.at}{' (said so)' if since else ''}",
+        description=line,
+        subject=about,
+        keywords=keywords(words),
+        language=tongue,
+        importance=_importance(candidate),
+        confidence=_confidence(candidate),
+        valid_from=since or event.at,
+    )
+
+
+def _importance(candidate: Candidate) -> float:
+    value = IMPORTANCE.get(candidate.type, 0.4)
+    if _STRONG.search(candidate.quote):
+        value += 0.1
+    if candidate.trust == "user" and (candidate.explicit or lasting(candidate.quote)):
+        value = max(value, 0.75) + 0.05
+    if candidate.trust != "user":
+        value -= 0.1
+    return round(min(1.0, max(0.0, value)), 2)
+
+
+def _confidence(candidate: Candidate) -> float:
+    value = CONFIDENCE[candidate.trust] + (0.1 if candidate.explicit else 0.0)
+    if _HEDGED.search(candidate.quote):
+        value -= 0.2
+    return round(min(1.0, max(0.05, value)), 2)

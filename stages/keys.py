@@ -1,0 +1,152 @@
+"""Exact keys and edges: what a clause says about whom, when it says it in a form that a rule knows (R1, R8).
+
+Comes in: a clause, its type and subject. Goes out: `subject.attribute` and a value, or an edge's key, or nothing.
+Invariants: the rules are data (`rules/keys.toml`, `lexicon.toml`, `relations.toml`); a clause that adds ("also"),
+denies ("not") or reports ("says") never gets a key, since a key retires what stood there before.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from .cues import plain
+from .rules import any_of, table
+from .words import NEGATIONS, PREPOSITIONS, STOP, tokens
+
+_DATA = table("keys")
+_NEVER = re.compile(_DATA["never"], re.IGNORECASE)
+_ENDS = re.compile(_DATA["ends"], re.IGNORECASE)
+_SCOPE = re.compile(_DATA["scope"], re.IGNORECASE)
+_NUMBER_WORDS = "|".join(table("words")["numbers"])
+_LEXICON = tuple(
+    (name, re.compile(rf"(?<![\w-])(?:{words})(?![\w-])", re.IGNORECASE)) for name, words in table("lexicon").items()
+)
+_PREFERRED_ONLY = frozenset({"season-of-day", "drink", "diet"})
+_SELF = re.compile(r"^(?:i|my|me)\b", re.IGNORECASE)
+_GROUP = re.compile(r"^(?:we|our|the|this)\b", re.IGNORECASE)
+_LEADING = re.compile("^(?:" + any_of(_DATA["leading"]).pattern + ")+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One key rule, compiled."""
+
+    pattern: re.Pattern[str]
+    guard: re.Pattern[str] | None
+    subject: str
+    attribute: str
+    only: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """`subject.attribute`, and the value that stands there."""
+
+    key: str
+    value: str
+
+
+_RULES = tuple(
+    Rule(
+        re.compile(rule["pattern"].replace("NUMBER", _NUMBER_WORDS), re.IGNORECASE),
+        re.compile(rule["guard"], re.IGNORECASE) if "guard" in rule else None,
+        rule["subject"],
+        rule["attribute"],
+        tuple(rule.get("only", ())),
+    )
+    for rule in _DATA["rule"]
+)
+_RELATIONS = tuple(
+    (name, tuple(re.compile(pattern, re.IGNORECASE) for pattern in relation["patterns"]))
+    for name, relation in table("relations").items()
+)
+
+
+def exact_key(clause: str) -> Key | None:
+    """The exact key and value that a clause gives, if a rule knows its form."""
+    text = _LEADING.sub("", " ".join(plain(clause).replace("`", "").replace("**", "").split()))
+    if len(text) > 240 or _NEVER.search(text):
+        return None
+    for rule in _RULES:
+        match = rule.pattern.search(text)
+        if not match or (rule.guard and not rule.guard.search(text)):
+            continue
+        found = _filled(rule, match)
+        if found:
+            return found
+    return None
+
+
+def edge_key(clause: str, subject: str) -> str:
+    """`subject predicate object` of the relation that a clause states in a few words, or ""."""
+    text = _LEADING.sub("", " ".join(plain(clause).replace("`", "").split()))
+    if len(text) > 120 or any(token.text.lower() in NEGATIONS for token in tokens(text)):
+        return ""
+    for name, patterns in _RELATIONS:
+        for pattern in patterns:
+            match = pattern.search(text)
+            if match and (thing := slug(match["o"])) and len(match["o"].split()) <= 5:
+                return f"{subject} {name} {thing}"
+    return ""
+
+
+def slug(words: str, most: int = 4) -> str:
+    """The content stems of a phrase, joined by hyphens; "" where it has too many to be one thing."""
+    stems = [token.stem for token in tokens(words) if token.kind != "mark" and token.text.lower() not in STOP]
+    return "-".join(re.sub(r"[^\w.+#]+", "-", stem).strip("-") for stem in stems) if 0 < len(stems) <= most else ""
+
+
+def categories(words: str) -> tuple[str, ...]:
+    """The lexicon's categories that a phrase names values of."""
+    return tuple(name for name, pattern in _LEXICON if pattern.search(words))
+
+
+def _filled(rule: Rule, match: re.Match[str]) -> Key | None:
+    groups = {name: (words or "").strip() for name, words in match.groupdict().items()}
+    value, scope = _value(groups.get("v", ""))
+    named = categories(value)
+    if not value or len(value.split()) > 6 or (len(named) > 1 and "uses" in rule.attribute):
+        return None
+    if rule.only and not set(named) & set(rule.only):
+        return None
+    owner = _owner(rule.subject, groups)
+    parts = {"category": "", "x": slug(_possessed(groups.get("x", ""))), "t": slug(groups.get("t", ""))}
+    if named and not ("uses" in rule.attribute and named[0] in _PREFERRED_ONLY):
+        parts["category"] = named[0] + (f".{slug(scope)}" if slug(scope) else "")
+    elif not parts["t"]:
+        parts["t"] = slug(scope)
+    attribute = re.sub(
+        r"\{([\w|]+)\}", lambda hole: next((parts[n] for n in hole[1].split("|") if parts[n]), ""), rule.attribute
+    )
+    if not owner or attribute.endswith(".") or not attribute:
+        return None
+    return Key(f"{owner}.{attribute}", value)
+
+
+def _value(words: str) -> tuple[str, str]:
+    """The value at the front of `words`, and what it is for."""
+    end = _ENDS.search(words)
+    words = (words[: end.start()] if end else words).strip(" .!,;:'\"")
+    scoped = _SCOPE.match(words)
+    value, scope = (scoped["v"], scoped["t"]) if scoped else (words, "")
+    value = re.sub(r"^(?:the|a|an|my|our|using|just|only)\s+", "", value, flags=re.IGNORECASE).strip()
+    first = value.split(" ")[0].lower() if value else ""
+    return ("", "") if first in PREPOSITIONS and first != "at" else (value.lower() if value else "", scope)
+
+
+def _owner(template: str, groups: dict[str, str]) -> str:
+    if "{" not in template:
+        return template
+    words = groups.get("s") or groups.get("x") or ""
+    if re.match(r"(?:my|our) \w+", words, re.IGNORECASE) and groups.get("s"):
+        return slug(words, 3) if words.lower().startswith("my") else "project"
+    if _SELF.match(words):
+        return "user"
+    if _GROUP.match(words):
+        return "project"
+    return words.lower() if words and words[0].isupper() else ""
+
+
+def _possessed(words: str) -> str:
+    return re.sub(r"^(?:my|our|the|this)\s+", "", words, flags=re.IGNORECASE)

@@ -1,0 +1,75 @@
+"""Route: kind, pool, key, value, volatility (R1, R8). The layer is always L3.
+
+Comes in: embedded candidates. Goes out: the same, addressed. Invariants: what the user says of themselves lies in the
+personal pool, and so does everything without a project; only statements about the project land in its pool (P-17).
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from ..protocol.record import Kind, Volatility
+from .batch import PERSONAL, Batch, Candidate, step
+from .keys import edge_key, exact_key
+
+STAGE = "route"
+
+_OWN_TYPES = frozenset({"identity", "preference"})
+_PROJECT_TYPES = frozenset({"decision", "convention", "lesson", "procedure", "fact", "note"})
+_VOLATILITY: dict[str, Volatility] = {
+    "identity": "stable",
+    "preference": "stable",
+    "convention": "stable",
+    "lesson": "stable",
+    "event": "situational",
+    "commitment": "situational",
+}
+_FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|myself|i'm|i've)\b", re.IGNORECASE)
+
+
+def route(batch: Batch) -> Batch:
+    """The batch with every candidate's kind, pool, key and volatility."""
+    return msgspec.structs.replace(batch, candidates=tuple(_routed(one) for one in batch.candidates))
+
+
+def _routed(candidate: Candidate) -> Candidate:
+    kind, key, value = _kind(candidate)
+    pool = _pool(candidate)
+    named = f", key {key}" if key else ""
+    return step(
+        candidate,
+        STAGE,
+        f"{kind} in {'the personal pool' if pool == PERSONAL else 'the project pool'}{named}",
+        kind=kind,
+        pool=pool,
+        key=key,
+        value=value,
+        volatility=_VOLATILITY.get(candidate.type, "semi"),
+    )
+
+
+def _kind(candidate: Candidate) -> tuple[Kind, str, str]:
+    if candidate.language != "en" or candidate.type == "event":
+        return "note", "", ""
+    if candidate.trust == "user" and (found := exact_key(candidate.quote)):
+        return "fact", found.key, found.value
+    if candidate.trust == "user" and (edge := edge_key(candidate.quote, candidate.subject)):
+        return "edge", edge, ""
+    return ("procedure" if candidate.type == "procedure" else "note"), "", ""
+
+
+def _pool(candidate: Candidate) -> str:
+    project = candidate.item.project
+    if not project:
+        return PERSONAL
+    if candidate.trust != "user":
+        return project
+    personal = bool(_FIRST_PERSON.search(candidate.quote.replace("’", "'")))
+    if candidate.explicit:
+        return PERSONAL if personal and candidate.type in _OWN_TYPES else project
+    if candidate.type in _OWN_TYPES:
+        return PERSONAL
+    about_project = candidate.type == "decision" or (candidate.type in _PROJECT_TYPES and not personal)
+    return project if about_project else PERSONAL

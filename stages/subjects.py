@@ -1,0 +1,199 @@
+"""Who a clause is about, and the clause retold with that subject named.
+
+Comes in: a clause, whose words they are, the words before it in its turn. Goes out: the subject, and one line that can
+be read without the turn. Invariants: the line is made of the clause's own words; only pronouns of the speaker are
+replaced, with the verb behind them brought into the third person; negation and modality stay as they were.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .cues import plain
+from .rules import any_of, table, words
+from .words import STOP, tokens
+
+LIMIT = 200
+"""Characters of a description."""
+
+_MARKS = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
+_DATA = table("subjects")
+_LEAD = re.compile("^(?:" + any_of(_DATA["leads"]).pattern + ")", re.IGNORECASE)
+_I = re.compile(r"\bI(?P<tail>'m|'ve|'d|'ll| am| have| do| was)?\b(?=[\s,.;:!?]|$)")
+_LOWER_I = re.compile(r"(?:(?<=^)|(?<=[\s(\"]))i(?=(?:'m|'ve|'d|'ll)?[\s,])")
+_ADVERB = re.compile(
+    r"(?:\s+(?:now|also|always|usually|often|really|never|generally|normally|typically|mostly|mainly|only|still|just|"
+    r"strongly|actually|currently|personally|rarely|sometimes|definitely|even|both|much|\w+ly))*\s+",
+    re.IGNORECASE,
+)
+_VERB = re.compile(r"[A-Za-z]+(?:n't)?")
+_PAST = words("subjects", "past")
+_FIXED = words("subjects", "fixed")
+_IRREGULAR = {
+    "am": "is",
+    "have": "has",
+    "do": "does",
+    "go": "goes",
+    "don't": "doesn't",
+    "haven't": "hasn't",
+    "are": "is",
+    "aren't": "isn't",
+    "were": "was",
+    "weren't": "wasn't",
+}
+_TAILS = {
+    "'m": " is",
+    "'ve": " has",
+    "'d": "'d",
+    "'ll": " will",
+    " am": " is",
+    " have": " has",
+    " do": " does",
+    " was": " was",
+}
+_OWN = (
+    (re.compile(r"\bmyself\b", re.I), "themselves"),
+    (re.compile(r"\bmine\b", re.I), "the user's"),
+    (re.compile(r"\bmy\b", re.I), "the user's"),
+    (re.compile(r"\bme\b", re.I), "the user"),
+)
+_WE = re.compile(r"\b(?P<we>[Ww]e)(?P<tail>'re|'ve|'ll|'d)?(?=\s)")
+_WE_TAILS = {"'re": " is", "'ve": " has", "'ll": " will", "'d": "'d"}
+_OUR = re.compile(r"\b[Oo]ur\b(?!s)")
+_DANGLING = re.compile(
+    r"(?:it|this|that|they|these|those)\b(?:'s|'re)?\s+(?!\w+\s+(?:is|are|was|were)\b)", re.IGNORECASE
+)
+_RELATIVES = sorted(words("subjects", "relatives"))
+_RELATIVE = re.compile(r"\bmy (?:\w+ ){0,2}(?P<who>" + "|".join(_RELATIVES) + r")\b(?!'s)", re.IGNORECASE)
+_KIN = re.compile(r"^(?:" + "|".join(_RELATIVES) + r")\b", re.IGNORECASE)
+_PERSON = re.compile(rf"^(?P<who>[A-Z][a-z]+(?: [A-Z][a-z]+)?)\s+(?:\w+ly )?(?:{_DATA['person_verbs']})\b")
+
+
+def subject(clause: str, trust: str, project: bool) -> str:
+    """Who or what the clause is about: `user`, `project`, or a relative or name in lower case."""
+    text = _LEAD.sub("", plain(clause).strip())
+    if trust == "user":
+        head = text[:60]
+        if hit := _RELATIVE.match(head):
+            return hit["who"].lower()
+        if hit := _KIN.match(text):
+            return hit.group().lower()
+        if hit := _PERSON.match(text):
+            return hit["who"].split()[0].lower()
+        if _I.search(text) or _LOWER_I.search(text) or re.search(r"\b(?:my|me|mine|myself)\b", text, re.I):
+            return "user"
+        return "project" if project or re.search(r"\b(?:we|our|us)\b", text, re.I) else "user"
+    return "project"
+
+
+def description(clause: str, trust: str, before: str) -> str:
+    """The clause in one line with its subject named, at most `LIMIT` characters."""
+    text = " ".join(_MARKS.sub("", plain(clause)).split())
+    shorter = _LEAD.sub("", text)
+    text = shorter if len(shorter.split()) >= 3 else text
+    if trust == "user":
+        text = _third_person(text)
+    else:
+        text = _of_the_project(text)
+    text = text[:1].upper() + text[1:]
+    topic = _topic(before) if _DANGLING.match(text) and len(text) < 120 else ""
+    if topic and topic.lower() not in text.lower():
+        text = f"{text.rstrip('.')} ({topic})"
+    return _cut(text)
+
+
+def _third_person(text: str) -> str:
+    text = _LOWER_I.sub("I", text)
+    parts: list[str] = []
+    at = 0
+    named = False
+    for hit in _I.finditer(text):
+        if hit.start() < at:
+            continue
+        subject_ = "the user" if not named else "they"
+        parts.append(text[at : hit.start()])
+        parts.append(subject_)
+        at = hit.end()
+        tail = hit["tail"] or ""
+        if tail:
+            parts.append(
+                _TAILS[tail]
+                if not named
+                else {"'m": " are", " am": " are", " was": " were", "'ve": " have"}.get(tail, tail)
+            )
+        elif not named:
+            at = _inflect(text, at, parts)
+        named = True
+    parts.append(text[at:])
+    text = "".join(parts)
+    for pattern, owner in _OWN:
+        text = pattern.sub(_after(owner) if named else owner, text)
+    return text
+
+
+def _after(words: str) -> str:
+    """The word for the speaker once they have been named."""
+    return {"the user's": "their", "the user": "them"}.get(words, words)
+
+
+def _inflect(text: str, at: int, parts: list[str]) -> int:
+    """Bring the verb behind `at` into the third person; where the text goes on."""
+    gap = _ADVERB.match(text, at)
+    if not gap:
+        return at
+    verb = _VERB.match(text, gap.end())
+    if not verb:
+        return at
+    parts.append(text[at : gap.end()])
+    parts.append(_third(verb.group()))
+    return verb.end()
+
+
+def _third(verb: str) -> str:
+    low = verb.lower()
+    if low in _IRREGULAR:
+        return _IRREGULAR[low]
+    if (
+        low in _FIXED
+        or low in _PAST
+        or (low.endswith("ed") and low != "need")
+        or (low in STOP and low not in {"like", "make", "get"})
+    ):
+        return verb
+    if low.endswith(("s", "sh", "ch", "x", "z", "o")):
+        return verb + "es"
+    if low.endswith("y") and low[-2:-1] not in "aeiou":
+        return verb[:-1] + "ies"
+    return verb + "s"
+
+
+def _of_the_project(text: str) -> str:
+    hit = _WE.search(text)
+    if not hit:
+        return _OUR.sub("the project's", text)
+    parts = [text[: hit.start()], "The project" if hit["we"] == "We" else "the project"]
+    at = hit.end()
+    if hit["tail"]:
+        parts.append(_WE_TAILS[hit["tail"]])
+    else:
+        at = _inflect(text, at, parts)
+    return _OUR.sub("its", "".join(parts) + text[at:])
+
+
+def _topic(before: str) -> str:
+    """What the sentence before was about: its first name in code, else its first content word."""
+    found = tokens(before)
+    for token in found:
+        if token.kind == "code":
+            return token.text.strip("`")
+    for token in found:
+        if token.kind == "word" and token.text.lower() not in STOP and len(token.text) > 3:
+            return token.text
+    return ""
+
+
+def _cut(text: str) -> str:
+    """`text` within the limit, cut at a word."""
+    if len(text) <= LIMIT:
+        return text
+    return text[: LIMIT - 1].rsplit(" ", 1)[0].rstrip(",;:—– ") + "…"

@@ -1,0 +1,133 @@
+"""Words as the stages count them: language, stems, numbers, keywords.
+
+Comes in: text. Goes out: small values about its words. Invariants: no model and no I/O after import; the same text
+always gives the same answer; a word keeps its own letters wherever it is shown, stems are for comparing only.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+
+from .rules import table, words
+
+STOP = words("words", "stop")
+PREPOSITIONS = words("words", "prepositions")
+NEGATIONS = words("words", "negations")
+_UNSTEMMED = words("words", "unstemmed")
+_IRREGULAR: dict[str, str] = table("words")["irregular"]
+_NUMBERS: dict[str, int] = table("words")["numbers"]
+_SMALL = {name: frozenset(text.split()) for name, text in table("words")["languages"].items()}
+_SCRIPTS = (
+    ("ja", re.compile(r"[\u3040-\u30ff]")),
+    ("ko", re.compile(r"[\uac00-\ud7af\u1100-\u11ff]")),
+    ("zh", re.compile(r"[\u3400-\u9fff]")),
+    ("ar", re.compile(r"[\u0600-\u06ff]")),
+    ("he", re.compile(r"[\u0590-\u05ff]")),
+    ("ru", re.compile(r"[\u0400-\u04ff]")),
+    ("el", re.compile(r"[\u0370-\u03ff]")),
+    ("hi", re.compile(r"[\u0900-\u097f]")),
+    ("th", re.compile(r"[\u0e00-\u0e7f]")),
+)
+_CODE = re.compile(r"`[^`]*`|\S*[/\\_(){}=<>]\S*")
+_LATIN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_TOKEN = re.compile(
+    r"(?P<code>`[^`\n]+`)|(?P<number>\d+(?:[.,:]\d+)*(?:st|nd|rd|th)?%?)|(?P<word>[^\W\d_][\w'’]*(?:[-./+#_]+\w+)*\+*#?)|(?P<mark>[,;:—–()])"
+)
+_IDENTIFIER = re.compile(r"[a-z0-9][A-Z]|_|\d|[./#+]|::")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,8}")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word, number, span of code or mark at `start`. `stem`: what is compared; numbers are spelt in digits."""
+
+    text: str
+    stem: str
+    kind: str
+    start: int
+
+
+@lru_cache(maxsize=4096)
+def language(text: str) -> str:
+    """ISO code of the language of `text`, by script and small words; `en` when there is nothing to tell by."""
+    bare = _CODE.sub(" ", text)
+    letters = sum(1 for char in bare if char.isalpha())
+    for name, pattern in _SCRIPTS:
+        hits = len(pattern.findall(bare))
+        if hits * 3 > letters and hits:
+            return name
+    small = [word.lower() for word in _LATIN.findall(bare)]
+    counts = {name: sum(1 for word in small if word in known) for name, known in _SMALL.items()}
+    best = max(counts, key=lambda name: (counts[name], name == "en"))
+    if best != "en" and counts[best] >= 2 and counts[best] > counts["en"] + 1 and counts[best] * 6 >= len(small):
+        return best
+    accents = sum(1 for char in bare if char in "äöüßéèêàçñáíóúãõ")
+    return best if best != "en" and counts[best] > counts["en"] and accents and counts[best] * 6 >= len(small) else "en"
+
+
+@lru_cache(maxsize=16384)
+def stem(word: str) -> str:
+    """A word without its plain English endings, in lower case."""
+    word = word.lower().replace("’", "'").removesuffix("'s").rstrip("'")
+    if word in _IRREGULAR:
+        return _without_e(_IRREGULAR[word])
+    if word in _UNSTEMMED or len(word) < 4 or not word.isascii() or not word.isalpha():
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    for ending in ("sses", "shes", "ches", "xes", "zzes"):
+        if word.endswith(ending):
+            return word[:-2]
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return _without_e(word[:-1])
+    for ending in ("ing", "ed"):
+        if word.endswith(ending) and len(word) > len(ending) + 2 and re.search(r"[aeiouy]", word[: -len(ending)]):
+            base = word[: -len(ending)]
+            if base[-1] == base[-2] and base[-1] not in "lsz":
+                base = base[:-1]
+            return _without_e(base)
+    return _without_e(word)
+
+
+def _without_e(word: str) -> str:
+    return word[:-1] if word.endswith("e") and len(word) > 3 else word
+
+
+@lru_cache(maxsize=4096)
+def tokens(text: str) -> tuple[Token, ...]:
+    """The words, numbers, code spans and marks of `text`, in order."""
+    text = unicodedata.normalize("NFC", text)
+    found: list[Token] = []
+    for match in _TOKEN.finditer(text):
+        kind, word = str(match.lastgroup), match.group()
+        low = word.lower()
+        if kind == "number":
+            stemmed = re.sub(r"(?<=\d),(?=\d{3})", "", low)
+            stemmed = re.sub(r"(?:st|nd|rd|th)$", "", stemmed)
+        elif kind == "word" and low in _NUMBERS:
+            kind, stemmed = "number", str(_NUMBERS[low])
+        elif kind == "code":
+            stemmed = low.strip("`")
+        else:
+            stemmed = stem(word) if kind == "word" else word
+        found.append(Token(word, stemmed, kind, match.start()))
+    return tuple(found)
+
+
+def keywords(text: str, most: int = 8) -> tuple[str, ...]:
+    """Identifiers first, then content words in order, lower case but for identifiers; at most `most`."""
+    names: list[str] = []
+    plain: list[str] = []
+    for token in tokens(text):
+        word = token.text.strip("`'’.")
+        if token.kind == "mark" or len(word) < 2 or len(word) > 60:
+            continue
+        if token.kind == "code" or (token.kind == "word" and _IDENTIFIER.search(word)):
+            names.append(word)
+        elif token.kind == "word" and word.lower() not in STOP and len(word) > 2:
+            parts = _CJK.findall(word)
+            plain.extend(parts or [word.lower().replace("’", "'").removesuffix("'s")])
+    return tuple(dict.fromkeys(names + plain))[:most]
