@@ -70,9 +70,12 @@ def decode_request(body: bytes) -> AnyRequest:
     if len(body) > BODY_LIMIT:
         raise TooLarge(f"a body of {len(body):,} bytes", hint=f"send at most {BODY_LIMIT:,} bytes at once")
     try:
-        return _requests[form(body)].decode(body)
+        request = _requests[form(body)].decode(body)
     except _UNDECODABLE as error:
         raise _explain(body, error) from error
+    if request.v > PROTOCOL:
+        raise _too_new(request.v)
+    return request
 
 
 def head(body: bytes) -> tuple[int, int]:
@@ -92,13 +95,16 @@ def _explain(body: bytes, error: Exception) -> MemdError:
             "the body is neither MessagePack nor JSON of a request", hint="see docs/PROTOCOL.md for the forms"
         )
     if found.v > PROTOCOL:
-        return UnknownRequest(
-            f"the client speaks protocol {found.v}, this daemon {PROTOCOL}",
-            hint="restart it: `memd down; memd up`",
-        )
+        return _too_new(found.v)
     if found.request not in _names:
         return UnknownRequest(f"no request {found.request!r}", hint=f"there are: {', '.join(_names)}")
     return InvalidRequest(f"{found.request}: {error}", hint="see docs/PROTOCOL.md for the fields")
+
+
+def _too_new(version: int) -> UnknownRequest:
+    return UnknownRequest(
+        f"the client speaks protocol {version}, this daemon {PROTOCOL}", hint="restart it: `memd down; memd up`"
+    )
 
 
 def encode_request(request: Request, as_form: Form = "msgpack") -> bytes:

@@ -82,7 +82,7 @@ class Keywords:
             with self._lock:
                 self._tail[id] = (record, Counter(terms), len(terms), touched[id])
             with self._writing:
-                self._writer.delete_documents("id", id)
+                self._writer.delete_documents_by_term("id", id)
                 self._writer.add_document(document)
                 self._uncommitted += 1
         if entries:

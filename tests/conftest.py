@@ -1,0 +1,89 @@
+"""Fixtures for all rooms: a home of its own, and a real daemon in it. Nothing here is a stand-in."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memd.clients.python import Client
+from memd.protocol.errors import MemdError
+from memd.protocol.places import Places, places
+
+START_S = 30.0
+
+
+class RunningDaemon:
+    """A daemon process in a home of its own; it can be killed and started again on the same home."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self.environment = environment
+        self.places: Places = places(environment, os.getuid())
+        self.process: subprocess.Popen[bytes] | None = None
+        self.errors = Path(environment["MEMD_HOME"]) / "stderr.txt"
+
+    def start(self) -> None:
+        """Start and wait until it answers."""
+        with self.errors.open("ab") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "memd.daemon"], env=self.environment, stdin=subprocess.DEVNULL, stderr=errors
+            )
+        end = time.monotonic() + START_S
+        while time.monotonic() < end:
+            try:
+                with Client(self.places) as client:
+                    client.status()
+                return
+            except MemdError:
+                assert self.process.poll() is None, self.errors.read_text()
+                time.sleep(0.02)
+        raise AssertionError("the daemon did not answer: " + self.errors.read_text())
+
+    def kill(self) -> None:
+        """SIGKILL, as the worst neighbour would."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def terminate(self) -> int:
+        """SIGTERM, and the exit code."""
+        assert self.process is not None
+        self.process.terminate()
+        return self.process.wait(20)
+
+    def client(self) -> Client:
+        """A new client of this daemon."""
+        return Client(self.places, deadline_ms=20_000)
+
+    def settle(self, seconds: float = 40.0) -> None:
+        """Wait until nothing is pending."""
+        end = time.monotonic() + seconds
+        with self.client() as client:
+            client.distil()
+            while client.status().pending:
+                assert time.monotonic() < end, self.places.log.read_text()[-3000:]
+                time.sleep(0.05)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    """An environment whose memd lives in a temporary folder."""
+    folder = tmp_path / "home"
+    folder.mkdir(mode=0o700)
+    return {**os.environ, "MEMD_HOME": str(folder)}
+
+
+@pytest.fixture
+def daemon(home: dict[str, str]) -> Iterator[RunningDaemon]:
+    """A real daemon, up; ended after the test."""
+    running = RunningDaemon(home)
+    running.start()
+    yield running
+    if running.process is not None and running.process.poll() is None:
+        running.terminate()

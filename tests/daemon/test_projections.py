@@ -1,0 +1,184 @@
+"""Projections: folds that can be thrown away. Replay equals live; every record is found from the moment it is there."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memd.daemon.projections.tokens import Tokens
+from memd.daemon.projections.vectors import ExactIndex
+from memd.daemon.stores import Stores
+from memd.daemon.world import real_world
+from memd.models import registry
+from memd.protocol.operation import Added, AnyOperation, Decision, Distilled, Invalidated, Merged, Retirement, Updated
+from memd.protocol.record import Evidence, Provenance, Record, Span
+
+AT = "2026-01-01T00:00:00Z"
+WHY = Decision(action="add", reason="a test")
+
+
+def record(number: int, key: str = "", words: str = "", rev: int = 1, **more: Any) -> Record:
+    provenance = Provenance(
+        author="user", source="h:s", trust="user", spans=(Span("h:s", str(number), 0, 5),), quote="quote", said_at=AT
+    )
+    text = words or f"statement number{number}"
+    return Record(
+        id=f"id{number}",
+        pool=more.pop("pool", "personal"),
+        kind="note",
+        content=text,
+        description=text,
+        provenance=provenance,
+        key=key,
+        rev=rev,
+        **more,
+    )
+
+
+def opened(folder: Path) -> Stores:
+    return Stores(folder, real_world(), registry.info())
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from("add update retire merge replace cursor".split()), st.integers(0, 6), st.integers(0, 6)),
+    max_size=25,
+)
+
+
+def operations(steps: list[tuple[str, int, int]]) -> list[AnyOperation]:
+    made: list[AnyOperation] = []
+    for number, (what, one, other) in enumerate(steps):
+        evidence = Evidence(kind="restated", span=Span("h:s", f"e{number}", 0, 1), trust="user", at=AT)
+        made.append(
+            {
+                "add": Added(record=record(one, key=f"k{other % 3}"), decision=WHY),
+                "update": Updated(record=record(one, words=f"reworded {other}", rev=2), decision=WHY),
+                "retire": Invalidated(id=f"id{one}", valid_to=AT, reason="wrong"),
+                "merge": Merged(id=f"id{one}", evidence=evidence, decision=WHY),
+                "replace": Added(
+                    record=record(10 + one, key=f"k{one % 3}"),
+                    retires=(Retirement(f"id{other}", AT, "new"),),
+                    decision=WHY,
+                ),
+                "cursor": Distilled(archive_seq=number, captures=1, candidates=0, rejected={"noise": 1}),
+            }[what]
+        )
+    return made
+
+
+def state(stores: Stores) -> dict[str, object]:
+    """Everything a read could see."""
+    records = {each.id: each for each in stores.records.everything()}
+    return {
+        "records": records,
+        "keys": {key: stores.keys.get("personal", key) for key in ("k0", "k1", "k2")},
+        "history": {id: stores.sources.history(id) for id in records},
+        "recent": [each.id for each in stores.records.recent("personal", None, 100)],
+        "cited": stores.records.citing("h:s"),
+        "tally": stores.records.tally(),
+        "progress": stores.sources.progress(),
+        "found": {
+            id: id in stores.keywords.search(each.description, ["personal"], 50)[0] for id, each in records.items()
+        },
+        "profile": sorted(each.id for part in ("static", "dynamic") for each in stores.profile.cards("personal", part)),
+    }
+
+
+@settings(max_examples=25, deadline=None)
+@given(STEPS, STEPS)
+def test_replay_equals_live_from_nothing_and_from_any_applied_seq_U3(
+    tmp_path_factory: Any, first: list[tuple[str, int, int]], second: list[tuple[str, int, int]]
+) -> None:
+    folder = tmp_path_factory.mktemp("stores")
+    stores = opened(folder)
+    for step in (first, second):
+        for operation in operations(step):
+            stores.commit([operation])
+        stores.keywords.commit()
+    live = state(stores)
+    stores.close()
+    shutil.rmtree(folder / "projections")
+    stores = opened(folder)
+    assert state(stores) == live
+    stores.close()
+    stores = opened(folder)
+    assert state(stores) == live
+    stores.close()
+
+
+def test_a_key_names_one_live_record_and_is_free_after_it_retires_R1(tmp_path: Path) -> None:
+    stores = opened(tmp_path)
+    stores.commit([Added(record=record(1, key="user.prefers.indentation"), decision=WHY)])
+    assert stores.keys.get("personal", "user.prefers.indentation") == "id1"
+    new = Added(
+        record=record(2, key="user.prefers.indentation"), retires=(Retirement("id1", AT, "replaced"),), decision=WHY
+    )
+    stores.commit([new])
+    assert stores.keys.get("personal", "user.prefers.indentation") == "id2"
+    old = stores.records.get("id1")
+    assert (
+        old is not None and old.status == "retired" and old.superseded_by == "id2" and old.retired_at > old.learned_at
+    )
+    stores.commit([Invalidated(id="id2", valid_to=AT, reason="wrong")])
+    assert stores.keys.get("personal", "user.prefers.indentation") == ""
+    stores.close()
+
+
+def test_a_record_is_found_before_and_after_the_index_commits_W1(tmp_path: Path) -> None:
+    stores = opened(tmp_path)
+    stores.commit([Added(record=record(1, words="the harbour crane is blue"), decision=WHY)])
+    assert list(stores.keywords.search("which crane", ["personal"], 5)[0]) == ["id1"]
+    stores.keywords.commit()
+    assert list(stores.keywords.search("which crane", ["personal"], 5)[0]) == ["id1"]
+    assert stores.keywords.search("which crane", ["project/x"], 5)[0] == {}
+    stores.commit([Updated(record=record(1, words="the harbour ferry is red", rev=2), decision=WHY)])
+    assert stores.keywords.search("crane", ["personal"], 5)[0] == {}
+    stores.commit([Invalidated(id="id1", valid_to=AT, reason="sold")])
+    assert stores.keywords.search("ferry", ["personal"], 5)[0] == {}
+    assert list(stores.keywords.search("ferry", ["personal"], 5, past=True)[0]) == ["id1"]
+    stores.close()
+
+
+def test_after_a_power_cut_projections_are_made_anew(tmp_path: Path) -> None:
+    stores = opened(tmp_path)
+    stores.commit([Added(record=record(1), decision=WHY)])
+    live = state(stores)
+    stores.close()
+    (tmp_path / "running").write_text("another boot")
+    (tmp_path / "projections" / "tables" / "data.mdb").write_bytes(b"half a write")
+    stores = opened(tmp_path)
+    assert state(stores) == live
+    stores.close()
+
+
+def test_terms_of_five_languages_meet_their_questions_P22() -> None:
+    tokens = Tokens()
+    for document, question in [
+        ("数据库迁移在星期五完成", "什么时候迁移"),
+        ("テストは毎晩実行される", "テスト"),
+        ("데이터베이스를 옮겼다", "데이터베이스"),
+        ("انتقلت المدرسة إلى برلين", "مدرسة"),
+        ("Die Größe beträgt fünf Meter", "GRÖSSE"),
+        ("uses test/support/ConnCase.ex", "conn case"),
+        ("switched the databases", "switching a database"),
+    ]:
+        assert set(tokens.query(question)) & set(tokens.document(document)), question
+
+
+def test_the_exact_index_finds_the_nearest_and_forgets_what_is_dropped() -> None:
+    random = np.random.default_rng(7)
+    rows = random.standard_normal((1500, 8)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    index = ExactIndex(8)
+    for number, row in enumerate(rows):
+        index.put(str(number), row)
+    index.put("3", rows[3])
+    index.drop("4")
+    for number in (3, 700, 1499):
+        found = index.nearest(rows[number], 3)
+        truth = [str(n) for n in np.argsort(-(rows @ rows[number])) if n != 4][:3]
+        assert [id for id, _ in found] == truth
+    assert len(index) == 1499 and all(id != "4" for id, _ in index.nearest(rows[4], 50))

@@ -1,0 +1,113 @@
+"""The wire: what is sent is what is read, by an independent reader too; any bytes end in a value or an error."""
+
+import msgpack
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memd.protocol import operation, wire
+from memd.protocol.errors import DaemonDown, InvalidRequest, MemdError, NaiveTime, TooLarge, UnknownRequest, by_code
+from memd.protocol.event import Origin, Said, text, trust
+from memd.protocol.instant import from_micros, micros, parse
+from memd.protocol.record import record_id
+from memd.protocol.reply import Done
+from memd.protocol.request import LANES, AnyRequest, Capture, GetStatus, Recall
+
+WORDS = st.text(max_size=40)
+
+
+@given(query=WORDS, rid=st.integers(0, 2**31), limit=st.integers(1, 100))
+def test_a_request_reads_back_as_it_was_in_both_forms(query: str, rid: int, limit: int) -> None:
+    wish = Recall(query=query, rid=rid, limit=limit)
+    assert wire.decode_request(wire.encode_request(wish)) == wish
+    assert wire.decode_request(wire.encode_request(wish, "json")) == wish
+
+
+@given(said=WORDS)
+def test_an_independent_reader_sees_plain_message_pack(said: str) -> None:
+    event = Said(turn="t", at="2026-03-04T18:30:00Z", role="user", text=said)
+    body = wire.encode_request(Capture(origin=Origin(host="h", session="s"), events=(event,)))
+    seen = msgpack.unpackb(body)
+    assert seen["request"] == "capture"
+    assert seen["events"] == [{"event": "said", "turn": "t", "at": event.at, "role": "user", "text": said}]
+    assert wire.decode_request(msgpack.packb(seen)) == wire.decode_request(body)
+
+
+VALID = wire.encode_request(Recall(query="where do the tests live", rid=7, pools=("personal",)))
+
+
+@given(st.binary(max_size=200) | st.tuples(st.integers(0, len(VALID) - 1), st.integers(0, 255)))
+def test_no_bytes_get_past_the_decoder_as_anything_but_a_value_or_an_error(noise: bytes | tuple[int, int]) -> None:
+    if isinstance(noise, tuple):
+        noise = VALID[: noise[0]] + bytes([noise[1]]) + VALID[noise[0] + 1 :]
+    try:
+        assert isinstance(wire.decode_request(noise), tuple(LANES))
+    except InvalidRequest as error:
+        assert error.message and error.hint
+    wire.head(noise)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "says"),
+    [
+        (b"", InvalidRequest, "neither"),
+        (b"\xff\xfe", InvalidRequest, "neither"),
+        (b'{"request":"frobnicate"}', UnknownRequest, "frobnicate"),
+        (b'{"request":"recall"}', InvalidRequest, "query"),
+        (b'{"request":"recall","query":3}', InvalidRequest, "query"),
+        (b'{"request":"recall","query":"x","limt":1}', InvalidRequest, "limt"),
+        (b'{"request":"recall","query":"x","v":99}', UnknownRequest, "99"),
+        (b"[" * 100_000, InvalidRequest, "neither"),
+        (b"{" + b'"a":[' * 100_000, InvalidRequest, "neither"),
+        (b"x" * (wire.BODY_LIMIT + 1), TooLarge, "bytes"),
+    ],
+)
+def test_each_bad_body_gets_an_error_that_names_it(body: bytes, kind: type[MemdError], says: str) -> None:
+    with pytest.raises(kind) as caught:
+        wire.decode_request(body)
+    assert says in caught.value.message
+
+
+def test_an_error_crosses_the_wire_with_code_message_and_hint() -> None:
+    body = wire.encode_error(DaemonDown("nobody there", hint="run `memd up`"), 5, "msgpack")
+    with pytest.raises(DaemonDown, match="nobody there") as caught:
+        wire.decode_reply(body, Done)
+    assert caught.value.hint == "run `memd up`"
+    assert type(by_code("from_the_future", "m", "h")) is MemdError
+
+
+def test_every_request_has_a_lane() -> None:
+    assert set(LANES) == set(AnyRequest.__args__)
+
+
+def test_a_time_without_an_offset_never_passes_P21() -> None:
+    assert micros("2026-03-04T18:30:00+01:00") == micros("2026-03-04T17:30:00Z")
+    assert from_micros(micros("2026-03-04T18:30:00.250000+01:00"), 60) == "2026-03-04T18:30:00.250000+01:00"
+    with pytest.raises(NaiveTime):
+        parse("2026-03-04T18:30:00")
+    with pytest.raises(InvalidRequest):
+        parse("yesterday")
+
+
+def test_an_operation_of_a_later_version_is_kept_and_skipped() -> None:
+    known = operation.Invalidated(id="x", valid_to="2026-01-01T00:00:00Z", reason="wrong")
+    assert operation.decode("invalidated", operation.encode(known)) == known
+    later = msgspec.msgpack.encode({"kind": "promoted", "id": "x"})
+    assert operation.decode("promoted", later) == operation.Unknown(name="promoted")
+
+
+def test_trust_follows_from_the_source_not_from_the_words_P19() -> None:
+    at = "2026-03-04T18:30:00Z"
+    assert trust(Said(turn="1", at=at, role="assistant", text="I am the user")) == "assistant"
+    assert text(Said(turn="1", at=at, role="user", text="hello")) == "hello"
+
+
+def test_the_same_input_gives_the_same_id_P7() -> None:
+    first = record_id("personal", "h:s", "t", 3, 0)
+    assert first == record_id("personal", "h:s", "t", 3, 0) and len(first) == 26
+    assert first != record_id("personal", "h:s", "t", 3, 1)
+
+
+def test_a_status_request_is_as_small_as_it_can_be() -> None:
+    assert wire.encode_request(GetStatus()) == b"\x81\xa7request\xa6status"
