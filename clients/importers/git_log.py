@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ...protocol import wire
 from ...protocol.errors import InvalidRequest, MemdError, Unavailable
-from ...protocol.event import Origin, Repository, Wrote
+from ...protocol.event import Origin, Wrote
 from ...protocol.instant import parse
 from .transcript import Ledger, Session, Transcript
 
@@ -36,8 +36,7 @@ def read(path: Path, newest: int = NEWEST) -> Transcript:
     listed = _git(path, "log", "-z", f"--max-count={newest}", f"--format={_FORMAT}", "--no-show-signature", "HEAD")
     ledger = Ledger()
     wrote = [event for entry in reversed(listed.rstrip("\0").split("\0")) if (event := _event(entry, ledger))]
-    repository = Repository(root=top, root_commit=root, remote=_remote(path))
-    origin = Origin(host=HOST, session=root, cwd=top, repository=repository, live=False, title=Path(top).name)
+    origin = Origin(host=HOST, session=root, cwd=top, live=False, title=Path(top).name)
     sessions = (Session(origin=origin, events=tuple(wrote)),) if wrote else ()
     return Transcript(path=top, sessions=sessions, account=ledger.close())
 
@@ -79,14 +78,6 @@ def without_trailers(message: str) -> str:
 def _is_trailer(line: str) -> bool:
     token, colon, _ = line.partition(":")
     return bool(colon) and _TRAILER.fullmatch(token.strip()) is not None
-
-
-def _remote(path: Path) -> str:
-    """The remote's URL without a user or a password, "" if there is none."""
-    try:
-        return re.sub(r"://[^/@]*@", "://", _git(path, "config", "--get", "remote.origin.url").strip())
-    except MemdError:
-        return ""
 
 
 def _git(path: Path, *arguments: str) -> str:

@@ -52,7 +52,7 @@ class Client:
     """A connection that is made when it is first needed, and made again when the daemon was restarted."""
 
     def __init__(self, places: Places | None = None, deadline_ms: float | None = None) -> None:
-        self.places = places or places_of(os.environ, os.getuid())
+        self.places = places or places_here()
         self._deadline_ms = deadline_ms
         self._connection: Connection | None = None
         self._rid = 0
@@ -229,6 +229,11 @@ class Client:
         return self._connection
 
 
+def places_here() -> Places:
+    """The places of this process's environment."""
+    return places_of(os.environ, os.getuid(), os.environ.get("TMPDIR") or "/tmp")
+
+
 def socket_path(places: Places) -> Path:
     """Where the daemon listens: what the socket file names, if that is there, else the usual place."""
     try:
@@ -263,4 +268,14 @@ def remembering(
     return request.Remember(text=wish, turn=str(uuid.uuid4()), at=now(), origin=origin, role=role)
 
 
-__all__ = ["Client", "DaemonDown", "DeadlineExceeded", "Drained", "Spooled", "now", "remembering", "socket_path"]
+__all__ = [
+    "Client",
+    "DaemonDown",
+    "DeadlineExceeded",
+    "Drained",
+    "Spooled",
+    "now",
+    "places_here",
+    "remembering",
+    "socket_path",
+]

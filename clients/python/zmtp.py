@@ -164,7 +164,7 @@ def _connect(path: Path, deadline: Deadline) -> socket.socket:
             ) from error
         except OSError as error:
             connection.close()
-            raise DaemonDown("memd is not running", hint=_START) from error
+            raise DaemonDown("the daemon is not running", hint=_START) from error
         except BaseException:
             connection.close()
             raise

@@ -72,10 +72,10 @@ def test_what_was_not_acknowledged_stays(tmp_path: Path) -> None:
 
     def send(each: request.Capture | request.Remember) -> None:
         if len(got) == 2:
-            raise DaemonDown("memd is not running")
+            raise DaemonDown("the daemon is not running")
         got.append(each.text)  # type: ignore[union-attr]
 
-    assert spool.drain(send) == Drained(delivered=2, left=2, reason="memd is not running")
+    assert spool.drain(send) == Drained(delivered=2, left=2, reason="the daemon is not running")
     assert (got, texts(spool)) == (["fact 0", "fact 1"], ["fact 2", "fact 3"])
 
 
@@ -198,12 +198,12 @@ def test_the_client_spools_while_the_daemon_is_down_and_delivers_later(here: Pla
     with Client(here) as client:
         marker = client.remember_or_spool("I prefer tabs", cwd="/tmp")
         assert isinstance(marker, Spooled)
-        assert (marker.waiting, marker.reason) == (1, "memd is not running")
+        assert (marker.waiting, marker.reason) == (1, "the daemon is not running")
         taken = client.capture_or_spool(
             Origin(host="test", session="s1"), [Said(turn="t", at=AT, role="user", text="hello")]
         )
         assert isinstance(taken, Spooled)
-        assert client.drain() == Drained(left=2, reason="memd is not running")
+        assert client.drain() == Drained(left=2, reason="the daemon is not running")
         with serve(here.socket) as listener:
             listener.answer = lambda each: (
                 reply.Taken(accepted=1, duplicate=0, changed=0, refused=(), pool="p", pending=0)

@@ -1,0 +1,1 @@
+"""The `memd` command: a client like any other."""

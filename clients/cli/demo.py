@@ -1,0 +1,10 @@
+"""later"""
+
+import typer
+
+app = typer.Typer()
+
+
+@app.command()
+def demo() -> None:
+    """later"""

@@ -1,0 +1,126 @@
+"""`memd`: finds the command, runs it, turns what went wrong into a message and an exit code.
+
+Comes in: arguments. Goes out: an exit code: 0 done, 2 wrong arguments or request, 3 the daemon can't be reached, 4 no
+such record, 5 the store needs the user, 6 a model is missing, 7 refused, 130 interrupted. Invariant: only the module of
+the command that is run is imported, so that `memd status` starts fast.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from ...protocol.errors import InvalidRequest
+
+COMMANDS = {
+    "up": "service",
+    "down": "service",
+    "status": "overview",
+    "demo": "demo",
+    "import": "importing",
+    "remember": "writing",
+    "edit": "writing",
+    "recall": "recalling",
+    "profile": "recalling",
+    "list": "records",
+    "show": "records",
+    "why": "why",
+    "tail": "tail",
+    "pools": "overview",
+    "bench": "bench",
+}
+"""The module of each command, in the order of `memd --help`."""
+
+
+class LazyGroup(TyperGroup):
+    """A group that imports a command when it is named."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The commands' names, in the order in which a newcomer needs them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str):
+        """The command of that name, None if there is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        found = get_command(importlib.import_module(f".{COMMANDS[cmd_name]}", __package__).app)
+        return found.commands.get(cmd_name, found) if isinstance(found, TyperGroup) else found
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    name="memd",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="One memory for every AI tool on this machine: private, fast, explainable, correctable.",
+    epilog="First steps: `memd demo` shows all of it in half a minute; `memd up` starts the daemon.",
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from ... import __version__
+
+        print(f"memd {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Print the version and exit."
+    ),
+) -> None:
+    """Takes the options that stand before a command."""
+
+
+def main() -> NoReturn:
+    """The entry point of `memd`."""
+    try:
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
+    except typer.Exit as error:
+        code = error.exit_code
+    except (typer.Abort, KeyboardInterrupt):
+        print(file=sys.stderr)
+        code = 130
+    except BrokenPipeError:
+        # Whoever reads has seen enough. Python would complain when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except Exception as error:
+        code = _usage(error)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _usage(error: Exception) -> int:
+    """Tells wrong arguments the way every other error is told; anything else is a bug and crashes."""
+    if not hasattr(error, "format_message"):
+        raise error
+    import difflib
+
+    from .output import fail
+
+    message = str(error.format_message()).rstrip(".")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
+    words = [word for word in sys.argv[1:] if not word.startswith("-")]
+    command = words[0] if words and words[0] in COMMANDS else ""
+    if not message:  # `memd` alone: the help was printed
+        return 0 if len(sys.argv) == 1 else 2
+    hint = f"see `{' '.join(('memd', command)).strip()} --help`"
+    if words and not command and (near := difflib.get_close_matches(words[0], COMMANDS, 1)):
+        hint = f"did you mean `memd {near[0]}`?"
+    wrong = InvalidRequest(message, hint=hint)
+    fail(command, "--json" in sys.argv, wrong)
+    return wrong.exit_code
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""What a command prints: text for people, or one JSON envelope for programs; errors and exit codes.
+
+Comes in: data, lines, errors. Goes out: `{ok, command, duration_ms, data, warnings}` or
+`{ok: false, command, duration_ms, error: {code, message, hint}}` on standard output with `--json`, else text, with
+`memd: …` and `hint: …` on standard error. Invariants: an error's exit code is that of its class; captured text can't
+move the cursor or colour the terminal; colours are used on a terminal only, and not under NO_COLOR.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Annotated
+
+import msgspec
+import typer
+
+from ...protocol.errors import MemdError
+from ...protocol.reply import Problem
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+
+
+class Envelope(msgspec.Struct, frozen=True, kw_only=True):
+    """What `--json` prints when a command did what it should."""
+
+    ok: bool = True
+    command: str
+    duration_ms: float
+    data: object
+    warnings: tuple[str, ...] = ()
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """What `--json` prints when it did not."""
+
+    ok: bool = False
+    command: str
+    duration_ms: float
+    error: Problem
+
+
+class Answer:
+    """A command's answer while it is put together: `with Answer("recall", as_json) as answer:`.
+
+    An error of memd's tree inside of the block is told, and ends the program with the exit code of its class.
+    """
+
+    def __init__(self, command: str, as_json: bool) -> None:
+        self.command, self.as_json = command, as_json
+        self._data: object = None
+        self._warnings: list[str] = []
+        self._started = time.perf_counter()
+
+    def __enter__(self) -> Answer:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if isinstance(error, MemdError):
+            fail(self.command, self.as_json, error, self._duration_ms())
+            raise typer.Exit(error.exit_code) from error
+        if error is None and self.as_json:
+            self.flush()
+
+    def give(self, data: object, lines: Iterable[str] = ()) -> None:
+        """The data of the envelope, and the text that says the same."""
+        self._data = data
+        if not self.as_json:
+            say(lines)
+
+    def warn(self, text: str) -> None:
+        """Something that the user should know besides the answer."""
+        self._warnings.append(text)
+        if not self.as_json:
+            print(f"memd: {plain(text)}", file=sys.stderr)
+
+    def flush(self) -> None:
+        """Prints the envelope as it is now; a command that goes on printing calls this for each piece."""
+        print_json(
+            Envelope(
+                command=self.command,
+                duration_ms=self._duration_ms(),
+                data=self._data,
+                warnings=tuple(self._warnings),
+            )
+        )
+
+    def _duration_ms(self) -> float:
+        return round((time.perf_counter() - self._started) * 1000, 1)
+
+
+def fail(command: str, as_json: bool, error: MemdError, duration_ms: float = 0.0) -> None:
+    """Tells an error."""
+    if as_json:
+        problem = Problem(error.code, error.message, error.hint)
+        print_json(Failure(command=command, duration_ms=duration_ms, error=problem))
+        return
+    sys.stdout.flush()
+    print(f"memd: {plain(error.message)}", file=sys.stderr)
+    if error.hint:
+        print(f"hint: {plain(error.hint)}", file=sys.stderr)
+
+
+def print_json(value: object) -> None:
+    """One value on one line."""
+    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+    sys.stdout.flush()
+
+
+def say(lines: Iterable[str]) -> None:
+    """Prints lines as they are: who puts captured text into one passes it through `plain` first."""
+    for line in lines:
+        print(line)
+    sys.stdout.flush()
+
+
+def plain(text: str) -> str:
+    """`text` on one line, harmless to a terminal: no escape sequences, no overrides of the writing direction."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", " ".join(text.split()))
+
+
+def width() -> int:
+    """Columns to write in: the terminal's, at most 100."""
+    return max(40, min(shutil.get_terminal_size((80, 24)).columns, 100))
+
+
+def shortened(text: str, most: int) -> str:
+    """`text` in at most `most` characters, cut at a word where one is near."""
+    if len(text) <= most:
+        return text
+    cut = text[: most - 1]
+    space = cut.rfind(" ", most * 2 // 3)
+    return (cut[:space] if space > 0 else cut).rstrip(" ,;:") + "…"
+
+
+def wrapped(text: str, indent: str = "", first: str | None = None) -> list[str]:
+    """`text` in lines of at most `width()` columns."""
+    import textwrap
+
+    return textwrap.wrap(
+        text,
+        width(),
+        initial_indent=indent if first is None else first,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+    ) or [indent]
+
+
+def styled(text: str, *styles: str) -> str:
+    """`text` with the styles, where standard output is a terminal that wants them."""
+    if not styles or not has_colour():
+        return text
+    return f"\x1b[{';'.join(_STYLES[style] for style in styles)}m{text}\x1b[0m"
+
+
+def has_colour() -> bool:
+    """Whether standard output takes colours."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def is_watched() -> bool:
+    """Whether somebody sees progress: standard error is a terminal."""
+    return sys.stderr.isatty()

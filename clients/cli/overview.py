@@ -1,0 +1,92 @@
+"""`memd status` and `memd pools`: what the daemon did, what waits, what it holds.
+
+Comes in: nothing. Goes out: actual outcomes, each with its time (U6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import typer
+
+from ...protocol.reply import PoolList, StatusText
+from .contact import reach
+from .output import Answer, JsonFlag, plain, styled, wrapped
+from .wording import age, count
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command()
+def status(as_json: JsonFlag = False) -> None:
+    """Show what memd last captured, distilled and answered, what waits, and what failed.
+
+    \b
+    Examples:
+      memd status
+      memd status --json | jq .data.pending
+    """
+    with Answer("status", as_json) as answer, reach() as client:
+        waiting = client.spool.waiting()
+        if waiting:
+            answer.warn(f"{count(waiting, 'request waits', 'requests wait')} in the spool; `memd up` delivers them")
+        told = client.status()
+        data = {**msgspec.to_builtins(told), "spooled": waiting}
+        answer.give(data, _status_lines(told))
+
+
+def _status_lines(told: StatusText) -> Iterator[str]:
+    yield styled(f"memd {told.version} runs", "bold") + f" (pid {told.pid}, started {age(told.started_at)})"
+    total = sum(told.records.values())
+    by_status = ", ".join(f"{number:,} {name}" for name, number in sorted(told.records.items()) if number)
+    yield _row("records", f"{by_status or 'none yet'}" + (f", in {count(told.pools, 'pool')}" if total else ""))
+    waits = f"{count(told.pending, 'capture')} to distil" if told.pending else "nothing waits"
+    yield _row("backlog", f"{waits}; worker {plain(told.worker)}")
+    if not told.last:
+        yield _row("last", "nothing has happened yet")
+    for n, (name, outcome) in enumerate(sorted(told.last.items(), key=lambda item: item[1].at, reverse=True)):
+        yield _row("" if n else "last", f"{plain(name):<10} {age(outcome.at):<15} {plain(outcome.what)}")
+    for n, failure in enumerate(told.failures[:5]):
+        yield from wrapped(plain(failure), " " * 10, _row("" if n else "failures", ""))
+    if not told.failures:
+        yield _row("failures", "none")
+    elif len(told.failures) > 5:
+        yield _row("", f"and {len(told.failures) - 5} more: `memd status --json`")
+    yield _row("model", plain(told.model))
+    yield _row("data", f"{told.data_dir} ({size(sum(told.size_bytes.values()))}, journal at {told.journal_seq:,})")
+
+
+def _row(name: str, text: str) -> str:
+    return f"{styled(f'{name:<9}', 'dim')} {text}"
+
+
+def size(number: int) -> str:
+    """Bytes in words."""
+    for unit in ("bytes", "kB", "MB"):
+        if number < 1000:
+            return f"{number:,.0f} {unit}"
+        number = round(number / 1000)
+    return f"{number:,.0f} GB"
+
+
+@app.command()
+def pools(as_json: JsonFlag = False) -> None:
+    """List the pools: yours, and one for each project.
+
+    \b
+    Examples:
+      memd pools
+      memd recall "database" --pool project/3f2a   # a pool by its beginning
+    """
+    with Answer("pools", as_json) as answer, reach() as client:
+        told = client.pools()
+        answer.give(told, _pool_lines(told))
+
+
+def _pool_lines(told: PoolList) -> Iterator[str]:
+    longest = max((len(each.pool) for each in told.pools), default=0)
+    for each in told.pools:
+        counts = ", ".join(f"{number:,} {name}" for name, number in sorted(each.counts.items()) if number)
+        title = f"  {plain(each.title)}" if each.title else ""
+        yield f"{styled(f'{plain(each.pool):<{longest}}', 'cyan')}{title}  {styled(counts or 'empty', 'dim')}"

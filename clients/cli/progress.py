@@ -1,0 +1,64 @@
+"""Progress of what takes more than a second: a bar on a terminal, nothing elsewhere.
+
+Comes in: steps, or a daemon that is distilling. Goes out: a bar on standard error. Invariants: standard output and
+`--json` are never touched; waiting ends when nothing moves any more.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+import typer
+
+from ..python.client import Client
+from .output import Answer, is_watched
+
+STALLED_S = 60.0
+_POLL_S = 0.1
+
+
+class Bar:
+    """A progress bar that is shown where somebody sees it."""
+
+    def __init__(self, length: int, label: str, hidden: bool = False) -> None:
+        self._hidden = hidden or length < 1 or not is_watched()
+        self._bar: Any = None if self._hidden else typer.progressbar(length=length, label=label, file=sys.stderr)
+
+    def __enter__(self) -> Bar:
+        if self._bar:
+            self._bar.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._bar:
+            self._bar.__exit__(kind, error, at)
+
+    def step(self, steps: int) -> None:
+        """So much more is done."""
+        if self._bar and steps > 0:
+            self._bar.update(steps)
+
+
+def wait_until_distilled(client: Client, answer: Answer, stalled_s: float = STALLED_S) -> int:
+    """Asks for distillation and waits until nothing is pending, or nothing moves for `stalled_s`; what is left."""
+    pending = start = client.distil().pending
+    moved = time.monotonic()
+    failures = len(client.status().failures)
+    with Bar(start, "distilling", answer.as_json) as bar:
+        while pending:
+            time.sleep(_POLL_S)
+            status = client.status()
+            if status.pending < pending:
+                bar.step(pending - status.pending)
+                moved = time.monotonic()
+            pending = status.pending
+            if time.monotonic() - moved > stalled_s:
+                answer.warn(f"distilling does not get on ({status.worker}); it goes on in the background")
+                break
+    failed = len(client.status().failures) - failures
+    if failed > 0:
+        answer.warn(f"{failed} captures could not be distilled: see `memd status`")
+    return pending

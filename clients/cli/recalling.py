@@ -1,0 +1,98 @@
+"""`memd recall` and `memd profile`: what memd knows, with the source of every word.
+
+Comes in: a question, or none. Goes out: records with score, author, session, turn and quote; what was left out (Q10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from ...protocol.reply import Recalled
+from .contact import here, reach
+from .output import Answer, JsonFlag, plain, say, styled, wrapped
+from .wording import count, hit_lines, short
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+Cwd = Annotated[str | None, typer.Option(help="The folder whose project is meant, if not the current one.")]
+Pools = Annotated[list[str] | None, typer.Option("--pool", help="A pool by name instead of by folder; repeatable.")]
+
+
+@app.command()
+def recall(
+    query: Annotated[str, typer.Argument(help="A question, or words of what you look for.")],
+    cwd: Cwd = None,
+    pool: Pools = None,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="At most this many records.")] = 5,
+    budget: Annotated[int, typer.Option(min=1, help="At most about this many tokens.")] = 1500,
+    all: Annotated[bool, typer.Option("--all", help="Also what is retired.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the parts of each score.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Ask what memd knows. Each answer names who said it, when, and where.
+
+    \b
+    Examples:
+      memd recall "why not postgres"
+      memd recall indentation --all         # also what is no longer true
+      memd recall "backup" --pool personal --limit 3
+    """
+    with Answer("recall", as_json) as answer, reach() as client:
+        told = client.recall(
+            query,
+            cwd=here(cwd),
+            pools=pool or (),
+            limit=limit,
+            budget_tokens=budget,
+            include_retired=all,
+            explain=explain,
+        )
+        answer.give(told, recalled_lines(told, explain))
+
+
+def recalled_lines(told: Recalled, explain: bool = False) -> Iterator[str]:
+    """A recall's answer as text."""
+    for number, hit in enumerate(told.hits, 1):
+        if number > 1:
+            yield ""
+        yield from hit_lines(number, hit, explain)
+    if told.abstained or not told.hits:
+        yield from wrapped(f"Nothing that memd would vouch for: {plain(told.reason) or 'no record matches'}.")
+        if told.nearest:
+            near = f"Nearest: {plain(told.nearest.description)} ({short(told.nearest.id)}, {told.nearest.score:.2f})"
+            yield from wrapped(near, "  ")
+    notes = [f"searched {', '.join(plain(pool) for pool in told.scope)}"]
+    notes += [f"{count(told.filtered, 'record')} left out"] if told.filtered else []
+    notes += [f"{count(told.pending, 'capture')} not distilled yet"] if told.pending else []
+    yield ""
+    yield from (styled(line, "dim") for line in wrapped("; ".join(notes)))
+
+
+@app.command()
+def profile(
+    cwd: Cwd = None,
+    pool: Pools = None,
+    budget: Annotated[int, typer.Option(min=1, help="At most about this many tokens.")] = 500,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show what an agent would be told about you and this project.
+
+    \b
+    Examples:
+      memd profile
+      memd profile --cwd ~/src/orchard --budget 200
+    """
+    with Answer("profile", as_json) as answer, reach() as client:
+        told = client.profile(cwd=here(cwd), pools=pool or (), budget_tokens=budget)
+        answer.give(told)
+        if as_json:
+            return
+        say(plain(line) for line in told.text.splitlines())
+        if not told.ids:
+            say(["Nothing yet. `memd import claude-code ~/.claude/projects` reads what you did before."])
+        pending = f"; {count(told.pending, 'capture')} not distilled yet" if told.pending else ""
+        notes = f"{count(len(told.ids), 'record')}, about {told.tokens} tokens, from {', '.join(told.scope)}{pending}"
+        say(["", *(styled(line, "dim") for line in wrapped(notes))])

@@ -1,0 +1,1 @@
+"""The demo's sample session, written for memd: an invented developer, an invented service."""

@@ -1,0 +1,140 @@
+"""`memd why`: the whole way of a record, from the captured line to each decision on it (R4).
+
+Comes in: an id. Goes out: the turns around its source with the cited words marked, the stages' steps, the decisions,
+what it replaced and what replaced it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from ...protocol.record import Record
+from ...protocol.reply import Change, Explained, Line
+from .contact import reach
+from .output import Answer, JsonFlag, has_colour, plain, shortened, styled, wrapped
+from .wording import age, count, facts, row, short
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+_AROUND = 160
+
+
+@app.command()
+def why(
+    id: Annotated[str, typer.Argument(help="The record's id, or its beginning.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Show why memd believes something: the line it comes from, and every decision on it.
+
+    \b
+    Example:
+      memd why 7q3hjwch
+    """
+    with Answer("why", as_json) as answer, reach() as client:
+        told = client.why(id)
+        answer.give(told, explained_lines(told))
+
+
+def explained_lines(told: Explained) -> Iterator[str]:
+    """The way of a record as text."""
+    record = told.record
+    yield from (styled(line, "bold") for line in wrapped(plain(record.description)))
+    yield f"{styled(short(record.id), 'cyan')} · {facts(record)} · confidence {record.confidence:.2f}"
+    yield ""
+    yield from wrapped(f"captured in {plain(told.session)}" + (f", {plain(told.project)}" if told.project else ""))
+    for line in told.lines:
+        yield from _turn_lines(line, record)
+    if not told.lines:
+        yield f"  the source is no longer kept; its words were: “{plain(record.provenance.quote)}”"
+    if told.quote_holds is False:
+        yield styled("  the quote does not stand in the archive as it should: see `memd status`", "red")
+    yield ""
+    for change in told.changes:
+        yield from _change_lines(change)
+    for old in told.replaced:
+        yield from _other_lines("it replaced", old)
+    if told.replaced_by:
+        yield from _other_lines("it was replaced by", told.replaced_by)
+
+
+def _turn_lines(line: Line, record: Record) -> Iterator[str]:
+    mark = styled("▶", "green") if line.cited else " "
+    head = f"{plain(line.who)} {_clock(line.at)} · turn {plain(line.turn)[:13]}"
+    yield f"{mark} {styled(head, 'dim')}"
+    if line.cited:
+        yield from (f"    {each}" for each in _cited(line, record))
+    else:
+        yield f"    {styled(shortened(plain(line.text), 70), 'dim')}"
+
+
+def _cited(line: Line, record: Record) -> list[str]:
+    """The words of the cited turn around the span, which is marked."""
+    start, end = _span(line, record)
+    if start < 0:
+        return wrapped(shortened(plain(line.text), 400))
+    before, said, after = plain(line.text[:start]), plain(line.text[start:end]), plain(line.text[end:])
+    if len(before) > _AROUND:
+        before = "…" + before[-_AROUND:].partition(" ")[2]
+    opening, closing = ("\x02", "\x03") if has_colour() else ("»", "«")
+    whole = " ".join(part for part in (before, f"{opening}{said}{closing}", shortened(after, _AROUND)) if part)
+    return _coloured(wrapped(whole)) if has_colour() else wrapped(whole)
+
+
+def _coloured(lines: list[str]) -> list[str]:
+    """Colours what stands between the marks, line by line, as a style must not run over a line's end."""
+    inside, done = False, list[str]()
+    for line in lines:
+        text = ""
+        for character in line:
+            if character in "\x02\x03":
+                inside = character == "\x02"
+                text += "\x1b[32m" if inside else "\x1b[0m"
+            else:
+                text += character
+        done.append(text + ("\x1b[0m" if inside else ""))
+        if inside and len(done) < len(lines):
+            lines[len(done)] = "\x02" + lines[len(done)]
+    return done
+
+
+def _span(line: Line, record: Record) -> tuple[int, int]:
+    """Where the record's words stand in the turn; -1 if nowhere."""
+    quote = record.provenance.quote
+    for span in record.provenance.spans:
+        if span.turn == line.turn and 0 <= span.start < span.end <= len(line.text):
+            return span.start, span.end
+    start = line.text.find(quote) if quote else -1
+    return start, start + len(quote)
+
+
+def _change_lines(change: Change) -> Iterator[str]:
+    at = datetime.fromtimestamp(change.at / 1e6).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    revision = f", revision {change.rev}" if change.rev else ""
+    by = f" by {short(change.by)}" if change.by else ""
+    reason = change.reason or (change.decision.reason if change.decision else "")
+    yield from wrapped(f"{at}  {change.kind}{revision}{by}" + (f": {plain(reason)}" if reason else ""), " " * 21, "")
+    if not change.decision:
+        return
+    for step in change.decision.steps:
+        yield from wrapped(plain(step.what), " " * 23, f"    {plain(step.stage):<18} ")
+    near = change.decision.neighbours
+    if near:
+        told = ", ".join(f"{short(each.id)} {plain(each.label)} ({each.similarity:.2f})" for each in near[:4])
+        yield from wrapped(told, " " * 23, f"    {'compared with':<18} ")
+    if change.decision.rounds > 1:
+        yield f"    {'':<18} judged in {count(change.decision.rounds, 'round')}"
+
+
+def _other_lines(relation: str, record: Record) -> Iterator[str]:
+    yield ""
+    yield f"{relation}:"
+    yield f"  {row(record)}"
+    if record.retired_at:
+        yield f"  {styled(f'retired {age(record.retired_at)}', 'dim')}"
+
+
+def _clock(at: str) -> str:
+    return plain(at)[:16].replace("T", " ")

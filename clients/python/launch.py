@@ -1,0 +1,146 @@
+"""Starts and stops the daemon's process: what `memd up`, `memd down`, the demo and the benchmark share.
+
+Comes in: an environment. Goes out: a process that answers, or an error with the daemon's own words for why it does not.
+Invariants: a daemon that answers is never started twice nor killed (P-26); the process imports nothing from the current
+folder, holds no terminal and outlives its parent.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from ...protocol.errors import (
+    BadConfig,
+    DaemonDown,
+    DeadlineExceeded,
+    MemdError,
+    ModelMissing,
+    Refused,
+    StoreError,
+    Unavailable,
+)
+from ...protocol.places import Places
+from ...protocol.reply import StatusText
+from .client import Client
+
+START_S = 10.0
+STOP_S = 10.0
+_BY_EXIT_CODE: dict[int, type[MemdError]] = {2: BadConfig, 5: StoreError, 6: ModelMissing, 7: Refused}
+_BUSY = 3
+
+
+def command() -> list[str]:
+    """How the daemon is run. `-P`: a file of the current folder must not stand in for a module."""
+    return [sys.executable, "-P", "-m", "memd.daemon"]
+
+
+def surroundings(environment: Mapping[str, str]) -> dict[str, str]:
+    """The daemon's environment: its working folder is another, so a relative home is made absolute."""
+    home = environment.get("MEMD_HOME")
+    return {**environment, "MEMD_HOME": os.path.abspath(home)} if home else dict(environment)
+
+
+def start(places: Places, environment: Mapping[str, str], wait_s: float = START_S) -> subprocess.Popen[bytes]:
+    """Starts the daemon of these places and waits until it answers.
+
+    Raises DeadlineExceeded if it does not in time, or the error that fits its exit code, with its reason.
+    """
+    try:
+        places.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        log = os.open(places.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise Refused(f"{places.log} can't be written: {error.strerror}", hint="set MEMD_HOME to your own") from error
+    try:
+        begin = os.fstat(log).st_size
+        process = subprocess.Popen(
+            command(),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd="/",
+            env=surroundings(environment),
+            start_new_session=True,
+        )
+    finally:
+        os.close(log)
+    _wait(process, places, begin, wait_s)
+    return process
+
+
+def _wait(process: subprocess.Popen[bytes], places: Places, begin: int, wait_s: float) -> None:
+    end = time.monotonic() + wait_s
+    while True:
+        if answering(places, 500):
+            return
+        code = process.poll()
+        if code is not None and code != _BUSY:  # busy: another start was faster, and its daemon will answer
+            raise _reason(code, places.log, begin)
+        if time.monotonic() > end:
+            raise DeadlineExceeded(
+                f"the daemon did not answer within {wait_s:.0f} s; it may still be starting",
+                hint=f"its log is {places.log}: {tail(places.log, begin) or '(empty)'}",
+            )
+        time.sleep(0.02)
+
+
+def _reason(code: int, log: Path, begin: int) -> MemdError:
+    """The error that a daemon ended with, from its last words."""
+    said = tail(log, begin, lines=12)
+    message = next((line[6:] for line in reversed(said.split("\n")) if line.startswith("memd: ")), "")
+    hint = next((line[6:] for line in reversed(said.split("\n")) if line.startswith("hint: ")), "")
+    if message:
+        return _BY_EXIT_CODE.get(code, Unavailable)(message, hint=hint)
+    return Unavailable(f"the daemon ended with exit code {code}", hint=f"its log is {log}:\n{said or '(empty)'}")
+
+
+def tail(log: Path, begin: int = 0, lines: int = 8) -> str:
+    """The last lines that were written to the log since `begin`."""
+    try:
+        content = log.read_bytes()[begin:]
+    except OSError:
+        return ""
+    return "\n".join(content.decode(errors="replace").splitlines()[-lines:])
+
+
+def answering(places: Places, deadline_ms: float = 2_000) -> StatusText | None:
+    """The status of the daemon that answers now, None if nobody listens or it closes just now."""
+    with Client(places, deadline_ms) as client:
+        try:
+            return client.status()
+        except (DaemonDown, DeadlineExceeded):
+            return None
+
+
+def stop(places: Places, wait_s: float = STOP_S) -> StatusText | None:
+    """Asks the daemon to end and waits until it has; None if none ran. Raises DeadlineExceeded if it does not end."""
+    with Client(places) as client:
+        try:
+            seen = client.status()
+            client.stop()
+        except DaemonDown:
+            return None
+    end = time.monotonic() + wait_s
+    while answering(places, 200) or _is_alive(seen.pid):
+        if time.monotonic() > end:
+            raise DeadlineExceeded(
+                f"the daemon (pid {seen.pid}) has not ended within {wait_s:.0f} s", hint=f"its log is {places.log}"
+            )
+        time.sleep(0.02)
+    return seen
+
+
+def _is_alive(pid: int) -> bool:
+    """Whether the process runs; one that ended and waits for its parent to look does not."""
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return not Path("/proc/self/stat").exists()
