@@ -59,7 +59,7 @@ class Distiller:
         """End at once: what is not committed yet is done by the next start."""
         self._stopping.set()
         self._wake.set()
-        self._worker.end()
+        self._worker.end(for_good=True)
         self._thread.join()
 
     def _loop(self) -> None:
@@ -155,7 +155,10 @@ class Distiller:
             id: tuple(self._neighbours(id, candidate))
             for id, candidate in zip(distillate.ids, distillate.batch.candidates, strict=True)
         }
-        return self._worker.ask(JudgeCandidates(known=known, rounds=rounds), Judged).proposals
+        proposals = self._worker.ask(JudgeCandidates(known=known), Judged).proposals
+        return tuple(
+            msgspec.structs.replace(p, decision=msgspec.structs.replace(p.decision, rounds=rounds)) for p in proposals
+        )
 
     def _neighbours(self, id: str, candidate: Candidate) -> list[Known]:
         """What memd knows that is near a candidate: its own record, the holder of its key, the nearest by vector."""

@@ -27,7 +27,6 @@ class JudgeCandidates(Task, tag="judge", frozen=True, kw_only=True):
     """Judge the candidates of the last distil task against these neighbours, by candidate id."""
 
     known: dict[str, tuple[Known, ...]]
-    rounds: int = 1
 
 
 class EmbedTexts(Task, tag="embed", frozen=True, kw_only=True):

@@ -14,10 +14,12 @@ import time
 from collections.abc import Callable
 from typing import IO
 
+from ..models.registry import info
 from ..models.trunk import Trunk
 from ..stages.batch import Batch
 from ..stages.pipeline import pipeline, run
 from ..stages.reconcile import candidate_id, judge
+from ..stages.rules import VERSION
 from .work import (
     AnyResult,
     AnyTask,
@@ -42,6 +44,7 @@ class Worker:
         self._stages = pipeline(trunk)
         self._monotonic = monotonic
         self._batch = Batch()
+        self._distiller = f"rules-{VERSION}+{info().id}"
 
     def answer(self, task: AnyTask) -> AnyResult:
         """The result of one task."""
@@ -51,7 +54,7 @@ class Worker:
                 ids = tuple(candidate_id(candidate) for candidate in self._batch.candidates)
                 return Distillate(batch=self._batch, ids=ids, seconds=seconds)
             case JudgeCandidates():
-                return Judged(proposals=tuple(judge(self._batch.candidates, task.known, rounds=task.rounds)))
+                return Judged(proposals=tuple(judge(self._batch.candidates, task.known, self._distiller)))
             case EmbedTexts():
                 return Embedded(vectors=tuple(row.tobytes() for row in self._trunk.embed(task.texts)))
 

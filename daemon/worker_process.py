@@ -31,6 +31,7 @@ class WorkerProcess:
         self._command = [sys.executable, "-m", "memd.daemon.worker", str(threads)]
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
+        self._closed = False
 
     @property
     def alive(self) -> bool:
@@ -39,12 +40,15 @@ class WorkerProcess:
 
     def _running(self) -> subprocess.Popen[bytes]:
         with self._lock:
-            if self._process is None or self._process.poll() is not None:
-                self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-                assert self._process.stdout is not None
-                if not isinstance(receive_result(self._process.stdout), Ready):
-                    raise WorkerUnusable(f"the worker ended with status {self._process.wait()} before it was ready")
-            return self._process
+            if self._closed:
+                raise WorkerUnusable("the daemon is stopping")
+            if self._process is not None and self._process.poll() is None:
+                return self._process
+            process = self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        if not isinstance(receive_result(process.stdout), Ready):
+            raise WorkerUnusable(f"the worker ended with status {process.wait()} before it was ready")
+        return process
 
     def ask(self, task: AnyTask, kind: type[R]) -> R:
         """The result of a task, which must be of `kind`. Raises WorkerDied, WorkerUnusable."""
@@ -63,15 +67,11 @@ class WorkerProcess:
             raise WorkerDied(f"the worker answered {type(result).__name__} to {type(task).__name__}")
         return result
 
-    def end(self) -> None:
-        """End the worker, if one runs; it holds nothing that is not in the archive."""
+    def end(self, *, for_good: bool = False) -> None:
+        """End the worker at once, if one runs: it holds nothing that is not in the archive."""
         with self._lock:
+            self._closed = self._closed or for_good
             process, self._process = self._process, None
-        if process is None:
-            return
-        process.terminate()
-        try:
-            process.wait(1.0)
-        except subprocess.TimeoutExpired:
+        if process is not None:
             process.kill()
             process.wait()
