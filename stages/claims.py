@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal
 
 from .cues import plain
@@ -31,6 +32,15 @@ _ADDITIVE = re.compile(_DATA["additive"], re.IGNORECASE)
 _ORDINALS: dict[str, str] = _DATA["ordinals"]
 _CLASSES = {word: name for name, words in _DATA["classes"].items() for word in words.split()}
 _PAST = frozenset(_DATA["past"].split())
+_HABIT = frozenset(_DATA["habit"].split())
+_SINGLE = frozenset(_DATA["single"].split())
+_ANNOUNCES = re.compile(_DATA["announces"], re.IGNORECASE)
+_SKIPPED = STOP - {"like", "go", "goes", "going"}
+_BE = frozenset({"is", "are", "be", "am", "i'm", "it's", "was", "were", "been"})
+_MODALS = frozenset({"should", "must", "can", "will", "shall", "may", "to", "not"})
+_SPEAKERS = frozenset({"i", "we", "they", "you"})
+_PARTING = _BE | {"has", "have", "had", "must", "should", "can", "will", "may"}
+_PARTED = re.compile(r"(?<=[a-z])-(?=[a-z])", re.IGNORECASE)
 
 
 def _stems(name: str) -> frozenset[str]:
@@ -58,8 +68,8 @@ class Claim:
 
     @property
     def stems(self) -> frozenset[str]:
-        """The content without its partings."""
-        return frozenset(word for word in self.content if word)
+        """The content words, without partings and numbers."""
+        return frozenset(word for word in self.content if word and word[0] != "#")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,22 +86,24 @@ def claim(clause: str) -> Claim:
     text = " ".join(plain(clause).replace("`", "").replace("**", "").split())
     found = _PREAMBLES.match(text)
     body = text[found.end() :] if found and len(text) - found.end() > 8 else text
-    all_tokens = tokens(body)
+    all_tokens = tokens(_PARTED.sub(" ", body))
+    released = _released(text)
     content: list[str | None] = []
     numbers: list[str] = []
     names: set[str] = set()
-    changed = bool(found)
+    changed = bool(found) or _ANNOUNCES.search(text) is not None
     for at, token in enumerate(all_tokens):
         low = token.text.lower()
-        if token.kind == "mark" or low in PREPOSITIONS:
+        if token.kind == "mark" or low in PREPOSITIONS or low in _PARTING:
             content.append(None)
-        elif token.kind == "number":
-            numbers.append(token.stem)
-        elif low in _ORDINALS:
-            numbers.append(_ORDINALS[low])
+        elif token.kind == "number" or low in _ORDINALS:
+            number = _ORDINALS.get(low, token.stem)
+            if number not in released:
+                numbers.append(number)
+                content.append(f"#{number}")
         elif token.stem in _UPDATE and not token.text[:1].isupper():
             changed = True
-        elif low not in STOP:
+        elif low not in _SKIPPED:
             content.append(token.stem)
             if token.text[0].isupper() and at:
                 names.add(token.stem)
@@ -99,8 +111,8 @@ def claim(clause: str) -> Claim:
         content=tuple(content),
         numbers=tuple(numbers),
         negated=any(token.text.lower() in NEGATIONS for token in all_tokens),
-        released=_released(text),
-        changed=changed or bool(re.search(r"\b(?:now|no longer|instead|any ?more|these days)\b", text, re.I)),
+        released=released,
+        changed=changed,
         adds=bool(_ADDITIVE.search(text)),
         past=_is_past(all_tokens),
         names=frozenset(names),
@@ -150,7 +162,7 @@ def _dropped(old: Claim, new: Claim, common: frozenset[str]) -> Verdict | None:
     kept = old.stems - gone
     shared_subject = bool(about) or (old.personal and new.personal) or len(gone) >= max(2, len(kept))
     # What is dropped must be what the older claim asserts, not what it is about.
-    last = next((word for word in reversed(old.content) if word), "")
+    last = next((word for word in reversed(old.content) if word and word[0] != "#"), "")
     value = last in gone or len(gone) * 2 >= len(old.stems) or bool(gone & old.names)
     if shared_subject and value and len(kept - common) <= 2:
         return Verdict("replaces", "the old value is given up")
@@ -182,9 +194,12 @@ def _renumbered(old: Claim, new: Claim, common: frozenset[str]) -> Verdict | Non
 
 def _substituted(old: Claim, new: Claim, common: frozenset[str], cosine: float) -> Verdict | None:
     """One value stands where another stood, and the rest is the same."""
-    if sorted(old.numbers) != sorted(new.numbers) or old.negated != new.negated or new.adds or old.past:
+    if old.negated != new.negated or new.adds or old.past:
         return None
-    left, right = _gaps(old.content, common), _gaps(new.content, common)
+    shared = common | {f"#{number}" for number in set(old.numbers) & set(new.numbers)}
+    given_up = _FUNCTIONAL - common if new.changed else frozenset[str]()
+    left = _gaps([word for word in old.content if word not in given_up], shared)
+    right = _gaps([word for word in new.content if word not in given_up], shared)
     if len(left) != 1 or not 1 <= len(right) <= (2 if new.changed else 1):
         return None
     before, after = left[0], right[-1]
@@ -199,11 +214,20 @@ def _substituted(old: Claim, new: Claim, common: frozenset[str], cosine: float) 
 
 def _predicates_differ(old: Claim, new: Claim, common: frozenset[str]) -> bool:
     """Whether the two claims say different kinds of things: their verbs are not the same."""
-    if common & _VERBS:
+    if common & _VERBS or (_BE & set(old.words) and _BE & set(new.words)):
         return False
-    left = {word for word in old.stems - common if word in _VERBS}
-    right = {word for word in new.stems - common if word in _VERBS}
-    return (bool(left) != bool(right) and not new.changed) or bool(left and right and not new.changed)
+    left, right = (bool(_predicates(one) - common) for one in (old, new))
+    return (left != right or (left and right)) and not new.changed
+
+
+def _predicates(one: Claim) -> frozenset[str]:
+    """The words of a claim that are verbs by their form and place: `fish` in `fish tacos` is none."""
+    found: set[str] = set()
+    for before, word in pairwise(("", *one.words)):
+        inflected = word.endswith("s") or before in _MODALS or before in _SPEAKERS or before.endswith("s")
+        if inflected and stem(word) in _VERBS:
+            found.add(stem(word))
+    return frozenset(found)
 
 
 def _holds_one(
@@ -211,27 +235,36 @@ def _holds_one(
 ) -> bool:
     """Whether the place in which the values differ can hold only one of them."""
     verbs = common & _VERBS
-    first = next((word for word in old.content if word), "")
     order = [word for word in old.content if word]
+    verbs = common & _VERBS
     at = order.index(before[0])
     verb_at = min((order.index(verb) for verb in verbs), default=-1)
     alike = _alike(before, after)
-    if at == 0 and first not in verbs and not _copular_front(old):
-        named = bool(set(before) & old.names) or before[0] in old.names
-        return (bool(verbs & _ROLES) and not named) or (new.changed and bool(verbs or alike))
-    if verb_at > at and at > 0 and not new.changed:
+    if at == 0 and not old.personal and not _copular_front(old):
+        return (bool(verbs & _ROLES) and not old.names & set(before)) or (new.changed and bool(verbs or alike))
+    if verb_at > at > 0 and not new.changed:
         return alike  # the values are part of the subject: Leo's and Mira's are two things
     if new.changed and (cosine >= 0.4 or verbs):
         return True
-    if verbs & _SEVERAL and not verbs & _FUNCTIONAL:
-        beyond = [word for word in order[verb_at + 1 :] if word in common]
-        return bool(beyond) and (alike or order.index(before[0]) > verb_at + 1)
+    beyond = any(word in common for word in order[verb_at + 1 :])
+    if verbs & _SEVERAL:
+        return beyond and (alike or at > verb_at + 1)
+    if _HABIT & set(old.words) & set(new.words):
+        return True
     if verbs & _FUNCTIONAL:
-        return not (_thing_used(old, verbs) and not alike and cosine < 0.55)
+        return alike or cosine >= 0.55 or not _thing_used(old, verbs)
+    if len(common) >= 2 and _led_in(old, before) and _led_in(new, after):
+        return True
     if verbs:
-        beyond = [word for word in order[verb_at + 1 :] if word in common]
-        return alike or (bool(beyond) and at > verb_at + 1)
-    return _copula(old) and (alike or (len(common) >= 1 and not _described(old) and cosine >= 0.35))
+        return alike or (beyond and at > verb_at + 1)
+    return bool(_BE & set(old.words)) and (alike or (not _described(old) and cosine >= 0.35))
+
+
+def _led_in(one: Claim, value: Sequence[str]) -> bool:
+    """Whether a value stands behind a preposition that leads to one place, tool or name."""
+    named = next((word for word in value if word[0] != "#"), value[0][1:])
+    at = next((at for at, word in enumerate(one.words) if stem(word) == named), 0)
+    return any(word in _SINGLE for word in one.words[max(0, at - 3) : at])
 
 
 def _thing_used(old: Claim, verbs: frozenset[str]) -> bool:
@@ -246,10 +279,6 @@ def _alike(before: Sequence[str], after: Sequence[str]) -> bool:
         return True
     classes = {_CLASSES[word] for word in before if word in _CLASSES}
     return bool(classes & {_CLASSES[word] for word in after if word in _CLASSES})
-
-
-def _copula(old: Claim) -> bool:
-    return bool({"is", "are", "be", "am", "i'm", "it's"} & set(old.words))
 
 
 def _copular_front(old: Claim) -> bool:

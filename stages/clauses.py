@@ -36,7 +36,7 @@ _LAST_WORD = re.compile(r"([\w.]+)[.!?…]*[)\"'”’»*_\]]*$")
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """Characters `start:end` of the turn. `listed`: a list item; `heading`: the nearest heading above it."""
+    """Characters `start:end` of the turn. `listed`: a list item; `heading`: the line or heading that leads to it."""
 
     start: int
     end: int
@@ -103,7 +103,7 @@ def _blocks(text: str, dropped: list[str]) -> list[_Block]:
     """Paragraphs and list items of prose; code, tables, quotes, logs and headings are left out."""
     blocks: list[_Block] = []
     current: _Block | None = None
-    heading, fence = "", ""
+    heading, lead, fence = "", "", ""
     for at, line in _lines(text):
         opened = _FENCE.match(line)
         if opened and (not fence or opened.group(1).startswith(fence)):
@@ -116,7 +116,7 @@ def _blocks(text: str, dropped: list[str]) -> list[_Block]:
             continue
         skipped, title = _structure(line)
         if title:
-            heading = title
+            heading, lead = title, ""
         if skipped:
             if skipped not in {"blank", "heading"}:
                 dropped.append(skipped)
@@ -128,10 +128,20 @@ def _blocks(text: str, dropped: list[str]) -> list[_Block]:
         if item is None and current is not None and _joins(text[current.start : current.end], line, current.listed):
             current.end = end
             continue
-        current = _Block(start, end, item is not None, heading)
+        if item is None:
+            lead = ""
+        elif blocks and not blocks[-1].listed and blocks[-1].heading == heading:
+            lead = _lead(text, blocks[-1])
+        current = _Block(start, end, item is not None, lead or heading)
         if end > start:
             blocks.append(current)
     return blocks
+
+
+def _lead(text: str, block: _Block) -> str:
+    """The paragraph that announces a list: the one before it, if it ends with a colon."""
+    words = text[block.start : block.end].rstrip("* ")
+    return words if words.endswith(":") else ""
 
 
 def _structure(line: str) -> tuple[str, str]:

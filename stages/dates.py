@@ -28,7 +28,7 @@ _MONTH = r"(?:" + "|".join(f"{name[:3]}(?:{name[3:]})?" if name != "may" else "m
 _COUNT = r"(?P<count>\d{1,3}|" + "|".join(_COUNTS) + r")(?: of)?"
 _UNIT = r"(?P<unit>day|week|weekend|month|year)"
 
-_AGO = re.compile(rf"\b{_COUNT} {_UNIT}s? (?:ago|back|earlier)\b", re.I)
+_AGO = re.compile(rf"\b{_COUNT} {_UNIT}s? (?:ago|back)(?! to)\b", re.I)
 _IN = re.compile(rf"\bin {_COUNT} {_UNIT}s?\b", re.I)
 _NEAR = re.compile(
     r"\b(?P<which>last|this|next|past|previous) (?P<what>night|day|week|weekend|month|year|"
@@ -51,6 +51,7 @@ _IN_MONTH = re.compile(
 )
 _YEAR = re.compile(r"\b(?:in|since|from|as of|back in)(?: early| late| mid)? (?P<year>(?:19|20)\d\d)\b", re.I)
 _ON_DAY = re.compile(r"\b(?:on|since|as of|from|this past) (?P<day>" + "|".join(_DAYS) + r")\b", re.I)
+_DEADLINE = re.compile(r"\b(?:deadline|due (?:on|date)|expires?)\b", re.I)
 _FUTURE = re.compile(
     r"\b(?:will|'ll|going to|gonna|plan|planning|by|until|before|due|deadline|scheduled|starts?|upcoming)\b", re.I
 )

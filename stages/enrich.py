@@ -43,6 +43,13 @@ _HEDGED = re.compile(
     re.I,
 )
 
+_SINCE = re.compile(
+    r"\b(?:since|as of|effective|starting|ago|yesterday|today|switched|moved|changed|started|stopped|became|renamed|went|"
+    r"joined|bought|got|quit|left|was|were|have been|has been|born|"
+    r"last (?:week|month|year|spring|summer|autumn|fall|winter))\b",
+    re.I,
+)
+
 
 def enrich(batch: Batch) -> Batch:
     """The batch with every candidate's reader-facing fields filled."""
@@ -55,7 +62,7 @@ def _enriched(candidate: Candidate) -> Candidate:
     about = subject(words, candidate.trust, bool(candidate.item.project))
     before = text(event)[max(0, candidate.span.start - 300) : candidate.span.start]
     line = description(words, candidate.trust, before) if tongue == "en" else description(words, "", "")
-    since = valid_from(words, event.at) if tongue == "en" else ""
+    since = valid_from(words, event.at) if tongue == "en" and _tells_when(candidate) else ""
     return step(
         candidate,
         STAGE,
@@ -68,6 +75,13 @@ def _enriched(candidate: Candidate) -> Candidate:
         confidence=_confidence(candidate),
         valid_from=since or event.at,
     )
+
+
+def _tells_when(candidate: Candidate) -> bool:
+    """Whether a date in the clause says since when it holds: in a habit or a rule it mostly does not."""
+    if candidate.type in {"event", "commitment", "decision"}:
+        return True
+    return _SINCE.search(candidate.quote) is not None
 
 
 def _importance(candidate: Candidate) -> float:

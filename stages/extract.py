@@ -21,11 +21,12 @@ from .clauses import Clause, cut
 from .cues import count_words, foreign, lasting, noise, weights
 from .prototypes import Embedder, Prototypes
 from .rules import any_of, table
+from .subjects import dangling
 from .words import language
 
 STAGE = "extract"
 
-FLOOR: dict[Trust, float] = {"user": 0.3, "assistant": 0.3, "document": 0.35, "tool": 1.1}
+FLOOR: dict[Trust, float] = {"user": 0.36, "assistant": 0.3, "document": 0.35, "tool": 1.1}
 """A clause whose score is lower is left out."""
 
 FEWEST_WORDS: dict[Trust, int] = {"user": 3, "assistant": 4, "document": 4, "tool": 99}
@@ -40,6 +41,7 @@ WORK_TYPES = ("decision", "convention", "lesson", "procedure", "fact")
 
 _PLAN = any_of(table("noise")["leads"]["plan"])
 _FINDING = any_of(table("noise")["leads"]["finding"])
+_SUMMARY = any_of(table("noise")["leads"]["summary"])
 _FIX = any_of(table("noise")["leads"]["fix"])
 _TITLE = re.compile(r"\*\*[^*]+\*\*:?$|^[\w`'-]+(?: [\w`'-]+){0,3}$")
 
@@ -50,6 +52,7 @@ class _Found:
     trust: Trust
     clause: Clause
     following: Clause | None
+    summed_up: bool
 
 
 class Extract:
@@ -127,8 +130,9 @@ def _survivors(item: Item, rejections: list[Rejection]) -> list[_Found]:
         rejections.append(Rejection(stage=STAGE, reason="pasted", seq=item.seq))
         return []
     kept: list[_Found] = []
+    summed_up = source != "user" and _SUMMARY.search(words) is not None
     for at, clause in enumerate(parts.clauses):
-        reason = _rejected(clause, source)
+        reason = _rejected(clause, source, first=at == 0)
         if reason == "retraction" and kept and at and kept[-1].clause == parts.clauses[at - 1]:
             gone = kept.pop()
             rejections.append(
@@ -138,11 +142,11 @@ def _survivors(item: Item, rejections: list[Rejection]) -> list[_Found]:
             rejections.append(Rejection(stage=STAGE, reason=reason, seq=item.seq, quote=clause.text[:QUOTE_LIMIT]))
             continue
         following = parts.clauses[at + 1] if at + 1 < len(parts.clauses) else None
-        kept.append(_Found(item, source, clause, following))
+        kept.append(_Found(item, source, clause, following, summed_up and clause.listed))
     return kept
 
 
-def _rejected(clause: Clause, source: Trust) -> str:
+def _rejected(clause: Clause, source: Trust, first: bool) -> str:
     words = clause.text
     if len(words) > QUOTE_LIMIT:
         return "too long"
@@ -167,6 +171,8 @@ def _rejected(clause: Clause, source: Trust) -> str:
         return "request"
     if source != "user" and _TITLE.fullmatch(words):
         return "title"
+    if source != "user" and first and dangling(words):
+        return "dangling"
     return noise(words, source)
 
 
@@ -189,6 +195,8 @@ def _scored(found: _Found, near: dict[str, float], rejections: list[Rejection]) 
         type_, score = _typed(clause.text, source, near)
         if source == "user" and lasting(clause.text):
             score = max(score, 0.75)
+    if found.summed_up:
+        score = min(1.0, score + 0.15)
     if score < FLOOR[source]:
         rejections.append(Rejection(stage=STAGE, reason=f"weak {type_}", seq=item.seq, quote=clause.text[:QUOTE_LIMIT]))
         return None

@@ -114,7 +114,7 @@ def _filled(rule: Rule, match: re.Match[str]) -> Key | None:
     parts = {"category": "", "x": slug(_possessed(groups.get("x", ""))), "t": slug(groups.get("t", ""))}
     if named and not ("uses" in rule.attribute and named[0] in _PREFERRED_ONLY):
         parts["category"] = named[0] + (f".{slug(scope)}" if slug(scope) else "")
-    elif not parts["t"]:
+    elif not parts["t"] and re.search(rf"\bfor (?:\w+ ){{0,3}}{re.escape(scope)}", groups.get("v", ""), re.IGNORECASE):
         parts["t"] = slug(scope)
     attribute = re.sub(
         r"\{([\w|]+)\}", lambda hole: next((parts[n] for n in hole[1].split("|") if parts[n]), ""), rule.attribute

@@ -22,10 +22,13 @@ from .claims import Verdict, compare
 from .rules import VERSION
 from .words import tokens
 
-NEAR = 0.35
+NEAR = 0.1
 """Cosine below which records of one batch are not neighbours of each other, unless they share a key."""
 
 MOST_NEIGHBOURS = 8
+"""Neighbours that a decision names."""
+
+_MOST = 16
 
 
 def explicit_id(document: str, turn: str) -> str:
@@ -101,9 +104,14 @@ class _Judgement:
                 continue
             theirs = np.frombuffer(vector, "<f4")
             similarity = float(mine @ theirs) if len(mine) and len(mine) == len(theirs) else 0.0
-            if similarity >= NEAR or (self._one.key and record.key == self._one.key):
+            if similarity >= NEAR or self._same_key(record):
                 found[id_] = Known(record=record, similarity=similarity)
-        return sorted(found.values(), key=lambda each: (-each.similarity, each.record.id))
+        nearest = sorted(found.values(), key=lambda each: (-each.similarity, each.record.id))
+        keyed = [each for each in nearest[_MOST:] if each.record.id == self._id or self._same_key(each.record)]
+        return nearest[:_MOST] + keyed
+
+    def _same_key(self, record: Record) -> bool:
+        return bool(self._one.key) and record.key == self._one.key
 
     def _verdict(self, each: Known) -> _Judged:
         record = each.record

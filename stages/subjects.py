@@ -44,7 +44,7 @@ _IRREGULAR = {
 _TAILS = {
     "'m": " is",
     "'ve": " has",
-    "'d": "'d",
+    "'d": " would",
     "'ll": " will",
     " am": " is",
     " have": " has",
@@ -66,7 +66,12 @@ _DANGLING = re.compile(
 _RELATIVES = sorted(words("subjects", "relatives"))
 _RELATIVE = re.compile(r"\bmy (?:\w+ ){0,2}(?P<who>" + "|".join(_RELATIVES) + r")\b(?!'s)", re.IGNORECASE)
 _KIN = re.compile(r"^(?:" + "|".join(_RELATIVES) + r")\b", re.IGNORECASE)
-_PERSON = re.compile(rf"^(?P<who>[A-Z][a-z]+(?: [A-Z][a-z]+)?)\s+(?:\w+ly )?(?:{_DATA['person_verbs']})\b")
+_PERSON = re.compile(
+    r"^(?!It |She |He |They |This |That |There |We |You )(?P<who>[A-Z][a-z]+(?: [A-Z][a-z]+)?)\s+(?:\w+ly )?"
+    rf"(?:{_DATA['person_verbs']})\b"
+)
+_SHE = re.compile(r"(?:she|he|her|his)\b", re.IGNORECASE)
+_NAME = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][a-z]{2,}\b|^[A-Z][a-z]{2,}(?= (?:[a-z]+s|[a-z]+ed|is|has|told|said)\b)")
 
 
 def subject(clause: str, trust: str, project: bool) -> str:
@@ -97,9 +102,17 @@ def description(clause: str, trust: str, before: str) -> str:
         text = _of_the_project(text)
     text = text[:1].upper() + text[1:]
     topic = _topic(before) if _DANGLING.match(text) and len(text) < 120 else ""
+    if trust == "user" and _SHE.match(text):
+        names = [hit.group() for hit in _NAME.finditer(before)]
+        topic = names[-1] if names else ""
     if topic and topic.lower() not in text.lower():
         text = f"{text.rstrip('.')} ({topic})"
     return _cut(text)
+
+
+def dangling(clause: str) -> bool:
+    """Whether the clause begins with a pronoun that only what stands before it explains."""
+    return _DANGLING.match(_LEAD.sub("", plain(clause).strip())) is not None
 
 
 def _third_person(text: str) -> str:
