@@ -78,14 +78,14 @@ def row(record: Record) -> str:
 
 
 def hit_lines(number: int, hit: Hit, explain: bool = False) -> Iterator[str]:
-    """A recalled record: what, whose word, where from, the quote."""
+    """A recalled record: what, in whose very words, how sure, where from."""
     record = hit.record
     head = f"{number}. "
     indent = " " * len(head)
-    lines = wrapped(plain(record.description), indent, head)
-    yield from (styled(line, "bold") for line in lines)
-    quote = plain(record.provenance.quote)
-    if quote:
+    description, quote = plain(record.description), plain(record.provenance.quote)
+    first = f"“{quote}”" if quote == description else description
+    yield from (styled(line, "bold") for line in wrapped(first, indent, head))
+    if quote and quote != description:
         yield from wrapped(f"“{shortened(quote, 300)}”", indent)
     yield styled(f"{indent}{short(record.id)}", "cyan") + f" · score {hit.score:.2f} · {facts(record)}"
     yield from (styled(line, "dim") for line in wrapped(place(record), indent))

@@ -134,6 +134,22 @@ def stop(places: Places, wait_s: float = STOP_S) -> StatusText | None:
     return seen
 
 
+def end(process: subprocess.Popen[bytes], places: Places) -> None:
+    """Ends a daemon of one's own, whatever state it is in: asks, then insists."""
+    try:
+        with Client(places, 2_000) as client:
+            client.stop()
+    except MemdError:
+        process.terminate()
+    for insist in (process.terminate, process.kill):
+        try:
+            process.wait(STOP_S)
+            return
+        except subprocess.TimeoutExpired:
+            insist()
+    process.wait()
+
+
 def _is_alive(pid: int) -> bool:
     """Whether the process runs; one that ended and waits for its parent to look does not."""
     try:

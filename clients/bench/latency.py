@@ -1,0 +1,117 @@
+"""Latency of the door: what a recall and a remember take, beside a bare echo in the same run.
+
+Comes in: a number of rounds. Goes out: rows. Invariants: the same connection class and the same sizes of messages on
+both sides; rounds of memd and of the echo take turns, so that a busy moment of the machine hits both.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+from ...protocol import request, wire
+from ...protocol.event import Origin
+from ..python.client import Client, now, socket_path
+from ..python.zmtp import Connection, Deadline
+from .echo import echoing
+from .home import temporary_home
+from .row import Row, percentile
+
+ROUNDS = 1000
+RECORDS = 200
+_ORIGIN = Origin(host="bench", session="latency")
+_NOUNS = "orchard server migration bucket printer database invoice calendar router parser".split()
+_VERBS = "prefer use keep avoid check deploy rename test archive review".split()
+
+
+def recall(rounds: int = ROUNDS) -> list[Row]:
+    """A recall among 200 records, against an echo of as many bytes."""
+    with temporary_home() as places, Client(places) as client:
+        for n in range(RECORDS):
+            client.remember(_remember(_statement(n)))
+        questions = [f"{_NOUNS[n % 10]} {_VERBS[n // 10 % 10]}" for n in range(100)]
+        size = len(wire.encode_data(client.recall(questions[0]), 0, "msgpack"))
+        with echoing(places.run / "echo.sock") as path:
+            echo = Connection(path, Deadline(5_000))
+            times, floor = _in_turns(
+                lambda n: client.recall(questions[n % 100]), lambda n: _exchange(echo, bytes(size)), rounds
+            )
+            echo.close()
+    return _rows("recall", times, floor)
+
+
+def remember(rounds: int = ROUNDS // 2) -> list[Row]:
+    """A remember until its acknowledgement, which comes when it is on the disk, against an echo."""
+    with temporary_home() as places, Client(places) as client:
+        wishes = [_remember(_statement(n)) for n in range(rounds + 20)]
+        size = len(wire.encode_data(client.remember(_remember("A statement to begin with.")), 0, "msgpack"))
+        with echoing(places.run / "echo.sock") as path:
+            echo = Connection(path, Deadline(5_000))
+            times, floor = _in_turns(
+                lambda n: client.remember(wishes[n]), lambda n: _exchange(echo, bytes(size)), rounds
+            )
+            echo.close()
+    return _rows("remember", times, floor)
+
+
+def connect(rounds: int = ROUNDS // 2) -> list[Row]:
+    """The smallest request on a new connection each time, as every command makes one, against an echo."""
+    with temporary_home() as places, echoing(places.run / "echo.sock") as path:
+        listening = socket_path(places)
+        wish = wire.encode_request(request.GetStatus(rid=1))
+        times, floor = _in_turns(lambda n: _once(listening, wish), lambda n: _once(path, wish), rounds)
+    return _rows("connect", times, floor)
+
+
+def _once(path: Path, body: bytes) -> None:
+    connection = Connection(path, Deadline(5_000))
+    _exchange(connection, body)
+    connection.close()
+
+
+def _exchange(connection: Connection, body: bytes) -> bytes:
+    deadline = Deadline(5_000)
+    connection.send(body, deadline)
+    return connection.receive(deadline)
+
+
+def _in_turns(
+    ours: Callable[[int], object], floor: Callable[[int], object], rounds: int
+) -> tuple[list[float], list[float]]:
+    """Milliseconds of each call, the first of either left out."""
+    warm = min(20, rounds)
+    times: list[float] = []
+    floors: list[float] = []
+    for n in range(rounds + warm):
+        begin = time.perf_counter()
+        ours(n)
+        middle = time.perf_counter()
+        floor(n)
+        end = time.perf_counter()
+        if n >= warm:
+            times.append((middle - begin) * 1000)
+            floors.append((end - middle) * 1000)
+    return times, floors
+
+
+def _rows(name: str, times: list[float], floor: list[float]) -> list[Row]:
+    return [
+        Row(
+            name=f"{name} p{point}",
+            value=percentile(times, point),
+            unit="ms",
+            floor=percentile(floor, point),
+            samples=len(times),
+        )
+        for point in (50, 99)
+    ]
+
+
+def _statement(n: int) -> str:
+    return f"We {_VERBS[n // 10 % 10]} the {_NOUNS[n % 10]} in room {n} before lunch."
+
+
+def _remember(text: str) -> request.Remember:
+    return request.Remember(text=text, turn=str(uuid.uuid4()), at=now(), origin=_ORIGIN)
