@@ -217,7 +217,7 @@ class Daemon:
 
 def _bug(error: BaseException) -> MemdError:
     log.error("a bug while committing", exc_info=error)
-    return MemdError(f"memd failed on this request: {type(error).__name__}", hint="the log has the details")
+    return MemdError(f"memd failed on this request: {type(error).__name__}", hint="the daemon's log has the details")
 
 
 def _encoder() -> Encode | None:

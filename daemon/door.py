@@ -18,7 +18,7 @@ from pathlib import Path
 
 import zmq
 
-from ..protocol.errors import MemdError, Stopping, Unavailable
+from ..protocol.errors import MemdError, Unavailable
 from ..protocol.reply import AnyData
 from ..protocol.request import LANES, AnyRequest, Capture, Edit, Remember
 from ..protocol.wire import BODY_LIMIT, Form, decode_request, encode_data, encode_error, form, head
@@ -176,12 +176,12 @@ class Door:
             return encode_error(error, request.rid, as_form)
         except Exception as error:  # a bug in one answer must not close the door to all: it is logged and told
             log.exception("a bug while answering %s", type(request).__name__)
-            bug = MemdError(f"memd failed on this request: {type(error).__name__}", hint="`memd logs` has the details")
+            bug = MemdError(
+                f"memd failed on this request: {type(error).__name__}",
+                hint="the daemon's log has more",
+            )
             return encode_error(bug, request.rid, as_form)
 
     def _slow_loop(self) -> None:
         while (job := self._slow.get()) is not None:
             job()
-
-
-__all__ = ["Door", "Stopping"]
