@@ -184,6 +184,22 @@ class StatusText(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: dict[str, int]
 
 
+class JobState(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a request that starts long work, and of `job`: ask again until `state` is not `running`.
+
+    `done` of `total` in the work's own unit (0 = not known yet); `report` is what there is to say at the end.
+    """
+
+    id: str
+    name: str
+    state: Literal["running", "done", "failed"]
+    done: int = 0
+    total: int = 0
+    detail: str = ""
+    report: dict[str, str | int | float | list[str]] = {}
+    problem: Problem | None = None
+
+
 class Done(msgspec.Struct, frozen=True, kw_only=True):
     """Of `distil` and `stop`: how many captures are still pending."""
 

@@ -115,12 +115,31 @@ class GetStatus(Request, tag="status", frozen=True, kw_only=True):
     """Actual outcomes: what was last captured, distilled, answered; backlog, failures, sizes (U6)."""
 
 
+class GetJob(Request, tag="job", frozen=True, kw_only=True):
+    """How far a long piece of work has come: verify, rebuild, backup, compact, forget."""
+
+    id: str
+
+
 class Stop(Request, tag="stop", frozen=True, kw_only=True):
     """Finish what is acknowledged and end."""
 
 
 AnyRequest = (
-    Capture | Remember | Edit | Recall | Profile | Get | List | Why | Journal | Distil | Pools | GetStatus | Stop
+    Capture
+    | Remember
+    | Edit
+    | Recall
+    | Profile
+    | Get
+    | List
+    | Why
+    | Journal
+    | Distil
+    | Pools
+    | GetStatus
+    | GetJob
+    | Stop
 )
 
 LANES: dict[type[Request], Lane] = {
@@ -136,5 +155,6 @@ LANES: dict[type[Request], Lane] = {
     Distil: "door",
     Pools: "door",
     GetStatus: "door",
+    GetJob: "door",
     Stop: "door",
 }
