@@ -27,6 +27,7 @@ from ..protocol.request import (
     Distil,
     Edit,
     Get,
+    GetJob,
     GetStatus,
     Journal,
     List,
@@ -42,6 +43,7 @@ from .committer import Committer
 from .config import Config
 from .distiller import Distiller
 from .door import Door, Respond
+from .jobs import Jobs
 from .lifecycle.triggers import Triggers
 from .pools.access import Access
 from .pools.identity import Identity
@@ -112,6 +114,7 @@ class Daemon:
         model = registry.info()
         self.stores = Stores(places.data, world, model)
         self._stop = threading.Event()
+        self._jobs = Jobs(world)
         identity = Identity()
         self._committer = Committer(self.stores, identity, self._captured)
         self._worker = WorkerProcess(config.worker_threads)
@@ -146,6 +149,7 @@ class Daemon:
         self._stop.wait()
         notify("STOPPING=1")
         self._triggers.stop()
+        self._jobs.stop()
         self._distiller.stop()
         self._committer.stop()
         self._door.stop()
@@ -205,6 +209,8 @@ class Daemon:
                 return answers.pools()
             case GetStatus():
                 return answers.status()
+            case GetJob():
+                return self._jobs.get(request.id)
             case Distil():
                 self._distiller.wake()
                 return Done(pending=answers.pending())

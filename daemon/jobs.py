@@ -64,7 +64,7 @@ class Jobs:
             self._put(id, state="failed", problem=Problem(error.code, error.message, error.hint))
         except Exception as error:  # a bug in one job must not take the daemon with it
             log.exception("job %s failed", self._states[id].name)
-            self._put(id, state="failed", problem=Problem("error", f"{type(error).__name__}: {error}", "see the log"))
+            self._put(id, state="failed", problem=Problem("error", repr(error), "see the log"))
         finally:
             with self._lock:
                 self._running = ""

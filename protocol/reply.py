@@ -6,6 +6,8 @@ answer that leaves something out says so (`abstained`, `filtered`, `pending`; Q1
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from .operation import AnyOperation, Decision
@@ -207,5 +209,16 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
 
 
 AnyData = (
-    Taken | Remembered | Recalled | ProfileText | Page | Explained | Journaled | PoolList | StatusText | Done | Record
+    Taken
+    | Remembered
+    | Recalled
+    | ProfileText
+    | Page
+    | Explained
+    | Journaled
+    | PoolList
+    | StatusText
+    | JobState
+    | Done
+    | Record
 )
