@@ -8,7 +8,6 @@ the command that is run is imported, so that `memd status` starts fast.
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from typing import Any, NoReturn
 
@@ -17,6 +16,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from ...protocol.errors import InvalidRequest
+from .output import fail, stop_writing
 
 COMMANDS = {
     "up": "service",
@@ -85,20 +85,27 @@ def root(
 def main() -> NoReturn:
     """The entry point of `memd`."""
     try:
-        code = app(standalone_mode=False)
+        code = _run()
         sys.stdout.flush()
+    except BrokenPipeError:
+        code = 0
+        stop_writing()
+    sys.exit(code)
+
+
+def _run() -> int:
+    try:
+        code = app(prog_name="memd", standalone_mode=False)
     except typer.Exit as error:
         code = error.exit_code
     except (typer.Abort, KeyboardInterrupt):
         print(file=sys.stderr)
         code = 130
     except BrokenPipeError:
-        # Whoever reads has seen enough. Python would complain when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
+        raise
     except Exception as error:
         code = _usage(error)
-    sys.exit(code if isinstance(code, int) else 0)
+    return code if isinstance(code, int) else 0
 
 
 def _usage(error: Exception) -> int:
@@ -107,13 +114,12 @@ def _usage(error: Exception) -> int:
         raise error
     import difflib
 
-    from .output import fail
-
     message = str(error.format_message()).rstrip(".")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
     words = [word for word in sys.argv[1:] if not word.startswith("-")]
     command = words[0] if words and words[0] in COMMANDS else ""
-    if not message:  # `memd` alone: the help was printed
-        return 0 if len(sys.argv) == 1 else 2
+    if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help
+        print(error)
+        return 0
     hint = f"see `{' '.join(('memd', command)).strip()} --help`"
     if words and not command and (near := difflib.get_close_matches(words[0], COMMANDS, 1)):
         hint = f"did you mean `memd {near[0]}`?"

@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import msgspec
 import typer
@@ -111,15 +111,43 @@ def fail(command: str, as_json: bool, error: MemdError, duration_ms: float = 0.0
 
 def print_json(value: object) -> None:
     """One value on one line."""
-    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
-    sys.stdout.flush()
+    _write(msgspec.json.encode(complete(value)).decode() + "\n")
+
+
+def complete(value: Any) -> Any:
+    """`value` with every field by its name: the wire leaves defaults out and writes spans as arrays."""
+    if isinstance(value, msgspec.Struct):
+        fields = {name: complete(getattr(value, name)) for name in value.__struct_fields__}
+        config = value.__struct_config__
+        return {config.tag_field: config.tag, **fields} if config.tag_field else fields
+    if isinstance(value, dict):
+        return {name: complete(each) for name, each in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [complete(each) for each in cast("list[Any]", value)]
+    return value
 
 
 def say(lines: Iterable[str]) -> None:
     """Prints lines as they are: who puts captured text into one passes it through `plain` first."""
     for line in lines:
-        print(line)
-    sys.stdout.flush()
+        _write(line + "\n", flush=False)
+    _write("")
+
+
+def _write(text: str, flush: bool = True) -> None:
+    """Writes; a reader that has seen enough ends the program without a complaint."""
+    try:
+        sys.stdout.write(text)
+        if flush:
+            sys.stdout.flush()
+    except BrokenPipeError as error:
+        stop_writing()
+        raise typer.Exit(0) from error
+
+
+def stop_writing() -> None:
+    """Leads standard output nowhere: Python would complain when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def plain(text: str) -> str:

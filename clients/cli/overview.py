@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
 import typer
 
 from ...protocol.reply import PoolList, StatusText
 from .contact import reach
-from .output import Answer, JsonFlag, plain, styled, wrapped
+from .output import Answer, JsonFlag, complete, plain, styled, wrapped
 from .wording import age, count
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -32,8 +31,7 @@ def status(as_json: JsonFlag = False) -> None:
         if waiting:
             answer.warn(f"{count(waiting, 'request waits', 'requests wait')} in the spool; `memd up` delivers them")
         told = client.status()
-        data = {**msgspec.to_builtins(told), "spooled": waiting}
-        answer.give(data, _status_lines(told))
+        answer.give({**complete(told), "spooled": waiting}, _status_lines(told))
 
 
 def _status_lines(told: StatusText) -> Iterator[str]:

@@ -59,7 +59,8 @@ def edit(
       memd edit 7q3hjwch "I prefer two spaces for indentation."
     """
     with Answer("edit", as_json) as answer, reach() as client:
-        told = client.edit(id, _text(text))
+        words = _text(text)
+        told = client.edit(client.get(id).id, words)
         answer.give(told, _remembered_lines(told))
         deliver(client, answer)
 

@@ -27,6 +27,7 @@ from ...protocol.errors import (
 from ...protocol.places import Places
 from ...protocol.reply import StatusText
 from .client import Client
+from .folder import make_private
 
 START_S = 10.0
 STOP_S = 10.0
@@ -40,9 +41,13 @@ def command() -> list[str]:
 
 
 def surroundings(environment: Mapping[str, str]) -> dict[str, str]:
-    """The daemon's environment: its working folder is another, so a relative home is made absolute."""
+    """The daemon's environment: its working folder is another, so a relative home is made absolute.
+
+    onnxruntime's wheels write a device id and a queue of events to the user's cache when imported, unless told not to
+    (P-27).
+    """
     home = environment.get("MEMD_HOME")
-    return {**environment, "MEMD_HOME": os.path.abspath(home)} if home else dict(environment)
+    return {**environment, **({"MEMD_HOME": os.path.abspath(home)} if home else {}), "ORT_DISABLE_TELEMETRY": "1"}
 
 
 def start(places: Places, environment: Mapping[str, str], wait_s: float = START_S) -> subprocess.Popen[bytes]:
@@ -51,7 +56,7 @@ def start(places: Places, environment: Mapping[str, str], wait_s: float = START_
     Raises DeadlineExceeded if it does not in time, or the error that fits its exit code, with its reason.
     """
     try:
-        places.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(places.state)
         log = os.open(places.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise Refused(f"{places.log} can't be written: {error.strerror}", hint="set MEMD_HOME to your own") from error

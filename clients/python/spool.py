@@ -20,8 +20,9 @@ from pathlib import Path
 import msgspec
 
 from ...protocol import event, request, wire
-from ...protocol.errors import InvalidRequest, MemdError, Refused, StorageFull, StoreError, TooLarge, UnknownRequest
+from ...protocol.errors import InvalidRequest, MemdError, StorageFull, StoreError, TooLarge, UnknownRequest
 from ...protocol.redact import redact
+from .folder import make_private
 
 SPOOL_LIMIT = 16 * 1024 * 1024
 """Bytes of one spool file."""
@@ -60,7 +61,7 @@ class Spool:
         """Puts a request at the end, secrets out, synced. Raises TooLarge when the spool is full."""
         frame = _framed(wire.encode_request(_without_secrets(wish)))
         with _usable(self.path):
-            self._open_folder()
+            make_private(self._folder)
             with _locked(self._lock), _open(self.path) as file:
                 frames, end = self._settle(file)
                 if end + len(frame) > SPOOL_LIMIT:
@@ -151,14 +152,6 @@ class Spool:
             return self.path.read_bytes()
         except OSError:  # not there, or not ours to read: nothing of ours waits
             return b""
-
-    def _open_folder(self) -> None:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        seen = self._folder.stat()
-        if seen.st_uid != os.getuid():
-            raise Refused(f"{self._folder} belongs to uid {seen.st_uid}", hint="MEMD_HOME must be a folder of your own")
-        if seen.st_mode & 0o077:
-            self._folder.chmod(0o700)
 
 
 def _framed(body: bytes) -> bytes:

@@ -1,10 +1,13 @@
-"""A small real ROUTER for the client's tests: it speaks the protocol and answers what the test tells it to."""
+"""What the clients' tests share: a small real ROUTER that answers what the test tells it to, and the `memd` command."""
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import zmq
 
@@ -81,3 +84,36 @@ def listener(here: Places) -> Iterator[Listener]:
 def serve() -> type[Listener]:
     """The ROUTER itself, for tests that start and stop it."""
     return Listener
+
+
+class Told:
+    """What a `memd` command said: its exit code, its text, and its JSON where it printed one."""
+
+    def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
+        self.code, self.text, self.errors = done.returncode, done.stdout, done.stderr
+
+    @property
+    def json(self) -> Any:
+        """The envelope; the only thing on standard output."""
+        return msgspec.json.decode(self.text)
+
+    @property
+    def data(self) -> Any:
+        """The data of an envelope that says that it went well."""
+        assert self.json["ok"], self.text
+        return self.json["data"]
+
+
+@pytest.fixture
+def memd(home: dict[str, str]) -> Callable[..., Told]:
+    """Runs `memd` as a user would, in the test's home."""
+
+    def run(*arguments: str, input: str | None = None, **changes: str) -> Told:
+        command = [sys.executable, "-P", "-m", "memd.clients.cli.main", *arguments]
+        environment = {**home, "COLUMNS": "80", **changes}
+        done = subprocess.run(
+            command, capture_output=True, text=True, input=input, env=environment, timeout=120, check=False
+        )
+        return Told(done)
+
+    return run

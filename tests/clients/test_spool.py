@@ -42,11 +42,12 @@ def test_what_waits_comes_out_in_order_and_once(tmp_path: Path) -> None:
 def test_modes_are_private_whatever_the_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        spool = Spool(tmp_path / "spool")
+        spool = Spool(tmp_path / "state" / "spool")
         spool.append(wish("x"))
     finally:
         os.umask(before)
-    assert stat.S_IMODE(spool.path.parent.stat().st_mode) == 0o700
+    for folder in (spool.path.parent, tmp_path / "state"):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in spool.path.parent.iterdir()} == {0o600}
 
 
