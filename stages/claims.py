@@ -22,7 +22,7 @@ from .words import NEGATIONS, PREPOSITIONS, STOP, Token, stem, tokens
 
 Label = Literal["same", "refines", "replaces", "contradicts", "unrelated"]
 
-LONGEST = 45
+LONGEST = 28
 """Tokens of a claim that is compared word by word; longer ones are only ever the same or unrelated."""
 
 _DATA = table("claims")
@@ -34,6 +34,7 @@ _CLASSES = {word: name for name, words in _DATA["classes"].items() for word in w
 _PAST = frozenset(_DATA["past"].split())
 _HABIT = frozenset(_DATA["habit"].split())
 _SINGLE = frozenset(_DATA["single"].split())
+_INSTRUMENT = _SINGLE | frozenset(_DATA["instrument"].split())
 _ANNOUNCES = re.compile(_DATA["announces"], re.IGNORECASE)
 _SKIPPED = STOP - {"like", "go", "goes", "going"}
 _BE = frozenset({"is", "are", "be", "am", "i'm", "it's", "was", "were", "been"})
@@ -47,7 +48,9 @@ def _stems(name: str) -> frozenset[str]:
     return frozenset(stem(word) for word in _DATA[name].split())
 
 
-_UPDATE, _FUNCTIONAL, _SEVERAL, _ROLES = (_stems(name) for name in ("update", "functional", "several", "roles"))
+_UPDATE, _PASSING, _OPINIONS = (_stems(name) for name in ("update", "passing", "opinions"))
+_FUNCTIONAL, _SEVERAL, _ROLES, _PLACED = (_stems(name) for name in ("functional", "several", "roles", "placed"))
+_NAMING = _stems("naming")
 _VERBS = _FUNCTIONAL | _SEVERAL | _stems("verbs")
 
 
@@ -103,6 +106,8 @@ def claim(clause: str) -> Claim:
                 content.append(f"#{number}")
         elif token.stem in _UPDATE and not token.text[:1].isupper():
             changed = True
+        elif token.stem in _PASSING and not token.text[:1].isupper():
+            continue
         elif low not in _SKIPPED:
             content.append(token.stem)
             if token.text[0].isupper() and at:
@@ -124,7 +129,8 @@ def claim(clause: str) -> Claim:
 def compare(older: str, newer: str, cosine: float) -> Verdict:
     """How `newer` stands to `older`. `cosine`: of their descriptions."""
     old, new = claim(older), claim(newer)
-    if old.stems == new.stems and old.numbers == new.numbers and old.negated == new.negated:
+    alike = old.stems == new.stems and old.numbers == new.numbers and old.negated == new.negated
+    if alike and (len(old.stems) >= 2 or old.words == new.words):
         return Verdict("same", "the same words")
     if len(old.words) > LONGEST or len(new.words) > LONGEST or not old.stems or not new.stems:
         return Verdict("unrelated", "too long to compare")
@@ -163,7 +169,8 @@ def _dropped(old: Claim, new: Claim, common: frozenset[str]) -> Verdict | None:
     shared_subject = bool(about) or (old.personal and new.personal) or len(gone) >= max(2, len(kept))
     # What is dropped must be what the older claim asserts, not what it is about.
     last = next((word for word in reversed(old.content) if word and word[0] != "#"), "")
-    value = last in gone or len(gone) * 2 >= len(old.stems) or bool(gone & old.names)
+    objects = {after for before, after in pairwise(old.content) if before in _VERBS and after}
+    value = last in gone or bool(gone & objects) or len(gone) * 2 >= len(old.stems) or bool(gone & old.names)
     if shared_subject and value and len(kept - common) <= 2:
         return Verdict("replaces", "the old value is given up")
     return None
@@ -194,7 +201,7 @@ def _renumbered(old: Claim, new: Claim, common: frozenset[str]) -> Verdict | Non
 
 def _substituted(old: Claim, new: Claim, common: frozenset[str], cosine: float) -> Verdict | None:
     """One value stands where another stood, and the rest is the same."""
-    if old.negated != new.negated or new.adds or old.past:
+    if old.negated != new.negated or new.adds or old.past or (new.past and not new.changed):
         return None
     shared = common | {f"#{number}" for number in set(old.numbers) & set(new.numbers)}
     given_up = _FUNCTIONAL - common if new.changed else frozenset[str]()
@@ -205,26 +212,43 @@ def _substituted(old: Claim, new: Claim, common: frozenset[str], cosine: float) 
     before, after = left[0], right[-1]
     if len(before) > 4 or len(after) > 4 or not common:
         return None
-    if _predicates_differ(old, new, common):
+    if _predicates_differ(old, new, common) or _OPINIONS & ({*before, *after} - new.names):
+        return None
+    things = common - {_verb(old)}
+    if not things and not _alike(before, after) and not _still_one(old, new, common, before, cosine):
         return None
     if not _holds_one(old, new, common, before, after, cosine):
         return None
     return Verdict("replaces", "another value in the same place")
 
 
+def _still_one(old: Claim, new: Claim, common: frozenset[str], before: Sequence[str], cosine: float) -> bool:
+    """Whether a verb alone is enough in common: `I live in X`, `I always order X`, `I meditate with X`."""
+    if not old.personal or common & _SEVERAL:
+        return False
+    if common & _PLACED and _led_in(old, before, _SINGLE):
+        return True
+    habit = bool(_HABIT & set(old.words) & set(new.words))
+    return _framed(old, new) and cosine >= 0.6 and (habit or _led_in(old, before, _INSTRUMENT))
+
+
 def _predicates_differ(old: Claim, new: Claim, common: frozenset[str]) -> bool:
     """Whether the two claims say different kinds of things: their verbs are not the same."""
-    if common & _VERBS or (_BE & set(old.words) and _BE & set(new.words)):
+    if _verb(old) in common or (_BE & set(old.words) and _BE & set(new.words)):
         return False
-    left, right = (bool(_predicates(one) - common) for one in (old, new))
-    return (left != right or (left and right)) and not new.changed
+    return bool(_predicates(old) ^ _predicates(new)) and not new.changed
 
 
 def _predicates(one: Claim) -> frozenset[str]:
     """The words of a claim that are verbs by their form and place: `fish` in `fish tacos` is none."""
     found: set[str] = set()
     for before, word in pairwise(("", *one.words)):
-        inflected = word.endswith("s") or before in _MODALS or before in _SPEAKERS or before.endswith("s")
+        inflected = (
+            word.endswith("s")
+            or before in _MODALS
+            or before in _SPEAKERS
+            or (before.endswith("s") and not before.endswith("'s"))
+        )
         if inflected and stem(word) in _VERBS:
             found.add(stem(word))
     return frozenset(found)
@@ -236,35 +260,74 @@ def _holds_one(
     """Whether the place in which the values differ can hold only one of them."""
     verbs = common & _VERBS
     order = [word for word in old.content if word]
-    verbs = common & _VERBS
+    verbs = common & {_verb(old)} & _VERBS
     at = order.index(before[0])
     verb_at = min((order.index(verb) for verb in verbs), default=-1)
     alike = _alike(before, after)
     if at == 0 and not old.personal and not _copular_front(old):
-        return (bool(verbs & _ROLES) and not old.names & set(before)) or (new.changed and bool(verbs or alike))
+        return (bool(verbs & _ROLES) and not old.names & set(before)) or (
+            new.changed and (alike or (bool(verbs) and len(common) >= 2))
+        )
     if verb_at > at > 0 and not new.changed:
         return alike  # the values are part of the subject: Leo's and Mira's are two things
-    if new.changed and (cosine >= 0.4 or verbs):
-        return True
+    if new.changed and (alike or len(common) >= 2 or (_head(old) == _head(new) and cosine >= 0.4)):
+        return not old.personal or len(common) >= 2 or alike
     beyond = any(word in common for word in order[verb_at + 1 :])
     if verbs & _SEVERAL:
         return beyond and (alike or at > verb_at + 1)
     if _HABIT & set(old.words) & set(new.words):
         return True
+    framed = _framed(old, new)
+    led = [_led_in(*each, _INSTRUMENT) for each in ((old, before), (new, after))]
+    placed = all(led) and (framed or (_led_in(old, before, _SINGLE) and _led_in(new, after, _SINGLE)))
     if verbs & _FUNCTIONAL:
-        return alike or cosine >= 0.55 or not _thing_used(old, verbs)
-    if len(common) >= 2 and _led_in(old, before) and _led_in(new, after):
+        plain_object = at == verb_at + 1 and not beyond and not verbs & _NAMING and not any(led)
+        return alike or not plain_object or (cosine >= 0.55 and not _thing_used(old, verbs) and not old.names)
+    if placed and (len(common) >= 2 or framed):
+        return True
+    if framed and beyond and _then_shared(old, before, common):
         return True
     if verbs:
         return alike or (beyond and at > verb_at + 1)
-    return bool(_BE & set(old.words)) and (alike or (not _described(old) and cosine >= 0.35))
+    pointing = old.words[0] in {"it", "that", "these", "those", "there", "what"}
+    told = bool(_BE & set(old.words)) and not pointing and not old.words[0].startswith("i'")
+    return told and (alike or (not _described(old) and cosine >= 0.4))
 
 
-def _led_in(one: Claim, value: Sequence[str]) -> bool:
+def _framed(old: Claim, new: Claim) -> bool:
+    """Whether the two claims are word for word the same but for one stretch."""
+    one, two = old.words, new.words
+    front = next((at for at, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
+    rest = zip(reversed(one[front:]), reversed(two[front:]), strict=False)
+    back = next((at for at, (a, b) in enumerate(rest) if a != b), min(len(one), len(two)) - front)
+    return front + back >= 2 and len(one) - front - back <= 4 and len(two) - front - back <= 4
+
+
+def _then_shared(one: Claim, value: Sequence[str], common: frozenset[str]) -> bool:
+    """Whether the value only describes a shared thing that follows it: `rounded buttons`."""
+    order = [word for word in one.content if word]
+    at = order.index(value[-1])
+    return at + 1 < len(order) and order[at + 1] in common
+
+
+def _verb(one: Claim) -> str:
+    """The stem that a claim most likely says of its subject: the first word after `I`, else the first known verb."""
+    order = [word for word in one.content if word]
+    if one.personal and one.words[0] in _SPEAKERS:
+        return order[0] if order else ""
+    return next((word for word in order[1:] if word in _VERBS), "")
+
+
+def _led_in(one: Claim, value: Sequence[str], prepositions: frozenset[str]) -> bool:
     """Whether a value stands behind a preposition that leads to one place, tool or name."""
     named = next((word for word in value if word[0] != "#"), value[0][1:])
     at = next((at for at, word in enumerate(one.words) if stem(word) == named), 0)
-    return any(word in _SINGLE for word in one.words[max(0, at - 3) : at])
+    return any(word in prepositions for word in one.words[max(0, at - 3) : at])
+
+
+def _head(one: Claim) -> str:
+    """The first word of what a claim is about."""
+    return next((word for word in one.content if word), "")
 
 
 def _thing_used(old: Claim, verbs: frozenset[str]) -> bool:
@@ -284,7 +347,7 @@ def _alike(before: Sequence[str], after: Sequence[str]) -> bool:
 def _copular_front(old: Claim) -> bool:
     """`X is my pick`, `X is the minimum`: the value comes first."""
     text = " ".join(old.words)
-    return bool(re.search(r"\b(?:is|are|has become|became) (?:my|the|our|now my)\b", text))
+    return bool(re.search(r"\b(?:is|are|has become|became) (?:my|the|our|now my|what (?:i|we))\b", text))
 
 
 def _described(old: Claim) -> bool:

@@ -44,8 +44,8 @@ _HEDGED = re.compile(
 )
 
 _SINCE = re.compile(
-    r"\b(?:since|as of|effective|starting|ago|yesterday|today|switched|moved|changed|started|stopped|became|renamed|went|"
-    r"joined|bought|got|quit|left|was|were|have been|has been|born|"
+    r"\b(?:since|as of|effective|starting|ago|yesterday|today|switched|moved|changed|started|stopped|became|renamed|"
+    r"went|joined|bought|got|quit|left|was|were|have been|has been|born|"
     r"last (?:week|month|year|spring|summer|autumn|fall|winter))\b",
     re.I,
 )

@@ -23,6 +23,7 @@ _LEXICON = tuple(
     (name, re.compile(rf"(?<![\w-])(?:{words})(?![\w-])", re.IGNORECASE)) for name, words in table("lexicon").items()
 )
 _PREFERRED_ONLY = frozenset({"season-of-day", "drink", "diet"})
+_ARTICLES = STOP - {"go", "now"}
 _SELF = re.compile(r"^(?:i|my|me)\b", re.IGNORECASE)
 _GROUP = re.compile(r"^(?:we|our|the|this)\b", re.IGNORECASE)
 _LEADING = re.compile("^(?:" + any_of(_DATA["leading"]).pattern + ")+", re.IGNORECASE)
@@ -92,9 +93,17 @@ def edge_key(clause: str, subject: str) -> str:
 
 
 def slug(words: str, most: int = 4) -> str:
-    """The content stems of a phrase, joined by hyphens; "" where it has too many to be one thing."""
-    stems = [token.stem for token in tokens(words) if token.kind != "mark" and token.text.lower() not in STOP]
-    return "-".join(re.sub(r"[^\w.+#]+", "-", stem).strip("-") for stem in stems) if 0 < len(stems) <= most else ""
+    """The content words of a phrase in the singular, joined by hyphens; "" where it has too many to be one thing."""
+    found = [token for token in tokens(words) if token.kind != "mark" and token.text.lower() not in _ARTICLES]
+    names = [re.sub(r"[^\w.+#]+", "-", _singular(token.text)).strip("-.") for token in found]
+    return "-".join(name for name in names if name) if 0 < len(found) <= most else ""
+
+
+def _singular(word: str) -> str:
+    low = word.lower().strip("`")
+    if low.endswith("ies") and len(low) > 4:
+        return low[:-3] + "y"
+    return low[:-1] if low.endswith("s") and len(low) > 3 and not low.endswith(("ss", "us", "is", "as", "os")) else low
 
 
 def categories(words: str) -> tuple[str, ...]:

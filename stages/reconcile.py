@@ -266,6 +266,10 @@ def _compared(older: Record, newer: Record, cosine: float) -> Verdict:
         return Verdict("replaces", f"the same key {older.key}, another value")
     verdict = compare(older.content, newer.content, cosine)
     change = verdict.label in {"replaces", "contradicts"}
+    if change and older.type == "event" and _dated(older):
+        return Verdict("unrelated", "what happened stays so")
+    if change and newer.type == "commitment" and verdict.reason == "another value in the same place":
+        return Verdict("unrelated", "a plan beside another")
     if change and _turn(older) == _turn(newer) and verdict.reason != "the old value is given up":
         return Verdict("unrelated", "said together")
     if change and newer.provenance.trust != "user" and verdict.reason == "another value in the same place":

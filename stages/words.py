@@ -34,7 +34,7 @@ _SCRIPTS = (
 _CODE = re.compile(r"`[^`]*`|\S*[/\\_(){}=<>]\S*")
 _LATIN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _TOKEN = re.compile(
-    r"(?P<code>`[^`\n]+`)|(?P<number>\d+(?:[.,:]\d+)*(?:st|nd|rd|th)?%?)|(?P<word>[^\W\d_][\w'’]*(?:[-./+#_]+\w+)*\+*#?)|(?P<mark>[,;:—–()])"
+    r"(?P<code>`[^`\n]+`)|(?P<number>\d+(?:[.,:]\d+)*(?:st|nd|rd|th)?%?)|(?P<word>(?:(?<=\s)[./~@]+)?[^\W\d_][\w'’]*(?:[-./+#_]+\w+)*\+*#?)|(?P<mark>[,;:—–()])"
 )
 _IDENTIFIER = re.compile(r"[a-z0-9][A-Z]|_|\d|[./#+]|::")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,8}")
