@@ -1,5 +1,7 @@
 """`python -m memd.daemon`: start one daemon for one home, in the foreground, until SIGTERM, SIGINT or a `stop` request.
 
+With an argument it runs one of the commands of `offline.py` instead.
+
 Comes in: the environment. Goes out: an exit code of the error tree, with the reason on standard error and in the log.
 """
 
@@ -25,6 +27,10 @@ def main() -> int:
     from .world import real_world
 
     home = places(os.environ, os.getuid(), tempfile.gettempdir())
+    if len(sys.argv) > 1:
+        from . import offline
+
+        return offline.run(sys.argv[1], sys.argv[2:], home, real_world())
     try:
         config = load_config(home.config, os.environ)
         check_home(home)

@@ -7,6 +7,7 @@ the environment readable and usable (tried: default mode survives ENOSPC, `write
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -89,6 +90,31 @@ class Environment:
     def sync(self) -> None:
         """Everything committed so far is on the disk when this returns."""
         self._lmdb.sync(True)
+
+    def copy(self, folder: Path) -> None:
+        """A compact copy of the last commit in a new folder, on the disk when this returns; writes go on meanwhile.
+
+        Free pages stay behind, so nothing that was removed travels along. Raises StorageFull.
+        """
+        folder.mkdir(mode=0o700, parents=True)
+        try:
+            with self.read():  # held for the gate's sake: the map must not grow under the copy
+                self._lmdb.copy(str(folder), compact=True)
+        except lmdb.Error as error:
+            raise StorageFull(f"no room for a copy of {self.folder.name}: {error}", hint="see `memd du`") from error
+        for path in (folder / "data.mdb", folder):
+            path.chmod(0o600 if path.is_file() else 0o700)
+            descriptor = os.open(path, os.O_RDONLY)
+            os.fsync(descriptor)
+            os.close(descriptor)
+
+    def free_bytes(self) -> int:
+        """Bytes of the data file that hold nothing any more: what a compact copy would leave behind."""
+        with self.read() as transaction:
+            stats = [self._lmdb.stat(), *(transaction.stat(database) for database in self._db.values())]
+        pages = sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
+        used = (self._lmdb.info()["last_pgno"] + 1) * stats[0]["psize"]
+        return max(0, used - (pages + 2) * stats[0]["psize"])
 
     def size_bytes(self) -> int:
         """Bytes of the data file on disk."""

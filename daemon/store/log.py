@@ -160,6 +160,12 @@ class Log:
             )
         return Entry(header, stored[BLIND:])
 
+    def fingerprint(self, seq: int) -> str:
+        """The hash of the header at `seq`, which vouches for everything up to it; "" where there is no such entry."""
+        with self.environment.read() as transaction:
+            raw = transaction.get(seq.to_bytes(8), db=self._headers)
+        return blake2b(raw, digest_size=32).hexdigest() if raw else ""
+
     def verify(self, after: int = 0) -> int:
         """Check every hash and every link after `after`; returns how many entries hold. Raises JournalCorrupt."""
         previous: bytes | None = GENESIS if after == 0 else None

@@ -13,6 +13,9 @@ class _Info(TypedDict):
 class _Stat(TypedDict):
     psize: int
     depth: int
+    branch_pages: int
+    leaf_pages: int
+    overflow_pages: int
     entries: int
 
 class Error(Exception): ...

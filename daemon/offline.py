@@ -1,0 +1,43 @@
+"""Commands for when no daemon runs: `python -m memd.daemon NAME …`, one explicit table.
+
+Comes in: a name and arguments. Goes out: one JSON object on standard output and exit code 0, or `memd: …` and `hint: …`
+on standard error with the exit code of the error's class. Invariants: a command that writes takes the data folder's
+lock first, so it never runs beside a daemon; a command that reads a damaged store may be killed by it (LMDB maps pages
+without checking them), so whoever must survive that starts one as a child.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from ..protocol.errors import MemdError, UnknownRequest
+from ..protocol.places import Places
+from .world import World
+
+Command = Callable[[Places, World, Sequence[str]], Mapping[str, object]]
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "check-backup": ("store.backup", "check_command"),
+    "read-tips": ("store.backup", "tips_command"),
+    "restore-backup": ("store.restore", "restore_command"),
+}
+"""Module below `memd.daemon` and function of each command; imported when it is run."""
+
+
+def run(name: str, arguments: Sequence[str], places: Places, world: World) -> int:
+    """Run one command and print its report; returns the exit code."""
+    try:
+        if name not in COMMANDS:
+            raise UnknownRequest(f"no offline command {name!r}", hint=f"there are: {', '.join(COMMANDS)}")
+        module, function = COMMANDS[name]
+        command: Command = getattr(importlib.import_module(f".{module}", __package__), function)
+        report = command(places, world, arguments)
+    except MemdError as error:
+        print(f"memd: {error.message}\nhint: {error.hint}", file=sys.stderr)
+        return error.exit_code
+    sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
+    return 0
