@@ -218,12 +218,14 @@ def _later(pending: int) -> list[str]:
 
 
 def _outcome(files: Sequence[Imported], led_to: dict[str, int], pending: int) -> Iterator[str]:
-    pools = [sent.pool for each in files for sent in each.sessions if sent.pool]
+    events: dict[str, int] = {}
+    for sent in (sent for each in files for sent in each.sessions if sent.pool):
+        events[sent.pool] = events.get(sent.pool, 0) + sent.events
     total = sum(led_to.values())
     by_status = ", ".join(f"{number:,} {name}" for name, number in led_to.items())
     yield f"led to {count(total, 'record')}" + (f": {by_status}" if total else "")
     if pending:
         yield f"{count(pending, 'capture')} still to distil: see `memd status`"
-    if pools:
-        pool = max(set(pools), key=pools.count)
+    if events:
+        pool = max(events, key=lambda name: events[name])
         yield f'ask for them: memd recall "what did we decide" --pool {pool}'

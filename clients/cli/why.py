@@ -65,7 +65,7 @@ def _turn_lines(line: Line, record: Record) -> Iterator[str]:
     head = f"{plain(line.who)} {_clock(line.at)} · turn {plain(line.turn)[:13]}"
     yield f"{mark} {styled(head, 'dim')}"
     if line.cited:
-        yield from (f"    {each}" for each in _cited(line, record))
+        yield from _cited(line, record)
     else:
         yield f"    {styled(shortened(plain(line.text), 70), 'dim')}"
 
@@ -74,13 +74,14 @@ def _cited(line: Line, record: Record) -> list[str]:
     """The words of the cited turn around the span, which is marked."""
     start, end = _span(line, record)
     if start < 0:
-        return wrapped(shortened(plain(line.text), 400))
+        return wrapped(shortened(plain(line.text), 400), "    ")
     before, said, after = plain(line.text[:start]), plain(line.text[start:end]), plain(line.text[end:])
     if len(before) > _AROUND:
         before = "…" + before[-_AROUND:].partition(" ")[2]
     opening, closing = ("\x02", "\x03") if has_colour() else ("»", "«")
     whole = " ".join(part for part in (before, f"{opening}{said}{closing}", shortened(after, _AROUND)) if part)
-    return _coloured(wrapped(whole)) if has_colour() else wrapped(whole)
+    lines = wrapped(whole, "    ")
+    return _coloured(lines) if has_colour() else lines
 
 
 def _coloured(lines: list[str]) -> list[str]:

@@ -32,7 +32,8 @@ from .folder import make_private
 START_S = 10.0
 STOP_S = 10.0
 _BY_EXIT_CODE: dict[int, type[MemdError]] = {2: BadConfig, 5: StoreError, 6: ModelMissing, 7: Refused}
-_BUSY = 3
+_RIVAL = frozenset({3, 5})
+RIVAL_S = 3.0
 
 
 def command() -> list[str]:
@@ -78,14 +79,16 @@ def start(places: Places, environment: Mapping[str, str], wait_s: float = START_
 
 
 def _wait(process: subprocess.Popen[bytes], places: Places, begin: int, wait_s: float) -> None:
-    end = time.monotonic() + wait_s
+    end, rival_end = time.monotonic() + wait_s, 0.0
     while True:
         if answering(places, 500):
             return
         code = process.poll()
-        if code is not None and code != _BUSY:  # busy: another start was faster, and its daemon will answer
+        if code in _RIVAL:  # perhaps another start was faster: its daemon will answer
+            rival_end = rival_end or time.monotonic() + RIVAL_S
+        if code is not None and time.monotonic() >= rival_end:
             raise _reason(code, places.log, begin)
-        if time.monotonic() > end:
+        if time.monotonic() >= end:
             raise DeadlineExceeded(
                 f"the daemon did not answer within {wait_s:.0f} s; it may still be starting",
                 hint=f"its log is {places.log}: {tail(places.log, begin) or '(empty)'}",

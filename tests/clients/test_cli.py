@@ -114,6 +114,19 @@ def test_up_and_down_do_what_they_say_and_twice_is_fine(memd: Any) -> None:
     assert memd("status").code == 3
 
 
+def test_starting_it_twice_at_once_gives_one(memd: Any, home: dict[str, str]) -> None:
+    """P-26."""
+    command = [sys.executable, "-m", "memd.clients.cli.main", "up"]
+    started = [subprocess.Popen(command, env=home, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    try:
+        told = [process.communicate(timeout=60)[0] for process in started]
+        assert [process.returncode for process in started] == [0, 0, 0]
+        pid = memd("status", "--json").data["pid"]
+        assert [f"(pid {pid}" in text for text in told] == [True, True, True]
+    finally:
+        memd("down")
+
+
 def test_a_daemon_that_can_not_start_says_why(memd: Any, home: dict[str, str]) -> None:
     folder = Path(home["MEMD_HOME"])
     (folder / "data").mkdir(mode=0o755)
