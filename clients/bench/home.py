@@ -23,8 +23,9 @@ def temporary_home(prefix: str = "memd-bench-", keep: bool = False) -> Generator
     environment = {**os.environ, "MEMD_HOME": str(folder)}
     where = places(environment, os.getuid(), tempfile.gettempdir())
     try:
-        process = launch.start(where, environment)
+        process, begin = launch.spawn(where, environment)
         try:
+            launch.wait(process, where, begin)
             yield where
         finally:
             launch.end(process, where)

@@ -13,6 +13,9 @@ from ..python.spool import Drained
 from .output import Answer
 from .wording import count
 
+PATIENCE_MS = 30_000
+"""The deadline of what keeps the daemon busy itself: its answers may be late, and its user waits anyway."""
+
 
 def reach(deadline_ms: float | None = None) -> Client:
     """A client of this user's daemon; it connects when it is first asked."""

@@ -25,6 +25,7 @@ from ..bench.home import temporary_home
 from ..importers import claude_code, git_log
 from ..importers.transcript import Transcript
 from ..python.client import Client
+from .contact import PATIENCE_MS
 from .importing import Imported, difference, imported, report, send
 from .output import Answer, JsonFlag, plain, say, styled, wrapped
 from .progress import wait_until_distilled
@@ -84,7 +85,7 @@ def demo(
     started = time.monotonic()
     with Answer("demo", as_json) as answer, temporary_home("memd-demo-", keep) as places:
         home = places.data.parent
-        with Client(places) as client:
+        with Client(places, PATIENCE_MS) as client:
             tell(answer, [f"A daemon of its own listens, in {home}."])
             files, led_to, pools = _learn(client, answer)
             profile = _profile(client, answer, pools)

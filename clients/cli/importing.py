@@ -19,7 +19,7 @@ from ...protocol.errors import InvalidRequest
 from ...protocol.reply import Refusal
 from ..importers.transcript import Account, Transcript, batches
 from ..python.client import Client
-from .contact import deliver, reach
+from .contact import PATIENCE_MS, deliver, reach
 from .output import Answer, JsonFlag, plain, say, shortened, styled, wrapped
 from .progress import Bar, wait_until_distilled
 from .wording import count
@@ -122,7 +122,7 @@ def run(answer: Answer, readers: Sequence[Callable[[], Transcript]], dry_run: bo
         files = tuple(imported(reader()) for reader in readers)
         answer.give(Import(files=files, dry_run=True), report(files, dry_run=True))
         return
-    with reach() as client:
+    with reach(PATIENCE_MS) as client:
         before = client.status().records
         sent: list[Imported] = []
         with Bar(len(readers), "reading and sending", answer.as_json or len(readers) == 1) as bar:

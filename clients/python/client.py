@@ -43,6 +43,7 @@ DEADLINES_MS: dict[type[request.Request], int] = {
     request.Distil: READ_MS,
     request.Pools: READ_MS,
     request.GetStatus: READ_MS,
+    request.GetJob: READ_MS,
     request.Stop: WRITE_MS,
 }
 """How long each request may take, connecting included, unless the client was given one deadline for all."""
@@ -193,6 +194,10 @@ class Client:
     def status(self) -> reply.StatusText:
         """What the daemon last did, what waits, what failed (U6)."""
         return self.ask(request.GetStatus(), reply.StatusText)
+
+    def job(self, id: str) -> reply.JobState:
+        """How far a long piece of work has come."""
+        return self.ask(request.GetJob(id=id), reply.JobState)
 
     # --- the exchange -------------------------------------------------------------------------------------------
     def ask(self, wish: request.Request, data: type[T]) -> T:

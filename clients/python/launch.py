@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from ...protocol.errors import (
@@ -52,10 +53,14 @@ def surroundings(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def start(places: Places, environment: Mapping[str, str], wait_s: float = START_S) -> subprocess.Popen[bytes]:
-    """Starts the daemon of these places and waits until it answers.
+    """Starts the daemon of these places and waits until it answers; see `spawn` and `wait` for what they raise."""
+    process, begin = spawn(places, environment)
+    wait(process, places, begin, wait_s)
+    return process
 
-    Raises DeadlineExceeded if it does not in time, or the error that fits its exit code, with its reason.
-    """
+
+def spawn(places: Places, environment: Mapping[str, str]) -> tuple[subprocess.Popen[bytes], int]:
+    """A process that is starting, and where its words begin in the log. Raises Refused."""
     try:
         make_private(places.state)
         log = os.open(places.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -74,11 +79,14 @@ def start(places: Places, environment: Mapping[str, str], wait_s: float = START_
         )
     finally:
         os.close(log)
-    _wait(process, places, begin, wait_s)
-    return process
+    return process, begin
 
 
-def _wait(process: subprocess.Popen[bytes], places: Places, begin: int, wait_s: float) -> None:
+def wait(process: subprocess.Popen[bytes], places: Places, begin: int, wait_s: float = START_S) -> None:
+    """Waits until the daemon of these places answers.
+
+    Raises DeadlineExceeded if it does not in time, or the error that fits the process's exit code, with its reason.
+    """
     end, rival_end = time.monotonic() + wait_s, 0.0
     while True:
         if answering(places, 500):
@@ -129,9 +137,10 @@ def stop(places: Places, wait_s: float = STOP_S) -> StatusText | None:
     with Client(places) as client:
         try:
             seen = client.status()
-            client.stop()
         except DaemonDown:
             return None
+        with suppress(DaemonDown):  # it may be gone before its answer is
+            client.stop()
     end = time.monotonic() + wait_s
     while answering(places, 200) or _is_alive(seen.pid):
         if time.monotonic() > end:

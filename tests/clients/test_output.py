@@ -1,0 +1,95 @@
+"""Words for people and envelopes for programs: times, cuts, control characters, colours, completeness."""
+
+import os
+import pty
+import subprocess
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from memd.clients.bench.row import Row, percentile
+from memd.clients.cli.output import complete, plain, shortened
+from memd.clients.cli.overview import size
+from memd.clients.cli.wording import age, count
+from memd.protocol.operation import Merged
+from memd.protocol.record import Span
+
+NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("at", "told"),
+    [
+        ("2026-03-04T11:59:58Z", "just now"),
+        ("2026-03-04T20:59:00+09:00", "1 minute ago"),
+        ("2026-03-04T10:00:00Z", "2 hours ago"),
+        ("2026-03-01T12:00:00Z", "3 days ago"),
+        ("2025-12-01T12:00:00Z", "3 months ago"),
+        ("2020-03-04T12:00:00Z", "6 years ago"),
+        ("2026-04-01T12:00:00Z", "on 2026-04-01"),
+        (int(NOW.timestamp() * 1e6) - 60_000_000, "1 minute ago"),
+        ("", ""),
+        (0, ""),
+        ("no time \x1b", "no time \N{REPLACEMENT CHARACTER}"),
+    ],
+)
+def test_age(at: str | int, told: str) -> None:
+    assert age(at, NOW) == told
+
+
+def test_plain_text_is_one_harmless_line() -> None:
+    assert plain("a\tb\n  c\r\nd") == "a b c d"
+    assert plain("\x1b[31mred\x9b0m\u202e") == "�[31mred�0m�"
+    assert plain("naïve 中文 🎉 العربية") == "naïve 中文 🎉 العربية"
+
+
+def test_shortened() -> None:
+    assert shortened("short", 10) == "short"
+    assert shortened("a sentence that is too long", 15) == "a sentence…"
+    assert len(shortened("x" * 50, 10)) == 10
+
+
+def test_numbers_in_words() -> None:
+    assert (count(1, "line"), count(2, "line"), count(1200, "entry", "entries")) == (
+        "1 line",
+        "2 lines",
+        "1,200 entries",
+    )
+    assert [size(n) for n in (0, 999, 1500, 2_400_000, 12_000_000_000)] == [
+        "0 bytes",
+        "999 bytes",
+        "2 kB",
+        "2 MB",
+        "12 GB",
+    ]
+
+
+def test_percentiles_are_samples_that_were_measured() -> None:
+    samples = list(range(1, 101))
+    assert [percentile(samples, point) for point in (50, 99, 100)] == [50, 99, 100]
+    assert percentile([7.0], 99) == 7.0
+    assert (Row(name="x", value=3.0, unit="ms", floor=2.0).ratio, Row(name="x", value=3.0, unit="ms").ratio) == (1.5, 0)
+
+
+def test_an_envelope_leaves_no_field_out() -> None:
+    told = complete(Span("claude-code:s", "t", 0, 5))
+    assert told == {"document": "claude-code:s", "turn": "t", "start": 0, "end": 5}
+    assert complete({"a": [None, 1.5, ("b",)]}) == {"a": [None, 1.5, ["b"]]}
+    assert Merged.__struct_config__.tag == "merged"
+
+
+@pytest.mark.parametrize(("changes", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
+def test_colours_are_for_terminals_that_want_them(daemon: Any, changes: dict[str, str], coloured: bool) -> None:
+    with daemon.client() as client:
+        client.remember("I prefer tabs.")
+    environment = {**daemon.environment, "TERM": "xterm", **changes}
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "memd.clients.cli.main", "list"]
+    done = subprocess.run(command, stdout=theirs, env=environment, timeout=60, check=False)
+    os.close(theirs)
+    text = os.read(ours, 65536)
+    os.close(ours)
+    assert done.returncode == 0
+    assert (b"tabs" in text, b"\x1b[" in text) == (True, coloured)
