@@ -22,15 +22,22 @@ def main() -> int:
     """Run the daemon; returns the exit code."""
     from ..protocol.errors import MemdError
     from ..protocol.places import places
-    from .boot import Daemon, check_home
-    from .config import load_config
+    from . import failpoint
     from .world import real_world
 
     home = places(os.environ, os.getuid(), tempfile.gettempdir())
+    try:
+        failpoint.arm(os.environ.get("MEMD_FAIL", ""))
+    except MemdError as error:
+        print(f"memd: {error.message}\nhint: {error.hint}", file=sys.stderr)
+        return error.exit_code
     if len(sys.argv) > 1:
         from . import offline
 
         return offline.run(sys.argv[1], sys.argv[2:], home, real_world())
+    from .boot import Daemon, check_home
+    from .config import load_config
+
     try:
         config = load_config(home.config, os.environ)
         check_home(home)

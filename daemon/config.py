@@ -15,7 +15,7 @@ import msgspec
 
 from ..protocol.errors import BadConfig
 
-NOT_SETTINGS = frozenset({"MEMD_HOME", "MEMD_BENCH", "MEMD_LOG"})
+NOT_SETTINGS = frozenset({"MEMD_HOME", "MEMD_BENCH", "MEMD_LOG", "MEMD_FAIL"})
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

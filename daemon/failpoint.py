@@ -1,0 +1,60 @@
+"""Places at which a test may kill the daemon: `MEMD_FAIL=name`, or `name:3` for the third time.
+
+Comes in: the variable, once, at start. Goes out: SIGKILL at that place, so that nothing is tidied up. Invariants: a
+name that is not listed here is refused, so no test passes because its place is gone; without the variable a place
+costs one comparison.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+from ..protocol.errors import BadConfig
+
+NAMES = (
+    "archive:appended",  # captures are durable, nobody was told, their operations are not written
+    "journal:before-commit",  # the group stands in an open transaction
+    "journal:committed",  # operations are durable, no projection has seen them
+    "projection:before-apply",  # reached once for each projection
+    "projection:applied",
+    "keywords:before-commit",
+    "keywords:committed",  # the index is on the disk, its mark is not
+    "marker:written",  # the mark of a running daemon is on the disk, nothing is opened
+    "migration:snapshot",  # the copy of the old layout is half made
+    "migration:begun",  # the copy is complete, the layout not touched
+    "migration:done",  # the new layout stands, its number is not written
+    "close:synced",  # a clean stop has brought everything to the disk, the mark is still there
+)
+"""Every name, in the order of the code's way; whoever adds a place adds it here."""
+
+_lock = threading.Lock()
+_armed = ""
+_left = 0
+
+
+def arm(text: str) -> None:
+    """Honour the variable's value; "" changes nothing. Raises BadConfig for a name that does not exist."""
+    global _armed, _left
+    name, _, nth = text.rpartition(":")
+    if not nth.isdigit():
+        name, nth = text, "1"
+    if name and name not in NAMES:
+        raise BadConfig(f"no fail point {name!r}", hint=f"there are: {', '.join(NAMES)}")
+    _armed, _left = name, int(nth)
+
+
+def reach(name: str) -> None:
+    """Die here if this is the armed place and its time has come."""
+    if _armed and name == _armed:
+        _die()
+
+
+def _die() -> None:
+    global _left
+    with _lock:
+        _left -= 1
+        if _left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+            threading.Event().wait()
