@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Literal
 
 from .cues import plain
-from .keys import categories
+from .keys import one_of_a_kind
 from .rules import any_of, table
 from .words import NEGATIONS, PREPOSITIONS, STOP, Token, stem, tokens
 
@@ -338,7 +338,7 @@ def _thing_used(old: Claim, verbs: frozenset[str]) -> bool:
 def _alike(before: Sequence[str], after: Sequence[str]) -> bool:
     """Whether two values are of one known class, such as days, colours or editors."""
     left, right = " ".join(before), " ".join(after)
-    if set(categories(left)) & set(categories(right)):
+    if one_of_a_kind(left, right):
         return True
     classes = {_CLASSES[word] for word in before if word in _CLASSES}
     return bool(classes & {_CLASSES[word] for word in after if word in _CLASSES})

@@ -151,7 +151,7 @@ def _rejected(clause: Clause, source: Trust, first: bool) -> str:
     if len(words) > QUOTE_LIMIT:
         return "too long"
     if count_words(words) < FEWEST_WORDS[source]:
-        return "too short"
+        return "retraction" if noise(words, source) == "retraction" else "too short"
     if language(words) != "en":
         question = noise(words, "tool") == "question"
         return "question" if question else ("" if source == "user" else "no cue")

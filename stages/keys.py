@@ -22,8 +22,9 @@ _NUMBER_WORDS = "|".join(table("words")["numbers"])
 _LEXICON = tuple(
     (name, re.compile(rf"(?<![\w-])(?:{words})(?![\w-])", re.IGNORECASE)) for name, words in table("lexicon").items()
 )
+_MANY = frozenset(_DATA["many"])
 _PREFERRED_ONLY = frozenset({"season-of-day", "drink", "diet"})
-_ARTICLES = STOP - {"go", "now"}
+_ARTICLES = STOP - {"go"}
 _SELF = re.compile(r"^(?:i|my|me)\b", re.IGNORECASE)
 _GROUP = re.compile(r"^(?:we|our|the|this)\b", re.IGNORECASE)
 _LEADING = re.compile("^(?:" + any_of(_DATA["leading"]).pattern + ")+", re.IGNORECASE)
@@ -106,6 +107,11 @@ def _singular(word: str) -> str:
     return low[:-1] if low.endswith("s") and len(low) > 3 and not low.endswith(("ss", "us", "is", "as", "os")) else low
 
 
+def one_of_a_kind(left: str, right: str) -> bool:
+    """Whether two phrases name values of one category that holds one value at a time."""
+    return bool(set(categories(left)) & set(categories(right)) - _MANY)
+
+
 def categories(words: str) -> tuple[str, ...]:
     """The lexicon's categories that a phrase names values of."""
     return tuple(name for name, pattern in _LEXICON if pattern.search(words))
@@ -117,12 +123,16 @@ def _filled(rule: Rule, match: re.Match[str]) -> Key | None:
     named = categories(value)
     if not value or len(value.split()) > 6 or (len(named) > 1 and "uses" in rule.attribute):
         return None
+    if set(named) & set(categories(_listed(groups.get("v", "")))):
+        return None
     if rule.only and not set(named) & set(rule.only):
         return None
     owner = _owner(rule.subject, groups)
     parts = {"category": "", "x": slug(_possessed(groups.get("x", ""))), "t": slug(groups.get("t", ""))}
     if named and not ("uses" in rule.attribute and named[0] in _PREFERRED_ONLY):
         parts["category"] = named[0] + (f".{slug(scope)}" if slug(scope) else "")
+        if "uses" in rule.attribute and named[0] in _MANY and not slug(scope) and "x" not in groups:
+            return None
     elif not parts["t"] and re.search(rf"\bfor (?:\w+ ){{0,3}}{re.escape(scope)}", groups.get("v", ""), re.IGNORECASE):
         parts["t"] = slug(scope)
     attribute = re.sub(
@@ -142,6 +152,12 @@ def _value(words: str) -> tuple[str, str]:
     value = re.sub(r"^(?:the|a|an|my|our|using|just|only)\s+", "", value, flags=re.IGNORECASE).strip()
     first = value.split(" ")[0].lower() if value else ""
     return ("", "") if first in PREPOSITIONS and first != "at" else (value.lower() if value else "", scope)
+
+
+def _listed(words: str) -> str:
+    """What is listed beside the value: `Slack and Teams`."""
+    end = re.search(r"\band\b|,", words)
+    return words[end.end() :] if end else ""
 
 
 def _owner(template: str, groups: dict[str, str]) -> str:

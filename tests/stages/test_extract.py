@@ -1,0 +1,196 @@
+"""Extract: what becomes a candidate, what does not, and why (W3, P-5, P-6, P-19)."""
+
+from collections.abc import Callable
+
+import pytest
+
+from memd.models.trunk import Trunk
+from memd.protocol.event import Captured, Noted, Ran, Said, SessionEnded, ToolCalled, Wrote, text
+from memd.stages.batch import Batch, Candidate, Item
+from memd.stages.extract import Extract
+
+AT = "2026-03-10T09:00:00+01:00"
+Distil = Callable[..., Batch]
+
+
+def said(text: str, role: str = "user", turn: str = "t1", at: str = "2026-03-10T09:00:00+01:00") -> Said:
+    return Said(turn=turn, at=at, role="assistant" if role == "assistant" else "user", text=text)
+
+
+def noted(text: str, turn: str = "t1", at: str = "2026-03-10T09:00:00+01:00") -> Noted:
+    return Noted(turn=turn, at=at, text=text)
+
+
+def only(batch: Batch) -> Candidate:
+    (candidate,) = batch.candidates
+    return candidate
+
+
+def quotes(batch: Batch) -> list[str]:
+    return [candidate.quote for candidate in batch.candidates]
+
+
+def test_a_quote_is_the_span_to_the_letter_P5(distil: Distil) -> None:
+    batch = distil(
+        said("Hello!  I prefer   tabs over spaces. Please fix the bug.\n\n- My wife’s name is Ana\n- ok"),
+        said("**Root cause**: the pool was exhausted because sessions never closed. Let me fix it.", "assistant", "t2"),
+        noted("  blank ends stay  ", "t3"),
+        Wrote(turn="t4", at=AT, text="Switch to uv\n\nWe chose uv over pip because it resolves in parallel."),
+    )
+    assert len(batch.candidates) >= 4
+    for candidate in batch.candidates:
+        words = text(candidate.item.captured.event)
+        assert words[candidate.span.start : candidate.span.end] == candidate.quote
+        assert candidate.steps[0].stage == "extract"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Do I prefer tabs or spaces?",
+        "should we use Postgres",
+        "What if we used Postgres for this?",
+        "If we used Postgres, the migration would be easier.",
+        "Suppose we use Kafka for the queue.",
+        "Maybe we use Redis.",
+        "Please add a button to the settings page.",
+        "Can you run the tests again",
+        "Fix the failing test in the parser.",
+        "<system-reminder>I prefer tabs over spaces.</system-reminder>",
+        "thanks, that looks great!",
+        "I prefer tabs. Just kidding.",
+        "The login page is broken again.",
+        "continue",
+    ],
+)
+def test_no_candidate_from_what_is_not_stated(distil: Distil, words: str) -> None:
+    batch = distil(said(words))
+    assert quotes(batch) == []
+    assert batch.rejections
+
+
+@pytest.mark.parametrize(
+    ("words", "type_"),
+    [
+        ("I prefer tabs over spaces.", "preference"),
+        ("My name is Ada and I work as a data engineer.", "identity"),
+        ("We decided to use Postgres instead of MySQL.", "decision"),
+        ("Never push directly to main.", "convention"),
+        ("I'll send the draft by Friday.", "commitment"),
+        ("Yesterday I went to a concert with my sister.", "event"),
+    ],
+)
+def test_what_the_user_states_is_kept_with_its_type(distil: Distil, words: str, type_: str) -> None:
+    assert only(distil(said(words))).type == type_
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "I don't like tabs.",
+        "We never deploy on Fridays.",
+        "Our API must not return HTML.",
+        "Ana said that she prefers plain SQL.",
+        "We can't use Redis because the host forbids it.",
+    ],
+)
+def test_negation_modality_and_reporting_verb_stay_in_the_quote_and_the_description_P5(
+    distil: Distil, words: str
+) -> None:
+    candidate = only(distil(said(words)))
+    assert candidate.quote == words
+    kept = {"don't", "never", "must", "not", "said", "can't", "because"} & set(words.lower().split())
+    told = candidate.description.lower().replace("doesn't", "don't").split()
+    assert kept <= set(told)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Let me check the config file.",
+        "Now I'll run the tests.",
+        "All 43 tests pass.",
+        "I've updated the template.",
+        "Everything is committed and pushed.",
+        "Would you like me to continue?",
+        "Task gqc.4 is ready.",
+        "The import isn't used yet.",
+        "I prefer tabs over spaces.",
+        "I'm a backend developer from Lisbon.",
+    ],
+)
+def test_an_assistant_narrating_teaches_nothing_P5(distil: Distil, words: str) -> None:
+    assert quotes(distil(said(words, "assistant"))) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "**Root cause**: the pool was exhausted because sessions were never closed.",
+        "Chose Vite over Webpack because the dev server starts ten times faster.",
+        "The generated migration uses `ALTER TABLE ... MODIFY`, which SQLite doesn't support.",
+        "No ConnCase module — tests use raw `ExUnit.Case`.",
+        "Default port is 1100.",
+    ],
+)
+def test_an_assistant_finding_is_kept_in_quarantine_P19(distil: Distil, words: str) -> None:
+    candidate = only(distil(said(words, "assistant"), project="project/x"))
+    assert (candidate.status, candidate.pool, candidate.trust) == ("quarantined", "project/x", "assistant")
+    assert candidate.type in {"decision", "lesson", "convention", "fact"}
+
+
+def test_what_was_done_about_a_finding_stays_with_it(distil: Distil) -> None:
+    words = "The view runs in a separate process that can't access the sandbox. I need to use the `:auto` mode for it."
+    assert quotes(distil(said(words, "assistant"))) == [words]
+
+
+def test_a_plan_is_no_result(distil: Distil) -> None:
+    words = "I'll make these changes:\n\n- `Store` — keeps the tokens in memory\n- `Door` — validates the token"
+    assert quotes(distil(said(words, "assistant"))) == []
+
+
+def test_asked_to_remember_is_one_candidate_whole_W2(distil: Distil) -> None:
+    words = "Can you run the tests? I prefer tabs.\n\nLet me check."
+    candidate = only(distil(noted(words)))
+    assert (candidate.quote, candidate.ordinal, candidate.span.start, candidate.explicit) == (words, 0, 0, True)
+    assert [rejection.reason for rejection in distil(noted(" \n ")).rejections] == ["blank"]
+
+
+def test_tools_and_commands_are_no_prose(distil: Distil) -> None:
+    batch = distil(
+        ToolCalled(turn="t1", at=AT, name="Bash", arguments="echo I prefer tabs"),
+        Ran(turn="t2", at=AT, command="echo I prefer tabs"),
+        SessionEnded(turn="t3", at=AT),
+    )
+    assert batch.candidates == ()
+    assert [rejection.reason for rejection in batch.rejections] == ["not prose"] * 3
+
+
+@pytest.mark.parametrize(
+    ("words", "tongue"),
+    [
+        ("Ich bevorzuge Tabs und nicht Leerzeichen.", "de"),
+        ("Je préfère les onglets aux espaces.", "fr"),
+        ("我更喜欢使用制表符而不是空格。", "zh"),
+        ("私はスペースよりタブが好きです。", "ja"),
+        ("저는 공백보다 탭을 선호합니다.", "ko"),
+        ("أنا أفضل علامات الجدولة على المسافات", "ar"),
+    ],
+)
+def test_other_languages_pass_verbatim_P22(distil: Distil, words: str, tongue: str) -> None:
+    candidate = only(distil(said(words)))
+    assert (candidate.quote, candidate.language, candidate.type) == (
+        words,
+        tongue,
+        "preference" if tongue != "ar" else candidate.type,
+    )
+    assert candidate.description == words
+
+
+def test_the_same_input_gives_the_same_output_whoever_stands_beside_it(distil: Distil, trunk: Trunk) -> None:
+    words = "We decided to use Postgres instead of MySQL."
+    alone = only(distil(said(words)))
+    among = distil(said(words), said("I prefer dark roast coffee in the morning.", turn="t2"), said("ok", turn="t3"))
+    assert among.candidates[0] == alone
+    item = Item(seq=1, captured=Captured(document="test:one", event=said(words)))
+    assert Extract(trunk)(Batch(items=(item,))).candidates[0].score == alone.score
