@@ -4,6 +4,8 @@ Comes in: drafts (kind, version, payload). Goes out: entries with seq, time and 
 - seq runs 1, 2, 3 … without a hole; a header is written once and never changed;
 - `payload_hash = blake2b(blind ‖ payload)`, and each header holds the hash of the header before it, so the chain
   verifies over headers alone and a removed payload can't be guessed from its hash;
+- whatever is read is checked against the entry after it (the last one against the tip that its group wrote beside it),
+  so a header is vouched for as well as a payload, and a hole is never taken for the end;
 - one thread appends; a group is one transaction and on the disk (fsync) when `append` returns;
 - `put`'s return value is checked: LMDB says False, not an error, for a key out of order.
 """
@@ -13,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
+from typing import NamedTuple
 
 import lmdb
 import msgspec
@@ -57,6 +60,19 @@ class Entry(msgspec.Struct, frozen=True):
         return self.header.seq
 
 
+class End(NamedTuple):
+    """Where the log ends: the last seq, the hash of the last header, its time."""
+
+    seq: int
+    tip: bytes
+    at: int
+
+
+def digest(data: bytes) -> bytes:
+    """The hash of the chain."""
+    return blake2b(data, digest_size=32).digest()
+
+
 _headers = msgspec.msgpack.Decoder(Header)
 Alongside = Callable[[lmdb.Transaction, Sequence[Entry]], None]
 
@@ -70,7 +86,17 @@ class Log:
         self._headers, self._payloads = self.environment.db("headers"), self.environment.db("payloads")
         self.environment.write(self._check_format)
         with self.environment.read() as transaction:
-            self.last, self._tip, self._at = self._find_tip(transaction)
+            self._end = self._find_end(transaction)
+
+    @property
+    def last(self) -> int:
+        """The seq of the last entry, 0 for none."""
+        return self._end.seq
+
+    @property
+    def tip(self) -> bytes:
+        """The hash of the last header: whoever knows it and its seq can verify what comes after alone."""
+        return self._end.tip
 
     def _check_format(self, transaction: lmdb.Transaction) -> None:
         meta = self.environment.db("meta")
@@ -83,13 +109,22 @@ class Log:
                 hint="install the version of memd that wrote it, or a newer one",
             )
 
-    def _find_tip(self, transaction: lmdb.Transaction) -> tuple[int, bytes, int]:
+    def _find_end(self, transaction: lmdb.Transaction) -> End:
         cursor = transaction.cursor(self._headers)
+        written = transaction.get(b"tip", db=self.environment.db("meta"))
         if not cursor.last():
-            return 0, GENESIS, 0
+            if written:
+                raise self._corrupt("every entry is gone")
+            return End(0, GENESIS, 0)
         raw = cursor.value()
-        header = _headers.decode(raw)
-        return header.seq, blake2b(raw, digest_size=32).digest(), header.at
+        header = self._checked(transaction, cursor.key(), raw, int.from_bytes(cursor.key())).header
+        if written not in (None, digest(raw)):
+            raise self._corrupt(f"entry {header.seq} is not the last one that was written")
+        return End(header.seq, digest(raw), header.at)
+
+    def _corrupt(self, what: str) -> JournalCorrupt:
+        folder = self.environment.folder
+        return JournalCorrupt(f"the {folder.name} is damaged: {what}", hint="see `memd verify`, `memd restore-backup`")
 
     def append(self, drafts: Sequence[Draft], alongside: Alongside | None = None) -> list[Entry]:
         """Append a group durably, in order. `alongside` writes what belongs to the entries in the same transaction.
@@ -101,25 +136,25 @@ class Log:
 
         def work(transaction: lmdb.Transaction) -> tuple[list[Entry], bytes]:
             entries: list[Entry] = []
-            tip, at = self._tip, self._at
+            last, tip, at = self._end
             for offset, draft in enumerate(drafts, 1):
                 at = max(self._world.now(), at + 1)
                 blind = self._world.token(BLIND)
-                digest = blake2b(blind + draft.payload, digest_size=32).digest()
-                header = Header(self.last + offset, tip, digest, draft.kind, draft.version, at)
+                header = Header(last + offset, tip, digest(blind + draft.payload), draft.kind, draft.version, at)
                 raw = msgspec.msgpack.encode(header)
                 key = header.seq.to_bytes(8)
                 kept = transaction.put(key, raw, db=self._headers, append=True, overwrite=False)
                 if not (kept and transaction.put(key, blind + draft.payload, db=self._payloads, append=True)):
-                    raise JournalCorrupt(f"entry {header.seq} can't be appended", hint="run `memd verify`")
-                tip = blake2b(raw, digest_size=32).digest()
+                    raise self._corrupt(f"entry {header.seq} can't be appended")
+                tip = digest(raw)
                 entries.append(Entry(header, draft.payload))
+            transaction.put(b"tip", tip, db=self.environment.db("meta"))
             if alongside is not None:
                 alongside(transaction, entries)
             return entries, tip
 
         entries, tip = self.environment.write(work)
-        self.last, self._tip, self._at = entries[-1].seq, tip, entries[-1].header.at
+        self._end = End(entries[-1].seq, tip, entries[-1].header.at)
         return entries
 
     def get(self, seq: int) -> Entry | None:
@@ -127,15 +162,25 @@ class Log:
         return next(iter(self.slice(seq - 1, 1)), None) if seq > 0 else None
 
     def slice(self, after: int, limit: int) -> list[Entry]:
-        """At most `limit` entries after `after`, each payload checked against its hash. Raises JournalCorrupt."""
+        """At most `limit` entries after `after`, each checked against its hashes. Raises JournalCorrupt."""
         entries: list[Entry] = []
+        end = self._end  # before the snapshot, which therefore holds at least that much
+        tip = b""
         with self.environment.read() as transaction:
             cursor = transaction.cursor(self._headers)
             found = cursor.set_range((after + 1).to_bytes(8))
-            while found and len(entries) < limit:
-                entries.append(self._checked(transaction, cursor.key(), cursor.value()))
+            while found and len(entries) <= limit:
+                raw = cursor.value()
+                entry = self._checked(transaction, cursor.key(), raw, after + len(entries) + 1)
+                if entries and entry.header.previous != tip:
+                    raise self._corrupt(f"the chain breaks before entry {entry.seq}")
+                entries.append(entry)
+                tip = digest(raw)
                 found = cursor.next()
-        return entries
+        seq = after + len(entries)
+        if not found and (seq < end.seq or (entries and seq == end.seq and tip != end.tip)):
+            raise self._corrupt(f"the chain breaks after entry {seq}")
+        return entries[:limit]
 
     def read(self, after: int = 0, *, size: int = 512) -> Iterator[Entry]:
         """All entries after `after`, in slices, each in a transaction of its own so that no old page is pinned."""
@@ -143,37 +188,40 @@ class Log:
             yield from group
             after = group[-1].seq
 
-    def _checked(self, transaction: lmdb.Transaction, key: bytes, raw: bytes) -> Entry:
+    def _checked(self, transaction: lmdb.Transaction, key: bytes, raw: bytes, seq: int) -> Entry:
         try:
             header = _headers.decode(raw)
-        except msgspec.MsgspecError as error:
-            raise JournalCorrupt(
-                f"header {int.from_bytes(key)} does not decode", hint="restore the newest backup"
-            ) from error
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise self._corrupt(f"header {seq} does not decode") from error
+        if header.seq != seq or int.from_bytes(key) != seq:
+            raise self._corrupt(f"there is no entry {seq}")
         stored = transaction.get(key, db=self._payloads)
         if stored is None:
             return Entry(header, None)
-        if header.seq != int.from_bytes(key) or blake2b(stored, digest_size=32).digest() != header.payload_hash:
-            raise JournalCorrupt(
-                f"entry {int.from_bytes(key)} of {self.environment.folder.name} is not what was written",
-                hint="restore the newest backup",
-            )
+        if digest(stored) != header.payload_hash:
+            raise self._corrupt(f"entry {seq} is not what was written")
         return Entry(header, stored[BLIND:])
 
     def fingerprint(self, seq: int) -> str:
         """The hash of the header at `seq`, which vouches for everything up to it; "" where there is no such entry."""
         with self.environment.read() as transaction:
             raw = transaction.get(seq.to_bytes(8), db=self._headers)
-        return blake2b(raw, digest_size=32).hexdigest() if raw else ""
+        return digest(raw).hex() if raw else ""
 
-    def verify(self, after: int = 0) -> int:
-        """Check every hash and every link after `after`; returns how many entries hold. Raises JournalCorrupt."""
-        previous: bytes | None = GENESIS if after == 0 else None
+    def verify(self, after: int = 0, tip: bytes = b"") -> int:
+        """Check every hash and every link after `after`, whose header has the hash `tip`; how many entries hold.
+
+        Without a `tip` the first link after `after` is taken as it stands. Raises JournalCorrupt.
+        """
+        if after == 0:
+            tip = GENESIS
+        elif tip and self.fingerprint(after) != tip.hex():
+            raise self._corrupt(f"entry {after} is not the one that was verified before")
         count = 0
         for entry in self.read(after):
-            if previous is not None and entry.header.previous != previous:
-                raise JournalCorrupt(f"the chain breaks before entry {entry.seq}", hint="restore the newest backup")
-            previous = blake2b(msgspec.msgpack.encode(entry.header), digest_size=32).digest()
+            if tip and entry.header.previous != tip:
+                raise self._corrupt(f"the chain breaks before entry {entry.seq}")
+            tip = digest(msgspec.msgpack.encode(entry.header))
             count += 1
         return count
 
