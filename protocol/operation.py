@@ -7,13 +7,13 @@ records by id and never quotes them; an unknown kind decodes to `Unknown` and is
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
 from .errors import JournalCorrupt
 from .event import Origin
-from .record import Evidence, Record
+from .record import Evidence, Record, Status
 
 VERSION = 1
 """Version of the operations' layout; older payloads are upcast when read."""
@@ -136,20 +136,111 @@ class Distilled(Operation, tag="distilled", frozen=True, kw_only=True):
     failed: tuple[Failure, ...] = ()
 
 
+class Turns(msgspec.Struct, frozen=True, array_like=True):
+    """Turns of one document: a tombstone. They are never taken or learnt again, whoever sends them (T10)."""
+
+    document: str
+    turns: tuple[str, ...]
+
+
+class Remnant(msgspec.Struct, frozen=True, array_like=True):
+    """What is read in place of a journal entry whose payload was removed: an encoded operation without its words."""
+
+    seq: int
+    kind: str
+    payload: bytes
+
+
+class Redacted(Operation, tag="redacted", frozen=True, kw_only=True):
+    """Records and captures are forgotten for good; pending until `purged` names this operation (T10).
+
+    It holds names alone, no content and no hash of any: ids of records, turns, `captures` as archive seqs, `entries`
+    as journal seqs with what stands in for them, so that replay believes of everything else what it believed before.
+    """
+
+    records: tuple[str, ...] = ()
+    turns: tuple[Turns, ...] = ()
+    captures: tuple[int, ...] = ()
+    entries: tuple[Remnant, ...] = ()
+    sessions: tuple[str, ...] = ()
+
+
+class Purged(Operation, tag="purged", frozen=True, kw_only=True):
+    """The bytes of a `redacted` operation are gone from every store; `redacted` is its seq (T10)."""
+
+    redacted: int
+
+
+class Erased(Operation, tag="erased", frozen=True, kw_only=True):
+    """Never written, only read in place of a removed payload: which records it touched, which it retired for whom."""
+
+    ids: tuple[str, ...] = ()
+    retires: tuple[Retirement, ...] = ()
+    by: str = ""
+
+
+class Rebased(Operation, tag="rebased", frozen=True, kw_only=True):
+    """A record lost one of its sources to forgetting: the whole row, as it stands on what is left."""
+
+    record: Record
+
+
+class Shift(msgspec.Struct, frozen=True, array_like=True):
+    """The standing of a record: what hiding changes and bringing back restores."""
+
+    id: str
+    status: Status
+    valid_to: str = ""
+    retired_at: int = 0
+    superseded_by: str = ""
+
+
+class Hidden(Operation, tag="hidden", frozen=True, kw_only=True):
+    """Sessions were taken back: their records leave every read, what those had retired is believed again.
+
+    `after` is applied now; `before` is how to bring it back.
+    """
+
+    documents: tuple[str, ...]
+    before: tuple[Shift, ...]
+    after: tuple[Shift, ...]
+
+
+class Unhidden(Operation, tag="unhidden", frozen=True, kw_only=True):
+    """What the operation `hidden` at that seq took back is there again; `after` names what could be brought back."""
+
+    hidden: int
+    documents: tuple[str, ...]
+    after: tuple[Shift, ...]
+
+
 class Unknown(Operation, tag="unknown", frozen=True, kw_only=True):
     """An operation of a later version: kept in the journal, skipped by every projection."""
 
     name: str = ""
 
 
-AnyOperation = PoolOpened | SessionOpened | SessionClosed | Added | Updated | Merged | Invalidated | Distilled | Unknown
+AnyOperation = (
+    PoolOpened
+    | SessionOpened
+    | SessionClosed
+    | Added
+    | Updated
+    | Merged
+    | Invalidated
+    | Distilled
+    | Redacted
+    | Purged
+    | Erased
+    | Rebased
+    | Hidden
+    | Unhidden
+    | Unknown
+)
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(AnyOperation)
-_known = {
-    cls.__struct_config__.tag
-    for cls in (PoolOpened, SessionOpened, SessionClosed, Added, Updated, Merged, Invalidated, Distilled)
-}
+_known = {str(cls.__struct_config__.tag) for cls in get_args(AnyOperation)} - {"unknown"}
 
 
 def kind(operation: AnyOperation) -> str:
