@@ -16,6 +16,8 @@ from ..protocol.instant import from_micros
 from ..protocol.record import Record
 from ..protocol.reply import (
     Explained,
+    ExportedRecord,
+    ExportPage,
     Journaled,
     Outcome,
     Page,
@@ -25,7 +27,7 @@ from ..protocol.reply import (
     Recalled,
     StatusText,
 )
-from ..protocol.request import PROTOCOL, Get, Journal, List, Profile, Recall, Why
+from ..protocol.request import PROTOCOL, Export, Get, Journal, List, Profile, Recall, Why
 from ..stages.batch import PERSONAL
 from .pools.access import Access
 from .recall.deep import Deep
@@ -35,6 +37,7 @@ from .stores import Stores
 from .world import World
 
 SLICE = 500
+PAGE_CHARACTERS = 1_000_000
 
 
 class Answers:
@@ -51,7 +54,11 @@ class Answers:
 
     def note(self, name: str, what: str) -> None:
         """Remember that this just happened."""
-        self.last[name] = Outcome(at=from_micros(self._world.now()), what=what)
+        self.put(name, Outcome(at=from_micros(self._world.now()), what=what))
+
+    def put(self, name: str, outcome: Outcome) -> None:
+        """Remember an outcome that has a time of its own."""
+        self.last[name] = outcome
 
     def pending(self) -> int:
         """Captures that the distiller has not seen yet."""
@@ -109,6 +116,29 @@ class Answers:
     def why(self, request: Why) -> Explained:
         """DEEP on one record. Raises NotFound."""
         return self._deep.why(self._find(request.id))
+
+    def export(self, request: Export) -> ExportPage:
+        """Records newest first with all that happened to them, about `PAGE_CHARACTERS` a page. Raises NotFound."""
+        wish = List(pools=request.pools, after=request.after, limit=min(max(1, request.limit), SLICE))
+        page = self.list(wish)
+        records, following, size = list(page.records), page.next, 0
+        pools = [self._access.named(pool) for pool in request.pools] or sorted(self._stores.records.tally())
+        for number, record in enumerate(records[:-1], 1):
+            size += len(record.content)
+            if size > PAGE_CHARACTERS:
+                following = f"{pools.index(record.pool)}:{record.learned_at}:{record.id}"
+                del records[number:]
+                break
+        documents = dict.fromkeys(span.document for record in records for span in record.provenance.spans)
+        found = (self._stores.sources.session(document) for document in documents)
+        inside = {record.pool for record in records}
+        return ExportPage(
+            records=tuple(ExportedRecord(record=each, changes=self._deep.changes(each.id)) for each in records),
+            sessions=tuple(session.opened for session in found if session is not None),
+            pools=tuple(pool for pool in self._stores.sources.pools() if pool.pool in inside),
+            next=following,
+            total=page.total,
+        )
 
     def journal(self, request: Journal) -> Journaled:
         """Operations after a seq."""

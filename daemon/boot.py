@@ -23,12 +23,18 @@ from ..protocol.places import Places
 from ..protocol.reply import AnyData, Done
 from ..protocol.request import (
     AnyRequest,
+    Backup,
+    Backups,
     Capture,
+    DiskUsage,
     Distil,
     Edit,
+    Expire,
+    Export,
     Get,
     GetJob,
     GetStatus,
+    ImportRecords,
     Journal,
     List,
     Pools,
@@ -41,10 +47,13 @@ from ..protocol.request import (
 from .answers import Answers
 from .committer import Committer
 from .config import Config
+from .disk import disk_use
 from .distiller import Distiller
 from .door import Door, Respond
+from .importing import import_records
 from .jobs import Jobs
 from .lifecycle.triggers import Triggers
+from .lifecycle.upkeep import Upkeep
 from .pools.access import Access
 from .pools.identity import Identity
 from .recall.warm import Encode, Warm
@@ -131,6 +140,8 @@ class Daemon:
             distil=self._distiller.wake,
             end_session=self._end_session,
         )
+        self._upkeep = Upkeep(self.stores, self._committer, self._jobs, config, world, self._answers.put)
+        self._triggers.every(config.upkeep_s, self._upkeep.tick, "upkeep")
         self._keyword_commit_s = config.keyword_commit_s
         self._indexer = threading.Thread(target=self._commit_keywords, name="keywords", daemon=True)
         places.socket.unlink(missing_ok=True)
@@ -178,17 +189,28 @@ class Daemon:
         event = SessionEnded(turn=f"idle:{at}", at=at, reason="idle")
         self._committer.take(Capture(origin=session.opened.origin, events=(event,)), lambda _: None)
 
-    def _take(self, request: Capture | Remember | Edit, respond: Respond) -> None:
+    def _take(self, request: AnyRequest, respond: Respond) -> None:
         if isinstance(request, Capture | Remember):
             self._committer.take(request, respond)
             return
-        future = self._committer.run(lambda: self._committer.edit(request))
+        future = self._committer.run(lambda: self._write(request))
 
         def done() -> None:
             error = future.exception()
             respond(future.result() if error is None else error if isinstance(error, MemdError) else _bug(error))
 
         future.add_done_callback(lambda _: done())
+
+    def _write(self, request: AnyRequest) -> AnyData:
+        match request:
+            case Edit():
+                return self._committer.edit(request)
+            case ImportRecords():
+                imported = import_records(self.stores, request)
+                self._distiller.wake()  # it gives vectors to what has none
+                return imported
+            case _:
+                raise InvalidRequest(f"{type(request).__name__} does not write")
 
     def _answer(self, request: AnyRequest) -> AnyData:
         answers = self._answers
@@ -211,13 +233,23 @@ class Daemon:
                 return answers.status()
             case GetJob():
                 return self._jobs.get(request.id)
+            case Backup():
+                return self._upkeep.backup(request.to, request.keep)
+            case Backups():
+                return self._upkeep.list_backups(request.folder)
+            case Expire():
+                return self._upkeep.expire(request.dry_run)
+            case DiskUsage():
+                return disk_use(self.stores, self._places)
+            case Export():
+                return answers.export(request)
             case Distil():
                 self._distiller.wake()
                 return Done(pending=answers.pending())
             case Stop():
                 self._stop.set()
                 return Done(pending=answers.pending())
-            case Capture() | Remember() | Edit():
+            case Capture() | Remember() | Edit() | ImportRecords():
                 raise InvalidRequest("that request goes through the committer")
 
 

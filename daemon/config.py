@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from ..protocol.errors import BadConfig
+from .store.retention import Keep
 
 NOT_SETTINGS = frozenset({"MEMD_HOME", "MEMD_BENCH", "MEMD_LOG", "MEMD_FAIL"})
 
@@ -37,6 +38,18 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Recall abstains below this relevance (P-23)."""
     log_bytes: int = 5_000_000
     """The daemon's log file rotates at this size."""
+    upkeep_s: float = 600.0
+    """How often the daemon looks whether a backup or the archive's retention is due."""
+    backup_every_h: float = 24.0
+    """A backup is made when the newest is older than this and something changed since; 0 = never by itself."""
+    backup_keep: int = 7
+    """The newest so many backups stay in memd's own folder."""
+    archive_keep_days: float = 365.0
+    """Raw captures that no record rests on are removed after so many days; 0 = never."""
+    archive_keep_mb: float = 2000.0
+    """Megabytes of raw captures a pool; past it the oldest that no record rests on are removed; 0 = no limit."""
+    archive_keep_by_pool: dict[str, Keep] = {}
+    """Other limits for single pools, as tables `[archive_keep_by_pool."personal"]` with `days` and `mb`."""
 
 
 def load_config(folder: Path, environment: Mapping[str, str]) -> Config:

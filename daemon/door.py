@@ -20,7 +20,7 @@ import zmq
 
 from ..protocol.errors import MemdError, Unavailable
 from ..protocol.reply import AnyData
-from ..protocol.request import LANES, AnyRequest, Capture, Edit, Remember
+from ..protocol.request import LANES, AnyRequest
 from ..protocol.wire import BODY_LIMIT, Form, decode_request, encode_data, encode_error, form, head
 
 MESSAGE_LIMIT = 4 * BODY_LIMIT
@@ -40,9 +40,7 @@ Respond = Callable[[AnyData | MemdError], None]
 class Door:
     """The socket and its thread. `answer` serves the door's and the slow lane, `take` the committer's."""
 
-    def __init__(
-        self, socket: Path, answer: Answer, take: Callable[[Capture | Remember | Edit, Respond], None]
-    ) -> None:
+    def __init__(self, socket: Path, answer: Answer, take: Callable[[AnyRequest, Respond], None]) -> None:
         self._context = zmq.Context(io_threads=1)
         self._router = self._context.socket(zmq.ROUTER)
         self._router.setsockopt(zmq.MAXMSGSIZE, MESSAGE_LIMIT)
@@ -152,7 +150,6 @@ class Door:
         while self._captures and admitted < CAPTURE_BYTES:
             route, request, size, as_form = self._captures.popleft()
             admitted += size
-            assert isinstance(request, Capture | Remember | Edit)
             self._take(request, self._responder(route, request.rid, size, as_form))
 
     def _responder(self, route: list[bytes], rid: int, size: int, as_form: Form) -> Respond:

@@ -24,6 +24,7 @@ from .projections.projection import Projection, Tables
 from .projections.records import Records
 from .projections.sources import Sources
 from .projections.vectors import Vectors, VectorStore
+from .store import restore
 from .store.archive import Archive
 from .store.journal import Journal
 from .world import World
@@ -68,6 +69,7 @@ class Stores:
     def __init__(self, folder: Path, world: World, model: ModelInfo) -> None:
         self.folder = folder
         self.lock = FolderLock(folder)
+        restore.finish(folder)
         self._mark = folder / "running"
         self._discard_torn()
         self.archive = Archive(folder / "archive", world)

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from .operation import AnyOperation, Decision
+from .operation import AnyOperation, Decision, PoolOpened, SessionOpened
 from .record import Record
 
 
@@ -202,6 +202,66 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
     problem: Problem | None = None
 
 
+class BackupInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A finished backup: when, by which version, the last operation and capture in it, bytes on disk."""
+
+    name: str
+    at: str
+    version: str
+    journal_seq: int
+    archive_seq: int
+    size_bytes: int
+
+
+class BackupList(msgspec.Struct, frozen=True, kw_only=True):
+    """Of `backups`: the finished ones in a folder, oldest first."""
+
+    folder: str
+    backups: tuple[BackupInfo, ...]
+
+
+class DiskPart(msgspec.Struct, frozen=True, kw_only=True):
+    """Bytes of one part of memd on disk, how many of them can be freed, and what does it ("" where nothing should)."""
+
+    name: str
+    size_bytes: int
+    free_bytes: int = 0
+    freed_by: str = ""
+
+
+class DiskUse(msgspec.Struct, frozen=True, kw_only=True):
+    """Of `du`: every file of the data and state folders is in exactly one part."""
+
+    parts: tuple[DiskPart, ...]
+    total_bytes: int
+
+
+class ExportedRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A record as it is, with every operation that touched it."""
+
+    record: Record
+    changes: tuple[Change, ...] = ()
+
+
+class ExportPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Of `export`: records with their history, the sessions and pools they name, the cursor of the next page."""
+
+    records: tuple[ExportedRecord, ...]
+    sessions: tuple[SessionOpened, ...]
+    pools: tuple[PoolOpened, ...]
+    next: str = ""
+    total: int = 0
+
+
+class RecordsImported(msgspec.Struct, frozen=True, kw_only=True):
+    """Of `import_records`: added now, here already, here with other words (the one here stays), refused and why."""
+
+    added: int
+    known: int
+    differing: int
+    refused: tuple[Refusal, ...] = ()
+
+
 class Done(msgspec.Struct, frozen=True, kw_only=True):
     """Of `distil` and `stop`: how many captures are still pending."""
 
@@ -219,6 +279,10 @@ AnyData = (
     | PoolList
     | StatusText
     | JobState
+    | BackupList
+    | DiskUse
+    | ExportPage
+    | RecordsImported
     | Done
     | Record
 )

@@ -11,7 +11,9 @@ from typing import Literal
 import msgspec
 
 from .event import AnyEvent, Origin
+from .operation import PoolOpened, SessionOpened
 from .record import Kind, Status
+from .reply import ExportedRecord
 
 PROTOCOL = 1
 """Version of requests and replies. A daemon answers any request whose `v` is not above its own."""
@@ -121,6 +123,45 @@ class GetJob(Request, tag="job", frozen=True, kw_only=True):
     id: str
 
 
+class Backup(Request, tag="backup", frozen=True, kw_only=True):
+    """Take a backup now, a job: into `to`, or memd's own folder, where the newest `keep` stay (0 = as configured)."""
+
+    to: str = ""
+    keep: int = 0
+
+
+class Backups(Request, tag="backups", frozen=True, kw_only=True):
+    """The finished backups in a folder, by default memd's own."""
+
+    folder: str = ""
+
+
+class DiskUsage(Request, tag="du", frozen=True, kw_only=True):
+    """Bytes on disk by part, and what would free some (P-20)."""
+
+
+class Expire(Request, tag="expire", frozen=True, kw_only=True):
+    """Apply the archive's retention now, a job; with `dry_run` only count (T10)."""
+
+    dry_run: bool = False
+
+
+class Export(Request, tag="export", frozen=True, kw_only=True):
+    """Records of these pools with their history, in slices; `after` is the cursor of the page before (P-25)."""
+
+    pools: tuple[str, ...] = ()
+    after: str = ""
+    limit: int = 200
+
+
+class ImportRecords(Request, tag="import_records", frozen=True, kw_only=True):
+    """Bring exported records in, under the ids they have; a record that is here stays as it is (P-25)."""
+
+    records: tuple[ExportedRecord, ...]
+    sessions: tuple[SessionOpened, ...] = ()
+    pools: tuple[PoolOpened, ...] = ()
+
+
 class Stop(Request, tag="stop", frozen=True, kw_only=True):
     """Finish what is acknowledged and end."""
 
@@ -139,6 +180,12 @@ AnyRequest = (
     | Pools
     | GetStatus
     | GetJob
+    | Backup
+    | Backups
+    | DiskUsage
+    | Expire
+    | Export
+    | ImportRecords
     | Stop
 )
 
@@ -156,5 +203,11 @@ LANES: dict[type[Request], Lane] = {
     Pools: "door",
     GetStatus: "door",
     GetJob: "door",
+    Backup: "slow",
+    Backups: "slow",
+    DiskUsage: "slow",
+    Expire: "slow",
+    Export: "slow",
+    ImportRecords: "committer",
     Stop: "door",
 }

@@ -40,6 +40,10 @@ class Triggers:
         self._scheduler.add_job(self._end_idle, "interval", seconds=60, id=SESSIONS_JOB)
         self._scheduler.start()
 
+    def every(self, seconds: float, work: Callable[[], None], name: str) -> None:
+        """Call `work` again and again, for the first time after one interval."""
+        self._scheduler.add_job(work, "interval", seconds=seconds, id=name)
+
     def captured(self, document: str, urgent: bool, live: bool) -> None:
         """A capture became durable: distil now if it is urgent, otherwise once it is quiet."""
         with self._lock:

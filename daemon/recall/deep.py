@@ -27,8 +27,6 @@ class Deep:
 
     def why(self, record: Record) -> Explained:
         """The whole way of a record."""
-        seqs = self._sources.history(record.id)
-        entries = [entry for seq in seqs if (entry := self._journal.get(seq)) is not None]
         span = record.provenance.spans[0]
         session = self._sources.session(span.document)
         replaced = [found for id in record.supersedes if (found := self._records.get(id)) is not None]
@@ -39,10 +37,15 @@ class Deep:
             quote_holds=self._quote_holds(record, span),
             session=span.document,
             project=session.opened.project if session else "",
-            changes=tuple(_change(record.id, entry) for entry in entries),
+            changes=self.changes(record.id),
             replaced=tuple(replaced),
             replaced_by=by,
         )
+
+    def changes(self, id: str) -> tuple[Change, ...]:
+        """Every operation that touched a record, in order."""
+        entries = (self._journal.get(seq) for seq in self._sources.history(id))
+        return tuple(_change(id, entry) for entry in entries if entry is not None)
 
     def _lines(self, span: Span) -> list[Line]:
         lines: list[Line] = []
@@ -56,11 +59,8 @@ class Deep:
         return lines
 
     def _quote_holds(self, record: Record, span: Span) -> bool | None:
-        captured = self._archive.turn(span.document, span.turn)
-        if captured is None:
-            return None
-        said = text(captured.event)[span.start : span.end]
-        return said.startswith(record.provenance.quote)
+        said = self._archive.span(span)
+        return None if said is None else said.startswith(record.provenance.quote)
 
 
 def _who(captured: Captured) -> str:

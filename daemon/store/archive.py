@@ -16,7 +16,8 @@ import lmdb
 import msgspec
 
 from ...protocol.errors import JournalCorrupt
-from ...protocol.event import Captured
+from ...protocol.event import Captured, text
+from ...protocol.record import Span
 from ..world import World
 from .log import Draft, Entry, Log
 
@@ -67,9 +68,9 @@ class Archive:
             before = inside.get(key)
             replaces = 0
             if before is None and (seq := self.seq_of(captured.document, captured.event.turn)):
-                entry = self.log.get(seq)
-                before, replaces = (decode(entry), seq) if entry else (None, 0)
-            if before is not None and before.event == captured.event:
+                before, replaces = self._at(seq, captured.document, captured.event.turn), seq
+            expired = bool(replaces) and before is None  # its words were removed: it is known, and not taken again
+            if expired or (before is not None and before.event == captured.event):
                 fates.append("duplicate")
                 continue
             fates.append("accepted" if before is None else "changed")
@@ -95,8 +96,32 @@ class Archive:
     def turn(self, document: str, turn: str) -> Captured | None:
         """The newest capture of a turn, or None."""
         seq = self.seq_of(document, turn)
-        entry = self.log.get(seq) if seq else None
-        return decode(entry) if entry else None
+        return self._at(seq, document, turn) if seq else None
+
+    def _at(self, seq: int, document: str, turn: str = "") -> Captured | None:
+        """The capture to which an index points; the log vouches for what it says, the index for nothing."""
+        entry = self.log.get(seq)
+        captured = decode(entry) if entry else None
+        if entry is None or (
+            captured and (captured.document != document or (turn and captured.event.turn != turn))
+        ):
+            raise JournalCorrupt(f"the archive's index is wrong about {document}", hint="run `memd verify`")
+        return captured
+
+    def span(self, span: Span) -> str | None:
+        """The words of a span as they were captured, or None where the turn is unknown or its words are removed."""
+        captured = self.turn(span.document, span.turn)
+        return text(captured.event)[span.start : span.end] if captured else None
+
+    def expire(self, seqs: Sequence[int]) -> None:
+        """Remove payload and blind of these captures, all or none; their headers stay. Called by the writing thread."""
+        payloads = self.log.environment.db("payloads")
+
+        def work(transaction: lmdb.Transaction) -> None:
+            for seq in seqs:
+                transaction.delete(seq.to_bytes(8), db=payloads)
+
+        self.log.environment.write(work)
 
     def around(self, document: str, turn: str, before: int, after: int) -> list[tuple[int, Captured]]:
         """The captures of one document around a turn, in order, with their seqs: for DEEP and `memd why`."""
@@ -115,8 +140,7 @@ class Archive:
                 if not (cursor.next() and cursor.key().startswith(prefix)):
                     break
                 seqs.append(int.from_bytes(cursor.key()[16:]))
-        found = [(number, entry) for number in seqs if (entry := self.log.get(number))]
-        return [(number, captured) for number, entry in found if (captured := decode(entry))]
+        return [(number, captured) for number in seqs if (captured := self._at(number, document))]
 
     def after(self, seq: int, limit: int) -> list[tuple[int, Captured]]:
         """At most `limit` captures after `seq`, in order, with their seqs; removed ones are left out."""

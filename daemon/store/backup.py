@@ -1,0 +1,231 @@
+"""Backups: consistent copies of journal and archive, taken while writes go on, read back before they count (U3).
+
+Comes in: the two open logs and a folder. Goes out: `<folder>/<UTC time>/{journal,archive,manifest.json}`. Invariants:
+- the journal is copied first, so that every capture an operation speaks of is in the copy of the archive;
+- a backup has its name only once it was read back in a child process, chain and checksums, and its manifest is on the
+  disk; whatever was cut off lies under a name that starts with a dot and is cleared away by the next backup;
+- a manifest holds the last seqs, the hashes of the last headers and of the files, and the format.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+from threading import Event
+
+import msgspec
+
+from ... import __version__
+from ...protocol.errors import JournalCorrupt, NotFound, Refused, Stopping
+from ...protocol.instant import from_micros
+from ...protocol.places import Places
+from ...protocol.reply import BackupInfo
+from ..world import World
+from .archive import Archive
+from .durable import replace, sync
+from .journal import Journal
+from .log import FORMAT, Log
+
+FOLDER = "backups"
+STORES = ("journal", "archive")
+MANIFEST = "manifest.json"
+CHECK_POLL_S = 0.2
+
+
+class Copied(msgspec.Struct, frozen=True, kw_only=True):
+    """One store in a backup: its last seq, the hash of its last header, the hash and size of its file."""
+
+    last: int
+    fingerprint: str
+    file_hash: str
+    size_bytes: int
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a backup holds, written after it was verified. `at` is microseconds in UTC."""
+
+    format: int
+    version: str
+    at: int
+    stores: dict[str, Copied]
+
+    def info(self, name: str) -> BackupInfo:
+        """The same in the words of the protocol."""
+        return BackupInfo(
+            name=name,
+            at=from_micros(self.at),
+            version=self.version,
+            journal_seq=self.stores["journal"].last,
+            archive_seq=self.stores["archive"].last,
+            size_bytes=sum(copied.size_bytes for copied in self.stores.values()),
+        )
+
+
+def write_backup(journal: Journal, archive: Archive, folder: Path, world: World, stopping: Event) -> Path:
+    """Take a backup into a new folder below `folder` and read it back; its path. A job calls this, never two at once.
+
+    Raises StorageFull, JournalCorrupt when the copy does not read back, Stopping, Refused for a folder of others.
+    """
+    _private(folder)
+    for left in folder.glob(".partial-*"):
+        shutil.rmtree(left, ignore_errors=True)
+    at = world.now()
+    name = _free_name(folder, at)
+    partial = folder / f".partial-{name}"
+    partial.mkdir(mode=0o700)
+    try:
+        journal.log.environment.copy(partial / "journal")
+        archive.log.environment.copy(partial / "archive")
+        stores = check_in_child(partial, stopping)
+        manifest = Manifest(format=FORMAT, version=__version__, at=at, stores=stores)
+        replace(partial / MANIFEST, msgspec.json.encode(manifest))
+        partial.rename(folder / name)
+        sync(folder)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    return folder / name
+
+
+def _private(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        owner = folder.stat().st_uid
+    except OSError as error:
+        raise Refused(f"{folder}: {error.strerror}", hint="name a folder that memd can write: --to DIR") from error
+    if owner != os.getuid():
+        raise Refused(f"{folder} belongs to uid {owner}", hint="a backup is as private as the memory: use your own")
+
+
+def _free_name(folder: Path, at: int) -> str:
+    base = datetime.fromtimestamp(at / 1e6, UTC).strftime("%Y%m%dT%H%M%SZ")
+    name, number = base, 1
+    while (folder / name).exists():
+        number += 1
+        name = f"{base}-{number}"
+    return name
+
+
+def backups(folder: Path) -> list[tuple[str, Manifest]]:
+    """The finished backups in a folder, oldest first; what has no readable manifest is none."""
+    found: list[tuple[str, Manifest]] = []
+    for path in folder.glob(f"[!.]*/{MANIFEST}"):
+        try:
+            found.append((path.parent.name, msgspec.json.decode(path.read_bytes(), type=Manifest)))
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            continue
+    return sorted(found, key=lambda pair: (pair[1].at, pair[0]))
+
+
+def newest(folder: Path, name: str = "newest") -> tuple[Path, Manifest]:
+    """The backup of that name, or the newest. Raises NotFound."""
+    found = backups(folder)
+    for known, manifest in reversed(found):
+        if name in (known, "newest"):
+            return folder / known, manifest
+    names = ", ".join(known for known, _ in found)
+    raise NotFound(
+        f"no backup {name!r} in {folder}", hint=f"there are: {names}" if names else "`memd backup` makes one"
+    )
+
+
+def is_newer(journal: Journal, archive: Archive, folder: Path) -> bool:
+    """Whether anything was written since the newest backup in a folder, or there is none."""
+    found = backups(folder)
+    if not found:
+        return bool(journal.last or archive.last)
+    stores = found[-1][1].stores
+    logs = {"journal": journal.log, "archive": archive.log}
+    return any(log.fingerprint(log.last) != stores[name].fingerprint for name, log in logs.items())
+
+
+def rotate(folder: Path, keep: int) -> list[str]:
+    """Remove all finished backups but the newest `keep` (at least one); the names of those that went."""
+    removed = [name for name, _ in backups(folder)[: -max(1, keep)]]
+    for name in removed:
+        doomed = folder / f".partial-{name}"
+        (folder / name).rename(doomed)  # half a backup must never look like one
+        shutil.rmtree(doomed, ignore_errors=True)
+    return removed
+
+
+# --- reading back ------------------------------------------------------------------------------------------------
+def check_in_child(folder: Path, stopping: Event | None = None) -> dict[str, Copied]:
+    """`check` in a process of its own, at low priority: a damaged page may kill whoever reads it.
+
+    Raises JournalCorrupt with the child's reason, Stopping when the daemon ends meanwhile.
+    """
+    command = [sys.executable, "-P", "-m", "memd.daemon", "check-backup", str(folder)]
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/"
+    )
+    while True:
+        try:
+            told, complaint = process.communicate(timeout=CHECK_POLL_S)
+            break
+        except subprocess.TimeoutExpired as error:
+            if stopping is not None and stopping.is_set():
+                process.kill()
+                process.wait()
+                raise Stopping("memd is stopping", hint="the backup is made when it is up again") from error
+    if process.returncode:
+        reason = complaint.decode(errors="replace").partition("\n")[0].removeprefix("memd: ")
+        raise JournalCorrupt(
+            f"{folder.name.removeprefix('.partial-')} does not read back: {reason or f'status {process.returncode}'}",
+            hint="`memd verify` checks the live store; `memd backup --list` shows the others",
+        )
+    return msgspec.json.decode(told, type=dict[str, Copied])
+
+
+def check(folder: Path, world: World) -> dict[str, Copied]:
+    """Every hash and link of a backup, and its manifest if it has one. Raises JournalCorrupt, NotFound."""
+    stores: dict[str, Copied] = {}
+    for name in STORES:
+        file = folder / name / "data.mdb"
+        if not file.exists():
+            raise NotFound(f"{folder} has no {name}", hint="it is not a backup of memd")
+        digest = _file_hash(file)
+        log = Log(folder / name, world)
+        try:
+            log.verify()
+            last = log.last
+            size = file.stat().st_size
+            stores[name] = Copied(last=last, fingerprint=log.fingerprint(last), file_hash=digest, size_bytes=size)
+        finally:
+            log.close()
+            (folder / name / "lock.mdb").unlink(missing_ok=True)
+    manifest = folder / MANIFEST
+    if manifest.exists() and msgspec.json.decode(manifest.read_bytes(), type=Manifest).stores != stores:
+        raise JournalCorrupt(f"{folder.name} is not what its manifest says", hint="use another backup")
+    return stores
+
+
+def _file_hash(path: Path) -> str:
+    digest = blake2b(digest_size=32)
+    with path.open("rb") as stream:
+        while piece := stream.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def check_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
+    """`check-backup FOLDER`: what `check_in_child` starts."""
+    os.nice(10)
+    return check(Path(arguments[0]), world)
+
+
+def tips_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
+    """`read-tips FOLDER JOURNAL_SEQ ARCHIVE_SEQ`: the last seqs there, and the hashes of the headers at those."""
+    tips: dict[str, object] = {}
+    for name, seq in zip(STORES, arguments[1:], strict=True):
+        if (Path(arguments[0]) / name / "data.mdb").exists():
+            log = Log(Path(arguments[0]) / name, world)
+            tips[name] = {"last": log.last, "fingerprint": log.fingerprint(int(seq))}
+            log.close()
+    return tips

@@ -1,0 +1,128 @@
+"""Restoring a backup: the present stores are moved aside, never deleted, and the backup's are put in their place (U3).
+
+Comes in: the name of a backup, with the daemon down. Goes out: what was put back, and what of the present is not in it.
+Invariants: the backup is verified in a child first; the plan stands in a file before anything is moved, and every step
+may be done twice, so that a start after a power cut finishes what was begun before it opens a store (`finish`);
+projections go and are rebuilt by replay.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from ...protocol.errors import InvalidRequest, StorageFull
+from ...protocol.places import Places
+from ..world import World
+from .backup import FOLDER, STORES, Manifest, check_in_child, newest
+from .durable import remove, replace, sync, sync_tree
+
+PLAN = "restoring"
+PROJECTIONS = "projections"
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Where the stores come from and where the present ones go, both inside the data folder."""
+
+    incoming: str
+    replaced: str
+
+
+class Tip(msgspec.Struct, frozen=True):
+    """The last seq of a present store, and the hash of its header at the backup's last seq."""
+
+    last: int
+    fingerprint: str
+
+
+def restore_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
+    """`restore-backup [--preview] [--from FOLDER] [NAME]`: verifies, tells what would be lost, restores.
+
+    Raises NotFound, JournalCorrupt for a damaged backup, JournalLocked while a daemon runs, StorageFull.
+    """
+    words = [word for word in arguments if word != "--preview"]
+    folder = places.data / FOLDER
+    if "--from" in words:
+        at = words.index("--from")
+        folder = Path(words[at + 1])
+        del words[at : at + 2]
+    if len(words) > 1:
+        raise InvalidRequest(f"one backup at a time, not {' '.join(words)}", hint="name one, or none for the newest")
+    from ..stores import FolderLock
+
+    lock = FolderLock(places.data)
+    try:
+        backup, manifest = newest(folder, *words)
+        check_in_child(backup)
+        report: dict[str, object] = {"backup": msgspec.to_builtins(manifest.info(backup.name)), "verified": True}
+        report["newer"] = _newer(places.data, manifest)
+        if "--preview" not in arguments:
+            report["replaced"] = str(restore(places.data, backup, world))
+        return report
+    finally:
+        lock.release()
+
+
+def _newer(data: Path, manifest: Manifest) -> dict[str, int]:
+    """How many operations and captures are in the present stores but not in the backup; -1 where they don't read."""
+    seqs = [str(manifest.stores[name].last) for name in STORES]
+    command = [sys.executable, "-P", "-m", "memd.daemon", "read-tips", str(data), *seqs]
+    told = subprocess.run(command, capture_output=True, check=False, cwd="/")
+    if told.returncode:
+        return dict.fromkeys(STORES, -1)
+    tips = msgspec.json.decode(told.stdout, type=dict[str, Tip])
+    newer: dict[str, int] = {}
+    for name in STORES:
+        tip, copied = tips.get(name), manifest.stores[name]
+        if tip is None:
+            newer[name] = 0
+        elif not copied.last or tip.fingerprint == copied.fingerprint:
+            newer[name] = tip.last - copied.last
+        else:  # another history: nothing of the present is known to be in the backup
+            newer[name] = tip.last
+    return newer
+
+
+def restore(data: Path, backup: Path, world: World) -> Path:
+    """Put a verified backup in place; the folder that holds what was there. The caller holds the data folder's lock."""
+    mark = world.now()
+    plan = Plan(incoming=f"incoming-{mark}", replaced=f"replaced-{mark}")
+    incoming = data / plan.incoming
+    try:
+        for name in STORES:
+            (incoming / name).mkdir(mode=0o700, parents=True)
+            shutil.copyfile(backup / name / "data.mdb", incoming / name / "data.mdb")
+            (incoming / name / "data.mdb").chmod(0o600)
+        sync_tree(incoming)
+    except OSError as error:
+        shutil.rmtree(incoming, ignore_errors=True)
+        raise StorageFull(f"no room to restore: {error.strerror}", hint="see what lies in the data folder") from error
+    replace(data / PLAN, msgspec.json.encode(plan))
+    finish(data)
+    return data / plan.replaced
+
+
+def finish(data: Path) -> bool:
+    """Carry out the plan of a restore, or what is left of it; whether there was one. Needs the folder's lock."""
+    file = data / PLAN
+    if not file.exists():
+        return False
+    plan = msgspec.json.decode(file.read_bytes(), type=Plan)
+    incoming, replaced = data / plan.incoming, data / plan.replaced
+    replaced.mkdir(mode=0o700, exist_ok=True)
+    for name in STORES:
+        if (incoming / name).exists():
+            if (data / name).exists():
+                (data / name).rename(replaced / name)
+            (incoming / name).rename(data / name)
+            sync(replaced)
+            sync(data)
+    shutil.rmtree(data / PROJECTIONS, ignore_errors=True)
+    shutil.rmtree(incoming, ignore_errors=True)
+    remove(file)
+    return True
