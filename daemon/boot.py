@@ -176,6 +176,8 @@ class Daemon:
     def _commit_keywords(self) -> None:
         while not self._stop.wait(self._keyword_commit_s):
             self.stores.keywords.commit()
+            self.stores.turns.catch_up()
+            self.stores.turns.commit()
 
     def _captured(self, document: str, urgent: bool, live: bool) -> None:
         self._answers.note("captured", document)

@@ -17,12 +17,12 @@ from ..models.registry import ModelInfo
 from ..protocol.errors import JournalLocked
 from ..protocol.operation import AnyOperation
 from ..protocol.reply import Logged
-from .projections.keys import Keys
+from .projections.folded import open_folded
 from .projections.keywords import Keywords
 from .projections.profile import ProfileCards
-from .projections.projection import Projection, Tables
-from .projections.records import Records
-from .projections.sources import Sources
+from .projections.projection import Projection
+from .projections.swap import settle
+from .projections.turns import Turns
 from .projections.vectors import Vectors, VectorStore
 from .store import restore
 from .store.archive import Archive
@@ -74,12 +74,13 @@ class Stores:
         self._discard_torn()
         self.archive = Archive(folder / "archive", world)
         self.journal = Journal(folder / "journal", world)
-        self.records = Records()
-        self.keys = Keys(self.records)
-        self.sources = Sources(self.records)
-        self.tables = Tables(folder / "projections" / "tables", (self.keys, self.records, self.sources))
-        self.records.attach(self.tables.environment)
-        self.keywords = Keywords(folder / "projections" / "keywords", self.records)
+        self.projections_folder = folder / "projections"
+        settle(self.projections_folder)
+        folded = open_folded(self.projections_folder / "tables")
+        self.records, self.keys, self.graph = folded.records, folded.keys, folded.graph
+        self.sources, self.tables = folded.sources, folded.tables
+        self.keywords = Keywords(self.projections_folder / "keywords", self.records)
+        self.turns = Turns(self.projections_folder / "turns", self.archive)
         self.vector_store = VectorStore(folder / "vectors", model.id, model.dimension, world)
         self.catch_up(self.tables)
         self.vectors = Vectors(self.vector_store, self.records, self.journal.last)
@@ -109,26 +110,34 @@ class Stores:
         """Journal first, durably, then every projection. Raises StorageFull: then nothing was written."""
         entries = self.journal.commit(operations)
         for projection in self.projections:
-            projection.apply(entries)
+            if projection.applied_seq + 1 == entries[0].seq:
+                projection.apply(entries)
+            else:  # it failed on an earlier group: the journal has that
+                self.catch_up(projection)
         return entries
 
     def size_bytes(self) -> dict[str, int]:
         """Bytes on disk by store."""
-        keywords = sum(f.stat().st_size for f in (self.folder / "projections" / "keywords").glob("*") if f.is_file())
         return {
             "journal": self.journal.log.environment.size_bytes(),
             "archive": self.archive.log.environment.size_bytes(),
             "tables": self.tables.environment.size_bytes(),
-            "keywords": keywords,
+            "keywords": _size_bytes(self.keywords.folder),
+            "turns": _size_bytes(self.turns.folder),
             "vectors": self.vector_store.size_bytes(),
         }
 
     def close(self) -> None:
         """Close everything in order; the mark of a running daemon goes last."""
         self.keywords.close()
+        self.turns.close()
         self.tables.close()
         self.vector_store.close()
         self.journal.close()
         self.archive.close()
         self._mark.unlink(missing_ok=True)
         self.lock.release()
+
+
+def _size_bytes(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.glob("*") if file.is_file())

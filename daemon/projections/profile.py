@@ -1,4 +1,4 @@
-"""What the profile is rendered from: the live records that may stand in it, by pool, in memory.
+"""What the profile is rendered from: the live records that may stand in it, by pool, the best of them in memory.
 
 Comes in: the operations that change records. Goes out: cards by pool, and a revision that changes with them.
 Invariants: identity and preference come from the user's own words alone (P-19); a retired record leaves at once; the
@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
+from struct import pack
 
-from ...protocol.operation import Added, Invalidated, Updated
 from ...protocol.record import LIVE, Record
 from ...protocol.reply import Logged
-from .records import Records
+from .belief import touched
+from .projection import check_order
+from .records import Records, digest
 
 STATIC = frozenset({"identity", "preference", "fact"})
 DYNAMIC = frozenset({"decision", "convention", "lesson", "commitment"})
@@ -33,18 +35,33 @@ def part(record: Record) -> str:
     return ""
 
 
+def card_rows(record: Record) -> Iterable[tuple[bytes, bytes]]:
+    """The row of a record that may stand in a profile, in order of its weight."""
+    if name := part(record):
+        yield _place(record.pool, name) + _weight(record), b""
+
+
+def _place(pool: str, name: str) -> bytes:
+    return digest(f"{name}\0{pool}")
+
+
+def _weight(record: Record) -> bytes:
+    """Sorts as importance, then time of learning, then id (an IEEE double that is not negative sorts as its bytes)."""
+    return pack(">dQ", max(0.0, record.signal.importance), record.learned_at) + record.id.encode()
+
+
 class ProfileCards:
-    """The projection behind HOT: records by pool and part."""
+    """The projection behind HOT: records by pool and part, read when they are first asked for, then kept in step."""
 
     name = "profile"
 
     def __init__(self, records: Records, applied_seq: int) -> None:
         self._records = records
-        self._cards: dict[str, dict[str, dict[str, Record]]] = {}
+        self._cards: dict[tuple[str, str], dict[str, Record]] = {}
+        self._place: dict[str, tuple[str, str]] = {}
         self._lock = threading.Lock()
         self._applied = applied_seq
         self.version = 0
-        self._show(records.everything())
 
     @property
     def applied_seq(self) -> int:
@@ -53,41 +70,63 @@ class ProfileCards:
 
     def apply(self, entries: Sequence[Logged]) -> None:
         """Move the records these operations touched in or out of the cards."""
-        touched: set[str] = set()
-        for entry in entries:
-            match entry.operation:
-                case Added() | Updated():
-                    touched.add(entry.operation.record.id)
-                    touched.update(retirement.id for retirement in entry.operation.retires)
-                case Invalidated():
-                    touched.add(entry.operation.id)
-                case _:
-                    pass
-        if touched:
-            self._show(self._records.many(touched).values())
+        check_order(self.name, self._applied, entries)
+        ids = dict.fromkeys(id for entry in entries for id in touched(entry.operation))
+        if ids:
+            found = self._records.many(ids)
+            with self._lock:
+                for id in ids:
+                    self._show(id, found.get(id))
             self.version += 1
         if entries:
             self._applied = entries[-1].seq
 
-    def _show(self, records: Iterable[Record]) -> None:
-        for record in records:
-            with self._lock:
-                for parts in self._cards.values():
-                    for cards in parts.values():
-                        cards.pop(record.id, None)
-                name = part(record)
-                if not name:
-                    continue
-                cards = self._cards.setdefault(record.pool, {}).setdefault(name, {})
-                cards[record.id] = record
-                if len(cards) > CARDS:
-                    del cards[min(cards.values(), key=_rank).id]
+    def _show(self, id: str, record: Record | None) -> None:
+        left = self._place.pop(id, None)
+        if left is not None:
+            cards = self._cards[left]
+            was_full = len(cards) == CARDS
+            del cards[id]
+            if was_full:  # the next best may move up: read them again
+                self._forget(left)
+        name = part(record) if record is not None else ""
+        if record is None or not name or (record.pool, name) not in self._cards:
+            return
+        place = (record.pool, name)
+        cards = self._cards[place]
+        cards[id], self._place[id] = record, place
+        if len(cards) > CARDS:
+            last = min(cards.values(), key=_weight).id
+            del cards[last], self._place[last]
+
+    def _forget(self, place: tuple[str, str]) -> None:
+        for id in self._cards.pop(place):
+            del self._place[id]
 
     def cards(self, pool: str, name: str) -> list[Record]:
         """The records of a pool's part, in no order."""
+        place = (pool, name)
         with self._lock:
-            return list(self._cards.get(pool, {}).get(name, {}).values())
+            if place not in self._cards:
+                self._cards[place] = self._records.many(self._best(pool, name))
+                self._place.update(dict.fromkeys(self._cards[place], place))
+            return list(self._cards[place].values())
 
+    def _best(self, pool: str, name: str) -> list[str]:
+        mark = _place(pool, name)
+        ids: list[str] = []
+        with self._records.environment.read() as transaction:
+            cursor = transaction.cursor(self._records.environment.db("cards"))
+            found = cursor.prev() if cursor.set_range(mark + b"\xff" * 8) else cursor.last()
+            while found and len(ids) < CARDS and cursor.key().startswith(mark):
+                ids.append(cursor.key()[32:].decode())
+                found = cursor.prev()
+        return ids
 
-def _rank(record: Record) -> tuple[float, int, str]:
-    return record.signal.importance, record.learned_at, record.id
+    def reset(self, applied_seq: int) -> None:
+        """Read everything anew from the tables, which are at `applied_seq`."""
+        with self._lock:
+            self._cards.clear()
+            self._place.clear()
+            self._applied = applied_seq
+        self.version += 1

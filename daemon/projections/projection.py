@@ -1,22 +1,27 @@
 """What a projection is: a fold of the journal, with the seq it has applied; and the tables that share one environment.
 
 Comes in: logged operations, each once, in order. Goes out: what reads ask for. Invariants: `apply` asserts that the
-first seq is `applied_seq + 1`; a projection may lose its tail or be deleted, replay brings it back equal; nothing but
-`apply` ever changes it.
+seqs follow `applied_seq` without a hole; a projection may lose its tail or be deleted, replay brings it back equal;
+nothing but `apply` ever changes it. A group's rows are collected and written in order at its end: that is four times
+faster than row by row, and replay is what makes a projection disposable.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import lmdb
 
 from ...protocol.errors import JournalCorrupt
+from ...protocol.record import Record
 from ...protocol.reply import Logged
 from ..store.environment import Environment
+
+LAYOUT = b"2"
+"""Changes with the rows of any table: older tables are emptied and replayed."""
 
 
 class Projection(Protocol):
@@ -34,6 +39,65 @@ class Projection(Protocol):
         ...
 
 
+def check_order(name: str, applied_seq: int, entries: Sequence[Logged]) -> None:
+    """Refuse a hole or a repetition: a programmer's error, so it crashes."""
+    for number, entry in enumerate(entries, applied_seq + 1):
+        if entry.seq != number:
+            raise AssertionError(f"{name} has applied {number - 1}, got {entry.seq}")
+
+
+class Rows(Protocol):
+    """What a row can be read from: a transaction, or a batch on top of one."""
+
+    def get(self, key: bytes, default: None = None, db: lmdb.Database | None = None) -> bytes | None:
+        """The value of a key, or None."""
+        ...
+
+
+class Batch:
+    """The rows that a group of operations writes, over the transaction that they will go into.
+
+    `records` holds decoded records by id, so that a group decodes each once.
+    """
+
+    def __init__(self, transaction: lmdb.Transaction) -> None:
+        self._transaction = transaction
+        self._rows: dict[lmdb.Database, dict[bytes, bytes | None]] = {}
+        self.records: dict[str, Record | None] = {}
+
+    def get(self, key: bytes, default: None = None, db: lmdb.Database | None = None) -> bytes | None:
+        """The value as this group leaves it so far."""
+        assert db is not None
+        rows = self._rows.get(db)
+        if rows is not None and key in rows:
+            return rows[key]
+        return self._transaction.get(key, db=db)
+
+    def put(self, key: bytes, value: bytes, db: lmdb.Database) -> None:
+        """Write a row when the group ends."""
+        rows = self._rows.get(db)
+        if rows is None:
+            rows = self._rows[db] = {}
+        rows[key] = value
+
+    def delete(self, key: bytes, db: lmdb.Database) -> None:
+        """Delete a row when the group ends, if it is there."""
+        self._rows.setdefault(db, {})[key] = None
+
+    def flush(self) -> None:
+        """Write everything, each table in order of its keys."""
+        for db, rows in self._rows.items():
+            kept: list[tuple[bytes, bytes]] = []
+            for key, value in sorted(rows.items()):
+                if value is None:
+                    self._transaction.delete(key, db=db)
+                else:
+                    kept.append((key, value))
+            consumed, _ = self._transaction.cursor(db).putmulti(kept)
+            if consumed != len(kept):
+                raise AssertionError(f"{len(kept) - consumed} rows were not taken")
+
+
 class Fold(Protocol):
     """A fold whose tables lie in the shared LMDB environment."""
 
@@ -42,8 +106,8 @@ class Fold(Protocol):
         """The names of its tables."""
         ...
 
-    def apply(self, transaction: lmdb.Transaction, entry: Logged) -> None:
-        """Fold one operation into the tables, inside the transaction of the whole group."""
+    def apply(self, batch: Batch, entry: Logged) -> None:
+        """Fold one operation into the tables, inside the batch of the whole group."""
         ...
 
 
@@ -65,14 +129,29 @@ class Tables:
 
     name = "tables"
 
-    def __init__(self, folder: Path, folds: Sequence[Fold]) -> None:
+    def __init__(self, folder: Path, folds: Sequence[Fold], *, readonly: bool = False) -> None:
         self._folds = tuple(folds)
-        names = tuple(name for fold in folds for name in fold.databases)
-        self.environment = Environment(folder, ("meta", *names), durable=False)
-        self._meta = self.environment.db("meta")
+        self.environment = Environment(folder, self.databases, durable=False, readonly=readonly)
+        if not readonly:
+            self.environment.write(self._check_layout)
+        self._applied = self._stored_seq()
+
+    def _check_layout(self, transaction: lmdb.Transaction) -> None:
+        meta = self.environment.db("meta")
+        if transaction.get(b"layout", db=meta) != LAYOUT:
+            for name in self.databases:
+                transaction.drop(self.environment.db(name), delete=False)
+            transaction.put(b"layout", LAYOUT, db=meta)
+
+    @property
+    def databases(self) -> tuple[str, ...]:
+        """The names of all tables."""
+        return ("meta", *(name for fold in self._folds for name in fold.databases))
+
+    def _stored_seq(self) -> int:
         with self.environment.read() as transaction:
-            found = transaction.get(b"applied_seq", db=self._meta)
-        self._applied = int.from_bytes(found) if found else 0
+            found = transaction.get(b"applied_seq", db=self.environment.db("meta"))
+        return int.from_bytes(found) if found else 0
 
     @property
     def applied_seq(self) -> int:
@@ -81,19 +160,25 @@ class Tables:
 
     def apply(self, entries: Sequence[Logged]) -> None:
         """Fold a group into every table and move `applied_seq`, all or nothing."""
+        check_order(self.name, self._applied, entries)
         if not entries:
             return
-        if entries[0].seq != self._applied + 1:
-            raise AssertionError(f"tables have {self._applied}, got {entries[0].seq}")
 
         def work(transaction: lmdb.Transaction) -> None:
+            batch = Batch(transaction)
             for entry in entries:
                 for fold in self._folds:
-                    fold.apply(transaction, entry)
-            transaction.put(b"applied_seq", entries[-1].seq.to_bytes(8), db=self._meta)
+                    fold.apply(batch, entry)
+            batch.put(b"applied_seq", entries[-1].seq.to_bytes(8), db=self.environment.db("meta"))
+            batch.flush()
 
         self.environment.write(work)
         self._applied = entries[-1].seq
+
+    def replace(self, move: Callable[[], None]) -> None:
+        """Take the environment that `move` puts in the place of this one; readers wait meanwhile."""
+        self.environment.replace(move)
+        self._applied = self._stored_seq()
 
     def close(self) -> None:
         """Bring everything to the disk and close."""

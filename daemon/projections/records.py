@@ -1,48 +1,59 @@
 """The records as they are now, by id, by pool and by the turns they rest on, with counts by status.
 
-Comes in: `added`, `updated`, `merged`, `invalidated`. Goes out: records. Invariants: a record has one row; the indexes
-`recent` (pool, learned_at), `cited` (document, turn) and `tally` (pool, status) follow it in the same transaction.
+Comes in: every operation that touches a record. Goes out: records. Invariants: a record has one row; the indexes follow
+from the record alone and change with it in the same transaction: `recent` (pool, learned_at), `cited` (document, turn),
+and those that other modules name; `tally` counts by pool and status.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from hashlib import blake2b
 
-import lmdb
 import msgspec
 
-from ...protocol.operation import Added, Invalidated, Merged, Retirement, Updated
 from ...protocol.record import Record
 from ...protocol.reply import Logged
 from ..store.environment import Environment
-from .projection import seal, unseal
+from .belief import believed, touched
+from .projection import Batch, Rows, seal, unseal
 
 _decoder = msgspec.msgpack.Decoder(Record)
 _encoder = msgspec.msgpack.Encoder()
 END = b"\xff" * 8
 
 
+@lru_cache(4096)
 def digest(text: str) -> bytes:
     """A 16-byte key of a text that may be longer than LMDB's keys."""
     return blake2b(text.encode(), digest_size=16).digest()
 
 
-def _recent_key(record: Record) -> bytes:
-    return digest(record.pool) + record.learned_at.to_bytes(8) + record.id.encode()
+Index = Callable[[Record], Iterable[tuple[bytes, bytes]]]
+"""The rows of one table that follow from a record alone."""
 
 
-def _cited_keys(record: Record) -> Iterable[bytes]:
+def recent_rows(record: Record) -> Iterable[tuple[bytes, bytes]]:
+    """By pool and the time it was learnt."""
+    yield digest(record.pool) + record.learned_at.to_bytes(8) + record.id.encode(), b""
+
+
+def cited_rows(record: Record) -> Iterable[tuple[bytes, bytes]]:
+    """By the turns it rests on."""
     for span in record.provenance.spans:
-        yield digest(span.document) + digest(span.turn) + record.id.encode()
+        yield digest(span.document) + digest(span.turn) + record.id.encode(), b""
 
 
 class Records:
-    """The fold of records and their three indexes; reads open their own snapshot."""
+    """The fold of records and of the indexes that follow from them; reads open their own snapshot.
 
-    databases = ("records", "recent", "cited", "tally")
+    `ever` keeps for good in which pools and under which keys a record ever was: reads of the past start there.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, indexes: Mapping[str, Index]) -> None:
+        self._indexes = {"recent": recent_rows, "cited": cited_rows, **indexes}
+        self.databases = ("records", "tally", "ever", *self._indexes)
         self._environment: Environment | None = None
 
     def attach(self, environment: Environment) -> None:
@@ -55,63 +66,54 @@ class Records:
         assert self._environment is not None
         return self._environment
 
-    def apply(self, transaction: lmdb.Transaction, entry: Logged) -> None:
+    def apply(self, batch: Batch, entry: Logged) -> None:
         """Fold one operation in."""
-        match entry.operation:
-            case Added() | Updated():
-                record = entry.operation.record
-                for retirement in entry.operation.retires:
-                    self._retire(transaction, retirement, entry.at, record.id)
-                self._put(transaction, self.stamped(record, entry.at, self.find(transaction, record.id)))
-            case Merged():
-                if (record := self.find(transaction, entry.operation.id)) is not None:
-                    evidence = (*record.provenance.evidence, entry.operation.evidence)
-                    provenance = msgspec.structs.replace(record.provenance, evidence=evidence)
-                    self._put(transaction, msgspec.structs.replace(record, provenance=provenance, rev=record.rev + 1))
-            case Invalidated():
-                o = entry.operation
-                self._retire(transaction, Retirement(o.id, o.valid_to, o.reason), entry.at, o.by)
-            case _:
-                pass
+        for id in touched(entry.operation):
+            before = self.find(batch, id)
+            after = believed(before, id, entry)
+            if after is not before:
+                self._replace(batch, id, before, after)
 
-    @staticmethod
-    def stamped(record: Record, at: int, before: Record | None) -> Record:
-        """`record` with its system times: learnt when first added, retired now if it arrives retired."""
-        learned_at = before.learned_at if before else at
-        retired_at = at if record.status == "retired" else 0
-        return msgspec.structs.replace(record, learned_at=learned_at, retired_at=retired_at)
+    def _replace(self, batch: Batch, id: str, before: Record | None, after: Record | None) -> None:
+        batch.records[id] = after
+        if after is None:
+            batch.delete(id.encode(), db=self.environment.db("records"))
+        else:
+            batch.put(id.encode(), seal(_encoder.encode(after)), db=self.environment.db("records"))
+        for name, rows in self._indexes.items():
+            database = self.environment.db(name)
+            new = dict(rows(after)) if after else {}
+            for key, value in rows(before) if before else ():
+                if new.get(key) == value:
+                    del new[key]
+                elif key not in new:
+                    batch.delete(key, db=database)
+            for key, value in new.items():
+                batch.put(key, value, db=database)
+        self._count(batch, before, after)
+        self._keep_place(batch, before, after)
 
-    def _retire(self, transaction: lmdb.Transaction, retirement: Retirement, at: int, by: str) -> None:
-        record = self.find(transaction, retirement.id)
-        if record is None or record.status == "retired":
+    def _count(self, batch: Batch, before: Record | None, after: Record | None) -> None:
+        if before and after and (before.status, before.pool) == (after.status, after.pool):
             return
-        changed = msgspec.structs.replace(
-            record, status="retired", valid_to=retirement.valid_to, retired_at=at, superseded_by=by, rev=record.rev + 1
-        )
-        self._put(transaction, changed)
+        for record, by in ((before, -1), (after, 1)):
+            if record is not None:
+                key = f"{record.status}\0{record.pool}".encode()
+                found = batch.get(key, db=self.environment.db("tally"))
+                count = (int.from_bytes(found) if found else 0) + by
+                batch.put(key, count.to_bytes(8), db=self.environment.db("tally"))
 
-    def _put(self, transaction: lmdb.Transaction, record: Record) -> None:
-        before = self.find(transaction, record.id)
-        if before is not None:
-            transaction.delete(_recent_key(before), db=self.environment.db("recent"))
-            for key in _cited_keys(before):
-                transaction.delete(key, db=self.environment.db("cited"))
-            self._count(transaction, before, -1)
-        transaction.put(record.id.encode(), seal(_encoder.encode(record)), db=self.environment.db("records"))
-        transaction.put(_recent_key(record), b"", db=self.environment.db("recent"))
-        for key in _cited_keys(record):
-            transaction.put(key, b"", db=self.environment.db("cited"))
-        self._count(transaction, record, 1)
+    def _keep_place(self, batch: Batch, before: Record | None, after: Record | None) -> None:
+        known = set(_places(before)) if before else set[bytes]()
+        for place in _places(after) if after else ():
+            if place not in known:
+                batch.put(place, b"", db=self.environment.db("ever"))
 
-    def _count(self, transaction: lmdb.Transaction, record: Record, by: int) -> None:
-        key = f"{record.status}\0{record.pool}".encode()
-        found = transaction.get(key, db=self.environment.db("tally"))
-        count = (int.from_bytes(found) if found else 0) + by
-        transaction.put(key, count.to_bytes(8), db=self.environment.db("tally"))
-
-    def find(self, transaction: lmdb.Transaction, id: str) -> Record | None:
+    def find(self, rows: Rows, id: str) -> Record | None:
         """The record with this id inside a transaction, or None. Raises JournalCorrupt for a damaged row."""
-        stored = transaction.get(id.encode(), db=self.environment.db("records"))
+        if isinstance(rows, Batch) and id in rows.records:
+            return rows.records[id]
+        stored = rows.get(id.encode(), db=self.environment.db("records"))
         return None if stored is None else _decoder.decode(unseal(stored, f"record {id}"))
 
     def get(self, id: str) -> Record | None:
@@ -162,6 +164,18 @@ class Records:
                 found = cursor.next()
         return ids
 
+    def ever(self, pool: str, key: str = "") -> list[str]:
+        """Ids of the records that ever lay in a pool, or ever held a key there."""
+        mark = _place(pool, key)
+        ids: list[str] = []
+        with self.environment.read() as transaction:
+            cursor = transaction.cursor(self.environment.db("ever"))
+            found = cursor.set_range(mark)
+            while found and cursor.key().startswith(mark):
+                ids.append(cursor.key()[16:].decode())
+                found = cursor.next()
+        return ids
+
     def everything(self, *, size: int = 1000) -> Iterator[Record]:
         """All records in order of id, in short transactions."""
         after = b""
@@ -190,3 +204,13 @@ class Records:
                     counts.setdefault(pool, {})[status] = count
                 found = cursor.next()
         return counts
+
+
+def _place(pool: str, key: str) -> bytes:
+    return digest(f"{pool}\0{key}")
+
+
+def _places(record: Record) -> Iterable[bytes]:
+    yield _place(record.pool, "") + record.id.encode()
+    if record.key:
+        yield _place(record.pool, record.key) + record.id.encode()

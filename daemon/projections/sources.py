@@ -6,21 +6,16 @@ distiller's cursor. Invariant: `history` names operations by seq and quotes noth
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import lmdb
 import msgspec
 
-from ...protocol.operation import (
-    Added,
-    Distilled,
-    Invalidated,
-    Merged,
-    PoolOpened,
-    SessionClosed,
-    SessionOpened,
-    Updated,
-)
+from ...protocol.operation import Distilled, PoolOpened, SessionClosed, SessionOpened
 from ...protocol.reply import Logged
-from .projection import seal, unseal
+from ...stages.batch import PERSONAL
+from .belief import touched
+from .projection import Batch, seal, unseal
 from .records import Records, digest
 
 
@@ -51,7 +46,7 @@ _encode = msgspec.msgpack.Encoder().encode
 class Sources:
     """The fold of pools, sessions, history and the cursor."""
 
-    databases = ("pools", "sessions", "history", "progress")
+    databases = ("pools", "sessions", "projects", "history", "progress")
 
     def __init__(self, records: Records) -> None:
         self._records = records
@@ -59,36 +54,30 @@ class Sources:
     def _db(self, name: str) -> lmdb.Database:
         return self._records.environment.db(name)
 
-    def apply(self, transaction: lmdb.Transaction, entry: Logged) -> None:
+    def apply(self, batch: Batch, entry: Logged) -> None:
         """Fold one operation in."""
         operation = entry.operation
         match operation:
             case PoolOpened():
-                transaction.put(digest(operation.pool), seal(_encode(operation)), db=self._db("pools"))
+                batch.put(digest(operation.pool), seal(_encode(operation)), db=self._db("pools"))
             case SessionOpened():
-                session = Session(opened=operation)
-                transaction.put(digest(operation.document), seal(_encode(session)), db=self._db("sessions"))
+                key = digest(operation.document)
+                batch.put(key, seal(_encode(Session(opened=operation))), db=self._db("sessions"))
+                batch.put(digest(operation.project) + key, operation.document.encode(), db=self._db("projects"))
             case SessionClosed():
                 key = digest(operation.document)
-                if stored := transaction.get(key, db=self._db("sessions")):
+                if stored := batch.get(key, db=self._db("sessions")):
                     session = _session.decode(unseal(stored, "a session"))
                     closed = msgspec.structs.replace(session, closed_at=operation.at)
-                    transaction.put(key, seal(_encode(closed)), db=self._db("sessions"))
-            case Added() | Updated():
-                for id in (operation.record.id, *(retirement.id for retirement in operation.retires)):
-                    self._remember(transaction, id, entry.seq)
-            case Merged() | Invalidated():
-                self._remember(transaction, operation.id, entry.seq)
+                    batch.put(key, seal(_encode(closed)), db=self._db("sessions"))
             case Distilled():
-                self._advance(transaction, operation, entry.at)
+                self._advance(batch, operation, entry.at)
             case _:
-                pass
+                for id in touched(operation):
+                    batch.put(id.encode() + entry.seq.to_bytes(8), b"", db=self._db("history"))
 
-    def _remember(self, transaction: lmdb.Transaction, id: str, seq: int) -> None:
-        transaction.put(id.encode() + seq.to_bytes(8), b"", db=self._db("history"))
-
-    def _advance(self, transaction: lmdb.Transaction, distilled: Distilled, at: int) -> None:
-        stored = transaction.get(b"progress", db=self._db("progress"))
+    def _advance(self, batch: Batch, distilled: Distilled, at: int) -> None:
+        stored = batch.get(b"progress", db=self._db("progress"))
         before = _progress.decode(unseal(stored, "the cursor")) if stored else Progress()
         rejected = dict(before.rejected)
         for reason, count in distilled.rejected.items():
@@ -102,7 +91,20 @@ class Sources:
             failed=(*before.failed, *failed),
             last_at=at,
         )
-        transaction.put(b"progress", seal(_encode(after)), db=self._db("progress"))
+        batch.put(b"progress", seal(_encode(after)), db=self._db("progress"))
+
+    def documents(self, pools: Sequence[str]) -> list[str]:
+        """The documents whose session feeds these pools; those outside of a project feed the personal one."""
+        found: list[str] = []
+        with self._records.environment.read() as transaction:
+            cursor = transaction.cursor(self._db("projects"))
+            for pool in pools:
+                mark = digest("" if pool == PERSONAL else pool)
+                going = cursor.set_range(mark)
+                while going and cursor.key().startswith(mark):
+                    found.append(cursor.value().decode())
+                    going = cursor.next()
+        return found
 
     def session(self, document: str) -> Session | None:
         """The session of a document, or None."""

@@ -10,23 +10,27 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 import hnswlib
 import lmdb
 import numpy as np
 from numpy.typing import NDArray
 
-from ...protocol.operation import Added, Invalidated, Updated
 from ...protocol.record import LIVE, Record
 from ...protocol.reply import Logged
 from ..store.environment import Environment
 from ..world import World
-from .projection import seal, unseal
-from .records import Records
+from .belief import touched
+from .projection import check_order, seal, unseal
+from .records import Records, digest
 
+T = TypeVar("T")
 Vector = NDArray[np.float32]
 FIRST_CAPACITY = 1024
+SLICE = 5000
 
 
 class VectorStore:
@@ -46,12 +50,14 @@ class VectorStore:
 
         self._key = self._environment.write(secret)
 
-    def _address(self, text: str) -> bytes:
-        return blake2b(f"{self.model}\0{text}".encode(), digest_size=16, key=self._key).digest()
+    def _address(self, mark: bytes) -> bytes:
+        return blake2b(mark + self.model.encode(), digest_size=16, key=self._key).digest()
 
     def put(self, vectors: Iterable[tuple[str, bytes]]) -> None:
         """Store `(text, 384 float32 as bytes)` pairs."""
-        rows = [(self._address(text), np.frombuffer(raw, np.float32).astype(np.float16)) for text, raw in vectors]
+        rows = [
+            (self._address(digest(text)), np.frombuffer(raw, np.float32).astype(np.float16)) for text, raw in vectors
+        ]
 
         def work(transaction: lmdb.Transaction) -> None:
             for address, row in rows:
@@ -60,14 +66,14 @@ class VectorStore:
         if rows:
             self._environment.write(work)
 
-    def get(self, texts: Sequence[str]) -> dict[str, Vector]:
-        """The vectors of those texts that have one."""
-        found: dict[str, Vector] = {}
+    def get(self, marks: Sequence[bytes]) -> tuple[list[int], Vector]:
+        """Which of these texts, named by their digest, have a vector, and those vectors as rows."""
+        addresses = [self._address(mark) for mark in marks]
         with self._environment.read() as transaction:
-            for text in texts:
-                if stored := transaction.get(self._address(text), db=self._vectors):
-                    found[text] = np.frombuffer(unseal(stored, "a vector"), np.float16).astype(np.float32)
-        return found
+            found = dict(transaction.cursor(self._vectors).getmulti(addresses))
+        places = [number for number, address in enumerate(addresses) if address in found]
+        raw = b"".join(unseal(found[addresses[number]], "a vector") for number in places)
+        return places, np.frombuffer(raw, np.float16).astype(np.float32).reshape(-1, self.dimension)
 
     def size_bytes(self) -> int:
         """Bytes on disk."""
@@ -85,29 +91,46 @@ class ExactIndex:
     def __init__(self, dimension: int) -> None:
         self._dimension = dimension
         self._lock = threading.Lock()
-        self._label: dict[str, int] = {}
-        self._id: dict[int, str] = {}
-        self._next = 0
-        self._rows: dict[int, Vector] = {}
-        self._index = self._empty(FIRST_CAPACITY)
+        self._slot: dict[str, int] = {}
+        self._ids: list[str] = []
+        self._free: list[int] = []
+        self._rows: NDArray[np.float16] = np.zeros((0, dimension), np.float16)
+        self._index = self._sized(FIRST_CAPACITY)
 
-    def _empty(self, capacity: int) -> hnswlib.BFIndex:
+    def _sized(self, capacity: int) -> hnswlib.BFIndex:
+        """An index of that size over the rows there are."""
+        rows = np.zeros((capacity, self._dimension), np.float16)
+        rows[: len(self._rows)] = self._rows
+        self._rows = rows
         index = hnswlib.BFIndex("ip", self._dimension)
         index.init_index(capacity)
         index.set_num_threads(1)
-        self._capacity = capacity
+        if self._slot:
+            used = np.fromiter(self._slot.values(), np.int64, len(self._slot))
+            index.add_items(rows[used].astype(np.float32), used)
         return index
 
-    def put(self, id: str, vector: Vector) -> None:
-        """Insert or replace the vector of a record."""
+    def put(self, ids: Sequence[str], vectors: Vector) -> None:
+        """Insert or replace the vectors of these records, one row each."""
         with self._lock:
-            self._drop(id)
-            if len(self._label) >= self._capacity:
-                self._grow()
-            label, self._next = self._next, self._next + 1
-            self._index.add_items(vector[None, :], np.array([label]))
-            self._label[id], self._id[label] = label, id
-            self._rows[label] = vector
+            for id in ids:
+                self._drop(id)
+            wanted = len(self._slot) + len(ids)
+            if wanted > len(self._rows):
+                self._index = self._sized(max(wanted, 2 * len(self._rows)))
+            slots = np.fromiter((self._take(id) for id in ids), np.int64, len(ids))
+            self._rows[slots] = vectors
+            self._index.add_items(vectors, slots)
+
+    def _take(self, id: str) -> int:
+        if self._free:
+            slot = self._free.pop()
+            self._ids[slot] = id
+        else:
+            slot = len(self._ids)
+            self._ids.append(id)
+        self._slot[id] = slot
+        return slot
 
     def drop(self, id: str) -> None:
         """Take a record out, if it is in."""
@@ -115,26 +138,28 @@ class ExactIndex:
             self._drop(id)
 
     def _drop(self, id: str) -> None:
-        label = self._label.pop(id, None)
-        if label is not None:
-            self._index.delete_vector(label)
-            del self._id[label], self._rows[label]
-
-    def _grow(self) -> None:
-        self._index = self._empty(self._capacity * 2)
-        self._index.add_items(np.stack(list(self._rows.values())), np.array(list(self._rows)))
+        slot = self._slot.pop(id, None)
+        if slot is not None:
+            self._index.delete_vector(slot)
+            self._free.append(slot)
 
     def nearest(self, vector: Vector, limit: int) -> list[tuple[str, float]]:
         """At most `limit` records by falling cosine, in [-1, 1]."""
         with self._lock:
-            count = min(limit, len(self._label))
+            count = min(limit, len(self._slot))
             if not count:
                 return []
             labels, distances = self._index.knn_query(vector[None, :], k=count)
-            return [(self._id[int(n)], 1.0 - float(d)) for n, d in zip(labels[0], distances[0], strict=True)]
+            return [(self._ids[int(n)], 1.0 - float(d)) for n, d in zip(labels[0], distances[0], strict=True)]
 
     def __len__(self) -> int:
-        return len(self._label)
+        return len(self._slot)
+
+
+def embedded_rows(record: Record) -> Iterable[tuple[bytes, bytes]]:
+    """The row of a live record: the digest of the text whose vector stands for it."""
+    if record.status in LIVE:
+        yield digest(record.pool) + record.id.encode(), digest(record.description)
 
 
 class Vectors:
@@ -145,10 +170,37 @@ class Vectors:
     def __init__(self, store: VectorStore, records: Records, applied_seq: int) -> None:
         self.store = store
         self._records = records
-        self._pools: dict[str, ExactIndex] = {}
-        self._missing: dict[str, str] = {}
-        self._applied = applied_seq
-        self._show(records.everything())
+        self.reset(applied_seq)
+
+    def reset(self, applied_seq: int) -> None:
+        """Fill everything anew from the tables, which are at `applied_seq`, and the store."""
+        pools: dict[str, ExactIndex] = {}
+        pool_of: dict[str, str] = {}
+        missing: dict[str, None] = {}
+        for pool in self._records.tally():
+            index = ExactIndex(self.store.dimension)
+            for rows in _slices(self._embedded(pool), SLICE):
+                places, vectors = self.store.get([mark for _, mark in rows])
+                ids = [rows[number][0] for number in places]
+                index.put(ids, vectors)
+                pool_of.update(dict.fromkeys(ids, pool))
+                if len(ids) < len(rows):
+                    missing.update(dict.fromkeys(id for id, _ in rows if id not in pool_of))
+            if len(index):
+                pools[pool] = index
+        self._pools, self._pool_of, self._missing, self._applied = pools, pool_of, missing, applied_seq
+
+    def _embedded(self, pool: str) -> list[tuple[str, bytes]]:
+        mark = digest(pool)
+        rows: list[tuple[str, bytes]] = []
+        with self._records.environment.read() as transaction:
+            cursor = transaction.cursor(self._records.environment.db("embedded"))
+            if cursor.set_range(mark):
+                for key, value in cursor.iternext():
+                    if not key.startswith(mark):
+                        break
+                    rows.append((key[16:].decode(), value))
+        return rows
 
     @property
     def applied_seq(self) -> int:
@@ -157,37 +209,28 @@ class Vectors:
 
     def apply(self, entries: Sequence[Logged]) -> None:
         """Move the records these operations touched in or out of their pool's index."""
-        touched: set[str] = set()
-        for entry in entries:
-            match entry.operation:
-                case Added() | Updated():
-                    touched.add(entry.operation.record.id)
-                    touched.update(retirement.id for retirement in entry.operation.retires)
-                case Invalidated():
-                    touched.add(entry.operation.id)
-                case _:
-                    pass
-        self._show(self._records.many(touched).values())
+        check_order(self.name, self._applied, entries)
+        self._show(dict.fromkeys(id for entry in entries for id in touched(entry.operation)))
         if entries:
             self._applied = entries[-1].seq
 
-    def _show(self, records: Iterable[Record]) -> None:
-        for group in _groups(records, 1000):
-            found = self.store.get([record.description for record in group])
-            for record in group:
-                self._hide(record)
-                if record.status not in LIVE:
-                    continue
-                vector = found.get(record.description)
-                if vector is None:
-                    self._missing[record.id] = record.description
-                else:
-                    self._index(record.pool).put(record.id, vector)
-
-    def _hide(self, record: Record) -> None:
-        self._missing.pop(record.id, None)
-        for index in list(self._pools.values()):
-            index.drop(record.id)
+    def _show(self, ids: Iterable[str]) -> None:
+        for group in _slices(list(ids), SLICE):
+            records = self._records.many(group)
+            for id in group:
+                self._missing.pop(id, None)
+                if pool := self._pool_of.pop(id, ""):
+                    self._pools[pool].drop(id)
+            live = [record for record in records.values() if record.status in LIVE]
+            places, vectors = self.store.get([digest(record.description) for record in live])
+            having = set(places)
+            for number, record in enumerate(live):
+                if number not in having:
+                    self._missing[record.id] = None
+            for number, vector in zip(places, vectors, strict=True):
+                record = live[number]
+                self._index(record.pool).put([record.id], vector[None, :])
+                self._pool_of[record.id] = record.pool
 
     def _index(self, pool: str) -> ExactIndex:
         if pool not in self._pools:
@@ -201,20 +244,14 @@ class Vectors:
 
     def missing(self, limit: int) -> list[tuple[str, str]]:
         """At most `limit` live records that have no vector of this model yet: `(id, text)`."""
-        return list(self._missing.items())[:limit]
+        ids = list(islice(list(self._missing), limit))
+        return [(id, record.description) for id, record in self._records.many(ids).items()]
 
     def fill(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
         """Vectors for records that had none: `(id, text, 384 float32 as bytes)`."""
         self.store.put((text, raw) for _, text, raw in vectors)
-        self._show(self._records.many(id for id, _, _ in vectors).values())
+        self._show([id for id, _, _ in vectors])
 
 
-def _groups(records: Iterable[Record], size: int) -> Iterator[list[Record]]:
-    group: list[Record] = []
-    for record in records:
-        group.append(record)
-        if len(group) == size:
-            yield group
-            group = []
-    if group:
-        yield group
+def _slices(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    return (values[start : start + size] for start in range(0, len(values), size))

@@ -7,7 +7,6 @@ the environment readable and usable (tried: default mode survives ENOSPC, `write
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -17,31 +16,87 @@ from typing import TypeVar
 import lmdb
 
 from ...protocol.errors import JournalCorrupt, StorageFull
+from .durable import sync
 
 T = TypeVar("T")
+DAMAGED = (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.InvalidError, lmdb.PanicError)
 MAP_SIZE = 16 << 30
 """Address space reserved at first, in bytes; it costs nothing until it is used."""
+
+
+def _nothing() -> None:
+    pass
 
 
 class Environment:
     """An LMDB environment with its named databases opened. `durable=False` is for what replay can rebuild."""
 
-    def __init__(self, folder: Path, databases: tuple[str, ...], *, durable: bool, map_size: int = MAP_SIZE) -> None:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    def __init__(
+        self,
+        folder: Path,
+        databases: tuple[str, ...],
+        *,
+        durable: bool,
+        map_size: int = MAP_SIZE,
+        readonly: bool = False,
+    ) -> None:
+        """`readonly`: for a child of the process that owns the folder. Raises JournalCorrupt."""
         self.folder = folder
-        try:
-            self._lmdb = lmdb.open(
-                str(folder), map_size=map_size, max_dbs=len(databases), mode=0o600, sync=durable, metasync=durable
-            )
-        except lmdb.Error as error:
-            raise JournalCorrupt(
-                f"{folder} can't be opened: {error}", hint="restore the newest backup, or move the folder away"
-            ) from error
-        self._lmdb.reader_check()
-        self._db = {name: self._lmdb.open_db(name.encode()) for name in databases}
+        self._databases, self._durable, self._readonly = databases, durable, readonly
         self._gate = threading.Condition()
         self._readers = 0
         self._growing = False
+        self.refused: Callable[[], None] = _nothing
+        """Called when the disk refused a write, before StorageFull is raised: whoever has room to give gives it."""
+        self._open(map_size)
+
+    def _open(self, map_size: int) -> None:
+        new = not self._readonly and not (self.folder / "data.mdb").exists()
+        try:
+            if new:
+                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lmdb = lmdb.open(
+                str(self.folder),
+                map_size=map_size,
+                max_dbs=len(self._databases),
+                mode=0o600,
+                sync=self._durable,
+                metasync=self._durable,
+                readonly=self._readonly,
+                create=not self._readonly,
+            )
+            self._lmdb.reader_check()
+            create = not self._readonly
+            self._db = {name: self._lmdb.open_db(name.encode(), create=create) for name in self._databases}
+            if new and self._durable:  # LMDB syncs what is in the file, not that there is one
+                sync(self.folder)
+                sync(self.folder.parent)
+        except (lmdb.DiskError, OSError) as error:
+            raise self._full(error) from error
+        except lmdb.Error as error:
+            raise JournalCorrupt(
+                f"{self.folder} can't be opened: {error}", hint="restore the newest backup, or move the folder away"
+            ) from error
+
+    def replace(self, move: Callable[[], None]) -> None:
+        """Close, let `move` put other files in the place of these, open them. Readers wait; only the writer calls it.
+
+        A handle of before is of no use afterwards: ask `db` again. An env that stayed open would serve the old files.
+        """
+        with self._gate:
+            self._growing = True
+            while self._readers:
+                self._gate.wait()
+            try:
+                map_size = self._lmdb.info()["map_size"]
+                self._lmdb.close()
+                try:
+                    move()
+                finally:
+                    self._open(map_size)
+            finally:
+                self._growing = False
+                self._gate.notify_all()
 
     def db(self, name: str) -> lmdb.Database:
         """The handle of a named database."""
@@ -57,24 +112,41 @@ class Environment:
         try:
             with self._lmdb.begin(buffers=False) as transaction:
                 yield transaction
+        except lmdb.Error as error:
+            raise self._damaged(error) from error
         finally:
             with self._gate:
                 self._readers -= 1
                 self._gate.notify_all()
 
     def write(self, work: Callable[[lmdb.Transaction], T]) -> T:
-        """`work` in one write transaction, redone from the start if the map was full. Raises StorageFull."""
+        """`work` in one write transaction, redone from the start if the map was full.
+
+        Raises StorageFull or JournalCorrupt: then nothing was written.
+        """
         while True:
             try:
                 with self._lmdb.begin(write=True) as transaction:
                     return work(transaction)
             except lmdb.MapFullError:
                 self._grow()
-            except lmdb.Error as error:
-                raise StorageFull(
-                    f"the disk refused a write in {self.folder.name}: {error}",
-                    hint="free some space; memd stays readable and goes on by itself",
-                ) from error
+            except DAMAGED as error:
+                raise self._damaged(error) from error
+            except lmdb.Error as error:  # which one it is differs by file system
+                self.refused()
+                raise self._full(error) from error
+
+    def _full(self, error: Exception) -> StorageFull:
+        return StorageFull(
+            f"the disk refused a write in {self.folder.name}: {error}",
+            hint="free some space; memd stays readable and goes on by itself",
+        )
+
+    def _damaged(self, error: Exception) -> JournalCorrupt:
+        return JournalCorrupt(
+            f"{self.folder.name} is damaged: {error}",
+            hint="`memd down && memd up`: the start looks at every page, and says what to do",
+        )
 
     def _grow(self) -> None:
         with self._gate:
@@ -104,9 +176,7 @@ class Environment:
             raise StorageFull(f"no room for a copy of {self.folder.name}: {error}", hint="see `memd du`") from error
         for path in (folder / "data.mdb", folder):
             path.chmod(0o600 if path.is_file() else 0o700)
-            descriptor = os.open(path, os.O_RDONLY)
-            os.fsync(descriptor)
-            os.close(descriptor)
+            sync(path)
 
     def free_bytes(self) -> int:
         """Bytes of the data file that hold nothing any more: what a compact copy would leave behind."""

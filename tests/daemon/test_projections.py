@@ -173,9 +173,10 @@ def test_the_exact_index_finds_the_nearest_and_forgets_what_is_dropped() -> None
     rows = random.standard_normal((1500, 8)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     index = ExactIndex(8)
-    for number, row in enumerate(rows):
-        index.put(str(number), row)
-    index.put("3", rows[3])
+    index.put([str(number) for number in range(900)], rows[:900])
+    for number in range(900, 1500):
+        index.put([str(number)], rows[number : number + 1])
+    index.put(["3", "5"], rows[[3, 5]])
     index.drop("4")
     for number in (3, 700, 1499):
         found = index.nearest(rows[number], 3)

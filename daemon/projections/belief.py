@@ -1,0 +1,70 @@
+"""What an operation makes of a record: the pure step that live operation, replay and reads of the past share (T1, R3).
+
+Comes in: a record as it was, or None, and a logged operation. Goes out: the record as it is believed afterwards, or
+None. Invariants: no clock, no chance, no disk; whoever wants to know which records an operation changes asks `touched`,
+so that no projection can have an opinion of its own.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from ...protocol.operation import Added, AnyOperation, Invalidated, Merged, Retirement, Updated
+from ...protocol.record import Record
+from ...protocol.reply import Logged
+
+
+def touched(operation: AnyOperation) -> tuple[str, ...]:
+    """Ids of the records that an operation may change, in the order in which it changes them."""
+    match operation:
+        case Added() | Updated():
+            retired = (retirement.id for retirement in operation.retires if retirement.id != operation.record.id)
+            return (*retired, operation.record.id)
+        case Merged() | Invalidated():
+            return (operation.id,)
+        case _:
+            return ()
+
+
+def believed(before: Record | None, id: str, entry: Logged) -> Record | None:
+    """The record `id` after `entry`; `before` itself where nothing changes."""
+    operation = entry.operation
+    match operation:
+        case Added() | Updated() if operation.record.id == id:
+            return _stamped(operation.record, entry.at, before)
+        case Added() | Updated():
+            found = next((each for each in operation.retires if each.id == id), None)
+            return _retired(before, found, entry.at, operation.record.id) if found else before
+        case Invalidated():
+            retirement = Retirement(operation.id, operation.valid_to, operation.reason)
+            return _retired(before, retirement, entry.at, operation.by)
+        case Merged():
+            return _merged(before, operation)
+        case _:
+            return before
+
+
+def _stamped(record: Record, at: int, before: Record | None) -> Record:
+    """`record` with its system times: learnt when first added, retired now if it arrives retired.
+
+    A record that comes from an export brings the times of the store it comes from, none later than now.
+    """
+    learned_at = before.learned_at if before else min(record.learned_at or at, at)
+    retired_at = min(record.retired_at or at, at) if record.status == "retired" else 0
+    return msgspec.structs.replace(record, learned_at=learned_at, retired_at=retired_at)
+
+
+def _retired(before: Record | None, retirement: Retirement, at: int, by: str) -> Record | None:
+    if before is None or before.status == "retired":
+        return before
+    return msgspec.structs.replace(
+        before, status="retired", valid_to=retirement.valid_to, retired_at=at, superseded_by=by, rev=before.rev + 1
+    )
+
+
+def _merged(before: Record | None, merged: Merged) -> Record | None:
+    if before is None:
+        return None
+    evidence = (*before.provenance.evidence, merged.evidence)
+    provenance = msgspec.structs.replace(before.provenance, evidence=evidence)
+    return msgspec.structs.replace(before, provenance=provenance, rev=before.rev + 1)

@@ -1,0 +1,44 @@
+"""The tables of one folder with everything that reads them: one place that says which folds and indexes there are.
+
+Comes in: a folder. Goes out: records, keys, graph, sources and their tables. Invariants: live tables, a rebuild's fresh
+ones and those that `verify` compares with are this same object; tables of another layout are emptied, to be replayed.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from ...protocol.errors import JournalCorrupt
+from .graph import Graph, edge_rows
+from .keys import Keys, key_rows
+from .profile import card_rows
+from .projection import Tables
+from .records import Records
+from .sources import Sources
+from .vectors import embedded_rows
+
+
+class Folded:
+    """One set of tables, opened."""
+
+    def __init__(self, folder: Path, *, readonly: bool = False) -> None:
+        self.records = Records({"keys": key_rows, "edges": edge_rows, "cards": card_rows, "embedded": embedded_rows})
+        self.keys = Keys(self.records)
+        self.graph = Graph(self.records)
+        self.sources = Sources(self.records)
+        self.tables = Tables(folder, (self.records, self.sources), readonly=readonly)
+        self.records.attach(self.tables.environment)
+
+    def close(self) -> None:
+        """Close the tables."""
+        self.tables.close()
+
+
+def open_folded(folder: Path) -> Folded:
+    """The tables of a folder; those that can't be opened are thrown away, the journal has it all."""
+    try:
+        return Folded(folder)
+    except JournalCorrupt:
+        shutil.rmtree(folder)
+        return Folded(folder)

@@ -1,0 +1,84 @@
+"""The keyword index of turns: what was said, as it was said, for DEEP and for the simple method (Q4).
+
+Comes in: entries of the archive, by its own seq. Goes out: BM25 scores by archive seq. Invariants: a captured turn is
+found at once, since a search takes in what was captured before it; of a turn that a host rewrote only the newest
+version is found; a forgotten one is dropped here at once, and its terms leave the files when the index is rebuilt.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from ...protocol.event import Captured, Noted, Ran, Reworded, Said, Wrote, text
+from ..store.archive import Archive, decode
+from .terms import TermIndex, Text
+
+GROUP = 256
+AT_ONCE = 4096
+"""Captures that a search takes in at most before it answers; the rest is taken in beside it."""
+
+
+def text_of(seq: int, captured: Captured) -> Text | None:
+    """A turn as the index takes it; None for what nobody said or wrote."""
+    if not isinstance(captured.event, Said | Noted | Reworded | Wrote | Ran):
+        return None
+    return Text(str(seq), captured.document, True, text(captured.event))
+
+
+class Turns(TermIndex):
+    """The index over the archive, in groups by document."""
+
+    name = "turns"
+
+    def __init__(self, folder: Path, archive: Archive) -> None:
+        self._archive = archive
+        self._catching = threading.Lock()
+        super().__init__(folder)
+
+    @property
+    def applied_seq(self) -> int:
+        """The archive seq of the last capture folded in, tail included."""
+        return self.applied
+
+    def apply(self, captures: Sequence[tuple[int, Captured | None]]) -> None:
+        """Fold captures in, in order; None is one whose payload was removed."""
+        texts: list[tuple[Text, int]] = []
+        drops: list[str] = []
+        for number, (seq, captured) in enumerate(captures, self.applied + 1):
+            if seq != number:
+                raise AssertionError(f"{self.name} has applied {number - 1}, got {seq}")
+            if captured is None:
+                continue
+            if captured.replaces:
+                drops.append(str(captured.replaces))
+            if (found := text_of(seq, captured)) is not None:
+                texts.append((found, seq))
+        if captures:
+            gone = set(drops)
+            self.put([pair for pair in texts if pair[0].id not in gone], drops, captures[-1][0])
+
+    def catch_up(self, most: int | None = None, progress: Callable[[int], None] | None = None) -> None:
+        """Fold in what was captured since, at most `most` captures."""
+        with self._catching:
+            taken = 0
+            while (most is None or taken < most) and self.applied < self._archive.last:
+                entries = self._archive.log.slice(self.applied, GROUP)
+                if not entries:
+                    return
+                self.apply([(entry.seq, decode(entry)) for entry in entries])
+                taken += len(entries)
+                if progress:
+                    progress(self.applied)
+
+    def find(self, query: str, limit: int, *, documents: Sequence[str] | None = None) -> list[tuple[int, float]]:
+        """At most `limit` turns `(archive seq, BM25 score)` of these documents (None: of all), the best first."""
+        self.catch_up(AT_ONCE)
+        scores, _ = self.search(query, documents, limit)
+        return [(int(id), score) for id, score in scores.items()]
+
+    def mask(self, seqs: Iterable[int]) -> None:
+        """Drop turns that were forgotten or expired, at once (T10)."""
+        with self._catching:
+            self.put((), [str(seq) for seq in seqs], self.applied)
