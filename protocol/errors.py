@@ -55,6 +55,12 @@ class NotFound(InvalidRequest):
     exit_code = 4
 
 
+class Forgotten(InvalidRequest):
+    """A turn that the user had forgotten for good: it is not taken again, whoever sends it (T10)."""
+
+    code = "forgotten"
+
+
 class BadConfig(InvalidRequest):
     """A setting that does not exist or has a value out of range."""
 

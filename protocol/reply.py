@@ -30,7 +30,10 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `capture`: durable now (`accepted`), known before (`duplicate`), rewritten (`changed`), refused."""
+    """Of a `capture`: durable now (`accepted`), known before (`duplicate`), rewritten (`changed`), refused.
+
+    `forgotten`: turns that the user had forgotten; they are not taken again (T10).
+    """
 
     accepted: int
     duplicate: int
@@ -38,6 +41,7 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     refused: tuple[Refusal, ...]
     pool: str
     pending: int
+    forgotten: int = 0
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True):
@@ -262,6 +266,30 @@ class RecordsImported(msgspec.Struct, frozen=True, kw_only=True):
     refused: tuple[Refusal, ...] = ()
 
 
+class Going(msgspec.Struct, frozen=True, kw_only=True):
+    """A record that `forget` would take or change, on one line. `why`: `chosen`, or `source` for one whose sources go,
+    or `loses a source` for one that stays on what is left."""
+
+    id: str
+    type: str
+    status: str
+    line: str
+    why: str
+
+
+class ForgetPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Of `preview_forget`: what would go. `records` are the first of `record_count`; captures may hold more than one.
+
+    `documents` are the sessions whose turns go: their hosts may hold transcripts that memd can't reach.
+    """
+
+    records: tuple[Going, ...]
+    record_count: int
+    captures: int
+    documents: tuple[str, ...]
+    spooled: int = 0
+
+
 class Done(msgspec.Struct, frozen=True, kw_only=True):
     """Of `distil` and `stop`: how many captures are still pending."""
 
@@ -283,6 +311,7 @@ AnyData = (
     | DiskUse
     | ExportPage
     | RecordsImported
+    | ForgetPlan
     | Done
     | Record
 )

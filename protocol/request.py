@@ -162,6 +162,43 @@ class ImportRecords(Request, tag="import_records", frozen=True, kw_only=True):
     pools: tuple[PoolOpened, ...] = ()
 
 
+class PreviewForget(Request, tag="preview_forget", frozen=True, kw_only=True):
+    """What `forget` would take, without touching it; the same fields."""
+
+    ids: tuple[str, ...] = ()
+    query: str = ""
+    session: str = ""
+    source: str = ""
+
+
+class Forget(Request, tag="forget", frozen=True, kw_only=True):
+    """Forget for good, a job (T10): records by id, whatever holds these words, a session, or all of one source.
+
+    Exactly one of the four is given; there is no request that forgets everything.
+    """
+
+    ids: tuple[str, ...] = ()
+    query: str = ""
+    session: str = ""
+    source: str = ""
+
+
+class Undo(Request, tag="undo", frozen=True, kw_only=True):
+    """Take sessions back, a job: each named by its document, its session or its source; `redo` brings it back."""
+
+    names: tuple[str, ...]
+
+
+class Redo(Request, tag="redo", frozen=True, kw_only=True):
+    """Bring back what `undo` took back, a job."""
+
+    names: tuple[str, ...]
+
+
+class Compact(Request, tag="compact", frozen=True, kw_only=True):
+    """Give the disk what removed entries still take of it, a job (P-20)."""
+
+
 class Stop(Request, tag="stop", frozen=True, kw_only=True):
     """Finish what is acknowledged and end."""
 
@@ -186,6 +223,11 @@ AnyRequest = (
     | Expire
     | Export
     | ImportRecords
+    | PreviewForget
+    | Forget
+    | Undo
+    | Redo
+    | Compact
     | Stop
 )
 
@@ -209,5 +251,10 @@ LANES: dict[type[Request], Lane] = {
     Expire: "slow",
     Export: "slow",
     ImportRecords: "committer",
+    PreviewForget: "slow",
+    Forget: "slow",
+    Undo: "slow",
+    Redo: "slow",
+    Compact: "slow",
     Stop: "door",
 }
