@@ -116,6 +116,24 @@ def git(
         run(answer, [lambda: git_log.read(path, newest)], dry_run, no_wait)
 
 
+@app.command("memd")
+def memd(
+    path: Annotated[Path, typer.Argument(help="A file of `memd export --format jsonl`.")],
+    dry_run: DryRun = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Import what `memd export` wrote: the same ids, statuses, keys and times. Doing it again changes nothing.
+
+    \b
+    Example:
+      memd import memd memory.jsonl
+    """
+    from .exporting import take_in
+
+    with Answer("import memd", as_json) as answer:
+        take_in(answer, path, dry_run)
+
+
 def run(answer: Answer, readers: Sequence[Callable[[], Transcript]], dry_run: bool, no_wait: bool) -> None:
     """Reads each transcript, sends it, reports; then waits until it is distilled."""
     if dry_run:

@@ -33,6 +33,11 @@ COMMANDS = {
     "why": "why",
     "tail": "tail",
     "pools": "overview",
+    "backup": "keeping",
+    "restore-backup": "keeping",
+    "export": "exporting",
+    "du": "keeping",
+    "expire": "keeping",
     "bench": "bench",
 }
 """The module of each command, in the order of `memd --help`."""

@@ -13,6 +13,8 @@ from typing import Any
 
 import typer
 
+from ...protocol.errors import by_code
+from ...protocol.reply import JobState
 from ..python.client import Client
 from .output import Answer, is_watched
 
@@ -40,6 +42,25 @@ class Bar:
         """So much more is done."""
         if self._bar and steps > 0:
             self._bar.update(steps)
+
+
+def wait_for_job(client: Client, started: JobState, answer: Answer) -> JobState:
+    """Waits until a job is done, with a bar; its last state. Raises the error that it ended with."""
+    state = started
+    while state.state == "running" and not state.total:
+        time.sleep(_POLL_S)
+        state = client.job(state.id)
+    with Bar(state.total, state.name, answer.as_json) as bar:
+        shown = 0
+        while state.state == "running":
+            bar.step(state.done - shown)
+            shown = max(shown, state.done)
+            time.sleep(_POLL_S)
+            state = client.job(state.id)
+        bar.step(state.total - shown)
+    if state.problem:
+        raise by_code(state.problem.code, state.problem.message, state.problem.hint)
+    return state
 
 
 def wait_until_distilled(client: Client, answer: Answer, stalled_s: float = STALLED_S) -> int:

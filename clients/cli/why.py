@@ -47,8 +47,9 @@ def explained_lines(told: Explained) -> Iterator[str]:
     yield from wrapped(f"captured in {plain(told.session)}" + (f", {plain(told.project)}" if told.project else ""))
     for line in told.lines:
         yield from _turn_lines(line, record)
-    if not told.lines:
-        yield f"  the source is no longer kept; its words were: “{plain(record.provenance.quote)}”"
+    if told.quote_holds is None:
+        words = plain(record.provenance.quote) or plain(record.content)
+        yield f"  the source is no longer kept; its words were: “{words}”"
     if told.quote_holds is False:
         yield styled("  the quote does not stand in the archive as it should: see `memd status`", "red")
     yield ""

@@ -199,6 +199,31 @@ class Client:
         """How far a long piece of work has come."""
         return self.ask(request.GetJob(id=id), reply.JobState)
 
+    # --- keeping -------------------------------------------------------------------------------------------------
+    def backup(self, to: str = "", keep: int = 0) -> reply.JobState:
+        """Starts a backup into an absolute path, or memd's own folder, where the newest `keep` stay."""
+        return self.ask(request.Backup(to=to, keep=keep), reply.JobState)
+
+    def backups(self, folder: str = "") -> reply.BackupList:
+        """The finished backups in a folder, by default memd's own."""
+        return self.ask(request.Backups(folder=folder), reply.BackupList)
+
+    def expire(self, dry_run: bool = False) -> reply.JobState:
+        """Starts the archive's retention (T10)."""
+        return self.ask(request.Expire(dry_run=dry_run), reply.JobState)
+
+    def disk_usage(self) -> reply.DiskUse:
+        """Bytes on disk by part."""
+        return self.ask(request.DiskUsage(), reply.DiskUse)
+
+    def export(self, pools: Sequence[str] = (), after: str = "", limit: int = 200) -> reply.ExportPage:
+        """A page of records with their history (P-25)."""
+        return self.ask(request.Export(pools=tuple(pools), after=after, limit=limit), reply.ExportPage)
+
+    def import_records(self, wish: request.ImportRecords) -> reply.RecordsImported:
+        """Brings exported records in; they are durable when this returns."""
+        return self.ask(wish, reply.RecordsImported)
+
     # --- the exchange -------------------------------------------------------------------------------------------
     def ask(self, wish: request.Request, data: type[T]) -> T:
         """Sends any request and waits for its reply. Raises DaemonDown, DeadlineExceeded, or the daemon's own error."""
