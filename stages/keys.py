@@ -108,8 +108,14 @@ def _singular(word: str) -> str:
 
 
 def one_of_a_kind(left: str, right: str) -> bool:
-    """Whether two phrases name values of one category that holds one value at a time."""
-    return bool(set(categories(left)) & set(categories(right)) - _MANY)
+    """Whether two texts name different values of one category that holds one value at a time."""
+    for name, pattern in _LEXICON:
+        if name in _MANY:
+            continue
+        one, two = ({hit.lower() for hit in pattern.findall(text)} for text in (left, right))
+        if one and two and not one & two:
+            return True
+    return False
 
 
 def categories(words: str) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from ..protocol.instant import micros
 from ..protocol.operation import Decision, Neighbour, Retirement, Step
 from ..protocol.record import LIVE, QUOTE_LIMIT, Evidence, Provenance, Record, Signal, Span, record_id
 from .batch import Candidate, Known, Proposal
-from .claims import Verdict, compare
+from .contradictions import Verdict, compare
 from .rules import VERSION
 from .words import tokens
 
