@@ -44,6 +44,12 @@ DEADLINES_MS: dict[type[request.Request], int] = {
     request.Pools: READ_MS,
     request.GetStatus: READ_MS,
     request.GetJob: READ_MS,
+    request.Backup: SLOW_MS,
+    request.Backups: SLOW_MS,
+    request.DiskUsage: SLOW_MS,
+    request.Expire: SLOW_MS,
+    request.Export: SLOW_MS,
+    request.ImportRecords: WRITE_MS,
     request.Stop: WRITE_MS,
 }
 """How long each request may take, connecting included, unless the client was given one deadline for all."""
