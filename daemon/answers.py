@@ -32,6 +32,7 @@ from ..stages.batch import PERSONAL
 from .pools.access import Access
 from .recall.deep import Deep
 from .recall.hot import Hot
+from .recall.simple import Simple, with_turns
 from .recall.warm import Warm
 from .stores import Stores
 from .world import World
@@ -43,9 +44,18 @@ PAGE_CHARACTERS = 1_000_000
 class Answers:
     """Everything that is read, in one place; `last` is what happened last, for `status` (U6)."""
 
-    def __init__(self, stores: Stores, access: Access, warm: Warm, world: World, model: ModelInfo) -> None:
+    def __init__(
+        self,
+        stores: Stores,
+        access: Access,
+        warm: Warm,
+        world: World,
+        model: ModelInfo,
+        simple_below_sessions: int = 150,
+    ) -> None:
         self._stores, self._access, self._warm = stores, access, warm
         self._hot = Hot(stores.profile)
+        self._simple = Simple(stores.records, stores.sources, stores.archive, stores.turns, simple_below_sessions)
         self._deep = Deep(stores.records, stores.sources, stores.archive, stores.journal)
         self._world, self._model = world, model
         self._started = world.now()
@@ -70,7 +80,11 @@ class Answers:
             raise InvalidRequest("an empty question", hint="say what you look for, or use `memd list`")
         scope = self._access.scope(request.cwd, request.pools)
         answer = self._warm.recall(request, scope, self.pending())
-        self.note("recalled", f"{len(answer.hits)} hits" if answer.hits else f"abstained: {answer.reason}")
+        turns = self._simple.heard(request.query, scope, answer.hits, max(1, request.limit))
+        if turns:
+            answer = with_turns(answer, turns, request)
+        found = f"{len(answer.hits)} records, {len(answer.turns)} turns"
+        self.note("recalled", f"abstained: {answer.reason}" if answer.abstained else found)
         return answer
 
     def profile(self, request: Profile) -> ProfileText:
@@ -186,6 +200,7 @@ class Answers:
             last=last,
             failures=tuple(failed),
             size_bytes=stores.size_bytes(),
+            troubles=stores.troubles,
         )
 
 

@@ -36,8 +36,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """At most this long a new record waits in the tail before the keyword index holds it."""
     relevance_floor: float = 0.18
     """Recall abstains below this relevance (P-23)."""
+    simple_below_sessions: int = 150
+    """Below this many sessions in reach, recall also searches what was said, word for word (Q4)."""
     log_bytes: int = 5_000_000
     """The daemon's log file rotates at this size."""
+    ballast_mb: float = 8.0
+    """Megabytes held back on the disk, so that a full one leaves room to forget and to stop; 0 = none."""
     upkeep_s: float = 600.0
     """How often the daemon looks whether a backup or the archive's retention is due."""
     backup_every_h: float = 24.0

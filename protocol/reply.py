@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from .event import Trust
 from .operation import AnyOperation, Decision, PoolOpened, SessionOpened
 from .record import Record
 
@@ -59,6 +60,19 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     parts: dict[str, float] = {}
 
 
+class Heard(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn that answers a question as it was said, distilled or not (Q4): characters `start:end` of it, verbatim."""
+
+    document: str
+    turn: str
+    at: str
+    trust: Trust
+    quote: str
+    start: int
+    end: int
+    score: float
+
+
 class Nearest(msgspec.Struct, frozen=True, kw_only=True):
     """The best candidate below the floor, shown when an answer abstains (P-23)."""
 
@@ -68,10 +82,14 @@ class Nearest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recalled(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `recall`: hits, and what was left out and why (Q10)."""
+    """Of a `recall`: records and, while there are few sessions, turns; what was left out and why (Q10).
+
+    Hits and turns have scores on one scale; `abstained` says that there is neither.
+    """
 
     hits: tuple[Hit, ...]
     scope: tuple[str, ...]
+    turns: tuple[Heard, ...] = ()
     abstained: bool = False
     reason: str = ""
     nearest: Nearest | None = None
@@ -188,6 +206,7 @@ class StatusText(msgspec.Struct, frozen=True, kw_only=True):
     last: dict[str, Outcome]
     failures: tuple[str, ...]
     size_bytes: dict[str, int]
+    troubles: tuple[str, ...] = ()
 
 
 class JobState(msgspec.Struct, frozen=True, kw_only=True):

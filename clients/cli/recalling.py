@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 
-from ...protocol.reply import Recalled
+from ...protocol.reply import Hit, Recalled
 from .contact import here, reach
 from .output import Answer, JsonFlag, plain, say, styled, wrapped
-from .wording import count, hit_lines, short
+from .wording import count, heard_lines, hit_lines, short
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -55,11 +55,12 @@ def recall(
 
 def recalled_lines(told: Recalled, explain: bool = False) -> Iterator[str]:
     """A recall's answer as text."""
-    for number, hit in enumerate(told.hits, 1):
+    found = sorted((*told.hits, *told.turns), key=lambda each: -each.score)
+    for number, each in enumerate(found, 1):
         if number > 1:
             yield ""
-        yield from hit_lines(number, hit, explain)
-    if told.abstained or not told.hits:
+        yield from hit_lines(number, each, explain) if isinstance(each, Hit) else heard_lines(number, each)
+    if not found:
         yield from wrapped(f"Nothing that memd would vouch for: {plain(told.reason) or 'no record matches'}.")
         if told.nearest:
             near = f"Nearest: {plain(told.nearest.description)} ({short(told.nearest.id)}, {told.nearest.score:.2f})"

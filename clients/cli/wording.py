@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from ...protocol.record import Record
-from ...protocol.reply import Hit
+from ...protocol.reply import Heard, Hit
 from .output import plain, shortened, styled, width, wrapped
 
 SHORT_ID = 8
@@ -92,6 +92,17 @@ def hit_lines(number: int, hit: Hit, explain: bool = False) -> Iterator[str]:
     if explain and hit.parts:
         parts = ", ".join(f"{plain(name)} {value:.3f}" for name, value in sorted(hit.parts.items()))
         yield from (styled(line, "dim") for line in wrapped(f"score parts: {parts}", indent))
+
+
+def heard_lines(number: int, heard: Heard) -> Iterator[str]:
+    """A turn as it was said: the very words, who said them, where."""
+    head = f"{number}. "
+    indent = " " * len(head)
+    yield from (styled(line, "bold") for line in wrapped(f"“{shortened(plain(heard.quote), 300)}”", indent, head))
+    said = f"{_WHO.get(heard.trust, heard.trust)}, {age(heard.at)}"
+    yield f"{indent}in the transcript · score {heard.score:.2f} · {said}"
+    where = f"{plain(heard.document)} · turn {plain(heard.turn)[:13]}"
+    yield from (styled(line, "dim") for line in wrapped(where, indent))
 
 
 def count(number: int, noun: str, plural: str = "") -> str:

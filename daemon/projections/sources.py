@@ -93,15 +93,15 @@ class Sources:
         )
         batch.put(b"progress", seal(_encode(after)), db=self._db("progress"))
 
-    def documents(self, pools: Sequence[str]) -> list[str]:
-        """The documents whose session feeds these pools; those outside of a project feed the personal one."""
+    def documents(self, pools: Sequence[str], most: int | None = None) -> list[str]:
+        """At most `most` documents whose session feeds these pools; one outside of a project feeds the personal one."""
         found: list[str] = []
         with self._records.environment.read() as transaction:
             cursor = transaction.cursor(self._db("projects"))
             for pool in pools:
                 mark = digest("" if pool == PERSONAL else pool)
                 going = cursor.set_range(mark)
-                while going and cursor.key().startswith(mark):
+                while going and cursor.key().startswith(mark) and (most is None or len(found) < most):
                     found.append(cursor.value().decode())
                     going = cursor.next()
         return found
