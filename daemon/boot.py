@@ -45,7 +45,7 @@ from ..protocol.request import (
     Why,
 )
 from .answers import Answers
-from .committer import Committer
+from .committer import Committer, bug
 from .config import Config
 from .disk import disk_use
 from .distiller import Distiller
@@ -121,7 +121,7 @@ class Daemon:
         check_home(places)
         self._places, self._world = places, world
         model = registry.info()
-        self.stores = Stores(places.data, world, model)
+        self.stores = Stores(places.data, world, model, ballast_bytes=int(config.ballast_mb * 1e6))
         self._stop = threading.Event()
         self._jobs = Jobs(world)
         identity = Identity()
@@ -131,7 +131,8 @@ class Daemon:
             self.stores, self._committer, self._worker, config.batch_captures, config.worker_idle_s
         )
         warm = Warm(self.stores.records, self.stores.keywords, self.stores.vectors, _encoder(), config.relevance_floor)
-        self._answers = Answers(self.stores, Access(identity, self.stores.sources), warm, world, model)
+        access = Access(identity, self.stores.sources)
+        self._answers = Answers(self.stores, access, warm, world, model, config.simple_below_sessions)
         self._answers.worker_state = lambda: self._distiller.worker_state
         self._triggers = Triggers(
             world,
@@ -175,9 +176,7 @@ class Daemon:
 
     def _commit_keywords(self) -> None:
         while not self._stop.wait(self._keyword_commit_s):
-            self.stores.keywords.commit()
-            self.stores.turns.catch_up()
-            self.stores.turns.commit()
+            self.stores.index()
 
     def _captured(self, document: str, urgent: bool, live: bool) -> None:
         self._answers.note("captured", document)
@@ -199,7 +198,7 @@ class Daemon:
 
         def done() -> None:
             error = future.exception()
-            respond(future.result() if error is None else error if isinstance(error, MemdError) else _bug(error))
+            respond(future.result() if error is None else error if isinstance(error, MemdError) else bug(error))
 
         future.add_done_callback(lambda _: done())
 
@@ -253,11 +252,6 @@ class Daemon:
                 return Done(pending=answers.pending())
             case Capture() | Remember() | Edit() | ImportRecords():
                 raise InvalidRequest("that request goes through the committer")
-
-
-def _bug(error: BaseException) -> MemdError:
-    log.error("a bug while committing", exc_info=error)
-    return MemdError(f"memd failed on this request: {type(error).__name__}", hint="the daemon's log has the details")
 
 
 def _encoder() -> Encode | None:

@@ -113,23 +113,27 @@ class Committer:
         """Make the captures of these jobs durable in one go, then answer each."""
         if not jobs:
             return
-        for job in jobs:
-            self._admit(job)
         try:
-            fates = iter(self._stores.archive.take([captured for job in jobs for captured in job.captures]))
+            for job in jobs:
+                self._admit(job)
+            if openings := self._openings(jobs):  # first: a capture without its session would lose its project
+                self._stores.commit(openings)
+            fates = iter(self._stores.take([captured for job in jobs for captured in job.captures]))
             for job in jobs:
                 job.fates = [next(fates) for _ in job.captures]
-            operations = self._openings(jobs)
+            operations = self._closings(jobs)
             operations += [o for job in jobs if isinstance(job.request, Remember) and (o := self._provisional(job))]
             if operations:
                 self._stores.commit(operations)
-        except MemdError as error:
-            log.error("captures refused: %s", error.message)
+            answers = [self._answer(job) for job in jobs]
+        except Exception as error:  # whatever it is, everybody who waits hears of it, and the thread goes on
+            refusal = error if isinstance(error, MemdError) else bug(error)
+            log.error("captures refused: %s", refusal.message)
             for job in jobs:
-                job.respond(error)
+                job.respond(refusal)
             return
-        for job in jobs:
-            job.respond(self._answer(job))
+        for job, answer in zip(jobs, answers, strict=True):
+            job.respond(answer)
             if "accepted" in job.fates or "changed" in job.fates:
                 urgent = any(isinstance(captured.event, SessionEnded | Noted) for captured in job.captures)
                 self._captured(job.request.origin.document, urgent, job.request.origin.live)
@@ -149,7 +153,7 @@ class Committer:
                 job.refused.append(Refusal(event.turn, problem(error)))
 
     def _openings(self, jobs: Sequence[_Job]) -> list[AnyOperation]:
-        """Pools and sessions that are seen for the first time, sessions that ended."""
+        """Pools and sessions that are seen for the first time."""
         operations: list[AnyOperation] = []
         opened: set[str] = set()
         for job in jobs:
@@ -165,9 +169,18 @@ class Committer:
                     operations.append(_pool_opened(project))
                 at = job.captures[0].event.at
                 operations.append(SessionOpened(document=origin.document, origin=origin, project=name, at=at))
+        return operations
+
+    def _closings(self, jobs: Sequence[_Job]) -> list[AnyOperation]:
+        """Sessions that ended; also where only the capture of it was written the last time."""
+        operations: list[AnyOperation] = []
+        for job in jobs:
             for captured, fate in zip(job.captures, job.fates, strict=True):
-                if isinstance(captured.event, SessionEnded) and fate != "duplicate":
-                    event = captured.event
+                event = captured.event
+                if not isinstance(event, SessionEnded):
+                    continue
+                session = self._stores.sources.session(captured.document)
+                if fate != "duplicate" or (session and not session.closed_at):
                     operations.append(SessionClosed(document=captured.document, at=event.at, reason=event.reason))
         return operations
 
@@ -216,7 +229,7 @@ class Committer:
         origin = Origin(host="memd", session="edits")
         turn = f"{before.id}:{before.rev + 1}"
         captured = admit(origin, Reworded(turn=turn, at=request.at, record=before.id, text=request.text))
-        self._stores.archive.take([captured])
+        self._stores.take([captured])
         words = text(captured.event)
         span = Span(origin.document, turn, 0, len(words))
         provenance = msgspec.structs.replace(
@@ -247,6 +260,12 @@ class Committer:
         found = self._stores.records.get(before.id)
         assert found is not None
         return Remembered(record=found)
+
+
+def bug(error: BaseException) -> MemdError:
+    """What a client is told of an error that is none of the tree."""
+    log.error("a bug while committing", exc_info=error)
+    return MemdError(f"memd failed on this request: {type(error).__name__}", hint="the daemon's log has the details")
 
 
 def explicit_id(document: str, turn: str) -> str:

@@ -8,15 +8,19 @@ behind is brought up by replay before the door opens.
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from ..models.registry import ModelInfo
-from ..protocol.errors import JournalLocked
+from ..protocol.errors import JournalLocked, StorageFull
+from ..protocol.event import Captured
 from ..protocol.operation import AnyOperation
 from ..protocol.reply import Logged
+from .failpoint import reach
+from .following import Following
 from .projections.folded import open_folded
 from .projections.keywords import Keywords
 from .projections.profile import ProfileCards
@@ -25,11 +29,14 @@ from .projections.swap import settle
 from .projections.turns import Turns
 from .projections.vectors import Vectors, VectorStore
 from .store import restore
-from .store.archive import Archive
+from .store.archive import Archive, Fate
+from .store.ballast import Ballast
 from .store.journal import Journal
+from .store.opening import CHECKPOINT_AT_CLOSE, Opening, checkpoint, due
 from .world import World
 
-REPLAY_GROUP = 500
+T = TypeVar("T")
+log = logging.getLogger("memd.store")
 
 
 class FolderLock:
@@ -57,28 +64,24 @@ class FolderLock:
         self._file.close()
 
 
-def boot_mark() -> str:
-    """What changes when the machine starts anew: unsynced pages of before are gone."""
-    file = Path("/proc/sys/kernel/random/boot_id")
-    return file.read_text(encoding="ascii").strip() if file.exists() else "unknown"
-
-
 class Stores:
     """The stores of one home. One thread commits; any thread reads."""
 
-    def __init__(self, folder: Path, world: World, model: ModelInfo) -> None:
+    def __init__(self, folder: Path, world: World, model: ModelInfo, *, ballast_bytes: int = 0) -> None:
         self.folder = folder
         self.lock = FolderLock(folder)
         restore.finish(folder)
-        self._mark = folder / "running"
-        self._discard_torn()
-        self.archive = Archive(folder / "archive", world)
+        self.ballast = Ballast(folder / "ballast", ballast_bytes, world)
+        self._opening = Opening(folder, world, self.ballast)
         self.journal = Journal(folder / "journal", world)
+        self.archive = Archive(folder / "archive", world)
+        self._checkpoint = self._opening.opened(self.journal, self.archive)
+        self.following = Following(self.journal, lambda: self.projections)
         self.projections_folder = folder / "projections"
         settle(self.projections_folder)
         folded = open_folded(self.projections_folder / "tables")
         self.records, self.keys, self.graph = folded.records, folded.keys, folded.graph
-        self.sources, self.tables = folded.sources, folded.tables
+        self.sources, self.forgotten, self.tables = folded.sources, folded.forgotten, folded.tables
         self.keywords = Keywords(self.projections_folder / "keywords", self.records)
         self.turns = Turns(self.projections_folder / "turns", self.archive)
         self.vector_store = VectorStore(folder / "vectors", model.id, model.dimension, world)
@@ -86,13 +89,14 @@ class Stores:
         self.vectors = Vectors(self.vector_store, self.records, self.journal.last)
         self.profile = ProfileCards(self.records, self.journal.last)
         self.catch_up(self.keywords)
-
-    def _discard_torn(self) -> None:
-        """After a power cut, projections may hold half a write: throw them away, the journal has it all."""
-        if self._mark.exists() and self._mark.read_text(encoding="ascii") != boot_mark():
-            shutil.rmtree(self.folder / "projections", ignore_errors=True)
-            shutil.rmtree(self.folder / "vectors", ignore_errors=True)
-        self._mark.write_text(boot_mark(), encoding="ascii")
+        for environment in (
+            self.journal.log.environment,
+            self.archive.log.environment,
+            self.tables.environment,
+            self.vector_store.environment,
+        ):
+            environment.refused = self.ballast.release
+        self._opening.serving()
 
     @property
     def projections(self) -> tuple[Projection, ...]:
@@ -101,20 +105,64 @@ class Stores:
 
     def catch_up(self, projection: Projection, progress: Callable[[int], None] | None = None) -> None:
         """Replay what a projection has not seen yet."""
-        while group := self.journal.slice(projection.applied_seq, REPLAY_GROUP):
-            projection.apply(group)
-            if progress:
-                progress(projection.applied_seq)
+        self.following.catch_up(projection, progress)
 
-    def commit(self, operations: Sequence[AnyOperation]) -> list[Logged]:
-        """Journal first, durably, then every projection. Raises StorageFull: then nothing was written."""
-        entries = self.journal.commit(operations)
-        for projection in self.projections:
-            if projection.applied_seq + 1 == entries[0].seq:
-                projection.apply(entries)
-            else:  # it failed on an earlier group: the journal has that
-                self.catch_up(projection)
+    def take(self, captures: Sequence[Captured]) -> list[Fate]:
+        """Captures into the archive, durably, as one group. Raises StorageFull: then none was written."""
+        self._admit()
+        fates = self.archive.take(captures)
+        reach("archive:appended")
+        return fates
+
+    def commit(self, operations: Sequence[AnyOperation], *, reserve: bool = False) -> list[Logged]:
+        """Journal first, durably, then every projection; `reserve`: also while the disk is full (forgetting is).
+
+        Raises StorageFull or StoreError: then nothing was written, or it is in the journal and the projections follow
+        before the next commit; so it may be done again.
+        """
+        if not reserve:
+            self._admit()
+        self._with_ballast(self.following.follow)
+        if due(self._checkpoint, self.journal, self.archive):
+            self._checkpoint = checkpoint(self.journal, self.archive)
+            operations = (*operations, self._checkpoint)
+        entries = self._with_ballast(lambda: self.journal.commit(operations))
+        self._with_ballast(lambda: self.following.follow(entries))
         return entries
+
+    def _admit(self) -> None:
+        if not self.ballast.regained():
+            raise StorageFull(
+                "the disk is full: memd takes nothing new until there is room",
+                hint="free some space (`memd du` shows memd's own); it stays readable and goes on by itself",
+            )
+
+    def _with_ballast(self, work: Callable[[], T]) -> T:
+        """`work`; if the disk refuses a write, once more with the room that the ballast gave back."""
+        held = not self.ballast.full
+        try:
+            return work()
+        except StorageFull:
+            if not held:
+                raise
+            return work()
+
+    def index(self) -> None:
+        """Commit the keyword indexes; one that fails goes back to what it holds. One thread calls it."""
+        for index in (self.keywords, self.turns):
+            try:
+                if index is self.turns:
+                    self.turns.catch_up()
+                index.commit()
+            except Exception as error:  # a full disk, or a writer that died
+                self.following.broke(index.name, error)
+                index.reopen()
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """What is wrong with the stores now, in words, for `memd status`."""
+        broken = (f"{name} is behind the journal: {why}" for name, why in self.following.broken.items())
+        return ("the disk is full: nothing new is taken until there is room", *broken)[not self.ballast.full :]
 
     def size_bytes(self) -> dict[str, int]:
         """Bytes on disk by store."""
@@ -125,18 +173,33 @@ class Stores:
             "keywords": _size_bytes(self.keywords.folder),
             "turns": _size_bytes(self.turns.folder),
             "vectors": self.vector_store.size_bytes(),
+            "ballast": self.ballast.size_bytes(),
         }
 
     def close(self) -> None:
-        """Close everything in order; the mark of a running daemon goes last."""
-        self.keywords.close()
-        self.turns.close()
-        self.tables.close()
-        self.vector_store.close()
-        self.journal.close()
-        self.archive.close()
-        self._mark.unlink(missing_ok=True)
+        """Close everything in order; the mark of a running daemon goes last, and stays if anything went wrong."""
+        whole = True
+        for end in (
+            self._last_checkpoint,
+            self.keywords.close,
+            self.turns.close,
+            self.tables.close,
+            self.vector_store.close,
+            self.journal.close,
+            self.archive.close,
+        ):
+            try:
+                end()
+            except Exception:  # the others must be closed all the same
+                log.exception("the stop is not clean")
+                whole = False
+        if whole and not self.following.broken:
+            self._opening.closed()
         self.lock.release()
+
+    def _last_checkpoint(self) -> None:
+        if due(self._checkpoint, self.journal, self.archive, CHECKPOINT_AT_CLOSE) and not self.ballast.full:
+            self.commit([checkpoint(self.journal, self.archive)])
 
 
 def _size_bytes(folder: Path) -> int:

@@ -214,6 +214,15 @@ class Unhidden(Operation, tag="unhidden", frozen=True, kw_only=True):
     after: tuple[Shift, ...]
 
 
+class Checkpoint(Operation, tag="checkpoint", frozen=True, kw_only=True):
+    """Up to here both logs were verified, by the seqs and hashes of their headers: a start verifies what follows."""
+
+    journal_seq: int = 0
+    journal_tip: bytes = b""
+    archive_seq: int = 0
+    archive_tip: bytes = b""
+
+
 class Unknown(Operation, tag="unknown", frozen=True, kw_only=True):
     """An operation of a later version: kept in the journal, skipped by every projection."""
 
@@ -235,6 +244,7 @@ AnyOperation = (
     | Rebased
     | Hidden
     | Unhidden
+    | Checkpoint
     | Unknown
 )
 

@@ -51,6 +51,8 @@ def _status_lines(told: StatusText) -> Iterator[str]:
         yield _row("failures", "none")
     elif len(told.failures) > 5:
         yield _row("", f"and {len(told.failures) - 5} more: `memd status --json`")
+    for n, trouble in enumerate(told.troubles):
+        yield from wrapped(plain(trouble), " " * 10, _row("" if n else "trouble", ""))
     yield _row("model", plain(told.model))
     yield _row("data", f"{told.data_dir} ({size(sum(told.size_bytes.values()))}, journal at {told.journal_seq:,})")
 

@@ -19,6 +19,7 @@ from typing import NamedTuple, cast
 
 import tantivy
 
+from ..failpoint import reach
 from .tokens import Tokens
 
 K1, B = 1.2, 0.75
@@ -127,7 +128,9 @@ class TermIndex:
             if not self.uncommitted:
                 return
             upto = self.applied
+            reach("keywords:before-commit")
             self._writer.commit()
+            reach("keywords:committed")
             self.uncommitted = 0
             self._index.reload()
             with self._lock:
@@ -195,6 +198,12 @@ class TermIndex:
             with self._lock:
                 self._tail = {}
             del old
+
+    def reopen(self) -> None:
+        """After a failure: go back to what is committed; replay brings the rest. The tail serves it meanwhile."""
+        with self._writing:
+            del self._writer  # with it goes the lock on the folder
+            self._open()
 
     def close(self) -> None:
         """Commit what waits and stop the writer's threads."""

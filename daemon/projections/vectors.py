@@ -38,8 +38,8 @@ class VectorStore:
 
     def __init__(self, folder: Path, model: str, dimension: int, world: World) -> None:
         self.model, self.dimension = model, dimension
-        self._environment = Environment(folder, ("meta", "vectors"), durable=False)
-        self._vectors, meta = self._environment.db("vectors"), self._environment.db("meta")
+        self.environment = Environment(folder, ("meta", "vectors"), durable=True)
+        meta = self.environment.db("meta")
 
         def secret(transaction: lmdb.Transaction) -> bytes:
             found = transaction.get(b"key", db=meta)
@@ -48,7 +48,11 @@ class VectorStore:
                 transaction.put(b"key", found, db=meta)
             return found
 
-        self._key = self._environment.write(secret)
+        self._key = self.environment.write(secret)
+
+    @property
+    def _vectors(self) -> lmdb.Database:
+        return self.environment.db("vectors")
 
     def _address(self, mark: bytes) -> bytes:
         return blake2b(mark + self.model.encode(), digest_size=16, key=self._key).digest()
@@ -64,25 +68,36 @@ class VectorStore:
                 transaction.put(address, seal(row.tobytes()), db=self._vectors)
 
         if rows:
-            self._environment.write(work)
+            self.environment.write(work)
 
     def get(self, marks: Sequence[bytes]) -> tuple[list[int], Vector]:
         """Which of these texts, named by their digest, have a vector, and those vectors as rows."""
         addresses = [self._address(mark) for mark in marks]
-        with self._environment.read() as transaction:
+        with self.environment.read() as transaction:
             found = dict(transaction.cursor(self._vectors).getmulti(addresses))
         places = [number for number, address in enumerate(addresses) if address in found]
         raw = b"".join(unseal(found[addresses[number]], "a vector") for number in places)
         return places, np.frombuffer(raw, np.float16).astype(np.float32).reshape(-1, self.dimension)
 
+    def keep(self, texts: Iterable[str]) -> None:
+        """Drop every vector but those of these texts (T10)."""
+        wanted = {self._address(digest(text)) for text in texts}
+
+        def work(transaction: lmdb.Transaction) -> None:
+            for address in list(transaction.cursor(self._vectors).iternext(keys=True, values=False)):
+                if address not in wanted:
+                    transaction.delete(address, db=self._vectors)
+
+        self.environment.write(work)
+
     def size_bytes(self) -> int:
         """Bytes on disk."""
-        return self._environment.size_bytes()
+        return self.environment.size_bytes()
 
     def close(self) -> None:
         """Bring everything to the disk and close."""
-        self._environment.sync()
-        self._environment.close()
+        self.environment.sync()
+        self.environment.close()
 
 
 class ExactIndex:
@@ -249,7 +264,9 @@ class Vectors:
 
     def fill(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
         """Vectors for records that had none: `(id, text, 384 float32 as bytes)`."""
-        self.store.put((text, raw) for _, text, raw in vectors)
+        records = self._records.many(id for id, _, _ in vectors)
+        standing = {id: record.description for id, record in records.items()}  # a forgotten one has none any more
+        self.store.put((text, raw) for id, text, raw in vectors if standing.get(id) == text)
         self._show([id for id, _, _ in vectors])
 
 

@@ -50,8 +50,14 @@ class Archive:
 
     def __init__(self, folder: Path, world: World) -> None:
         self.log = Log(folder, world, extra=("turns", "documents"))
-        self._turns = self.log.environment.db("turns")
-        self._documents = self.log.environment.db("documents")
+
+    @property
+    def _turns(self) -> lmdb.Database:
+        return self.log.environment.db("turns")
+
+    @property
+    def _documents(self) -> lmdb.Database:
+        return self.log.environment.db("documents")
 
     @property
     def last(self) -> int:
@@ -102,9 +108,7 @@ class Archive:
         """The capture to which an index points; the log vouches for what it says, the index for nothing."""
         entry = self.log.get(seq)
         captured = decode(entry) if entry else None
-        if entry is None or (
-            captured and (captured.document != document or (turn and captured.event.turn != turn))
-        ):
+        if entry is None or (captured and (captured.document != document or (turn and captured.event.turn != turn))):
             raise JournalCorrupt(f"the archive's index is wrong about {document}", hint="run `memd verify`")
         return captured
 

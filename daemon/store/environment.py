@@ -8,7 +8,7 @@ the environment readable and usable (tried: default mode survives ENOSPC, `write
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -97,6 +97,11 @@ class Environment:
             finally:
                 self._growing = False
                 self._gate.notify_all()
+
+    @property
+    def handles(self) -> Mapping[str, lmdb.Database]:
+        """The handles of all named databases, valid until `replace`."""
+        return self._db
 
     def db(self, name: str) -> lmdb.Database:
         """The handle of a named database."""

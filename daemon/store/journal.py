@@ -1,7 +1,8 @@
 """The journal: the log of operations, the truth from which everything else is replayed (U3, W8).
 
 Comes in: operations. Goes out: logged operations with seq and time. Invariant: a group of operations is one
-transaction, so a contradiction's retirement and its successor are never apart (P-8).
+transaction, so a contradiction's retirement and its successor are never apart (P-8). Where a payload was removed, what
+its redaction left is read in its place, so that replay believes of everything else what it believed (T10).
 """
 
 from __future__ import annotations
@@ -9,18 +10,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import lmdb
+import msgspec
+
 from ...protocol import operation
-from ...protocol.operation import AnyOperation
+from ...protocol.operation import AnyOperation, Checkpoint, Redacted, Remnant
 from ...protocol.reply import Logged
+from ..failpoint import reach
 from ..world import World
 from .log import Draft, Entry, Log
+
+_remnants = msgspec.msgpack.Decoder(Remnant)
 
 
 class Journal:
     """The log of operations, typed."""
 
     def __init__(self, folder: Path, world: World) -> None:
-        self.log = Log(folder, world)
+        self.log = Log(folder, world, extra=("remnants",))
 
     @property
     def last(self) -> int:
@@ -30,30 +37,56 @@ class Journal:
     def commit(self, operations: Sequence[AnyOperation]) -> list[Logged]:
         """Append operations durably as one group. Raises StorageFull: then none was written."""
         drafts = [Draft(operation.kind(o), operation.VERSION, operation.encode(o)) for o in operations]
-        entries = self.log.append(drafts)
+        meta, remnants = self.log.environment.db("meta"), self.log.environment.db("remnants")
+
+        def alongside(transaction: lmdb.Transaction, entries: Sequence[Entry]) -> None:
+            for entry in entries:
+                if entry.header.kind == "checkpoint":
+                    transaction.put(b"checkpoint", entry.seq.to_bytes(8), db=meta)
+            for redacted in operations:
+                for left in redacted.entries if isinstance(redacted, Redacted) else ():
+                    transaction.put(left.seq.to_bytes(8), msgspec.msgpack.encode(left), db=remnants)
+            reach("journal:before-commit")
+
+        entries = self.log.append(drafts, alongside)
+        reach("journal:committed")
         return [Logged(seq=e.seq, at=e.header.at, operation=o) for e, o in zip(entries, operations, strict=True)]
+
+    def checkpoint(self) -> Checkpoint:
+        """The last checkpoint, or one at the beginning of time."""
+        with self.log.environment.read() as transaction:
+            stored = transaction.get(b"checkpoint", db=self.log.environment.db("meta"))
+        found = self.get(int.from_bytes(stored)) if stored else None
+        return found.operation if found and isinstance(found.operation, Checkpoint) else Checkpoint()
 
     def slice(self, after: int, limit: int) -> list[Logged]:
         """At most `limit` operations after `after`, in order."""
-        return [_logged(entry) for entry in self.log.slice(after, limit)]
+        return [self._logged(entry) for entry in self.log.slice(after, limit)]
 
     def read(self, after: int = 0) -> Iterator[Logged]:
         """All operations after `after`, in order, in short transactions."""
-        return (_logged(entry) for entry in self.log.read(after))
+        return (self._logged(entry) for entry in self.log.read(after))
 
     def get(self, seq: int) -> Logged | None:
         """The operation at `seq`, or None."""
         entry = self.log.get(seq)
-        return _logged(entry) if entry else None
+        return self._logged(entry) if entry else None
+
+    def _logged(self, entry: Entry) -> Logged:
+        """An entry as an operation; where its payload was removed, what a redaction left in its place."""
+        kind, payload = entry.header.kind, entry.payload
+        if payload is None:
+            kind, payload = self._remnant(entry.seq) or (kind, None)
+        found = operation.Unknown(name=kind) if payload is None else operation.decode(kind, payload)
+        return Logged(seq=entry.seq, at=entry.header.at, operation=found)
+
+    def _remnant(self, seq: int) -> tuple[str, bytes] | None:
+        with self.log.environment.read() as transaction:
+            stored = transaction.get(seq.to_bytes(8), db=self.log.environment.db("remnants"))
+        left = _remnants.decode(stored) if stored else None
+        return (left.kind, left.payload) if left else None
 
     def close(self) -> None:
         """Close the log."""
         self.log.close()
 
-
-def _logged(entry: Entry) -> Logged:
-    kind = entry.header.kind
-    found: AnyOperation = (
-        operation.Unknown(name=kind) if entry.payload is None else operation.decode(kind, entry.payload)
-    )
-    return Logged(seq=entry.seq, at=entry.header.at, operation=found)

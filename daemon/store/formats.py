@@ -1,0 +1,168 @@
+"""The layout of the data folder: its number, the history beside it, and the way from an older one.
+
+Comes in: a locked data folder, before anything in it is opened. Goes out: the same in the layout this version knows, or
+an error. Invariants: an empty store is never made beside one that was there: a folder is new, known, migrated or
+refused; `format.json` is written after what it speaks of is on the disk; a migration works on stores of which a copy
+lies in `backups/`, and one that was cut off starts again from that copy.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from ... import __version__
+from ...protocol.errors import JournalCorrupt, StorageFull, UnsupportedFormat
+from ...protocol.instant import from_micros
+from ..failpoint import reach
+from ..world import World
+from .durable import replace, sync, sync_tree
+
+LAYOUT = 1
+"""The layout this version writes. 1: `journal/` and `archive/` (LMDB), `projections/` and `vectors/` (disposable)."""
+
+STORES = ("journal", "archive")
+DISPOSABLE = ("projections", "vectors")
+OURS = frozenset({*STORES, *DISPOSABLE, "backups"})
+PASSING = frozenset({"lock", "ballast", "lost+found"})
+"""Names that may stand in a folder without stores."""
+
+LIKE_OURS = (".", "replaced-", "running", "format.json.", "ballast.", "projections.")
+"""Beginnings of the same: hidden files, what a restore set aside, what a start that was cut off left."""
+
+Migration = Callable[[Path, World], None]
+MIGRATIONS: Mapping[int, Migration] = {}
+"""By the layout they start from: each changes the stores of a folder in place to the next layout."""
+
+log = logging.getLogger("memd.store")
+
+
+class Written(msgspec.Struct, frozen=True):
+    """One line of the history: which memd brought the folder to this layout, when."""
+
+    layout: int
+    memd: str
+    at: str
+
+
+class Format(msgspec.Struct, frozen=True):
+    """`format.json`."""
+
+    layout: int
+    history: tuple[Written, ...] = ()
+
+
+def read_format(folder: Path) -> Format | None:
+    """What `format.json` says, None without one. Raises UnsupportedFormat where it can't be understood."""
+    try:
+        return msgspec.json.decode((folder / "format.json").read_bytes(), type=Format)
+    except FileNotFoundError:
+        return None
+    except msgspec.MsgspecError as error:
+        raise UnsupportedFormat(
+            f"{folder / 'format.json'} does not parse: {error}", hint="put it back from a backup, or mend it by hand"
+        ) from error
+
+
+def bring_up(
+    folder: Path, world: World, *, layout: int = LAYOUT, migrations: Mapping[int, Migration] = MIGRATIONS
+) -> bool:
+    """Bring a folder to `layout`; True if its stores are new and `settle` is to be called once they are made.
+
+    Raises UnsupportedFormat for a layout without a way, JournalCorrupt for a store that is gone, StorageFull.
+    """
+    found = read_format(folder)
+    if found is None:
+        return _look_without_format(folder)
+    if found.layout > layout:
+        newest = found.history[-1].memd if found.history else "a later version"
+        raise UnsupportedFormat(
+            f"{folder} has layout {found.layout}, written by memd {newest}; memd {__version__} knows {layout}",
+            hint=f"install memd {newest} or later",
+        )
+    while found.layout < layout:
+        if found.layout not in migrations:
+            raise UnsupportedFormat(
+                f"{folder} has layout {found.layout}, from which this version has no way to {layout}",
+                hint="let a version between the two migrate it first",
+            )
+        found = _migrate(folder, found, migrations[found.layout], world)
+    for name in STORES:
+        if not (folder / name / "data.mdb").exists():
+            raise JournalCorrupt(
+                f"{folder / name} is gone, and memd does not put an empty one in its place",
+                hint="move it back, or see `memd restore-backup`",
+            )
+    return False
+
+
+def _look_without_format(folder: Path) -> bool:
+    """A folder without `format.json` is new, was cut off while it was made, or is none of ours."""
+    names = {path.name for path in folder.iterdir()} - PASSING
+    strange = sorted(name for name in names - OURS if not name.startswith(LIKE_OURS))
+    if strange or ("archive" in names and "journal" not in names):
+        raise UnsupportedFormat(
+            f"{folder} holds {', '.join(strange) or 'an archive without its journal'} and no format.json",
+            hint="memd takes an empty folder or one of its own: move these away, or set MEMD_HOME to another",
+        )
+    return True
+
+
+def settle(folder: Path, world: World, *, layout: int = LAYOUT) -> None:
+    """The stores of a new folder are made and on the disk: from now on they are never made again."""
+    for name in STORES:
+        sync_tree(folder / name)
+    _write(folder, Format(layout), layout, world)
+
+
+def _write(folder: Path, before: Format, layout: int, world: World) -> Format:
+    line = Written(layout, __version__, from_micros(world.now()))
+    after = Format(layout, (*before.history, line))
+    replace(folder / "format.json", msgspec.json.format(msgspec.json.encode(after), indent=2) + b"\n")
+    return after
+
+
+def _migrate(folder: Path, found: Format, migration: Migration, world: World) -> Format:
+    log.info("migrating %s from layout %d", folder, found.layout)
+    kept = folder / "backups" / f"layout-{found.layout}"
+    try:
+        if kept.exists():  # cut off before: what stands in the folder may be half migrated
+            _copy(kept, folder)
+        else:
+            _snapshot(folder, kept)
+        reach("migration:begun")
+        migration(folder, world)
+        for name in DISPOSABLE:
+            shutil.rmtree(folder / name, ignore_errors=True)
+        sync_tree(folder)
+        reach("migration:done")
+        return _write(folder, found, found.layout + 1, world)
+    except OSError as error:
+        raise StorageFull(
+            f"the migration from layout {found.layout} can't be written: {error.strerror}",
+            hint=f"free some space and start again; the old stores are safe in {kept}",
+        ) from error
+
+
+def _snapshot(folder: Path, kept: Path) -> None:
+    fresh = kept.with_name(kept.name + ".new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(mode=0o700, parents=True)
+    _copy(folder, fresh)
+    fresh.rename(kept)
+    sync(kept.parent)
+    sync(folder)
+
+
+def _copy(source: Path, target: Path) -> None:
+    for path in sorted(source.iterdir()):
+        if path.is_dir() and path.name not in (*DISPOSABLE, "backups"):
+            shutil.rmtree(target / path.name, ignore_errors=True)
+            shutil.copytree(path, target / path.name, ignore=shutil.ignore_patterns("lock.mdb"))
+            sync_tree(target / path.name)
+            reach("migration:snapshot")
+    sync(target)

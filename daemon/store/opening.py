@@ -1,0 +1,148 @@
+"""How a data folder is opened and closed: what is checked before its stores are touched, and what makes an end clean.
+
+Comes in: a locked folder. Goes out: the same, ready to be opened, or an error that names the store, the newest backup
+and the command. Invariants: after an unclean stop journal and archive were read by a child before the daemon maps them;
+projections that may hold half a write are thrown away, the journal has it all; a clean end is one where everything was
+on the disk before the mark went.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from ...protocol.errors import JournalCorrupt, NotFound, StorageFull
+from ...protocol.instant import from_micros
+from ...protocol.operation import Checkpoint
+from ..failpoint import reach
+from ..world import World
+from .archive import Archive
+from .backup import FOLDER, newest
+from .ballast import Ballast
+from .durable import remove, replace, sync_tree
+from .formats import DISPOSABLE, STORES, bring_up, settle
+from .inspection import inspect
+from .journal import Journal
+from .marker import Marker
+from .sums import sums_of
+
+CHECKPOINT_EVERY = 10_000
+"""Entries of both logs after which a checkpoint is due while running."""
+
+CHECKPOINT_AT_CLOSE = 256
+"""The same when a clean stop could write one."""
+
+log = logging.getLogger("memd.store")
+
+
+class Opening:
+    """One run of the daemon on one folder, seen from the disk."""
+
+    def __init__(self, folder: Path, world: World, ballast: Ballast) -> None:
+        """Raises UnsupportedFormat, JournalCorrupt, StorageFull."""
+        self._folder, self._world = folder, world
+        self._sums = folder / "projections.sums"
+        self._new = bring_up(folder, world)
+        self._marker = Marker(folder)
+        end = self._marker.last_end()
+        if end == "clean":
+            self._compare_sums()
+        else:
+            log.warning("the last run did not end cleanly (%s): looking at the stores", end)
+            if end != "killed":
+                self._discard("projections", end)
+            if end == "power":
+                self._discard("vectors", end)
+            self._inspect()
+        try:
+            self._begin()
+        except OSError:
+            ballast.release()
+            try:
+                self._begin()
+            except OSError as error:
+                raise StorageFull(f"nothing can be written to {folder}", hint="free some space") from error
+        reach("marker:written")
+
+    def _begin(self) -> None:
+        self._marker.opening()
+        remove(self._sums)
+
+    def _discard(self, name: str, why: str) -> None:
+        if (self._folder / name).exists():
+            log.warning("%s are made anew: %s", name, why)
+            shutil.rmtree(self._folder / name, ignore_errors=True)
+
+    def _inspect(self) -> None:
+        found = inspect(self._folder, [*STORES, "projections/tables", "vectors"])
+        for store, problem in found.items():
+            if store in STORES:
+                raise self._corrupt(f"the {store} is damaged: {problem}")
+            self._discard(store.split("/")[0], problem)
+
+    def _corrupt(self, what: str) -> JournalCorrupt:
+        try:
+            path, manifest = newest(self._folder / FOLDER)
+            hint = f"`memd restore-backup {path.name}` puts back the newest backup, of {from_micros(manifest.at)[:16]}"
+        except NotFound:
+            hint = f"there is no backup in {self._folder / FOLDER}; if you have one elsewhere: `memd restore-backup`"
+        return JournalCorrupt(what, hint=hint)
+
+    def _compare_sums(self) -> None:
+        """What a clean stop left must still be there: a bit that flipped since is not served."""
+        try:
+            written = msgspec.json.decode(self._sums.read_bytes(), type=dict[str, int])
+        except (OSError, msgspec.MsgspecError):
+            written = {}
+        for name in DISPOSABLE:
+            if (self._folder / name).exists() and sums_of(self._folder, name) != {
+                path: value for path, value in written.items() if path.startswith(name + "/")
+            }:
+                self._discard(name, "not what the last run left")
+
+    def opened(self, journal: Journal, archive: Archive) -> Checkpoint:
+        """The logs are open: verify what came after the last checkpoint; that checkpoint. Raises JournalCorrupt."""
+        try:
+            point = journal.checkpoint()
+            journal.log.verify(point.journal_seq, point.journal_tip)
+            archive.log.verify(point.archive_seq, point.archive_tip)
+        except JournalCorrupt as error:
+            raise self._corrupt(error.message) from error
+        if self._new:
+            settle(self._folder, self._world)
+        return point
+
+    def serving(self) -> None:
+        """Every store is open and in step."""
+        try:
+            self._marker.serving()
+        except OSError as error:  # the next start is the more careful
+            log.warning("the mark can't be written: %s", error)
+
+    def closed(self) -> None:
+        """Every store is closed: bring all of it to the disk, and only then call the end clean."""
+        try:
+            for name in DISPOSABLE:
+                sync_tree(self._folder / name)
+            sums = {path: value for name in DISPOSABLE for path, value in sums_of(self._folder, name).items()}
+            replace(self._sums, msgspec.json.encode(sums))
+        except OSError as error:
+            log.error("the stop is not clean: %s", error)
+            return
+        reach("close:synced")
+        self._marker.clear()
+
+
+def checkpoint(journal: Journal, archive: Archive) -> Checkpoint:
+    """A checkpoint of both logs as they are now."""
+    return Checkpoint(
+        journal_seq=journal.last, journal_tip=journal.log.tip, archive_seq=archive.last, archive_tip=archive.log.tip
+    )
+
+
+def due(point: Checkpoint, journal: Journal, archive: Archive, every: int = CHECKPOINT_EVERY) -> bool:
+    """Whether so many entries came since a checkpoint that a new one is worth its place."""
+    return journal.last + archive.last - point.journal_seq - point.archive_seq >= every
