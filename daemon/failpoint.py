@@ -23,9 +23,27 @@ NAMES = (
     "keywords:before-commit",
     "keywords:committed",  # the index is on the disk, its mark is not
     "marker:written",  # the mark of a running daemon is on the disk, nothing is opened
+    "compact:copied",  # a compact copy is on the disk, the live file is still the old one
+    "compact:closed",  # the environment is closed, the copy has not its name yet
+    "compact:renamed",  # it has, but the name is not synced
+    "renew:tables",  # fresh tables are in place, the indexes are still the old ones
+    "renew:keywords",
+    "renew:turns",
+    "forget:redacted",  # what is forgotten is named, no byte of it is gone
+    "forget:journal-erased",  # the words are out of the journal, but not of its file
+    "forget:archive-erased",
+    "forget:logs-compacted",
+    "forget:projections-renewed",
+    "forget:vectors-swept",
+    "forget:spools-scrubbed",
+    "forget:copies-dropped",
+    "forget:purged",  # all is done and said to be done, the client was not told
     "migration:snapshot",  # the copy of the old layout is half made
     "migration:begun",  # the copy is complete, the layout not touched
     "migration:done",  # the new layout stands, its number is not written
+    "restore:planned",  # the backup's stores lie beside the present ones, the plan is on the disk
+    "restore:moved",  # a present store is moved aside, the backup's not in its place; reached once for each
+    "restore:placed",  # both are in place, projections and the plan are still there
     "close:synced",  # a clean stop has brought everything to the disk, the mark is still there
 )
 """Every name, in the order of the code's way; whoever adds a place adds it here."""

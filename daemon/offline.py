@@ -9,6 +9,7 @@ without checking them), so whoever must survive that starts one as a child.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
@@ -16,6 +17,7 @@ import msgspec
 
 from ..protocol.errors import MemdError, UnknownRequest
 from ..protocol.places import Places
+from .failpoint import arm
 from .world import World
 
 Command = Callable[[Places, World, Sequence[str]], Mapping[str, object]]
@@ -31,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 def run(name: str, arguments: Sequence[str], places: Places, world: World) -> int:
     """Run one command and print its report; returns the exit code."""
     try:
+        arm(os.environ.get("MEMD_FAIL", ""))
         if name not in COMMANDS:
             raise UnknownRequest(f"no offline command {name!r}", hint=f"there are: {', '.join(COMMANDS)}")
         module, function = COMMANDS[name]

@@ -85,6 +85,7 @@ def write_backup(journal: Journal, archive: Archive, folder: Path, world: World,
         stores = check_in_child(partial, stopping)
         manifest = Manifest(format=FORMAT, version=__version__, at=at, stores=stores)
         replace(partial / MANIFEST, msgspec.json.encode(manifest))
+        (partial / MANIFEST).chmod(0o600)
         partial.rename(folder / name)
         sync(folder)
     except BaseException:
@@ -184,24 +185,26 @@ def check_in_child(folder: Path, stopping: Event | None = None) -> dict[str, Cop
 
 
 def check(folder: Path, world: World) -> dict[str, Copied]:
-    """Every hash and link of a backup, and its manifest if it has one. Raises JournalCorrupt, NotFound."""
+    """Every hash and link of a backup; its files first, if its manifest is written. Raises JournalCorrupt, NotFound."""
+    manifest = folder / MANIFEST
+    said = msgspec.json.decode(manifest.read_bytes(), type=Manifest).stores if manifest.exists() else {}
     stores: dict[str, Copied] = {}
     for name in STORES:
         file = folder / name / "data.mdb"
         if not file.exists():
             raise NotFound(f"{folder} has no {name}", hint="it is not a backup of memd")
-        digest = _file_hash(file)
+        digest, size = _file_hash(file), file.stat().st_size
+        if name in said and said[name].file_hash != digest:
+            raise JournalCorrupt(f"the {name} of {folder.name} is not what was written", hint="use another backup")
         log = Log(folder / name, world)
         try:
             log.verify()
-            last = log.last
-            size = file.stat().st_size
-            stores[name] = Copied(last=last, fingerprint=log.fingerprint(last), file_hash=digest, size_bytes=size)
+            tip = log.fingerprint(log.last)
+            stores[name] = Copied(last=log.last, fingerprint=tip, file_hash=digest, size_bytes=size)
         finally:
             log.close()
             (folder / name / "lock.mdb").unlink(missing_ok=True)
-    manifest = folder / MANIFEST
-    if manifest.exists() and msgspec.json.decode(manifest.read_bytes(), type=Manifest).stores != stores:
+    if said and said != stores:
         raise JournalCorrupt(f"{folder.name} is not what its manifest says", hint="use another backup")
     return stores
 

@@ -18,6 +18,7 @@ import msgspec
 
 from ...protocol.errors import InvalidRequest, StorageFull
 from ...protocol.places import Places
+from ..failpoint import reach
 from ..world import World
 from .backup import FOLDER, STORES, Manifest, check_in_child, newest
 from .durable import remove, replace, sync, sync_tree
@@ -112,6 +113,7 @@ def finish(data: Path) -> bool:
     file = data / PLAN
     if not file.exists():
         return False
+    reach("restore:planned")
     plan = msgspec.json.decode(file.read_bytes(), type=Plan)
     incoming, replaced = data / plan.incoming, data / plan.replaced
     replaced.mkdir(mode=0o700, exist_ok=True)
@@ -119,9 +121,11 @@ def finish(data: Path) -> bool:
         if (incoming / name).exists():
             if (data / name).exists():
                 (data / name).rename(replaced / name)
+            reach("restore:moved")
             (incoming / name).rename(data / name)
             sync(replaced)
             sync(data)
+    reach("restore:placed")
     shutil.rmtree(data / PROJECTIONS, ignore_errors=True)
     shutil.rmtree(incoming, ignore_errors=True)
     remove(file)
