@@ -73,26 +73,28 @@ class Batch:
             return rows[key]
         return self._transaction.get(key, db=db)
 
-    def put(self, key: bytes, value: bytes, db: lmdb.Database) -> None:
-        """Write a row when the group ends."""
+    def rows(self, db: lmdb.Database) -> dict[bytes, bytes | None]:
+        """What is to be written to a table: None deletes. For those who write many rows."""
         rows = self._rows.get(db)
         if rows is None:
             rows = self._rows[db] = {}
-        rows[key] = value
+        return rows
+
+    def put(self, key: bytes, value: bytes, db: lmdb.Database) -> None:
+        """Write a row when the group ends."""
+        self.rows(db)[key] = value
 
     def delete(self, key: bytes, db: lmdb.Database) -> None:
         """Delete a row when the group ends, if it is there."""
-        self._rows.setdefault(db, {})[key] = None
+        self.rows(db)[key] = None
 
     def flush(self) -> None:
         """Write everything, each table in order of its keys."""
         for db, rows in self._rows.items():
-            kept: list[tuple[bytes, bytes]] = []
-            for key, value in sorted(rows.items()):
+            for key, value in rows.items():
                 if value is None:
                     self._transaction.delete(key, db=db)
-                else:
-                    kept.append((key, value))
+            kept = sorted((key, value) for key, value in rows.items() if value is not None)
             consumed, _ = self._transaction.cursor(db).putmulti(kept)
             if consumed != len(kept):
                 raise AssertionError(f"{len(kept) - consumed} rows were not taken")

@@ -75,21 +75,15 @@ class Records:
                 self._replace(batch, id, before, after)
 
     def _replace(self, batch: Batch, id: str, before: Record | None, after: Record | None) -> None:
+        handles = self.environment.handles
         batch.records[id] = after
-        if after is None:
-            batch.delete(id.encode(), db=self.environment.db("records"))
-        else:
-            batch.put(id.encode(), seal(_encoder.encode(after)), db=self.environment.db("records"))
-        for name, rows in self._indexes.items():
-            database = self.environment.db(name)
-            new = dict(rows(after)) if after else {}
-            for key, value in rows(before) if before else ():
-                if new.get(key) == value:
-                    del new[key]
-                elif key not in new:
-                    batch.delete(key, db=database)
-            for key, value in new.items():
-                batch.put(key, value, db=database)
+        batch.rows(handles["records"])[id.encode()] = seal(_encoder.encode(after)) if after else None
+        for name, index in self._indexes.items():
+            rows = batch.rows(handles[name])
+            for key, _ in index(before) if before else ():
+                rows[key] = None
+            for key, value in index(after) if after else ():
+                rows[key] = value
         self._count(batch, before, after)
         self._keep_place(batch, before, after)
 
@@ -104,10 +98,10 @@ class Records:
                 batch.put(key, count.to_bytes(8), db=self.environment.db("tally"))
 
     def _keep_place(self, batch: Batch, before: Record | None, after: Record | None) -> None:
-        known = set(_places(before)) if before else set[bytes]()
-        for place in _places(after) if after else ():
-            if place not in known:
-                batch.put(place, b"", db=self.environment.db("ever"))
+        if after and not (before and (before.pool, before.key) == (after.pool, after.key)):
+            rows = batch.rows(self.environment.db("ever"))
+            for place in _places(after):
+                rows[place] = b""
 
     def find(self, rows: Rows, id: str) -> Record | None:
         """The record with this id inside a transaction, or None. Raises JournalCorrupt for a damaged row."""
