@@ -1,0 +1,162 @@
+"""Export and import: the same ids, statuses, keys and both timelines; quotes stay where they must (P-25)."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memd.clients.cli.exporting import markdown
+from memd.clients.importers.memd_export import ExportFile
+from memd.daemon.importing import import_records
+from memd.daemon.stores import Stores
+from memd.daemon.world import real_world
+from memd.models import registry
+from memd.protocol.errors import InvalidRequest
+from memd.protocol.export import decode_line, encode_line, leaving
+from memd.protocol.operation import Added, Decision, Invalidated, Retirement
+from memd.protocol.record import Evidence, Provenance, Record, Span, record_id
+from memd.protocol.reply import ExportedRecord
+from memd.protocol.request import ImportRecords
+
+AT = "2026-01-01T00:00:00+02:00"
+WHY = Decision(action="add", reason="a test")
+WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=40)
+
+
+def record(number: int, words: str = "", **more: Any) -> Record:
+    span = Span("h:s", str(number), 0, 5)
+    text = words or f"statement {number}"
+    provenance = Provenance(author="user", source="h:s", trust="user", spans=(span,), quote=text, said_at=AT)
+    id = record_id("personal", "h:s", str(number), 0, 0)
+    more = {"pool": "personal", "content": text, "description": text, "provenance": provenance, **more}
+    return Record(id=id, kind="note", **more)
+
+
+@st.composite
+def histories(draw: Any) -> list[Any]:
+    """Operations that add records with any words, keys, pools and statuses, and retire some of them."""
+    operations: list[Any] = []
+    for number in range(draw(st.integers(1, 8))):
+        evidence = Evidence(kind="restated", span=Span("h:s", f"e{number}", 0, 1), trust="user", at=AT)
+        made = record(
+            number,
+            draw(WORDS),
+            pool=draw(st.sampled_from(["personal", "project/x1", "unbound/y"])),
+            status=draw(st.sampled_from(["active", "provisional", "quarantined", "hidden", "archived", "retired"])),
+            key=draw(st.sampled_from(["", f"k{number}"])),
+            valid_from=draw(st.sampled_from(["", AT])),
+            tags=("decision",),
+        )
+        provenance = msgspec.structs.replace(made.provenance, evidence=(evidence,) * draw(st.integers(0, 2)))
+        made = msgspec.structs.replace(made, provenance=provenance)
+        retires = (Retirement(operations[-1].record.id, AT, "new"),) if number and draw(st.booleans()) else ()
+        operations.append(Added(record=made, retires=retires, decision=WHY))
+    last = operations[-1].record.id
+    return [*operations, *([Invalidated(id=last, valid_to=AT, reason="wrong")] if draw(st.booleans()) else [])]
+
+
+def everything(stores: Stores) -> dict[str, Record]:
+    return {each.id: each for each in stores.records.everything()}
+
+
+@settings(max_examples=15, deadline=None)
+@given(histories())
+def test_a_round_trip_keeps_every_field_and_twice_changes_nothing_P25(
+    tmp_path_factory: Any, history: list[Any]
+) -> None:
+    here = Stores(tmp_path_factory.mktemp("here"), real_world(), registry.info())
+    for operation in history:
+        here.commit([operation])
+    there = Stores(tmp_path_factory.mktemp("there"), real_world(), registry.info())
+    wish = ImportRecords(records=tuple(ExportedRecord(record=each) for each in everything(here).values()))
+    told = import_records(there, wish)
+    assert (told.added, told.refused) == (len(everything(here)), ())
+    assert everything(there) == everything(here)
+    for each in everything(here).values():
+        assert there.keys.get(each.pool, each.key) == here.keys.get(each.pool, each.key) or not each.key
+    last = there.journal.last
+    again = import_records(there, wish)
+    assert (again.added, again.known, there.journal.last) == (0, len(wish.records), last)
+    here.close()
+    there.close()
+
+
+def test_a_record_that_is_here_stays_and_its_key_is_not_taken_P7(tmp_path: Path) -> None:
+    stores = Stores(tmp_path / "s", real_world(), registry.info())
+    stores.commit([Added(record=record(1, "mine", key="k"), decision=WHY)])
+    theirs = (record(1, "theirs", key="k"), record(2, "other", key="k"), record(3, "third", key="k"))
+    told = import_records(stores, ImportRecords(records=tuple(ExportedRecord(record=each) for each in theirs)))
+    assert (told.added, told.known, told.differing) == (2, 0, 1)
+    found = everything(stores)
+    assert found[theirs[0].id].content == "mine" and stores.keys.get("personal", "k") == theirs[0].id
+    assert found[theirs[1].id].needs_review and not found[theirs[2].id].key
+    stores.close()
+
+
+def test_what_memd_can_not_have_written_is_refused_one_by_one(tmp_path: Path) -> None:
+    stores = Stores(tmp_path / "s", real_world(), registry.info())
+    good = record(1, "my token is ghp_" + "a1B2" * 9)
+    bad = [
+        msgspec.structs.replace(good, id="../../etc"),
+        record(2, pool="somewhere else"),
+        record(3, valid_from="2026-01-01T00:00:00"),
+        record(4, provenance=msgspec.structs.replace(good.provenance, spans=())),
+    ]
+    told = import_records(stores, ImportRecords(records=tuple(ExportedRecord(record=each) for each in (*bad, good))))
+    assert told.added == 1 and [refusal.turn for refusal in told.refused] == [each.id for each in bad]
+    assert "ghp_" not in str(everything(stores)), "a secret came in with an import"
+    stores.close()
+
+
+def test_a_shareable_export_holds_no_quote_and_a_line_comes_back_as_it_was() -> None:
+    exported = ExportedRecord(record=record(1, "the quote"))
+    assert leaving(exported, shareable=False) == exported
+    assert leaving(exported, shareable=True).record.provenance.quote == ""
+    text = "\n".join(markdown([ExportedRecord(record=record(2, "# <b>not</b> a heading"))]))
+    assert "\\# \\<b\\>" in text and "2026-01-01" in text and "## personal" in text
+    line = decode_line(b'{"line":"end","records":3}')
+    assert encode_line(line) == b'{"line":"end","records":3}\n'
+
+
+def test_a_file_that_is_no_export_or_cut_off_is_said_to_be(tmp_path: Path) -> None:
+    file = tmp_path / "x.jsonl"
+    file.write_bytes(b'{"type":"user"}\n')
+    with pytest.raises(InvalidRequest, match="no export"):
+        ExportFile(file)
+    file.write_bytes(b'{"line":"memd_export","format":99,"memd":"9.0","at":""}\n')
+    with pytest.raises(InvalidRequest, match=r"9\.0|99"):
+        ExportFile(file)
+    file.write_bytes(b'{"line":"memd_export","format":1,"memd":"0.1","at":""}\n{"line":"rec')
+    cut = ExportFile(file)
+    assert list(cut.requests()) == [] and [bad.line for bad in cut.malformed] == [2] and not cut.is_whole
+
+
+def test_the_commands_carry_a_memory_to_another_home_P25(memd: Any, daemon: Any, tmp_path: Path) -> None:
+    for text in ("I prefer tabs for indentation.", "We deploy on Tuesdays.", "The lamp stands in room 4."):
+        memd("remember", text)
+    daemon.settle()
+    file, again = tmp_path / "m.jsonl", tmp_path / "again.jsonl"
+    assert memd("export", "-o", str(file), "--json").data["records"] == 3
+    assert file.stat().st_mode & 0o077 == 0
+    other = tmp_path / "other"
+    other.mkdir(mode=0o700)
+    assert memd("up", MEMD_HOME=str(other)).code == 0
+    try:
+        told = memd("import", "memd", str(file), "--json", MEMD_HOME=str(other)).data
+        assert (told["added"], told["known"], told["is_whole"]) == (3, 0, True)
+        assert memd("import", "memd", str(file), "--json", MEMD_HOME=str(other)).data["known"] == 3
+        assert memd("export", "-o", str(again), MEMD_HOME=str(other)).code == 0
+        records = [[line for line in f.read_bytes().splitlines() if b'"record"' in line] for f in (file, again)]
+        there = [sorted(str(msgspec.json.decode(line)["record"]) for line in lines) for lines in records]
+        assert there[0] == there[1]
+        id = msgspec.json.decode(records[0][0])["record"]["id"]
+        why = memd("why", id, MEMD_HOME=str(other))
+        assert "imported from an export" in why.text and "no longer kept" in why.text
+    finally:
+        memd("down", MEMD_HOME=str(other))
+    shared = memd("export", "--shareable").text
+    assert '"quote":""' in shared and '"line":"end","records":3' in shared
+    assert "Tuesdays" in memd("export", "--format", "md").text
