@@ -1,7 +1,7 @@
 """The floor: a bare ROUTER that sends back what it gets, in a process of its own.
 
-Comes in: a socket's path. Goes out: each message, unchanged. It calls pyzmq itself and nothing of ours, so that a
-measurement beside it shows what memd adds to the transport.
+Comes in: a socket's path. Goes out: each message, unchanged. What answers is pyzmq itself and nothing of ours, so that
+a measurement beside it shows what memd adds to the transport.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-START_S = 10.0
+from ...protocol.errors import DaemonDown
+from ..python.zmtp import Connection, Deadline
+
+START_MS = 10_000
 
 
 @contextmanager
@@ -23,16 +26,24 @@ def echoing(path: Path) -> Generator[Path]:
     module = __spec__.name if __spec__ else __name__
     process = subprocess.Popen([sys.executable, "-P", "-m", module, str(path)], stdin=subprocess.PIPE)
     try:
-        end = time.monotonic() + START_S
-        while not path.exists():
-            if process.poll() is not None or time.monotonic() > end:
-                raise RuntimeError(f"the echo did not start: exit code {process.poll()}")
-            time.sleep(0.01)
+        _await(process, path)
         yield path
     finally:
         process.kill()
         process.wait()
         path.unlink(missing_ok=True)
+
+
+def _await(process: subprocess.Popen[bytes], path: Path) -> None:
+    """Waits until it takes a connection: the path is there a moment before anybody listens on it."""
+    deadline = Deadline(START_MS)
+    while process.poll() is None:
+        try:
+            Connection(path, deadline).close()
+            return
+        except DaemonDown:
+            time.sleep(min(0.01, deadline.left()))
+    raise RuntimeError(f"the echo ended with exit code {process.returncode}")
 
 
 def serve(path: str) -> None:

@@ -28,31 +28,9 @@ from .zmtp import Connection, Deadline
 
 T = TypeVar("T")
 
-WRITE_MS, READ_MS, SLOW_MS = 10_000, 2_000, 10_000
-
-DEADLINES_MS: dict[type[request.Request], int] = {
-    request.Capture: WRITE_MS,
-    request.Remember: WRITE_MS,
-    request.Edit: WRITE_MS,
-    request.Recall: READ_MS,
-    request.Profile: READ_MS,
-    request.Get: READ_MS,
-    request.List: SLOW_MS,
-    request.Why: SLOW_MS,
-    request.Journal: SLOW_MS,
-    request.Distil: READ_MS,
-    request.Pools: READ_MS,
-    request.GetStatus: READ_MS,
-    request.GetJob: READ_MS,
-    request.Backup: SLOW_MS,
-    request.Backups: SLOW_MS,
-    request.DiskUsage: SLOW_MS,
-    request.Expire: SLOW_MS,
-    request.Export: SLOW_MS,
-    request.ImportRecords: WRITE_MS,
-    request.Stop: WRITE_MS,
-}
-"""How long each request may take, connecting included, unless the client was given one deadline for all."""
+LANE_MS: dict[str, int] = {"door": 2_000, "slow": 10_000, "committer": 10_000}
+OTHER_LANE_MS = 10_000
+"""How long a request of each lane may take, connecting included, unless the client was given one deadline for all."""
 
 
 class Client:
@@ -235,7 +213,7 @@ class Client:
         """Sends any request and waits for its reply. Raises DaemonDown, DeadlineExceeded, or the daemon's own error."""
         self._rid += 1
         body = _encoded(msgspec.structs.replace(wish, rid=self._rid))
-        deadline = Deadline(self._deadline_ms or DEADLINES_MS[type(wish)])
+        deadline = Deadline(self._deadline_ms or LANE_MS.get(request.LANES[type(wish)], OTHER_LANE_MS))
         connection = self._connected(deadline)
         try:
             connection.send(body, deadline)

@@ -241,8 +241,7 @@ def test_an_interruption_is_exit_130_and_no_traceback(memd: Any, daemon: Any, ho
     with subprocess.Popen(command, env=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         memd("remember", "Something to wait for.")
         assert process.stdout
-        while "Something to wait for" not in process.stdout.readline():
-            pass
+        assert any("Something to wait for" in line for line in process.stdout)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=20)
     assert (process.returncode, errors.strip()) == (130, "")
@@ -345,8 +344,7 @@ def test_a_demo_that_is_told_to_end_leaves_nothing(home: dict[str, str], tempora
     environment = {**home, "TMPDIR": str(temporary), "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
-        while "import" not in process.stdout.readline():
-            pass
+        assert any("import" in line for line in process.stdout)
         process.terminate()
         process.stdout.read()
         assert process.wait(30) == 128 + signal.SIGTERM
