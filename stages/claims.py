@@ -98,7 +98,7 @@ def claim(clause: str) -> Claim:
         numbers=tuple(numbers),
         negated=any(token.text.lower() in NEGATIONS for token in all_tokens),
         released=released,
-        changed=changed or bool(released),
+        changed=changed,
         adds=bool(_ADDITIVE.search(text)),
         past=_is_past(all_tokens),
         names=frozenset(names),

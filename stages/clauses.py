@@ -27,7 +27,7 @@ _FENCE = re.compile(r"[ \t]*(?:>[ \t]*)*(```+|~~~+)")
 _BOLD_LINE = re.compile(r"[ \t]*\*\*[^*\n]{1,120}\*\*:?[ \t]*$")
 _RULE = re.compile(r"[ \t]*(?:[-*_=]{3,}|[─━═]{3,})[ \t]*$")
 _CODE = re.compile(r"(`+)[^`\n]{1,400}\1(?!`)")
-_END = re.compile(r"[.!?…]+[)\"'”’»*_\]]*(?=\s)|[。！？؟]+[」』”）)]*|;(?=\s)")
+_END = re.compile(r"[.!?…]+[)\"'”’»*_\]]*(?=\s)|[。！？؟]+[」』”）)]*")
 _OPENS_CODE = re.compile(
     r"[ \t]*(?:defmodule|def|defp|class|import|from|const|let|var|return|fn|func|public|SELECT)\s\S"
 )
@@ -200,8 +200,8 @@ def _sentences(text: str, block: _Block) -> Iterator[Clause]:
 def _ends(body: str, match: re.Match[str], at: int) -> bool:
     """Whether the punctuation at `match` ends the sentence that began at `at`."""
     mark = match.group(0)
-    if mark[0] in "。！？؟;":
-        return mark[0] != ";" or match.start() - at > 20
+    if mark[0] in "。！？؟":
+        return True
     following = body[match.end() :].lstrip()
     if not following:
         return True
@@ -222,9 +222,9 @@ def _ends(body: str, match: re.Match[str], at: int) -> bool:
 
 def _clause(text: str, block: _Block, start: int, end: int) -> Iterator[Clause]:
     start, end = block.start + start, block.start + end
-    while start < end and (text[start].isspace() or text[start] in ";"):
+    while start < end and (text[start].isspace()):
         start += 1
-    while end > start and (text[end - 1].isspace() or text[end - 1] in ";"):
+    while end > start and (text[end - 1].isspace()):
         end -= 1
     if end > start:
         yield Clause(start, end, text[start:end], block.listed, block.heading)

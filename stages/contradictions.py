@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
@@ -46,6 +46,8 @@ class Verdict:
 def compare(older: str, newer: str, cosine: float) -> Verdict:
     """How `newer` stands to `older`. `cosine`: of their descriptions."""
     old, new = claim(older), claim(newer)
+    if _given_up(old, new):
+        new = replace(new, changed=True)
     alike = old.stems == new.stems and old.numbers == new.numbers and old.negated == new.negated
     share = len(set(old.words) & set(new.words)) / len(set(old.words) | set(new.words) | {""})
     if alike and ((len(old.stems) >= 2 and share >= 0.4) or old.words == new.words):
@@ -80,7 +82,7 @@ def _restated(old: Claim, new: Claim, common: frozenset[str], cosine: float) -> 
 def _dropped(old: Claim, new: Claim, common: frozenset[str]) -> Verdict | None:
     """The newer claim names what the older one says and drops it."""
     gone = _given_up(old, new)
-    if not gone or new.adds or old.past:
+    if not gone & old.stems or new.adds or old.past:
         return None
     about = common - gone
     kept = old.stems - gone
@@ -191,6 +193,8 @@ def _holds_one(
     if new.changed and (alike or len(common) >= 2 or (_head(old) == _head(new) and cosine >= 0.4)):
         return not old.personal or len(common) >= 2 or alike
     led = [_led_in(*each, _INSTRUMENT) for each in ((old, before), (new, after))]
+    if (at == 0) != (next(word for word in new.content if word) == after[0]):
+        return bool(verb) and (verb in _ROLES or led[0])
     if _counted(before) != _counted(after) and not all(led):
         return False
     framed, stated = _framed(old, new), bool(BE & set(old.words)) and bool(BE & set(new.words))
@@ -293,5 +297,6 @@ def _gaps(content: Sequence[str | None], common: frozenset[str]) -> list[list[st
 
 def _given_up(old: Claim, new: Claim) -> frozenset[str]:
     """What of the older claim the newer one drops; of a phrase that is dropped, more than half must stand there."""
-    whole = (phrase for phrase in new.released if len(phrase & old.stems) * 2 > len(phrase))
-    return frozenset(word for phrase in whole for word in phrase) & old.stems
+    said = old.stems | set(old.numbers)
+    whole = (phrase for phrase in new.released if len(phrase & said) * 2 > len(phrase))
+    return frozenset(word for phrase in whole for word in phrase) & said

@@ -64,6 +64,8 @@ def valid_from(clause: str, at: str) -> str:
     """
     moment = parse(at)
     midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    if _DEADLINE.search(clause):
+        return ""
     clause = re.sub(
         r"\b(?:by|before|until|due) (?:on |the |next |this |end of )*\w+(?: \d+)?", " ", clause.replace("’", "'")
     )

@@ -26,7 +26,7 @@ _ADVERB = re.compile(
     r"strongly|actually|currently|personally|rarely|sometimes|definitely|even|both|much|\w+ly))*\s+",
     re.IGNORECASE,
 )
-_VERB = re.compile(r"[A-Za-z]+(?:n't)?")
+_VERB = re.compile(r"[A-Za-z]+(?:'t)?")
 _PAST = words("subjects", "past")
 _FIXED = words("subjects", "fixed")
 _IRREGULAR = {

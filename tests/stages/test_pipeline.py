@@ -1,0 +1,84 @@
+"""The runner: a stage that raises costs the captures it raises for, and nothing else (P-12); it is fast enough."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memd.protocol.event import Captured, Said
+from memd.stages.batch import Batch, Item
+from memd.stages.pipeline import Named, run
+
+Distil = Callable[..., Batch]
+AT = "2026-03-10T09:00:00+01:00"
+SESSIONS = Path(__file__).resolve().parents[3] / "shared" / "data" / "sessions" / "claude-code"
+
+
+def items(*texts: str, role: str = "user") -> tuple[Item, ...]:
+    said = "assistant" if role == "assistant" else "user"
+    return tuple(
+        Item(seq=at, captured=Captured(document="d:s", event=Said(turn=f"t{at}", at=AT, role=said, text=text)))
+        for at, text in enumerate(texts, 1)
+    )
+
+
+def test_a_crash_becomes_a_failure_of_its_capture_with_the_stages_name_P12(stages: tuple[Named, ...]) -> None:
+    def crash(batch: Batch) -> Batch:
+        if any("poison" in candidate.quote for candidate in batch.candidates):
+            raise ValueError("no antidote")
+        return batch
+
+    broken = (*stages[:2], ("crash", crash), *stages[2:])
+    batch, seconds = run(
+        Batch(items=items("I prefer tabs.", "I prefer poison in my tea.", "I prefer short answers.")),
+        broken,
+        lambda: 0.0,
+    )
+    assert [candidate.quote for candidate in batch.candidates] == ["I prefer tabs.", "I prefer short answers."]
+    assert [(failure.seq, failure.stage) for failure in batch.failures] == [(2, "crash")]
+    assert "no antidote" in batch.failures[0].error
+    assert list(seconds) == ["extract", "enrich", "crash", "embed", "route", "scan"]
+
+
+def test_every_stage_leaves_one_step_on_every_candidate(distil: Distil) -> None:
+    (candidate,) = distil(Said(turn="t", at=AT, role="user", text="I prefer tabs.")).candidates
+    assert [step.stage for step in candidate.steps] == ["extract", "enrich", "embed", "route", "scan"]
+    assert len(candidate.vector) == 384 * 4
+
+
+def test_an_empty_batch_stays_empty(stages: tuple[Named, ...]) -> None:
+    batch, _ = run(Batch(), stages, lambda: 0.0)
+    assert batch == Batch()
+
+
+def messages(path: Path) -> tuple[Item, ...]:
+    """The prose of a Claude Code session, as its importer would take it."""
+    found: list[Item] = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        entry = json.loads(line)
+        if entry.get("type") not in {"user", "assistant"} or entry.get("isSidechain") or entry.get("isMeta"):
+            continue
+        content = entry["message"]["content"]
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        text = "\n\n".join(block["text"] for block in blocks if block.get("type") == "text")
+        if text.strip():
+            event = Said(turn=entry["uuid"], at=entry["timestamp"], role=entry["type"], text=text)
+            found.append(Item(seq=len(found) + 1, captured=Captured(document="cc:s", event=event), project="project/s"))
+    return tuple(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["258c7280-ae70-4798-800f-63464d01a85d", "4d5611e5-241a-462a-8d15-5122611a9569"])
+def test_a_real_session_yields_decisions_and_lessons_and_no_narration_P5(stages: tuple[Named, ...], name: str) -> None:
+    path = SESSIONS / f"{name}.jsonl"
+    if not path.exists():
+        pytest.skip("the real sessions of ../shared/data are not on this machine")
+    batch, _ = run(Batch(items=messages(path)), stages, time.monotonic)
+    learnt = [one for one in batch.candidates if one.type in {"decision", "lesson", "convention"}]
+    assert len(learnt) >= 5
+    assert 12 <= len(batch.candidates) <= 45
+    assert batch.failures == ()
+    narration = ("let me", "now ", "i'll", "all tests", "running", "here's", "still ")
+    assert [one.quote for one in batch.candidates if one.quote.lower().startswith(narration)] == []
