@@ -105,8 +105,8 @@ class Answers:
             what = f"several records start with {id!r}" if ids else f"no record {id!r}"
             raise NotFound(what, hint="give more of the id" if ids else "`memd list` shows ids")
         record = self._stores.records.get(ids[0])
-        if record is None:
-            raise NotFound(f"no record {id!r}", hint="`memd list` shows ids")
+        if record is None or record.status == "hidden":
+            raise NotFound(f"no record {id!r}", hint="`memd list` shows ids; what `memd undo` hid, `memd redo` shows")
         return record
 
     def list(self, request: List) -> Page:
@@ -206,7 +206,8 @@ class Answers:
 
 def _wanted(record: Record, request: List) -> bool:
     return (
-        (not request.kinds or record.kind in request.kinds)
+        (record.status != "hidden" or "hidden" in request.statuses)
+        and (not request.kinds or record.kind in request.kinds)
         and (not request.statuses or record.status in request.statuses)
         and (not request.type or record.type == request.type)
         and (not request.document or record.provenance.source == request.document)

@@ -26,11 +26,13 @@ from ..protocol.request import (
     Backup,
     Backups,
     Capture,
+    Compact,
     DiskUsage,
     Distil,
     Edit,
     Expire,
     Export,
+    Forget,
     Get,
     GetJob,
     GetStatus,
@@ -38,10 +40,13 @@ from ..protocol.request import (
     Journal,
     List,
     Pools,
+    PreviewForget,
     Profile,
     Recall,
+    Redo,
     Remember,
     Stop,
+    Undo,
     Why,
 )
 from .answers import Answers
@@ -57,7 +62,10 @@ from .lifecycle.upkeep import Upkeep
 from .pools.access import Access
 from .pools.identity import Identity
 from .recall.warm import Encode, Warm
+from .store.compact import start_compaction
+from .store.forget import Forgetting
 from .stores import Stores
+from .undo import Undoing
 from .worker_process import WorkerProcess
 from .world import World
 
@@ -143,6 +151,9 @@ class Daemon:
         )
         self._upkeep = Upkeep(self.stores, self._committer, self._jobs, config, world, self._answers.put)
         self._triggers.every(config.upkeep_s, self._upkeep.tick, "upkeep")
+        self._forgetting = Forgetting(self.stores, places, self._committer, self._jobs, world)
+        self._forgetting.finish_at_start()
+        self._undoing = Undoing(self.stores, self._committer, self._jobs, self._distiller.wake)
         self._keyword_commit_s = config.keyword_commit_s
         self._indexer = threading.Thread(target=self._commit_keywords, name="keywords", daemon=True)
         places.socket.unlink(missing_ok=True)
@@ -250,6 +261,16 @@ class Daemon:
             case Stop():
                 self._stop.set()
                 return Done(pending=answers.pending())
+            case PreviewForget():
+                return self._forgetting.preview(request)
+            case Forget():
+                return self._forgetting.start(request)
+            case Undo():
+                return self._undoing.undo(request.names)
+            case Redo():
+                return self._undoing.redo(request.names)
+            case Compact():
+                return start_compaction(self.stores, self._committer, self._jobs)
             case Capture() | Remember() | Edit() | ImportRecords():
                 raise InvalidRequest("that request goes through the committer")
 

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import msgspec
 
-from ..protocol.errors import InvalidRequest, MemdError, NotFound, Stopping, by_code
+from ..protocol.errors import Forgotten, InvalidRequest, MemdError, NotFound, Stopping, by_code
 from ..protocol.event import Captured, Noted, Origin, Reworded, SessionEnded, text
 from ..protocol.operation import Added, AnyOperation, Decision, PoolOpened, SessionClosed, SessionOpened, Step, Updated
 from ..protocol.record import QUOTE_LIMIT, Evidence, Provenance, Record, Span, record_id
@@ -43,6 +43,7 @@ class _Job(msgspec.Struct):
     respond: Respond
     captures: list[Captured] = []
     refused: list[Refusal] = []
+    forgotten: int = 0
     fates: list[Fate] = []
 
 
@@ -151,6 +152,11 @@ class Committer:
             except MemdError as error:
                 log.warning("refused %s of %s: %s", event.turn[:80], request.origin.document[:80], error.message)
                 job.refused.append(Refusal(event.turn, problem(error)))
+        gone = self._stores.forgotten.among((each.document, each.event.turn) for each in job.captures)
+        if gone:  # a forgotten turn is never taken again (T10)
+            job.forgotten = len(job.captures)
+            job.captures = [each for each in job.captures if (each.document, each.event.turn) not in gone]
+            job.forgotten -= len(job.captures)
 
     def _openings(self, jobs: Sequence[_Job]) -> list[AnyOperation]:
         """Pools and sessions that are seen for the first time."""
@@ -168,6 +174,8 @@ class Committer:
                     opened.add(name)
                     operations.append(_pool_opened(project))
                 at = job.captures[0].event.at
+                if self._stores.forgotten.names(origin.document):
+                    origin = msgspec.structs.replace(origin, title="")
                 operations.append(SessionOpened(document=origin.document, origin=origin, project=name, at=at))
         return operations
 
@@ -205,11 +213,14 @@ class Committer:
                 refused=tuple(job.refused),
                 pool=(session.opened.project if session else "") or PERSONAL,
                 pending=self.pending(),
+                forgotten=job.forgotten,
                 **counts,
             )
         if job.refused:
             refusal = job.refused[0].problem
             return by_code(refusal.code, refusal.message, refusal.hint)
+        if job.forgotten:
+            return Forgotten(f"turn {job.request.turn[:80]} was forgotten", hint="say it again in a new turn")
         captured = job.captures[0]
         record = self._stores.records.get(explicit_id(captured.document, captured.event.turn))
         assert record is not None

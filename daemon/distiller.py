@@ -91,7 +91,7 @@ class Distiller:
     def _next_items(self) -> tuple[list[Item], int]:
         cursor = self._stores.sources.progress().archive_seq
         items: list[Item] = []
-        size, upto = 0, cursor
+        size, upto = 0, min(cursor + self._batch, self._stores.archive.last)
         for seq, captured in self._stores.archive.after(cursor, self._batch):
             session = self._stores.sources.session(captured.document)
             items.append(Item(seq=seq, captured=captured, project=session.opened.project if session else ""))
@@ -104,7 +104,7 @@ class Distiller:
     def _distil_some(self) -> bool:
         items, upto = self._next_items()
         if not items:
-            return False
+            return self._pass_over(upto)
         distillate, failures = self._distil(items)
         rejected = Counter(f"{rejection.stage}: {rejection.reason}" for rejection in distillate.batch.rejections)
         self.seconds.update(distillate.seconds)
@@ -117,9 +117,16 @@ class Distiller:
         )
         for rounds in range(1, ROUNDS + 1):
             proposals = self._judge(distillate, rounds)
-            vectors = [(p.record.description, p.vector) for p in proposals if p.vector]
-            if not self._commit(proposals, vectors, cursor, final=rounds == ROUNDS):
+            if not self._commit(items, proposals, cursor, final=rounds == ROUNDS):
                 break
+        return True
+
+    def _pass_over(self, upto: int) -> bool:
+        """Nothing is left of the captures up to `upto`: they were forgotten before they were distilled (T10)."""
+        if upto <= self._stores.sources.progress().archive_seq:
+            return False
+        cursor = Distilled(archive_seq=upto, captures=0, candidates=0)
+        self._committer.run(lambda: self._stores.commit([cursor])).result()
         return True
 
     def _distil(self, items: Sequence[Item]) -> tuple[Distillate, list[Failure]]:
@@ -174,16 +181,17 @@ class Distiller:
         return [Known(record=record, similarity=similar[near]) for near, record in records.items()]
 
     def _commit(
-        self,
-        proposals: Sequence[Proposal],
-        vectors: Sequence[tuple[str, bytes]],
-        cursor: Distilled,
-        *,
-        final: bool,
+        self, items: Sequence[Item], proposals: Sequence[Proposal], cursor: Distilled, *, final: bool
     ) -> list[str]:
-        """Commit the batch with its cursor, all or nothing; the ids to judge again, if any went stale."""
+        """Commit the batch with its cursor, all or nothing; the ids to judge again, if any went stale.
+
+        A batch that a turn was forgotten from meanwhile is dropped: it is read and distilled again without it (T10).
+        """
+        vectors = [(p.record.description, p.vector) for p in proposals if p.vector]
 
         def work() -> list[str]:
+            if self._stores.forgotten.among((item.captured.document, item.captured.event.turn) for item in items):
+                return []
             again = stale(self._stores, proposals)
             if again and not final:
                 return again

@@ -47,6 +47,8 @@ def operations_of(stores: Stores, proposals: Sequence[Proposal]) -> list[AnyOper
     for proposal in proposals:
         record, decision = proposal.record, proposal.decision
         before = made.get(record.id) or known.get(record.id)
+        if before is not None and before.status == "hidden":
+            continue  # it was taken back: saying it again in the same turn does not bring it back
         if decision.action == "noop":
             target = made.get(proposal.target) or known.get(proposal.target)
             if target is not None and proposal.evidence is not None and not _has(target, proposal):

@@ -9,7 +9,20 @@ from __future__ import annotations
 
 import msgspec
 
-from ...protocol.operation import Added, AnyOperation, Invalidated, Merged, Retirement, Updated
+from ...protocol.operation import (
+    Added,
+    AnyOperation,
+    Erased,
+    Hidden,
+    Invalidated,
+    Merged,
+    Rebased,
+    Redacted,
+    Retirement,
+    Shift,
+    Unhidden,
+    Updated,
+)
 from ...protocol.record import Record
 from ...protocol.reply import Logged
 
@@ -22,6 +35,14 @@ def touched(operation: AnyOperation) -> tuple[str, ...]:
             return (*retired, operation.record.id)
         case Merged() | Invalidated():
             return (operation.id,)
+        case Rebased():
+            return (operation.record.id,)
+        case Redacted():
+            return operation.records
+        case Erased():
+            return tuple(dict.fromkeys((*(each.id for each in operation.retires), *operation.ids)))
+        case Hidden() | Unhidden():
+            return tuple(shift.id for shift in operation.after)
         case _:
             return ()
 
@@ -40,6 +61,15 @@ def believed(before: Record | None, id: str, entry: Logged) -> Record | None:
             return _retired(before, retirement, entry.at, operation.by)
         case Merged():
             return _merged(before, operation)
+        case Rebased():
+            return operation.record
+        case Redacted():
+            return None
+        case Erased():
+            found = next((each for each in operation.retires if each.id == id), None)
+            return _retired(before, found, entry.at, operation.by) if found else before
+        case Hidden() | Unhidden():
+            return _shifted(before, next(shift for shift in operation.after if shift.id == id))
         case _:
             return before
 
@@ -68,3 +98,16 @@ def _merged(before: Record | None, merged: Merged) -> Record | None:
     evidence = (*before.provenance.evidence, merged.evidence)
     provenance = msgspec.structs.replace(before.provenance, evidence=evidence)
     return msgspec.structs.replace(before, provenance=provenance, rev=before.rev + 1)
+
+
+def _shifted(before: Record | None, shift: Shift) -> Record | None:
+    if before is None:
+        return None
+    return msgspec.structs.replace(
+        before,
+        status=shift.status,
+        valid_to=shift.valid_to,
+        retired_at=shift.retired_at,
+        superseded_by=shift.superseded_by,
+        rev=before.rev + 1,
+    )

@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 
 from ...protocol.errors import JournalCorrupt
+from .forgotten import Forgotten
 from .graph import Graph, edge_rows
 from .keys import Keys, key_rows
 from .profile import card_rows
@@ -27,7 +28,8 @@ class Folded:
         self.keys = Keys(self.records)
         self.graph = Graph(self.records)
         self.sources = Sources(self.records)
-        self.tables = Tables(folder, (self.records, self.sources), readonly=readonly)
+        self.forgotten = Forgotten(self.records)
+        self.tables = Tables(folder, (self.records, self.sources, self.forgotten), readonly=readonly)
         self.records.attach(self.tables.environment)
 
     def close(self) -> None:

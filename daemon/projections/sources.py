@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import lmdb
 import msgspec
 
-from ...protocol.operation import Distilled, PoolOpened, SessionClosed, SessionOpened
+from ...protocol.operation import Distilled, PoolOpened, Redacted, SessionClosed, SessionOpened
 from ...protocol.reply import Logged
 from ...stages.batch import PERSONAL
 from .belief import touched
@@ -72,6 +72,8 @@ class Sources:
                     batch.put(key, seal(_encode(closed)), db=self._db("sessions"))
             case Distilled():
                 self._advance(batch, operation, entry.at)
+            case Redacted():
+                self._forget(batch, operation)
             case _:
                 for id in touched(operation):
                     batch.put(id.encode() + entry.seq.to_bytes(8), b"", db=self._db("history"))
@@ -92,6 +94,27 @@ class Sources:
             last_at=at,
         )
         batch.put(b"progress", seal(_encode(after)), db=self._db("progress"))
+
+    def _forget(self, batch: Batch, redacted: Redacted) -> None:
+        """No session of that name was ever opened, no forgotten turn ever failed (T10)."""
+        for document in redacted.sessions:
+            key = digest(document)
+            if stored := batch.get(key, db=self._db("sessions")):
+                project = _session.decode(unseal(stored, "a session")).opened.project
+                batch.delete(digest(project) + key, db=self._db("projects"))
+                batch.delete(key, db=self._db("sessions"))
+        if stored := batch.get(b"progress", db=self._db("progress")):
+            before = _progress.decode(unseal(stored, "the cursor"))
+            gone = {(one.document, turn) for one in redacted.turns for turn in one.turns}
+            failed = tuple(each for each in before.failed if each[1:3] not in gone)
+            after = msgspec.structs.replace(before, failed=failed)
+            batch.put(b"progress", seal(_encode(after)), db=self._db("progress"))
+
+    def sessions(self) -> list[str]:
+        """Every document that was opened, in no order."""
+        with self._records.environment.read() as transaction:
+            cursor = transaction.cursor(self._db("projects"))
+            return [document.decode() for _, document in cursor.iternext()]
 
     def documents(self, pools: Sequence[str], most: int | None = None) -> list[str]:
         """At most `most` documents whose session feeds these pools; one outside of a project feeds the personal one."""

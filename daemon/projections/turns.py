@@ -78,6 +78,11 @@ class Turns(TermIndex):
         scores, _ = self.search(query, documents, limit)
         return [(int(id), score) for id, score in scores.items()]
 
+    def replace(self, move: Callable[[], None]) -> None:
+        """As the index does, while nobody takes captures in."""
+        with self._catching:
+            super().replace(move)
+
     def mask(self, seqs: Iterable[int]) -> None:
         """Drop turns that were forgotten or expired, at once (T10)."""
         with self._catching:

@@ -84,7 +84,8 @@ class VectorStore:
         wanted = {self._address(digest(text)) for text in texts}
 
         def work(transaction: lmdb.Transaction) -> None:
-            for address in list(transaction.cursor(self._vectors).iternext(keys=True, values=False)):
+            held = [address for address, _ in transaction.cursor(self._vectors).iternext()]
+            for address in held:
                 if address not in wanted:
                     transaction.delete(address, db=self._vectors)
 
@@ -204,6 +205,11 @@ class Vectors:
             if len(index):
                 pools[pool] = index
         self._pools, self._pool_of, self._missing, self._applied = pools, pool_of, missing, applied_seq
+
+    def adopt(self, fresh: Vectors) -> None:
+        """Take over what `fresh` holds; called by the writing thread."""
+        self._pools, self._pool_of, self._missing = fresh._pools, fresh._pool_of, fresh._missing
+        self._applied = fresh._applied
 
     def _embedded(self, pool: str) -> list[tuple[str, bytes]]:
         mark = digest(pool)

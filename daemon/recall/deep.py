@@ -29,8 +29,8 @@ class Deep:
         """The whole way of a record."""
         span = record.provenance.spans[0]
         session = self._sources.session(span.document)
-        replaced = [found for id in record.supersedes if (found := self._records.get(id)) is not None]
-        by = self._records.get(record.superseded_by) if record.superseded_by else None
+        replaced = [found for id in record.supersedes if (found := self._seen(id)) is not None]
+        by = self._seen(record.superseded_by) if record.superseded_by else None
         return Explained(
             record=record,
             lines=tuple(self._lines(span)),
@@ -41,6 +41,10 @@ class Deep:
             replaced=tuple(replaced),
             replaced_by=by,
         )
+
+    def _seen(self, id: str) -> Record | None:
+        found = self._records.get(id)
+        return None if found is None or found.status == "hidden" else found
 
     def changes(self, id: str) -> tuple[Change, ...]:
         """Every operation that touched a record, in order."""

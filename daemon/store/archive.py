@@ -48,8 +48,8 @@ def _document_key(document: str) -> bytes:
 class Archive:
     """The log of captures, with an index by turn and one by document."""
 
-    def __init__(self, folder: Path, world: World) -> None:
-        self.log = Log(folder, world, extra=("turns", "documents"))
+    def __init__(self, folder: Path, world: World, *, readonly: bool = False) -> None:
+        self.log = Log(folder, world, extra=("turns", "documents"), readonly=readonly)
 
     @property
     def _turns(self) -> lmdb.Database:
@@ -119,13 +119,7 @@ class Archive:
 
     def expire(self, seqs: Sequence[int]) -> None:
         """Remove payload and blind of these captures, all or none; their headers stay. Called by the writing thread."""
-        payloads = self.log.environment.db("payloads")
-
-        def work(transaction: lmdb.Transaction) -> None:
-            for seq in seqs:
-                transaction.delete(seq.to_bytes(8), db=payloads)
-
-        self.log.environment.write(work)
+        self.log.erase(seqs)
 
     def around(self, document: str, turn: str, before: int, after: int) -> list[tuple[int, Captured]]:
         """The captures of one document around a turn, in order, with their seqs: for DEEP and `memd why`."""

@@ -26,8 +26,8 @@ _remnants = msgspec.msgpack.Decoder(Remnant)
 class Journal:
     """The log of operations, typed."""
 
-    def __init__(self, folder: Path, world: World) -> None:
-        self.log = Log(folder, world, extra=("remnants",))
+    def __init__(self, folder: Path, world: World, *, readonly: bool = False) -> None:
+        self.log = Log(folder, world, extra=("remnants",), readonly=readonly)
 
     @property
     def last(self) -> int:
@@ -89,4 +89,3 @@ class Journal:
     def close(self) -> None:
         """Close the log."""
         self.log.close()
-

@@ -80,13 +80,32 @@ Alongside = Callable[[lmdb.Transaction, Sequence[Entry]], None]
 class Log:
     """One log in one folder. `extra` names databases that its owner fills in the same transaction (an index)."""
 
-    def __init__(self, folder: Path, world: World, *, extra: tuple[str, ...] = (), map_size: int = MAP_SIZE) -> None:
-        self.environment = Environment(folder, ("meta", "headers", "payloads", *extra), durable=True, map_size=map_size)
+    def __init__(
+        self,
+        folder: Path,
+        world: World,
+        *,
+        extra: tuple[str, ...] = (),
+        map_size: int = MAP_SIZE,
+        readonly: bool = False,
+    ) -> None:
+        """`readonly`: for a child of the process that owns the log. Raises JournalCorrupt, UnsupportedFormat."""
+        self.environment = Environment(
+            folder, ("meta", "headers", "payloads", *extra), durable=True, map_size=map_size, readonly=readonly
+        )
         self._world = world
-        self._headers, self._payloads = self.environment.db("headers"), self.environment.db("payloads")
-        self.environment.write(self._check_format)
+        if not readonly:
+            self.environment.write(self._check_format)
         with self.environment.read() as transaction:
             self._end = self._find_end(transaction)
+
+    @property
+    def _headers(self) -> lmdb.Database:
+        return self.environment.db("headers")
+
+    @property
+    def _payloads(self) -> lmdb.Database:
+        return self.environment.db("payloads")
 
     @property
     def last(self) -> int:
@@ -156,6 +175,15 @@ class Log:
         entries, tip = self.environment.write(work)
         self._end = End(entries[-1].seq, tip, entries[-1].header.at)
         return entries
+
+    def erase(self, seqs: Sequence[int]) -> None:
+        """Remove payload and blind of these entries, all or none; headers stay. The bytes go with `compact` (T10)."""
+
+        def work(transaction: lmdb.Transaction) -> None:
+            for seq in seqs:
+                transaction.delete(seq.to_bytes(8), db=self._payloads)
+
+        self.environment.write(work)
 
     def get(self, seq: int) -> Entry | None:
         """The entry at `seq`, checked against its hash, or None past the end. Raises JournalCorrupt."""

@@ -1,0 +1,47 @@
+"""Fresh projections in the place of the present ones: what was forgotten is in none of their files (T10, P-20).
+
+Comes in: the stores, on the writing thread. Goes out: the same, replayed from the journal and the archive as they are
+now. Invariants: reads go on against the old ones until the swap; a kill at any point leaves one or the other whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..failpoint import reach
+from .folded import Folded
+from .keywords import Keywords, text_of
+from .swap import fresh_folder, promote
+from .turns import Turns
+
+if TYPE_CHECKING:
+    from ..stores import Stores
+
+GROUP = 500
+NAMES = ("tables", "keywords", "turns")
+
+
+def renew(stores: Stores, names: Sequence[str] = NAMES) -> None:
+    """Build the tables and the keyword indexes anew, and swap each in as soon as it is complete."""
+    place, last = stores.projections_folder, stores.journal.last
+    folder = fresh_folder(place)
+    if "tables" in names:
+        folded = Folded(folder / "tables")
+        while group := stores.journal.slice(folded.tables.applied_seq, GROUP):
+            folded.tables.apply(group)
+        folded.close()
+        stores.tables.replace(lambda: promote(place, "tables"))
+        reach("renew:tables")
+    if "keywords" in names:
+        keywords = Keywords(folder / "keywords", stores.records)
+        keywords.put(((text_of(record), last) for record in stores.records.everything()), (), last)
+        keywords.close()
+        stores.keywords.replace(lambda: promote(place, "keywords"))
+        reach("renew:keywords")
+    if "turns" in names:
+        turns = Turns(folder / "turns", stores.archive)
+        turns.catch_up()
+        turns.close()
+        stores.turns.replace(lambda: promote(place, "turns"))
+        reach("renew:turns")

@@ -1,0 +1,206 @@
+"""Forgetting for good: the order of its steps, and their completion after a kill at any of them (T10, P-10).
+
+Comes in: a scope. Goes out: a report. Invariants:
+- first the `redacted` operation, pending, on the disk; from then on nothing of it is served, taken again or learnt;
+- then payload and blind go from journal and archive, and every file that held them is replaced: LMDB by compact copies,
+  projections by fresh ones, vectors by what live records need, backups by a new one; captures wait meanwhile;
+- each step may be done twice; a start finishes what is pending before the door opens; `purged` ends it;
+- the words themselves are kept nowhere: they are in memory for the search of bytes at the end, and never in a log.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Literal
+
+from ...protocol.errors import InvalidRequest, StorageFull, Unavailable
+from ...protocol.operation import Purged, Rebased, Redacted
+from ...protocol.places import Places
+from ...protocol.record import Record
+from ...protocol.reply import ForgetPlan, Going, JobState
+from ...protocol.request import Forget, PreviewForget
+from ..committer import Committer
+from ..failpoint import reach
+from ..jobs import Jobs, Progress, Report
+from ..projections.renewal import renew
+from ..stores import Stores
+from ..world import World
+from .compact import clear, compact, compact_log
+from .copies import drop_copies
+from .lineage import Loss, Scope, documents_named, find_loss
+from .spools import scrub, waiting
+from .traces import Searched, pieces_of, search, wipe
+
+SHOWN = 200
+"""Records that a preview lists, one line each."""
+
+STEPS = 5
+OUT_OF_REACH = (
+    "what other programs wrote down: transcripts of their own, editors, shells, terminals",
+    "other people's clones, and whatever was exported, shared or copied elsewhere",
+    "backups outside of memd's own folder: `memd backup --to`, the system's, snapshots of the disk",
+    "blocks of the disk that are free but not overwritten yet",
+)
+log = logging.getLogger("memd.forget")
+
+
+class Forgetting:
+    """Forgets in one home. `jobs` is its lane, the committer's thread its place: captures wait while it works there."""
+
+    def __init__(self, stores: Stores, places: Places, committer: Committer, jobs: Jobs, world: World) -> None:
+        self._stores, self._places, self._world = stores, places, world
+        self._committer, self._jobs = committer, jobs
+
+    def preview(self, request: PreviewForget) -> ForgetPlan:
+        """What would go. Raises InvalidRequest without exactly one scope, NotFound."""
+        loss = find_loss(self._stores, self._scope(request), waiting(self._places.spool))
+        chosen = [_going(each, "chosen") for id, each in loss.gone.items() if id in loss.chosen]
+        lineage = [_going(each, "source") for id, each in loss.gone.items() if id not in loss.chosen]
+        staying = [_going(each, "loses a source") for each in loss.rebased.values()]
+        return ForgetPlan(
+            records=tuple([*chosen, *lineage, *staying][:SHOWN]),
+            record_count=len(loss.gone),
+            captures=sum(len(seqs) for seqs in loss.turns.values()),
+            documents=tuple(sorted({document for document, _ in loss.turns})),
+            spooled=sum(not seqs for seqs in loss.turns.values()),
+        )
+
+    def start(self, request: Forget) -> JobState:
+        """Start to forget. Raises InvalidRequest without exactly one scope, NotFound, Unavailable beside a job."""
+        scope = self._scope(request)
+        return self._jobs.start("forget", lambda progress: self._forget(scope, progress))
+
+    def finish(self) -> int:
+        """Carry out what a stop cut off, before anything else runs; how many redactions. Raises StorageFull."""
+        clear(self._stores.folder)
+        pending = self._stores.forgotten.pending()
+        for seq in pending:
+            redacted = self._redaction(seq)
+            self._purge(redacted)
+            self._sweep(redacted, [])
+            self._stores.commit([Purged(redacted=seq)], reserve=True)
+            log.info("finished the forgetting of operation %d", seq)
+        return len(pending)
+
+    def finish_at_start(self) -> None:
+        """`finish`; what can't be finished now stays pending, unserved, and is tried again. Raises JournalCorrupt."""
+        try:
+            self.finish()
+        except (StorageFull, Unavailable) as error:
+            log.error("something is forgotten, but not gone from the disk yet: %s (%s)", error.message, error.hint)
+
+    def _scope(self, request: Forget | PreviewForget) -> Scope:
+        given = [name for name in ("ids", "query", "session", "source") if getattr(request, name)]
+        if len(given) != 1:
+            raise InvalidRequest(
+                "forget what?" if not given else f"forget by {' or by '.join(given)}?",
+                hint="name exactly one scope: ids of records, a query, a session or a source",
+            )
+        documents: frozenset[str] = frozenset()
+        if name := request.session or request.source:
+            documents = documents_named(self._stores, name, source=bool(request.source))
+        return Scope(ids=request.ids, query=request.query, documents=documents)
+
+    def _redaction(self, seq: int) -> Redacted:
+        entry = self._stores.journal.get(seq)
+        assert entry is not None and isinstance(entry.operation, Redacted)
+        return entry.operation
+
+    # --- the work ------------------------------------------------------------------------------------------------
+    def _forget(self, scope: Scope, progress: Progress) -> Report:
+        progress(0, STEPS, "looking for what rests on it")
+        run = self._committer.run
+        run(self.finish).result()
+
+        def begin() -> tuple[Loss, int]:
+            loss = find_loss(self._stores, scope, waiting(self._places.spool))
+            if not loss:
+                return loss, 0
+            rows = [Rebased(record=record) for record in loss.rebased.values()]
+            entries = self._stores.commit([loss.redacted(), *rows, *loss.after], reserve=True)
+            reach("forget:redacted")
+            seq = next(entry.seq for entry in entries if isinstance(entry.operation, Redacted))
+            progress(1, STEPS, "removing the words")
+            self._purge(self._redaction(seq))
+            return loss, seq
+
+        loss, seq = run(begin).result()
+        if not seq:
+            return {"records": 0, "captures": 0}
+        progress(2, STEPS, "spools and backups")
+        pieces = pieces_of(loss.texts)
+        report: dict[str, str | int | float | list[str]] = {
+            "records": len(loss.gone),
+            "rebased": len(loss.rebased),
+            "captures": sum(len(seqs) for seqs in loss.turns.values()),
+        }
+        report |= self._sweep(self._redaction(seq), pieces)
+        progress(3, STEPS, "searching every byte")
+        report |= self._prove(pieces)
+        progress(4, STEPS, "closing")
+        run(lambda: self._stores.commit([Purged(redacted=seq)], reserve=True)).result()
+        reach("forget:purged")
+        documents = sorted({document for document, _ in loss.turns})
+        log.info("forgot %d records and %d captures", len(loss.gone), len(loss.turns))
+        progress(STEPS, STEPS, "done")
+        return {**report, "documents": documents, "out_of_reach": list(OUT_OF_REACH)}
+
+    def _purge(self, redacted: Redacted) -> None:
+        """Everything that the daemon has open. On the committer's thread."""
+        stores = self._stores
+        stores.turns.mask(redacted.captures)
+        stores.journal.log.erase([remnant.seq for remnant in redacted.entries])
+        reach("forget:journal-erased")
+        stores.archive.log.erase(redacted.captures)
+        reach("forget:archive-erased")
+        compact_log(stores.journal.log)
+        compact_log(stores.archive.log)
+        reach("forget:logs-compacted")
+        renew(stores)
+        reach("forget:projections-renewed")
+        stores.vector_store.keep(record.description for record in stores.records.everything())
+        compact(stores.vector_store.environment)
+        reach("forget:vectors-swept")
+
+    def _sweep(self, redacted: Redacted, pieces: list[bytes]) -> Report:
+        """Everything beside it: spools, copies, logs. Off the committer's thread: clients may be delivering."""
+        gone = {(one.document, turn) for one in redacted.turns for turn in one.turns}
+        spooled = scrub(self._places.spool, lambda document, event: (document, event.turn) in gone)
+        reach("forget:spools-scrubbed")
+        dropped, written = drop_copies(self._stores, redacted, self._world, self._jobs.stopping)
+        reach("forget:copies-dropped")
+        wiped = sum(wipe(path, pieces) for path in self._logs() if pieces)
+        return {"spooled": spooled, "backups_dropped": dropped, "backup_written": written, "wiped": wiped}
+
+    def _logs(self) -> list[Path]:
+        return [path for path in self._places.state.glob("*.log*") if path.is_file() and path.stat().st_size]
+
+    def _prove(self, pieces: list[bytes]) -> Report:
+        folders = (self._stores.folder, self._places.state)
+        searched = search(folders, pieces)
+        said = self._said_elsewhere({piece for held in searched.found.values() for piece in held})
+        left = {path: kept for path, held in searched.found.items() if (kept := [p for p in held if p not in said])}
+        for path in left:
+            log.error("forgotten words are still in %s", path)
+        return {**_searched(searched), "left": sorted(left), "said_elsewhere": len(said)}
+
+    def _said_elsewhere(self, pieces: set[bytes]) -> set[bytes]:
+        """Those that stand in what was not to be forgotten: the same words in another turn, or said since."""
+        found: set[bytes] = set()
+        for log_ in (self._stores.journal.log, self._stores.archive.log):
+            for entry in log_.read() if pieces - found else ():
+                found.update(piece for piece in pieces if entry.payload and piece in entry.payload)
+        return found
+
+
+def _searched(searched: Searched) -> dict[str, str | int | float | list[str]]:
+    return {
+        "searched_files": searched.files,
+        "searched_bytes": searched.size_bytes,
+        "searched_texts": searched.pieces,
+    }
+
+
+def _going(record: Record, why: Literal["chosen", "source", "loses a source"]) -> Going:
+    return Going(id=record.id, type=record.type, status=record.status, line=record.description[:200], why=why)

@@ -1,0 +1,339 @@
+"""What goes when something is forgotten: records that were named, the turns they rest on, what rests on those (T10).
+
+Comes in: a scope, the stores, what waits in the spools. Goes out: a `Loss`: records, turns, journal entries with what
+stands in for each. Invariants: nothing is written here; a record goes if all that it rests on goes, and stays on what
+is left otherwise; every journal entry that held a word of it is listed, and what is read in its place changes nothing
+that is believed of any other record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from ...protocol import operation
+from ...protocol.errors import InvalidRequest, NotFound
+from ...protocol.event import AnyEvent, text
+from ...protocol.operation import (
+    Added,
+    AnyOperation,
+    Distilled,
+    Erased,
+    Invalidated,
+    Merged,
+    Rebased,
+    Redacted,
+    Remnant,
+    Retirement,
+    SessionOpened,
+    Updated,
+)
+from ...protocol.operation import Turns as Tombstone
+from ...protocol.record import QUOTE_LIMIT, Record
+from ...protocol.reply import Logged
+from ..projections.belief import touched
+from ..stores import Stores
+from .archive import decode
+
+Turn = tuple[str, str]
+SHORTEST = 3
+"""Characters of a query at least: a shorter one would mean nearly everything."""
+
+STATEMENT = 12
+"""Characters of a record's words at least, before turns that say the same go with it."""
+
+REASON = "retired by what was forgotten"
+
+
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
+    """What the user named: exactly one of records, words, documents."""
+
+    ids: tuple[str, ...] = ()
+    query: str = ""
+    documents: frozenset[str] = frozenset()
+
+
+class Loss(msgspec.Struct, kw_only=True):
+    """What goes. `texts` are the words themselves: for the search at the end, in memory only, never written."""
+
+    gone: dict[str, Record] = {}
+    chosen: set[str] = set()
+    rebased: dict[str, Record] = {}
+    turns: dict[Turn, list[int]] = {}
+    entries: list[Remnant] = []
+    after: list[AnyOperation] = []
+    sessions: tuple[str, ...] = ()
+    texts: set[str] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self.gone or self.turns)
+
+    def redacted(self) -> Redacted:
+        """The operation that says so, in names alone."""
+        by_document: dict[str, list[str]] = {}
+        for document, turn in self.turns:
+            by_document.setdefault(document, []).append(turn)
+        return Redacted(
+            records=tuple(sorted(self.gone)),
+            turns=tuple(Tombstone(document, tuple(turns)) for document, turns in by_document.items()),
+            captures=tuple(sorted(seq for seqs in self.turns.values() for seq in seqs)),
+            entries=tuple(self.entries),
+            sessions=self.sessions,
+        )
+
+
+def find_loss(stores: Stores, scope: Scope, spooled: Iterable[tuple[str, AnyEvent]]) -> Loss:
+    """All that a scope takes with it. Raises NotFound for an unknown record, InvalidRequest for a bad query."""
+    loss = Loss()
+    others: list[Logged] = []
+    statements = _statements(stores, scope, loss)
+    holds = _finder([scope.query] if scope.query else [each for each in statements if len(each) >= STATEMENT])
+    _read_journal(stores, holds, loss, others)
+    for id in loss.chosen:
+        for entry in _entries(stores, id):
+            loss.turns.update((turn, []) for turn in _rests_on(entry.operation))
+    _read_archive(stores, scope, holds, loss)
+    for document, event in spooled:
+        if document in scope.documents or (document, event.turn) in loss.turns or holds(text(event)):
+            loss.turns.setdefault((document, event.turn), [])
+            loss.texts.add(text(event))
+    _read_records(stores, loss)
+    loss.sessions = tuple(sorted(each for each in scope.documents if stores.sources.session(each) is not None))
+    _list_entries(stores, loss, others, holds)
+    return loss
+
+
+def documents_named(stores: Stores, name: str, *, source: bool) -> frozenset[str]:
+    """The documents of a source (its host), or the one of a session's name. Raises NotFound, InvalidRequest."""
+    known = stores.sources.sessions()
+    if source:
+        found = {document for document in known if document.partition(":")[0] == name}
+    else:
+        found = {document for document in known if name in (document, document.partition(":")[2])}
+        if not found:
+            found = {each for each in known if each.startswith(name) or each.partition(":")[2].startswith(name)}
+    if not found:
+        raise NotFound(
+            f"no {'source' if source else 'session'} {name!r}", hint="`memd show ID` names a record's session"
+        )
+    if len(found) > 1 and not source:
+        few = ", ".join(sorted(found)[:5])
+        raise InvalidRequest(f"{len(found)} sessions are named like {name!r}", hint=f"give one in full: {few}")
+    return frozenset(found)
+
+
+# --- reading -----------------------------------------------------------------------------------------------------
+def _folded(words: str) -> str:
+    return " ".join(words.split()).casefold()
+
+
+def _finder(needles: Sequence[str]) -> Callable[[str], bool]:
+    """Whether a text holds one of these, in any case, however it is spaced."""
+    wanted = [_folded(needle) for needle in needles]
+
+    def holds(words: str) -> bool:
+        folded = _folded(words) if wanted else ""
+        return any(needle in folded for needle in wanted)
+
+    return holds
+
+
+def _words(record: Record) -> tuple[str, ...]:
+    provenance = record.provenance
+    return (record.content, record.description, provenance.quote, *record.learnings.values())
+
+
+def _entries(stores: Stores, id: str) -> Iterator[Logged]:
+    return (entry for seq in stores.sources.history(id) if (entry := stores.journal.get(seq)) is not None)
+
+
+def _statements(stores: Stores, scope: Scope, loss: Loss) -> set[str]:
+    """The words of the records that were named, in all their revisions."""
+    said: set[str] = set()
+    for id in scope.ids:
+        if stores.records.get(id) is None:
+            raise NotFound(f"no record {id!r}", hint="see `memd list`")
+        loss.chosen.add(id)
+        for entry in _entries(stores, id):
+            match entry.operation:
+                case Added() | Updated() | Rebased() if entry.operation.record.id == id:
+                    said.update(words for words in _words(entry.operation.record) if words.strip())
+                case _:
+                    pass
+    if scope.query and len(scope.query.strip()) < SHORTEST:
+        raise InvalidRequest(f"{scope.query!r} is too short", hint=f"at least {SHORTEST} characters, as they were said")
+    return said
+
+
+def _rests_on(found: AnyOperation) -> Iterator[Turn]:
+    match found:
+        case Added() | Updated() | Rebased():
+            yield from _cited(found.record)
+        case Merged():
+            yield found.evidence.span.document, found.evidence.span.turn
+        case _:
+            pass
+
+
+def _cited(record: Record) -> set[Turn]:
+    provenance = record.provenance
+    spans = (*provenance.spans, *(each.span for each in provenance.evidence))
+    return {(span.document, span.turn) for span in spans}
+
+
+def _read_journal(stores: Stores, holds: Callable[[str], bool], loss: Loss, others: list[Logged]) -> None:
+    """Choose every record that ever said the words; keep aside what names turns or titles beside records."""
+    for entry in stores.journal.read():
+        match entry.operation:
+            case Added() | Updated() | Rebased():
+                record = entry.operation.record
+                if any(holds(words) for words in (*_words(record), record.key, record.value)):
+                    loss.chosen.add(record.id)
+            case SessionOpened() | Redacted():
+                others.append(entry)
+            case Distilled() if entry.operation.failed:
+                others.append(entry)
+            case _:
+                pass
+
+
+def _read_archive(stores: Stores, scope: Scope, holds: Callable[[str], bool], loss: Loss) -> None:
+    """Every capture of a turn that goes, with all its versions."""
+    for entry in stores.archive.log.read():
+        captured = decode(entry)
+        if captured is None:
+            continue
+        turn, words = (captured.document, captured.event.turn), text(captured.event)
+        if turn not in loss.turns and captured.document not in scope.documents and not holds(words):
+            continue
+        seqs = loss.turns.setdefault(turn, [])
+        before = captured.replaces
+        while before and before not in seqs and (older := stores.archive.log.get(before)) is not None:
+            seqs.append(before)
+            version = decode(older)
+            before = version.replaces if version else 0
+        seqs.append(entry.seq)
+        loss.texts.add(words)
+
+
+def _read_records(stores: Stores, loss: Loss) -> None:
+    """Which records go with the turns, and which stay on what is left of them."""
+    for record in stores.records.everything():
+        cited = _cited(record)
+        lost = cited & loss.turns.keys()
+        left = None
+        if record.id not in loss.chosen:
+            if not lost:
+                continue
+            left = None if lost == cited else rebased(stores, record, loss.turns)
+        if left is None:
+            loss.gone[record.id] = record
+            loss.texts.update(_words(record))
+        else:
+            loss.rebased[record.id] = left
+            loss.texts.update(set(_words(record)) - set(_words(left)))
+
+
+def rebased(stores: Stores, record: Record, turns: Mapping[Turn, object]) -> Record | None:
+    """A record without these turns, in the words of a turn that is left; None where no such words are kept."""
+    provenance = record.provenance
+    spans = tuple(span for span in provenance.spans if (span.document, span.turn) not in turns)
+    evidence = tuple(e for e in provenance.evidence if (e.span.document, e.span.turn) not in turns)
+    changed = msgspec.structs.replace(provenance, spans=spans, evidence=evidence)
+    if spans and spans[0] == provenance.spans[0]:
+        return msgspec.structs.replace(record, provenance=changed, rev=record.rev + 1)
+    said = [(span, provenance.trust, provenance.said_at) for span in spans]
+    for span, trust, at in (*said, *((each.span, each.trust, each.at) for each in evidence)):
+        words = stores.archive.span(span)
+        if not words or not words.strip():
+            continue
+        same = _folded(words) == _folded(record.content)
+        changed = msgspec.structs.replace(
+            changed,
+            author=trust,
+            source=span.document,
+            trust=trust,
+            said_at=at,
+            quote=words[:QUOTE_LIMIT],
+            spans=(span, *(each for each in spans if each != span)),
+            evidence=tuple(each for each in evidence if each.span != span),
+        )
+        return msgspec.structs.replace(
+            record,
+            content=words,
+            description=record.description if same else " ".join(words.split())[:300],
+            key=record.key if same else "",
+            value=record.value if same else "",
+            tags=record.tags if same else record.tags[:1],
+            learnings=record.learnings if same else {},
+            provenance=changed,
+            rev=record.rev + 1,
+        )
+    return None
+
+
+# --- what stands in for the entries that go ----------------------------------------------------------------------
+def _list_entries(stores: Stores, loss: Loss, others: Sequence[Logged], holds: Callable[[str], bool]) -> None:
+    seqs = {seq for id in (*loss.gone, *loss.rebased) for seq in stores.sources.history(id)}
+    found: dict[int, AnyOperation] = {}
+    for seq in seqs:
+        entry = stores.journal.get(seq)
+        left = _without(entry.operation, loss) if entry else None
+        if entry is not None and left is not None:
+            found[seq] = left
+            if isinstance(entry.operation, Added | Updated | Rebased):
+                loss.texts.update(_words(entry.operation.record))
+    for entry in others:
+        left = _beside(stores, entry.operation, loss, holds)
+        if left is not None:
+            found[entry.seq] = left
+    for entry in others:
+        if isinstance(entry.operation, Redacted):
+            kept = tuple(each for each in entry.operation.entries if each.seq not in found)
+            if len(kept) < len(entry.operation.entries):
+                found[entry.seq] = msgspec.structs.replace(entry.operation, entries=kept)
+    loss.entries = [Remnant(seq, operation.kind(found[seq]), operation.encode(found[seq])) for seq in sorted(found)]
+    loss.texts.discard("")
+
+
+def _without(found: AnyOperation, loss: Loss) -> AnyOperation | None:
+    """What is read in place of an operation on a record, None if it may stay as it is."""
+    ids = touched(found)
+    match found:
+        case Added() | Updated() | Rebased():
+            record = found.record
+            first = record.provenance.spans[:1]
+            sourceless = record.id in loss.rebased and any((s.document, s.turn) in loss.turns for s in first)
+            if record.id not in loss.gone and not sourceless:
+                return None
+            retires = () if isinstance(found, Rebased) else found.retires
+            kept = tuple(Retirement(each.id, each.valid_to, REASON) for each in retires if each.id not in loss.gone)
+            return Erased(ids=ids, retires=kept, by=record.id)
+        case Merged():
+            span = found.evidence.span
+            return Erased(ids=ids) if found.id in loss.gone or (span.document, span.turn) in loss.turns else None
+        case Invalidated():
+            return Erased(ids=ids) if found.id in loss.gone else None
+        case _:
+            return None
+
+
+def _beside(stores: Stores, found: AnyOperation, loss: Loss, holds: Callable[[str], bool]) -> AnyOperation | None:
+    """The same for what names turns beside records."""
+    match found:
+        case SessionOpened() if found.document in loss.sessions:
+            return Erased()
+        case SessionOpened() if holds(found.origin.title):
+            untitled = msgspec.structs.replace(found, origin=msgspec.structs.replace(found.origin, title=""))
+            loss.texts.add(found.origin.title)
+            loss.after.append(untitled)
+            session = stores.sources.session(found.document)
+            if session is not None and session.closed_at:
+                loss.after.append(operation.SessionClosed(document=found.document, at=session.closed_at))
+            return untitled
+        case Distilled() if any((each.document, each.turn) in loss.turns for each in found.failed):
+            kept = tuple(each for each in found.failed if (each.document, each.turn) not in loss.turns)
+            return msgspec.structs.replace(found, failed=kept)
+        case _:
+            return None

@@ -1,0 +1,142 @@
+"""The clients' spools, seen from the daemon: what waits there and was forgotten must not wait any longer (T10).
+
+Comes in: the spool folder. Goes out: the events that wait, and files without those that are forgotten. Invariants: a
+spool is rewritten under the locks by which its clients append and deliver, and replaced whole; a request that is not
+ours to judge stays as it is.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import msgspec
+
+from ...protocol.errors import MemdError, Unavailable
+from ...protocol.event import AnyEvent, Noted
+from ...protocol.frames import framed, frames
+from ...protocol.request import AnyRequest, Capture, Remember
+from ...protocol.wire import decode_request, encode_request, form
+from .durable import sync
+
+LOCK_S = 15.0
+NO_SPOOLS = frozenset({".lock", ".drain", ".new"})
+Forgotten = Callable[[str, AnyEvent], bool]
+"""Whether an event of a document is forgotten."""
+
+
+def waiting(folder: Path) -> Iterator[tuple[str, AnyEvent]]:
+    """Every event that waits in a spool, with its document."""
+    for path in _files(folder):
+        for body in _bodies(path.read_bytes())[0]:
+            request = _decoded(body)
+            if request is not None:
+                yield from _events(request)
+
+
+def scrub(folder: Path, is_forgotten: Forgotten) -> int:
+    """Take forgotten events out of every spool; how many. Raises Unavailable while a client holds one for too long."""
+    return sum(_scrub(path, is_forgotten) for path in _files(folder))
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*") if path.is_file() and path.suffix not in NO_SPOOLS)
+
+
+def _scrub(path: Path, is_forgotten: Forgotten) -> int:
+    with ExitStack() as locks:
+        for suffix in (".drain", ".lock"):
+            locks.enter_context(_locked(path.with_suffix(suffix)))
+        content = path.read_bytes()
+        bodies, end, as_lines = _bodies_in(content)
+        kept: list[bytes] = []
+        count = 0
+        for body in bodies:
+            left, dropped = _left(body, is_forgotten)
+            count += dropped
+            kept += [left] if left else []
+        if count:
+            rest = content[end:]
+            whole = b"".join(body + b"\n" if as_lines else framed(body) for body in kept)
+            _replace(path, whole + rest)
+        return count
+
+
+def _bodies(content: bytes) -> tuple[list[bytes], int]:
+    bodies, end, _ = _bodies_in(content)
+    return bodies, end
+
+
+def _bodies_in(content: bytes) -> tuple[list[bytes], int, bool]:
+    """Frames, or lines of JSON from a client that has nothing else; and where they end."""
+    if content[:1] == b"{":
+        end = content.rfind(b"\n") + 1
+        return content[:end].splitlines(), end, True
+    bodies, end = frames(content)
+    return bodies, end, False
+
+
+def _decoded(body: bytes) -> AnyRequest | None:
+    try:
+        return decode_request(body)
+    except MemdError:
+        return None
+
+
+def _events(request: AnyRequest) -> Iterator[tuple[str, AnyEvent]]:
+    match request:
+        case Capture():
+            yield from ((request.origin.document, event) for event in request.events)
+        case Remember():
+            yield request.origin.document, Noted(turn=request.turn, at=request.at, text=request.text)
+        case _:
+            pass
+
+
+def _left(body: bytes, is_forgotten: Forgotten) -> tuple[bytes, int]:
+    """A request without its forgotten events, empty if none is left; and how many went."""
+    request = _decoded(body)
+    if request is None:
+        return body, 0
+    gone = [event for document, event in _events(request) if is_forgotten(document, event)]
+    if not gone:
+        return body, 0
+    if not isinstance(request, Capture) or len(gone) == len(request.events):
+        return b"", len(gone)
+    events = tuple(event for event in request.events if event not in gone)
+    return encode_request(msgspec.structs.replace(request, events=events), form(body)), len(gone)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    fresh = path.with_suffix(".new")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    sync(path.parent)
+
+
+@contextmanager
+def _locked(path: Path) -> Generator[None]:
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        end = time.monotonic() + LOCK_S
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if time.monotonic() > end:
+                    raise Unavailable(
+                        f"a client holds {path.name}", hint="end it, then run the command again"
+                    ) from error
+                time.sleep(0.05)
+        yield
+    finally:
+        os.close(file)

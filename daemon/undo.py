@@ -1,0 +1,175 @@
+"""Taking a session back, and bringing it back: reversible, unlike forgetting (T10, P-9).
+
+Comes in: documents. Goes out: a report. Invariants: records that rest on those documents alone become `hidden`, those
+that others vouch for stay; what the hidden ones had retired is believed again unless something else replaced it; the
+operation says how each record stood, so bringing back restores the identical set; a record that changed meanwhile, or
+whose key another holds now, is left as it is and counted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from ..protocol.errors import NotFound, Stopping, Unavailable
+from ..protocol.operation import Hidden, Shift, Unhidden
+from ..protocol.record import LIVE, Record
+from ..protocol.reply import JobState
+from .committer import Committer
+from .jobs import Jobs, Progress, Report
+from .projections.belief import believed
+from .store.lineage import documents_named
+from .stores import Stores
+
+POLL_S = 0.05
+STALLED_S = 60.0
+
+
+class Undoing:
+    """Undo and redo in one home. `distil` wakes the distiller: what waits is distilled first, so none comes later."""
+
+    def __init__(self, stores: Stores, committer: Committer, jobs: Jobs, distil: Callable[[], None]) -> None:
+        self._stores, self._committer, self._jobs, self._distil = stores, committer, jobs, distil
+
+    def undo(self, names: Sequence[str]) -> JobState:
+        """Take sessions back. Raises NotFound, InvalidRequest for a name of several, Unavailable beside a job."""
+        documents = self._documents(names)
+
+        def work(progress: Progress) -> Report:
+            self._settle(documents, progress)
+            return self._committer.run(lambda: self._hide(documents)).result()
+
+        return self._jobs.start("undo", work)
+
+    def redo(self, names: Sequence[str]) -> JobState:
+        """Bring them back. Raises NotFound if nothing of them was taken back, Unavailable beside a job."""
+        documents = self._documents(names)
+        if not any(self._stores.forgotten.hiding(document) for document in documents):
+            raise NotFound(f"{', '.join(names)} was not taken back", hint="`memd undo` takes a session back")
+        return self._jobs.start("redo", lambda _: self._committer.run(lambda: self._show(documents)).result())
+
+    def _documents(self, names: Sequence[str]) -> tuple[str, ...]:
+        documents: set[str] = set()
+        for name in names:
+            try:
+                documents |= documents_named(self._stores, name, source=True)
+            except NotFound:
+                documents |= documents_named(self._stores, name, source=False)
+        return tuple(sorted(documents))
+
+    def _settle(self, documents: Iterable[str], progress: Progress) -> None:
+        """Wait until what is captured so far is distilled."""
+        stores = self._stores
+        upto = stores.archive.last
+        done = before = stores.sources.progress().archive_seq
+        moved = time.monotonic()
+        self._distil()
+        while done < upto:
+            progress(done - before, upto - before, "distilling what waits, so that none of it comes later")
+            if self._jobs.stopping.wait(POLL_S):
+                raise Stopping("memd is stopping")
+            now = stores.sources.progress().archive_seq
+            moved, done = (time.monotonic(), now) if now > done else (moved, done)
+            if time.monotonic() - moved > STALLED_S:
+                raise Unavailable("distilling does not get on", hint="`memd status` says why; nothing was taken back")
+
+    # --- on the committer's thread -----------------------------------------------------------------------------------
+    def _hide(self, documents: tuple[str, ...]) -> Report:
+        inside = set(documents)
+        hidden: dict[str, Record] = {}
+        staying = 0
+        retired: list[Record] = []
+        for record in self._stores.records.everything():
+            cited = _documents_of(record)
+            if record.status == "retired" and record.superseded_by:
+                retired.append(record)
+            if record.status == "hidden" or not cited & inside:
+                continue
+            if cited <= inside:
+                hidden[record.id] = record
+            else:
+                staying += 1
+        revived = [each for each in retired if each.id not in hidden and self._is_free(each, hidden)]
+        before = tuple(_standing(record) for record in (*hidden.values(), *revived))
+        after = tuple(_standing(record, "hidden") for record in hidden.values())
+        after += tuple(self._before_retirement(record) for record in revived)
+        if before:
+            self._stores.commit([Hidden(documents=documents, before=before, after=after)])
+        return {
+            "documents": list(documents),
+            "hidden": len(hidden),
+            "believed_again": len(revived),
+            "kept": staying,
+        }
+
+    def _is_free(self, record: Record, hidden: dict[str, Record]) -> bool:
+        """Whether whatever replaced this record is hidden, all along the chain."""
+        by = record.superseded_by
+        if by not in hidden:
+            return False
+        seen: set[str] = set()
+        while by in hidden and by not in seen:
+            seen.add(by)
+            by = hidden[by].superseded_by
+        return not by or by in seen or self._stores.records.get(by) is None
+
+    def _before_retirement(self, record: Record) -> Shift:
+        """How a retired record stood when it was last believed."""
+        row: Record | None = None
+        last = record
+        for seq in self._stores.sources.history(record.id):
+            entry = self._stores.journal.get(seq)
+            row = believed(row, record.id, entry) if entry else row
+            if row is not None and row.status not in ("retired", "hidden"):
+                last = row
+        if last is record:  # it was never believed
+            return _standing(record)
+        return Shift(record.id, last.status, last.valid_to, 0, "")
+
+    def _show(self, documents: tuple[str, ...]) -> Report:
+        wanted = {seq for document in documents for seq in self._stores.forgotten.hiding(document)}
+        shown = left = 0
+        for seq in sorted(wanted, reverse=True):
+            entry = self._stores.journal.get(seq)
+            if entry is None or not isinstance(entry.operation, Hidden):
+                continue
+            shifts, skipped = self._restorable(entry.operation)
+            self._stores.commit([Unhidden(hidden=seq, documents=entry.operation.documents, after=tuple(shifts))])
+            shown, left = shown + len(shifts), left + skipped
+        return {"documents": list(documents), "brought_back": shown, "left": left}
+
+    def _restorable(self, hidden: Hidden) -> tuple[list[Shift], int]:
+        """The shifts that still fit, and how many don't: forgotten, changed, or their key is held by another."""
+        now = self._stores.records.many(shift.id for shift in hidden.before)
+        shifts: list[Shift] = []
+        skipped = 0
+        ids = set(now)
+        for was, became in zip(hidden.before, hidden.after, strict=True):
+            record = now.get(was.id)
+            if record is None or _standing(record) != became or self._is_taken(record, was, ids):
+                skipped += record is not None
+            else:
+                shifts.append(was)
+        return shifts, skipped
+
+    def _is_taken(self, record: Record, was: Shift, ids: set[str]) -> bool:
+        if was.status not in LIVE or not record.key:
+            return False
+        holder = self._stores.keys.get(record.pool, record.key)
+        return bool(holder) and holder not in ids
+
+
+def _documents_of(record: Record) -> set[str]:
+    provenance = record.provenance
+    spans = (*provenance.spans, *(each.span for each in provenance.evidence))
+    return {span.document for span in spans}
+
+
+def _standing(record: Record, status: str = "") -> Shift:
+    return Shift(
+        record.id,
+        "hidden" if status == "hidden" else record.status,
+        record.valid_to,
+        record.retired_at,
+        record.superseded_by,
+    )
