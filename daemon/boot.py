@@ -20,7 +20,7 @@ from ..protocol.errors import InvalidRequest, MemdError, Refused
 from ..protocol.event import SessionEnded
 from ..protocol.instant import from_micros
 from ..protocol.places import Places
-from ..protocol.reply import AnyData, Done
+from ..protocol.reply import AnyData, Done, JobState
 from ..protocol.request import (
     AnyRequest,
     Backup,
@@ -42,11 +42,13 @@ from ..protocol.request import (
     Pools,
     PreviewForget,
     Profile,
+    Rebuild,
     Recall,
     Redo,
     Remember,
     Stop,
     Undo,
+    Verify,
     Why,
 )
 from .answers import Answers
@@ -59,8 +61,10 @@ from .importing import import_records
 from .jobs import Jobs
 from .lifecycle.triggers import Triggers
 from .lifecycle.upkeep import Upkeep
+from .maintenance_process import Maintenance
 from .pools.access import Access
 from .pools.identity import Identity
+from .rebuild import Rebuilding, names_of
 from .recall.warm import Encode, Warm
 from .store.compact import start_compaction
 from .store.forget import Forgetting
@@ -132,6 +136,7 @@ class Daemon:
         self.stores = Stores(places.data, world, model, ballast_bytes=int(config.ballast_mb * 1e6))
         self._stop = threading.Event()
         self._jobs = Jobs(world)
+        self._maintenance = Maintenance()
         identity = Identity()
         self._committer = Committer(self.stores, identity, self._captured)
         self._worker = WorkerProcess(config.worker_threads)
@@ -172,6 +177,7 @@ class Daemon:
         self._stop.wait()
         notify("STOPPING=1")
         self._triggers.stop()
+        self._maintenance.end()
         self._jobs.stop()
         self._distiller.stop()
         self._committer.stop()
@@ -213,6 +219,14 @@ class Daemon:
 
         future.add_done_callback(lambda _: done())
 
+    def _verify(self) -> JobState:
+        folder = self._places.data
+        return self._jobs.start("verify", lambda progress: self._maintenance.run("verify", folder, (), progress))
+
+    def _rebuild(self, name: str) -> JobState:
+        names, rebuilding = names_of(name), Rebuilding(self.stores, self._committer, self._maintenance)
+        return self._jobs.start("rebuild", lambda progress: rebuilding.run(names, progress))
+
     def _write(self, request: AnyRequest) -> AnyData:
         match request:
             case Edit():
@@ -245,6 +259,10 @@ class Daemon:
                 return answers.status()
             case GetJob():
                 return self._jobs.get(request.id)
+            case Verify():
+                return self._verify()
+            case Rebuild():
+                return self._rebuild(request.name)
             case Backup():
                 return self._upkeep.backup(request.to, request.keep)
             case Backups():

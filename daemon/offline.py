@@ -26,6 +26,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check-backup": ("store.backup", "check_command"),
     "read-tips": ("store.backup", "tips_command"),
     "restore-backup": ("store.restore", "restore_command"),
+    "fill-home": ("measure", "fill_command"),
+    "verify": ("maintenance_process", "verify_command"),
+    "replay": ("measure", "replay_command"),
 }
 """Module below `memd.daemon` and function of each command; imported when it is run."""
 

@@ -123,6 +123,16 @@ class GetJob(Request, tag="job", frozen=True, kw_only=True):
     id: str
 
 
+class Verify(Request, tag="verify", frozen=True, kw_only=True):
+    """Check chain, checksums, replay and quotes, a job; its report has a verdict (W8, U3)."""
+
+
+class Rebuild(Request, tag="rebuild", frozen=True, kw_only=True):
+    """Make a projection anew from the journal, or all of them, a job; reads go on against the old one (U3)."""
+
+    name: str = "all"
+
+
 class Backup(Request, tag="backup", frozen=True, kw_only=True):
     """Take a backup now, a job: into `to`, or memd's own folder, where the newest `keep` stay (0 = as configured)."""
 
@@ -217,6 +227,8 @@ AnyRequest = (
     | Pools
     | GetStatus
     | GetJob
+    | Verify
+    | Rebuild
     | Backup
     | Backups
     | DiskUsage
@@ -245,6 +257,8 @@ LANES: dict[type[Request], Lane] = {
     Pools: "door",
     GetStatus: "door",
     GetJob: "door",
+    Verify: "slow",
+    Rebuild: "slow",
     Backup: "slow",
     Backups: "slow",
     DiskUsage: "slow",

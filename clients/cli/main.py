@@ -33,11 +33,17 @@ COMMANDS = {
     "why": "why",
     "tail": "tail",
     "pools": "overview",
+    "undo": "forgetting",
+    "redo": "forgetting",
+    "forget": "forgetting",
     "backup": "keeping",
     "restore-backup": "keeping",
     "export": "exporting",
     "du": "keeping",
     "expire": "keeping",
+    "compact": "forgetting",
+    "verify": "checking",
+    "rebuild": "checking",
     "bench": "bench",
 }
 """The module of each command, in the order of `memd --help`."""

@@ -183,6 +183,41 @@ class Client:
         """How far a long piece of work has come."""
         return self.ask(request.GetJob(id=id), reply.JobState)
 
+    def verify(self) -> reply.JobState:
+        """Starts the check of everything that is stored."""
+        return self.ask(request.Verify(), reply.JobState)
+
+    def rebuild(self, name: str = "all") -> reply.JobState:
+        """Starts making a projection anew, or all of them (U3)."""
+        return self.ask(request.Rebuild(name=name), reply.JobState)
+
+    # --- what should not be there any more -----------------------------------------------------------------------
+    def preview_forget(
+        self, ids: Sequence[str] = (), *, query: str = "", session: str = "", source: str = ""
+    ) -> reply.ForgetPlan:
+        """What `forget` would take. Raises InvalidRequest without exactly one scope."""
+        wish = request.PreviewForget(ids=tuple(ids), query=query, session=session, source=source)
+        return self.ask(wish, reply.ForgetPlan)
+
+    def forget(
+        self, ids: Sequence[str] = (), *, query: str = "", session: str = "", source: str = ""
+    ) -> reply.JobState:
+        """Starts to forget for good (T10). Raises InvalidRequest without exactly one scope."""
+        wish = request.Forget(ids=tuple(ids), query=query, session=session, source=source)
+        return self.ask(wish, reply.JobState)
+
+    def undo(self, names: Sequence[str]) -> reply.JobState:
+        """Starts to take sessions back, reversibly."""
+        return self.ask(request.Undo(names=tuple(names)), reply.JobState)
+
+    def redo(self, names: Sequence[str]) -> reply.JobState:
+        """Starts to bring back what `undo` took."""
+        return self.ask(request.Redo(names=tuple(names)), reply.JobState)
+
+    def compact(self) -> reply.JobState:
+        """Starts to give the disk back what nothing needs any more (P-20)."""
+        return self.ask(request.Compact(), reply.JobState)
+
     # --- keeping -------------------------------------------------------------------------------------------------
     def backup(self, to: str = "", keep: int = 0) -> reply.JobState:
         """Starts a backup into an absolute path, or memd's own folder, where the newest `keep` stay."""

@@ -1,0 +1,159 @@
+"""The maintenance child: builds fresh projections, or verifies what is there, beside the daemon that started it.
+
+Comes in: a task, the data folder, names. Goes out: one JSON object a line on standard output: steps, then a report or a
+failure. Invariants: low priority (P-2); it ends when its standard input does, so it never outlives its daemon (P-1);
+journal and archive are opened read-only, and it writes below `projections/building` alone.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from ..protocol.errors import MemdError
+from .projections.folded import Folded
+from .projections.keywords import Keywords, text_of
+from .projections.swap import BUILDING
+from .projections.turns import Turns
+from .store.archive import Archive
+from .store.journal import Journal
+from .world import World, real_world
+
+GROUP = 2000
+Emit = Callable[[int, int, str], None]
+Told = dict[str, str | int | float | list[str]]
+
+
+class Step(msgspec.Struct, frozen=True, tag="step"):
+    """How far the task is."""
+
+    done: int
+    total: int
+    detail: str
+
+
+class Finished(msgspec.Struct, frozen=True, tag="finished"):
+    """The task is done."""
+
+    report: Told
+
+
+class Failed(msgspec.Struct, frozen=True, tag="failed"):
+    """The task could not be done: an error of memd's tree."""
+
+    code: str
+    message: str
+    hint: str
+
+
+Line = Step | Finished | Failed
+
+
+class Course:
+    """Progress over several legs, of known lengths, as one."""
+
+    def __init__(self, emit: Emit, *legs: int) -> None:
+        self._emit, self._total, self._base = emit, sum(legs), 0
+
+    def at(self, done: int, detail: str) -> None:
+        """So far in this leg."""
+        self._emit(min(self._base + done, self._total), self._total, detail)
+
+    def finish(self, leg: int, detail: str) -> None:
+        """That leg is over; the next thing is `detail`."""
+        self._base += leg
+        self.at(0, detail)
+
+
+class Sources:
+    """Journal and archive of a data folder, opened to read."""
+
+    def __init__(self, folder: Path, world: World) -> None:
+        self.folder = folder
+        self.projections = folder / "projections"
+        self.journal = Journal(folder / "journal", world, readonly=True)
+        self.archive = Archive(folder / "archive", world, readonly=True)
+
+    def fold(self, place: Path, course: Course) -> Folded:
+        """The journal folded into fresh tables at `place`, up to where it is now."""
+        folded = Folded(place)
+        while group := self.journal.slice(folded.tables.applied_seq, GROUP):
+            folded.tables.apply(group)
+            course.at(folded.tables.applied_seq, "replaying the journal")
+        return folded
+
+
+def rebuild(sources: Sources, names: Sequence[str], emit: Emit) -> Told:
+    """Fresh projections of these names below `building`, closed and on the disk; their seqs."""
+    building = sources.projections / BUILDING
+    report: Told = {}
+    operations, captures = sources.journal.last, sources.archive.last
+    indexed = operations if "keywords" in names else 0
+    course = Course(emit, operations, indexed, captures if "turns" in names else 0)
+    if {"tables", "keywords"} & set(names):
+        folded = sources.fold(building / "tables", course)
+        report["tables"] = last = folded.tables.applied_seq
+        if "keywords" in names:
+            keywords = Keywords(building / "keywords", folded.records)
+            course.finish(operations, "indexing records")
+            for number, record in enumerate(folded.records.everything(), 1):
+                keywords.put([(text_of(record), last)], (), last)
+                if number % GROUP == 0:
+                    course.at(number, "indexing records")
+            keywords.put((), (), last)
+            keywords.close()
+            report["keywords"] = last
+        folded.close()
+    if "turns" in names:
+        turns = Turns(building / "turns", sources.archive)
+        course.finish(indexed, "indexing turns")
+        turns.catch_up(progress=lambda seq: course.at(seq, "indexing turns"))
+        turns.close()
+        report["turns"] = turns.applied
+    return report
+
+
+def run(task: str, folder: Path, names: Sequence[str], emit: Emit) -> Told:
+    """One task. Raises errors of memd's tree."""
+    if task == "rebuild":
+        return rebuild(Sources(folder, real_world()), names, emit)
+    from .store.verify import verify
+
+    return verify(folder, real_world(), emit)
+
+
+def write(line: Line) -> None:
+    """One line to the daemon."""
+    sys.stdout.write(msgspec.json.encode(line).decode() + "\n")
+    sys.stdout.flush()
+
+
+def _end_with_the_daemon() -> None:
+    sys.stdin.buffer.read()
+    os._exit(1)
+
+
+def main() -> None:
+    """Run as `python -m memd.daemon.maintenance TASK FOLDER [NAME …]`, started by the daemon."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.umask(0o077)
+    os.nice(10)
+    gc.disable()  # values hold no cycles, and walking a hundred thousand of them takes a third of the time
+    threading.Thread(target=_end_with_the_daemon, daemon=True).start()
+    try:
+        task, folder, *names = sys.argv[1:]
+        report = run(task, Path(folder), names, lambda done, total, detail: write(Step(done, total, detail)))
+        write(Finished(report))
+    except MemdError as error:
+        write(Failed(error.code, error.message, error.hint))
+
+
+if __name__ == "__main__":
+    main()
