@@ -72,7 +72,7 @@ class Answers:
 
     def pending(self) -> int:
         """Captures that the distiller has not seen yet."""
-        return self._stores.archive.last - self._stores.sources.progress().archive_seq
+        return self._stores.pending
 
     def recall(self, request: Recall) -> Recalled:
         """WARM. Raises NotFound for a pool that does not exist, InvalidRequest for an empty question."""

@@ -228,13 +228,15 @@ class Committer:
 
     def pending(self) -> int:
         """Captures that the distiller has not seen yet."""
-        return self._stores.archive.last - self._stores.sources.progress().archive_seq
+        return self._stores.pending
 
     def edit(self, request: Edit) -> Remembered:
         """Put a record into the user's words, on the committer's thread. Raises NotFound, InvalidRequest, TooLarge."""
-        before = self._stores.records.get(request.id)
+        ids = self._stores.records.starting(request.id) if request.id else []
+        before = self._stores.records.get(ids[0]) if len(ids) == 1 else None
         if before is None:
-            raise NotFound(f"no record {request.id!r}", hint="see `memd list`")
+            what = "several records start with" if ids else "no record"
+            raise NotFound(f"{what} {request.id!r}", hint="see `memd list`")
         if not request.text.strip():
             raise InvalidRequest("an empty text", hint="to take a record out, correct it or forget it instead")
         origin = Origin(host="memd", session="edits")

@@ -96,6 +96,7 @@ class Stores:
             self.vector_store.environment,
         ):
             environment.refused = self.ballast.release
+        self._distilled = self.sources.progress().archive_seq
         self._opening.serving()
 
     @property
@@ -128,7 +129,13 @@ class Stores:
             operations = (*operations, self._checkpoint)
         entries = self._with_ballast(lambda: self.journal.commit(operations))
         self._with_ballast(lambda: self.following.follow(entries))
+        self._distilled = self.sources.progress().archive_seq
         return entries
+
+    @property
+    def pending(self) -> int:
+        """Captures whose records can't be recalled yet: the cursor counts once every projection has passed it."""
+        return self.archive.last - self._distilled
 
     def _admit(self) -> None:
         if not self.ballast.regained():

@@ -8,6 +8,7 @@ its text, on any processor to seven digits.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -30,6 +31,7 @@ class Trunk:
         self.info: ModelInfo = info(folder)
         require(folder, (self.info.trunk, self.info.tokenizer))
 
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else it writes a device id into the home (P-27)
         import onnxruntime
 
         onnxruntime.set_default_logger_severity(4)
