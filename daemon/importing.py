@@ -2,9 +2,9 @@
 
 Comes in: records of an export, with what happened to them there. Goes out: how many were added, known, differing,
 refused. Invariants: a record that is here stays as it is, so importing twice changes nothing; words pass the same scan
-as captures do; a key that a live record holds here is not taken from it. The system times of the export stay on the
-record (`learned_at`, `retired_at`); the journal's own time says when it came here, and the decision what it went
-through before.
+as captures do, and what was forgotten here stays so (T10); a key that a live record holds here is not taken from it.
+The system times of the export stay on the record (`learned_at`, `retired_at`); the journal's own time says when it
+came here, and the decision what it went through before.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from ..protocol.errors import InvalidRequest, MemdError, TooLarge
+from ..protocol.errors import Forgotten, InvalidRequest, MemdError, TooLarge
 from ..protocol.instant import from_micros, parse
 from ..protocol.operation import Added, AnyOperation, Decision, Step
 from ..protocol.record import LIVE, Record
@@ -32,6 +32,8 @@ _POOL = re.compile(r"personal|(?:project|agent|unbound)/\S{1,200}")
 def import_records(stores: Stores, request: ImportRecords) -> RecordsImported:
     """Add what is not here yet, in one group, on the committer's thread. Raises StorageFull."""
     operations: list[AnyOperation] = list(_openings(stores, request))
+    spans = {exported.record.id: exported.record.provenance.spans for exported in request.records}
+    gone = stores.forgotten.among((span.document, span.turn) for each in spans.values() for span in each)
     here = stores.records.many(exported.record.id for exported in request.records)
     keys: set[tuple[str, str]] = set()
     refused: list[Refusal] = []
@@ -39,6 +41,8 @@ def import_records(stores: Stores, request: ImportRecords) -> RecordsImported:
     for exported in request.records:
         try:
             record = admit_record(exported.record)
+            if any((span.document, span.turn) in gone for span in record.provenance.spans):
+                raise Forgotten("it rests on a turn that was forgotten here", hint="say it again in a new turn")
         except MemdError as error:
             refused.append(Refusal(exported.record.id, problem(error)))
             continue
@@ -65,7 +69,8 @@ def _openings(stores: Stores, request: ImportRecords) -> Iterator[AnyOperation]:
         if _POOL.fullmatch(pool.pool) and stores.sources.pool(pool.pool) is None:
             yield pool
     for session in {session.document: session for session in request.sessions}.values():
-        if stores.sources.session(session.document) is None:
+        known = stores.sources.session(session.document) or stores.forgotten.names(session.document)
+        if not known:
             yield session
 
 

@@ -12,13 +12,14 @@ import msgspec
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A value with its unit; the floor of the same run, 0 where there is none."""
+    """A value with its unit; the floor of the same run, 0 where there is none; the target in words, if it has one."""
 
     name: str
     value: float
     unit: str
     floor: float = 0.0
     samples: int = 1
+    target: str = ""
 
     @property
     def ratio(self) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from ...protocol.errors import InvalidRequest
-from . import latency
+from . import latency, store
 from .row import Row
 
 Measurement = Callable[[], list[Row]]
@@ -19,8 +19,12 @@ MEASUREMENTS: dict[str, Measurement] = {
     "recall": latency.recall,
     "remember": latency.remember,
     "connect": latency.connect,
+    "store": store.measure,
 }
 """Every measurement. A new one is a function in a module of this room, and a line here."""
+
+QUICK: dict[str, Measurement] = {"store": store.measure_quickly}
+"""What `--quick` runs instead, where the whole takes minutes."""
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,9 +43,9 @@ def chosen(names: Sequence[str]) -> list[str]:
     return list(names) or list(MEASUREMENTS)
 
 
-def run(names: Sequence[str]) -> Iterator[Measured]:
+def run(names: Sequence[str], quick: bool = False) -> Iterator[Measured]:
     """Runs them one after the other, never at once."""
     for name in chosen(names):
-        measure = MEASUREMENTS[name]
+        measure = QUICK.get(name, MEASUREMENTS[name]) if quick else MEASUREMENTS[name]
         what = (measure.__doc__ or "").strip().partition("\n")[0]
         yield Measured(name=name, what=what, rows=tuple(measure()))

@@ -196,7 +196,7 @@ def check(folder: Path, world: World) -> dict[str, Copied]:
         digest, size = _file_hash(file), file.stat().st_size
         if name in said and said[name].file_hash != digest:
             raise JournalCorrupt(f"the {name} of {folder.name} is not what was written", hint="use another backup")
-        log = Log(folder / name, world)
+        log = Log(folder / name, world, readonly=True)
         try:
             log.verify()
             tip = log.fingerprint(log.last)
@@ -228,7 +228,7 @@ def tips_command(places: Places, world: World, arguments: Sequence[str]) -> Mapp
     tips: dict[str, object] = {}
     for name, seq in zip(STORES, arguments[1:], strict=True):
         if (Path(arguments[0]) / name / "data.mdb").exists():
-            log = Log(Path(arguments[0]) / name, world)
+            log = Log(Path(arguments[0]) / name, world, readonly=True)
             tips[name] = {"last": log.last, "fingerprint": log.fingerprint(int(seq))}
             log.close()
     return tips

@@ -1,0 +1,248 @@
+"""The store: durable captures beside two floors, growth of the journal, bytes on disk, replay, opening.
+
+Comes in: a size. Goes out: rows, each with its target from RELIABILITY. Invariants: the floors run in the same minutes
+as memd, in turns, driven by the same 32 sockets with the same bodies; replay is measured in seconds of a core inside of
+the daemon's own offline command; nothing of the daemon is imported.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from statistics import median
+
+import msgspec
+
+from ...protocol import event, request, wire
+from ...protocol.errors import Unavailable
+from ...protocol.event import Origin, Said
+from ...protocol.places import Places, places
+from ..importers.transcript import BATCH_BYTES, BATCH_EVENTS, batches
+from ..python import launch
+from ..python.client import Client, socket_path
+from .floor import floor
+from .row import Row
+from .turns import turns
+
+CLIENTS = 32
+ROUNDS = 3
+MB = 1_000_000
+RECALLS = 500
+QUIET = {"MEMD_IDLE_S": "1000000"}  # what is captured here waits: distilling is measured by itself
+
+
+class Replayed(msgspec.Struct, frozen=True):
+    """What the daemon's `replay` command says: operations, records, and seconds of a core."""
+
+    operations: int
+    records: int
+    chain_s: float
+    tables_s: float
+    keywords_s: float
+    vectors_s: float
+
+
+def measure() -> list[Row]:
+    """The store at full size: 100 MB of captures, 100,000 records."""
+    return [*captures(3.0), *journal_growth(), *on_disk(100 * MB), *replay(100_000)]
+
+
+def measure_quickly() -> list[Row]:
+    """The store at a tenth of its size: 10 MB of captures, 10,000 records."""
+    return [*captures(1.0), *journal_growth(), *on_disk(10 * MB), *replay(10_000)]
+
+
+@contextmanager
+def _home(settings: Mapping[str, str] | None = None) -> Generator[tuple[Places, dict[str, str]]]:
+    folder = tempfile.mkdtemp(prefix="memd-bench-")
+    environment = {**os.environ, **(settings or {}), "MEMD_HOME": folder}
+    where = places(environment, os.getuid(), tempfile.gettempdir())
+    try:
+        yield where, environment
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _running(where: Places, environment: Mapping[str, str], wait_s: float = 600.0) -> Generator[Client]:
+    process = launch.start(where, environment, wait_s)
+    try:
+        with Client(where, 60_000) as client:
+            yield client
+    finally:
+        launch.end(process, where)
+
+
+# --- acknowledged captures a second ----------------------------------------------------------------------------------
+def captures(seconds: float) -> list[Row]:
+    """Durable captures from 32 clients, against the smaller of an echo and of a bare group commit."""
+    rates: dict[str, list[float]] = {"echo": [], "lmdb": [], "memd": []}
+    with _home(QUIET) as (where, environment), _running(where, environment):
+        driver = Driver()
+        with floor("echo", where.run / "echo.sock") as echo, floor("lmdb", where.run / "lmdb.sock") as bare:
+            for _ in range(ROUNDS):
+                rates["echo"].append(driver.rate(echo, seconds))
+                rates["lmdb"].append(driver.rate(bare, seconds))
+                rates["memd"].append(driver.rate(socket_path(where), seconds))
+    least = min(median(rates["echo"]), median(rates["lmdb"]))
+    value = median(rates["memd"])
+    return [
+        Row(name="captures acknowledged", value=value, unit="/s", floor=least, samples=ROUNDS, target="≥ 0.6 ×"),
+        Row(name="  bare ROUTER echo", value=median(rates["echo"]), unit="/s", samples=ROUNDS),
+        Row(name="  bare LMDB group commit", value=median(rates["lmdb"]), unit="/s", samples=ROUNDS),
+    ]
+
+
+class Driver:
+    """32 sockets, each with one message under way: the next goes when the answer is there."""
+
+    def __init__(self) -> None:
+        self._number = 0
+
+    def _body(self, client: int) -> bytes:
+        self._number += 1
+        text = f"Step {self._number}: I keep the planting date as plain text, because a date has no zone; tests follow."
+        said = Said(turn=f"t{self._number}", at="2026-01-01T09:00:00+01:00", role="assistant", text=text)
+        origin = Origin(host="bench", session=f"client{client}", live=False)
+        return wire.encode_request(request.Capture(rid=self._number, origin=origin, events=(said,)))
+
+    def rate(self, path: Path, seconds: float) -> float:
+        """Answers a second. Raises Unavailable when something stops answering."""
+        import zmq
+
+        bodies = {n: [self._body(n) for _ in range(int(seconds * 1000))] for n in range(CLIENTS)}
+        with zmq.Context() as context:
+            sockets = {context.socket(zmq.DEALER): n for n in range(CLIENTS)}
+            poller = zmq.Poller()
+            for socket, n in sockets.items():
+                socket.linger = 0
+                socket.connect(f"ipc://{path}")
+                poller.register(socket, zmq.POLLIN)
+                socket.send(bodies[n].pop())
+            answered = 0
+            begin = now = time.perf_counter()
+            while now < begin + seconds:
+                ready = poller.poll(5_000)
+                if not ready:
+                    raise Unavailable(f"{path.name} has stopped answering")
+                for socket, _ in ready:
+                    answer = socket.recv()
+                    answered += b"accepted" in answer or len(answer) == 100
+                    if waiting := bodies[sockets[socket]]:
+                        socket.send(waiting.pop())
+                now = time.perf_counter()
+                if not any(bodies.values()):
+                    break
+            for socket in sockets:
+                socket.close()
+        return answered / (now - begin)
+
+
+# --- bytes -----------------------------------------------------------------------------------------------------------
+def journal_growth() -> list[Row]:
+    """How much the journal grows when nothing is captured: 500 recalls and profiles."""
+    with _home() as (where, environment), _running(where, environment) as client:
+        for n in range(50):
+            client.remember(f"The lamp{n} stands in room{n}.")
+        while client.distil().pending:
+            time.sleep(0.1)
+        before = _payload_bytes(client)
+        for n in range(RECALLS):
+            client.recall(f"where is lamp{n % 60}")
+            client.profile()
+        grown = _payload_bytes(client) - before
+    return [Row(name="journal at 500 recalls", value=grown / MB, unit="MB", samples=RECALLS, target="≤ 1 MB")]
+
+
+def _payload_bytes(client: Client) -> float:
+    return float(client.status().size_bytes["journal"])
+
+
+def on_disk(size_bytes: int) -> list[Row]:
+    """Bytes on disk for each byte of accepted captures: as captured, and what distilling adds."""
+    with _home(QUIET) as (where, environment), _running(where, environment) as client:
+        empty = _data_bytes(client)
+        accepted = _capture(client, size_bytes)
+        time.sleep(2.5)  # the indexes commit every second
+        raw = (_data_bytes(client) - empty) / accepted
+    with _home() as (where, environment), _running(where, environment) as client:
+        sample = _capture(client, min(size_bytes, 2 * MB))
+        before = _data_bytes(client)
+        while client.distil().pending:
+            time.sleep(0.2)
+        time.sleep(2.5)
+        derived = max(0.0, (_data_bytes(client) - before) / sample)
+    size = f"{size_bytes // MB} MB"
+    return [
+        Row(name="disk for captures", value=raw + derived, unit="×", samples=accepted // 1000, target="≤ 2.5 ×"),
+        Row(name=f"  as captured, {size}", value=raw, unit="×"),
+        Row(name=f"  distilled, {sample / MB:.0f} MB", value=derived, unit="×"),
+    ]
+
+
+def _capture(client: Client, size_bytes: int) -> int:
+    """Captures so many bytes of events, in sessions of 500; how many bytes were accepted."""
+    accepted = session = 0
+    source = turns()
+    while accepted < size_bytes:
+        session += 1
+        origin = Origin(host="bench", session=f"s{session}", live=False)
+        for batch in batches(tuple(islice(source, 500)), BATCH_EVENTS, BATCH_BYTES):
+            client.capture(origin, batch)
+            accepted += sum(len(event.text(each).encode()) for each in batch)
+            if accepted >= size_bytes:
+                break
+    return accepted
+
+
+def _data_bytes(client: Client) -> int:
+    outside = {"backups", "ballast", "logs", "spool", "replaced"}
+    return sum(part.size_bytes for part in client.disk_usage().parts if part.name not in outside)
+
+
+# --- replay and opening ----------------------------------------------------------------------------------------------
+def replay(records: int) -> list[Row]:
+    """A journal of that many records read back, applied to each projection, and a daemon that opens it."""
+    with _home(QUIET) as (where, environment):
+        _offline(environment, "fill-home", str(records))
+        told = msgspec.json.decode(_offline(environment, "replay"), type=Replayed)
+        opened = median(_opening(where, environment) for _ in range(ROUNDS))
+    return [*_rates(told), _opened(records, opened)]
+
+
+def _rates(told: Replayed) -> Iterator[Row]:
+    for name, seconds, count, target in (
+        ("replay: read, decode, chain", told.chain_s, told.operations, "≥ 250,000/s"),
+        ("replay: tables", told.tables_s, told.operations, "≥ 30,000/s"),
+        ("replay: keywords", told.keywords_s, told.operations, ""),
+        ("replay: vectors", told.vectors_s, told.records, ""),
+    ):
+        yield Row(name=name, value=count / max(seconds, 1e-9), unit="/s", samples=count, target=target)
+
+
+def _opened(records: int, seconds: float) -> Row:
+    name = f"open to serving, {records:,} records"
+    return Row(name=name, value=seconds, unit="s", samples=ROUNDS, target="≤ 1 s")
+
+
+def _opening(where: Places, environment: Mapping[str, str]) -> float:
+    """Seconds from the start of a process to its first answer, after a clean stop."""
+    begin = time.perf_counter()
+    with _running(where, environment):
+        return time.perf_counter() - begin
+
+
+def _offline(environment: Mapping[str, str], *arguments: str) -> bytes:
+    """What an offline command of the daemon prints. Raises Unavailable with its reason."""
+    command = [*launch.command(), *arguments]
+    done = subprocess.run(command, capture_output=True, check=False, cwd="/", env=launch.surroundings(environment))
+    if done.returncode:
+        raise Unavailable(f"{arguments[0]} ended with {done.returncode}", hint=done.stderr.decode(errors="replace"))
+    return done.stdout

@@ -1,0 +1,146 @@
+"""What the benchmark needs from inside: a home filled without a model, and the speed of replay, store by store.
+
+Comes in: a data folder with no daemon. Goes out: counts and seconds. Invariants: `fill-home` refuses a home that holds
+anything; `replay` reads the journal and builds in a temporary folder, the home's own projections are not touched.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ..models import registry
+from ..protocol.errors import InvalidRequest, Refused
+from ..protocol.instant import from_micros
+from ..protocol.operation import Added, AnyOperation, Decision, Distilled, Invalidated, Merged, Neighbour, Step
+from ..protocol.places import Places
+from ..protocol.record import Evidence, Provenance, Record, Signal, Span, record_id
+from ..protocol.reply import Logged
+from .projections.folded import Folded
+from .projections.keywords import Keywords
+from .projections.vectors import Vectors, VectorStore
+from .store.journal import Journal
+from .stores import FolderLock, Stores
+from .world import World
+
+GROUP = 500
+DAY = 86_400_000_000
+_WORDS = (
+    "the team uses a bucket for exports and the parser reads every file once before the migration runs on friday "
+    "because orders arrive late from partners whose clocks drift so tests compare calendar days in utc and retries "
+    "wait two seconds unless the printer queue is empty or someone paused deployment after review of the release notes"
+).split()
+
+
+def fill_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
+    """`fill-home COUNT`: so many records, with evidence, retirements and vectors, into an empty home."""
+    count = _number(arguments)
+    if (places.data / "journal").exists():
+        raise Refused(f"{places.data} is not empty", hint="set MEMD_HOME to a new folder: it is for measurements only")
+    places.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    model = registry.info()
+    stores = Stores(places.data, world, model)
+    rows = np.random.default_rng(7).standard_normal((GROUP, model.dimension)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    begin = time.perf_counter()
+    for first in range(0, count, GROUP):
+        records = [_record(number, world) for number in range(first, min(count, first + GROUP))]
+        turned = np.roll(rows, first // GROUP, axis=1)
+        stores.vector_store.put(
+            (record.description, row.tobytes()) for record, row in zip(records, turned, strict=False)
+        )
+        stores.commit([operation for record in records for operation in _operations(record, world)])
+    took = time.perf_counter() - begin
+    operations = stores.journal.last
+    stores.close()
+    return {"records": count, "operations": operations, "seconds": took}
+
+
+def _number(arguments: Sequence[str]) -> int:
+    if len(arguments) != 1 or not arguments[0].isdigit():
+        raise InvalidRequest("how many?", hint="python -m memd.daemon fill-home 10000")
+    return int(arguments[0])
+
+
+def _record(number: int, world: World) -> Record:
+    """A record of usual size: a clause of some 100 characters with a quote, in one of four pools."""
+    words = [_WORDS[number * 7919 // (n + 1) % len(_WORDS)] for n in range(14)]
+    text = f"In room {number} {' '.join(words)}."
+    span = Span(f"bench:{number // 50}", f"t{number}", 0, len(text))
+    at = from_micros(world.now() - number % 3650 * DAY)
+    provenance = Provenance(
+        author="assistant", source=span.document, trust="assistant", spans=(span,), quote=text, said_at=at, rules=1
+    )
+    pool = "personal" if number % 4 else f"project/bench{number % 3}"
+    return Record(
+        id=record_id(pool, span.document, span.turn, 0, 0),
+        pool=pool,
+        kind="note",
+        content=text,
+        description=f"the assistant: {text}",
+        provenance=provenance,
+        tags=("decision", words[0], words[1]),
+        valid_from=at,
+        signal=Signal(importance=number % 10 / 10),
+    )
+
+
+def _operations(record: Record, world: World) -> Iterator[AnyOperation]:
+    """What the pipeline writes for a record: it is added, said again by another, sometimes retired."""
+    steps = (Step("extract", "whole clause, decision 0.93"), Step("route", "note in its project"))
+    near = (Neighbour("7q3hjwch7q3hjwch7q3hjwch7q", 1, 0.61, "unrelated"),)
+    decision = Decision(action="add", reason="nothing known says this", steps=steps, neighbours=near)
+    yield Added(record=record, decision=decision)
+    span = Span(record.provenance.source, record.provenance.spans[0].turn + "r", 0, 40)
+    evidence = Evidence(kind="restated", span=span, trust="user", at=record.valid_from)
+    yield Merged(id=record.id, evidence=evidence, decision=Decision(action="noop", reason="says the same"))
+    if record.signal.importance == 0.9:
+        yield Invalidated(id=record.id, valid_to=from_micros(world.now()), reason="no longer so")
+    if record.signal.importance == 0.5:
+        yield Distilled(archive_seq=0, captures=64, candidates=10, rejected={"noise": 30})
+
+
+def replay_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
+    """`replay`: seconds of a core to read, decode and chain the journal, and to apply it to each projection anew."""
+    lock = FolderLock(places.data)
+    try:
+        journal = Journal(places.data / "journal", world)
+        count = sum(1 for _ in journal.read())  # once for the page cache
+        report: dict[str, object] = {"operations": count}
+        report["chain_s"] = _timed(lambda: sum(1 for _ in journal.read()))
+        model = registry.info()
+        with tempfile.TemporaryDirectory(dir=places.data, prefix="replay-") as folder:
+            folded = Folded(Path(folder) / "tables")
+            report["tables_s"] = _applied(journal, folded.tables.apply)
+            keywords = Keywords(Path(folder) / "keywords", folded.records)
+            report["keywords_s"] = _applied(journal, keywords.apply) + _timed(keywords.commit)
+            keywords.close()
+            store = VectorStore(places.data / "vectors", model.id, model.dimension, world)
+            report["vectors_s"] = _timed(lambda: Vectors(store, folded.records, journal.last))
+            report["records"] = sum(1 for _ in folded.records.everything())
+            store.close()
+            folded.close()
+        journal.close()
+        return report
+    finally:
+        lock.release()
+
+
+def _timed(work: Callable[[], object]) -> float:
+    """Seconds of a core, not of the clock: other programs' work on this machine does not count."""
+    begin = time.process_time()
+    work()
+    return time.process_time() - begin
+
+
+def _applied(journal: Journal, apply: Callable[[Sequence[Logged]], None]) -> float:
+    """Seconds of a core in `apply` alone, over the whole journal in groups."""
+    seconds, after = 0.0, 0
+    while group := journal.slice(after, GROUP):
+        seconds += _timed(lambda group=group: apply(group))
+        after = group[-1].seq
+    return seconds
