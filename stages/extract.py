@@ -30,7 +30,7 @@ FLOOR: dict[Trust, float] = {"user": 0.36, "assistant": 0.3, "document": 0.35, "
 """A clause whose score is lower is left out."""
 
 FEWEST_WORDS: dict[Trust, int] = {"user": 3, "assistant": 4, "document": 4, "tool": 99}
-SHARE = 9
+SHARE = 12
 """Candidates of one turn of an assistant or document: the best ones."""
 
 PASTED_CHARACTERS = 2500
@@ -166,7 +166,8 @@ def _rejected(clause: Clause, source: Trust, first: bool) -> str:
     if (
         clause.listed
         and source == "user"
-        and noise(clause.heading.rstrip(":") or "-", "user") in {"request", "question"}
+        and clause.heading
+        and not (lasting(words) or max((*_strongest(words), 0.0)) >= 0.5)
     ):
         return "request"
     if source != "user" and _TITLE.fullmatch(words):
@@ -174,6 +175,12 @@ def _rejected(clause: Clause, source: Trust, first: bool) -> str:
     if source != "user" and first and dangling(words):
         return "dangling"
     return noise(words, source)
+
+
+def _strongest(words: str) -> list[float]:
+    """Cue weights of what a user's list item must be to be more than a part of their request."""
+    found = weights(words, "user")
+    return [found.get(name, 0.0) for name in ("identity", "preference", "decision", "convention", "lesson")]
 
 
 def _typed(words: str, source: Trust, near: dict[str, float]) -> tuple[str, float]:
@@ -195,7 +202,7 @@ def _scored(found: _Found, near: dict[str, float], rejections: list[Rejection]) 
         type_, score = _typed(clause.text, source, near)
         if source == "user" and lasting(clause.text):
             score = max(score, 0.75)
-    if found.summed_up:
+    if found.summed_up and ("`" in clause.text or score >= FLOOR[source]):
         score = min(1.0, score + 0.15)
     if score < FLOOR[source]:
         rejections.append(Rejection(stage=STAGE, reason=f"weak {type_}", seq=item.seq, quote=clause.text[:QUOTE_LIMIT]))

@@ -93,7 +93,7 @@ def subject(clause: str, trust: str, project: bool) -> str:
 
 def description(clause: str, trust: str, before: str) -> str:
     """The clause in one line with its subject named, at most `LIMIT` characters."""
-    text = " ".join(_MARKS.sub("", plain(clause)).split())
+    text = " ".join(_unmarked(plain(clause)).split())
     shorter = _LEAD.sub("", text)
     text = shorter if len(shorter.split()) >= 3 else text
     if trust == "user":
@@ -108,6 +108,12 @@ def description(clause: str, trust: str, before: str) -> str:
     if topic and topic.lower() not in text.lower():
         text = f"{text.rstrip('.')} ({topic})"
     return _cut(text)
+
+
+def _unmarked(text: str) -> str:
+    """`text` without Markdown's emphasis; what stands in code is left as it is."""
+    parts = text.split("`")
+    return "`".join(part if at % 2 else _MARKS.sub("", part) for at, part in enumerate(parts))
 
 
 def dangling(clause: str) -> bool:

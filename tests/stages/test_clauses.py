@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from memd.stages.clauses import cut
 
 PIECES = st.sampled_from(
-    "I prefer tabs. |It broke, e.g. on `a.b ... c`; |\n\n|- item one\n|```\ncode.\n|<system-reminder>"
-    "|</system-reminder>|# Head\n|> quoted\n|これは文です。次の文。|…|🙂 |\r\n|**Root cause**: x. |(a. b) |\x00|\u2028|İ ".split(
+    "I prefer tabs. |It broke, e.g. on `a.b ... c`; |\n\n|- item one\n|```\ncode.\n|<system-reminder>|🙂 |\r\n|…"
+    "|</system-reminder>|# Head\n|> quoted\n|これは文です。次の文。|**Root cause**: x. |(a. b) |\x00|\u2028|İ ".split(
         "|"
     )
 )

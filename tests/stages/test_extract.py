@@ -156,6 +156,18 @@ def test_asked_to_remember_is_one_candidate_whole_W2(distil: Distil) -> None:
     assert [rejection.reason for rejection in distil(noted(" \n ")).rejections] == ["blank"]
 
 
+def test_a_list_of_fields_is_an_inventory_not_a_finding(distil: Distil) -> None:
+    words = (
+        "The hook gets:\n\n- `session_id`: the identifier of the session\n- `cwd`: the working directory of the host"
+    )
+    assert quotes(distil(said(words, "assistant"))) == []
+
+
+def test_what_a_list_asks_for_is_part_of_the_request(distil: Distil) -> None:
+    words = "I need to understand:\n\n- How the selection works in the panel\n- The service and what it returns"
+    assert quotes(distil(said(words))) == []
+
+
 def test_tools_and_commands_are_no_prose(distil: Distil) -> None:
     batch = distil(
         ToolCalled(turn="t1", at=AT, name="Bash", arguments="echo I prefer tabs"),
