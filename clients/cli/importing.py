@@ -45,6 +45,7 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
     accepted: int = 0
     duplicate: int = 0
     changed: int = 0
+    forgotten: int = 0
     refused: tuple[Refusal, ...] = ()
 
 
@@ -175,6 +176,7 @@ def send(client: Client, transcript: Transcript) -> tuple[Sent, ...]:
                 accepted=told.accepted + taken.accepted,
                 duplicate=told.duplicate + taken.duplicate,
                 changed=told.changed + taken.changed,
+                forgotten=told.forgotten + taken.forgotten,
                 refused=told.refused + taken.refused,
             )
         done.append(told)
@@ -224,6 +226,7 @@ def _file_lines(each: Imported, dry_run: bool) -> Iterator[str]:
         words = (
             f"{plain(sent.document)}: {sent.accepted:,} accepted, {sent.duplicate:,} known, {sent.changed:,} changed"
         )
+        words += f", {sent.forgotten:,} forgotten" if sent.forgotten else ""
         yield from wrapped(f"{words} → {plain(sent.pool)}", "    ", "  ")
         for refusal in sent.refused[:NAMED_LINES]:
             yield from wrapped(f"refused: turn {plain(refusal.turn)}: {plain(refusal.problem.message)}", "    ", "  ")

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import struct
-import zlib
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +18,8 @@ from pathlib import Path
 import msgspec
 
 from ...protocol import event, request, wire
-from ...protocol.errors import InvalidRequest, MemdError, StorageFull, StoreError, TooLarge, UnknownRequest
+from ...protocol.errors import Forgotten, InvalidRequest, MemdError, StorageFull, StoreError, TooLarge, UnknownRequest
+from ...protocol.frames import HEAD, framed, frames
 from ...protocol.redact import redact
 from .folder import make_private
 
@@ -28,7 +27,6 @@ SPOOL_LIMIT = 16 * 1024 * 1024
 """Bytes of one spool file."""
 
 Waiting = request.Capture | request.Remember
-_HEAD = struct.Struct(">II")
 
 
 class Spooled(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,22 +57,22 @@ class Spool:
 
     def append(self, wish: Waiting, reason: str = "") -> Spooled:
         """Puts a request at the end, secrets out, synced. Raises TooLarge when the spool is full."""
-        frame = _framed(wire.encode_request(_without_secrets(wish)))
+        frame = framed(wire.encode_request(_without_secrets(wish)))
         with _usable(self.path):
             make_private(self._folder)
             with _locked(self._lock), _open(self.path) as file:
-                frames, end = self._settle(file)
+                bodies, end = self._settle(file)
                 if end + len(frame) > SPOOL_LIMIT:
                     raise TooLarge(
                         f"the spool is full: {end:,} bytes wait in {self.path}", hint="let memd take them: `memd up`"
                     )
                 _write(file, end, frame)
             _sync_folder(self._folder)
-        return Spooled(reason=reason, waiting=len(frames) + 1)
+        return Spooled(reason=reason, waiting=len(bodies) + 1)
 
     def waiting(self) -> int:
         """How many requests wait."""
-        return len(_frames(self._content())[0])
+        return len(frames(self._content())[0])
 
     def drain(self, send: Callable[[Waiting], object]) -> Drained:
         """Sends what waits, in order, and removes what was acknowledged.
@@ -91,23 +89,23 @@ class Spool:
 
     def _drain(self, send: Callable[[Waiting], object]) -> Drained:
         with _locked(self._lock), _open(self.path) as file:
-            frames, _ = self._settle(file)
+            bodies, _ = self._settle(file)
         delivered, rejected, done, reason = 0, 0, 0, ""
         try:
-            for body in frames:
+            for body in bodies:
                 problem = _try(send, body)
                 if problem and not _is_poisoned(problem):
                     reason = problem.message
                     break
                 if problem:
-                    self._set_aside(_framed(body))
+                    self._set_aside(framed(body))
                     rejected += 1
                 else:
                     delivered += 1
-                done += _HEAD.size + len(body)
+                done += HEAD.size + len(body)
         finally:
             self._remove(done)
-        left = len(frames) - delivered - rejected
+        left = len(bodies) - delivered - rejected
         return Drained(delivered=delivered, rejected=rejected, left=left, reason=reason)
 
     def _remove(self, size: int) -> None:
@@ -131,13 +129,13 @@ class Spool:
     def _settle(self, file: int) -> tuple[list[bytes], int]:
         """The whole frames and where they end; what follows them is cut off, or moved aside if it was whole once."""
         content = self._content()
-        frames, end = _frames(content)
+        bodies, end = frames(content)
         if end < len(content):
             if not _is_torn(content[end:]):
                 self._set_aside(content[end:])
             os.ftruncate(file, end)
             os.fsync(file)
-        return frames, end
+        return bodies, end
 
     def _set_aside(self, content: bytes) -> None:
         with _open(self.rejected) as file:
@@ -154,27 +152,9 @@ class Spool:
             return b""
 
 
-def _framed(body: bytes) -> bytes:
-    return _HEAD.pack(len(body), zlib.crc32(body)) + body
-
-
-def _frames(content: bytes) -> tuple[list[bytes], int]:
-    """The bodies of the frames that hold, and where the last one ends."""
-    bodies: list[bytes] = []
-    at = 0
-    while at + _HEAD.size <= len(content):
-        size, checksum = _HEAD.unpack_from(content, at)
-        body = content[at + _HEAD.size : at + _HEAD.size + size]
-        if not size or len(body) < size or zlib.crc32(body) != checksum:
-            break
-        bodies.append(body)
-        at += _HEAD.size + size
-    return bodies, at
-
-
 def _is_torn(rest: bytes) -> bool:
     """Whether `rest` is the beginning of a frame whose writer died: `append` never returned, so nobody relies on it."""
-    return len(rest) < _HEAD.size or len(rest) - _HEAD.size < _HEAD.unpack_from(rest)[0] or not any(rest)
+    return len(rest) < HEAD.size or len(rest) - HEAD.size < HEAD.unpack_from(rest)[0] or not any(rest)
 
 
 def _try(send: Callable[[Waiting], object], body: bytes) -> MemdError | None:
@@ -183,6 +163,8 @@ def _try(send: Callable[[Waiting], object], body: bytes) -> MemdError | None:
         if not isinstance(wish, Waiting):
             return InvalidRequest(f"a {type(wish).__name__} has no business in a spool")
         send(wish)
+    except Forgotten:  # it must not wait any longer, nor be kept aside
+        return None
     except MemdError as error:
         return error
     return None

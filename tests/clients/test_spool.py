@@ -166,9 +166,7 @@ def test_a_full_spool_refuses(tmp_path: Path) -> None:
     spool.append(wish("x"))
     filler = b"y" * (SPOOL_LIMIT - spool.path.stat().st_size)
     with spool.path.open("ab") as file:
-        from memd.clients.python.spool import _framed  # type: ignore[reportPrivateUsage]
-
-        file.write(_framed(filler[:-8]))
+        file.write(framed(filler[:-8]))
     with pytest.raises(TooLarge, match="spool is full"):
         spool.append(wish("one more"))
 
