@@ -12,6 +12,7 @@ from memd.clients.python.spool import SPOOL_LIMIT, Drained, Spool, Spooled
 from memd.protocol import reply, request
 from memd.protocol.errors import DaemonDown, InvalidRequest, StorageFull, TooLarge, UnknownRequest
 from memd.protocol.event import Origin, Said, ToolCalled
+from memd.protocol.frames import framed
 from memd.protocol.places import Places
 
 AT = "2026-03-04T18:30:00+01:00"
