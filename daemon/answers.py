@@ -7,12 +7,12 @@ scope is resolved before anything is searched; the lanes of `protocol.request` d
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from .. import __version__
 from ..models.registry import ModelInfo
 from ..protocol.errors import InvalidRequest, NotFound
-from ..protocol.instant import from_micros
+from ..protocol.instant import from_micros, micros
 from ..protocol.record import Record
 from ..protocol.reply import (
     Explained,
@@ -33,6 +33,7 @@ from .pools.access import Access
 from .recall.deep import Deep
 from .recall.hot import Hot
 from .recall.simple import Simple, with_turns
+from .recall.timeline import Timeline, View
 from .recall.warm import Warm
 from .stores import Stores
 from .world import World
@@ -56,6 +57,7 @@ class Answers:
         self._stores, self._access, self._warm = stores, access, warm
         self._hot = Hot(stores.profile)
         self._simple = Simple(stores.records, stores.sources, stores.archive, stores.turns, simple_below_sessions)
+        self._timeline = Timeline(stores.records, stores.sources, stores.journal)
         self._deep = Deep(stores.records, stores.sources, stores.archive, stores.journal)
         self._world, self._model = world, model
         self._started = world.now()
@@ -79,8 +81,9 @@ class Answers:
         if not request.query.strip():
             raise InvalidRequest("an empty question", hint="say what you look for, or use `memd list`")
         scope = self._access.scope(request.cwd, request.pools)
-        answer = self._warm.recall(request, scope, self.pending())
-        turns = self._simple.heard(request.query, scope, answer.hits, max(1, request.limit))
+        view = self._timeline.view(request.as_of, request.believed_at)
+        answer = self._warm.recall(request, scope, self.pending(), view)
+        turns = () if view else self._simple.heard(request.query, scope, answer.hits, max(1, request.limit))
         if turns:
             answer = with_turns(answer, turns, request)
         found = f"{len(answer.hits)} records, {len(answer.turns)} turns"
@@ -95,8 +98,14 @@ class Answers:
         return answer
 
     def get(self, request: Get) -> Record:
-        """One record by id or unambiguous prefix. Raises NotFound."""
-        return self._find(request.id)
+        """One record by id or unambiguous prefix, today or as it stood. Raises NotFound."""
+        found, view = self._find(request.id), self._timeline.view(request.as_of, request.believed_at)
+        record = found if view is None else view.get(found.id)
+        if record is None:
+            raise NotFound(
+                f"{found.id} was not known or not true then", hint=f"`memd why {found.id[:8]}` has its times"
+            )
+        return record
 
     def _find(self, id: str) -> Record:
         prefix = id.strip().lower()
@@ -113,13 +122,19 @@ class Answers:
         """Records newest first, filtered, with the cursor of the next page. Raises NotFound, InvalidRequest."""
         tally = self._stores.records.tally()
         pools = [self._access.named(pool) for pool in request.pools] or sorted(tally)
+        view = self._timeline.view(request.as_of, request.believed_at)
+        if view and not request.pools:  # a pool that is empty today may have held something then
+            pools = sorted({PERSONAL, *tally, *(pool.pool for pool in self._stores.sources.pools())})
         start, before = _cursor(request.after, pools)
+        wanted = _filter(request)
+        if view:
+            return _past_page(view, pools, start, before, request)
         found: list[Record] = []
         for number, pool in enumerate(pools[start:], start):
             while group := self._stores.records.recent(pool, before, SLICE):
                 for record in group:
                     before = (record.learned_at, record.id)
-                    if _wanted(record, request):
+                    if wanted(record):
                         found.append(record)
                         if len(found) == max(1, request.limit):
                             cursor = f"{number}:{record.learned_at}:{record.id}"
@@ -204,14 +219,40 @@ class Answers:
         )
 
 
-def _wanted(record: Record, request: List) -> bool:
-    return (
-        (record.status != "hidden" or "hidden" in request.statuses)
-        and (not request.kinds or record.kind in request.kinds)
-        and (not request.statuses or record.status in request.statuses)
-        and (not request.type or record.type == request.type)
-        and (not request.document or record.provenance.source == request.document)
-    )
+def _filter(request: List) -> Callable[[Record], bool]:
+    """What a list asks for. Raises NaiveTime, InvalidRequest."""
+    since = micros(request.since) if request.since else 0
+    until = micros(request.until) if request.until else None
+
+    def wanted(record: Record) -> bool:
+        return (
+            (not request.kinds or record.kind in request.kinds)
+            and (record.status in request.statuses if request.statuses else record.status != "hidden")
+            and (not request.type or record.type == request.type)
+            and (not request.document or record.provenance.source == request.document)
+            and (not request.key or record.key == request.key)
+            and since <= record.learned_at
+            and (until is None or record.learned_at < until)
+        )
+
+    return wanted
+
+
+def _past_page(view: View, pools: Sequence[str], start: int, before: tuple[int, str] | None, request: List) -> Page:
+    """A page of records as they stood; `total` counts all that match."""
+    wanted, found, cursor, total, more = _filter(request), list[Record](), "", 0, False
+    for number, pool in enumerate(pools):
+        for record in filter(wanted, view.pool(pool, request.key)):
+            total += 1
+            mark = (record.learned_at, record.id)
+            if number < start or (number == start and before and mark >= before):
+                continue
+            if len(found) == max(1, request.limit):
+                more = True
+                continue
+            found.append(record)
+            cursor = f"{number}:{record.learned_at}:{record.id}"
+    return Page(records=tuple(found), next=cursor if more else "", total=total)
 
 
 def _total(tally: dict[str, dict[str, int]], pools: list[str]) -> int:

@@ -55,7 +55,10 @@ class Edit(Request, tag="edit", frozen=True, kw_only=True):
 
 
 class Recall(Request, tag="recall", frozen=True, kw_only=True):
-    """What is known about a question (Q2). `cwd` chooses the pools (P2, P8); `pools` names them instead."""
+    """What is known about a question (Q2). `cwd` chooses the pools (P2, P8); `pools` names them instead.
+
+    `as_of`: what was true at that time. `believed_at`: what memd believed at that time (Q12). Both RFC 3339; "" is now.
+    """
 
     query: str
     cwd: str = ""
@@ -64,6 +67,8 @@ class Recall(Request, tag="recall", frozen=True, kw_only=True):
     budget_tokens: int = 1500
     include_retired: bool = False
     explain: bool = False
+    as_of: str = ""
+    believed_at: str = ""
 
 
 class Profile(Request, tag="profile", frozen=True, kw_only=True):
@@ -75,19 +80,29 @@ class Profile(Request, tag="profile", frozen=True, kw_only=True):
 
 
 class Get(Request, tag="get", frozen=True, kw_only=True):
-    """One record by id, or by an unambiguous beginning of it."""
+    """One record by id, or by an unambiguous beginning of it; as it stood at another time, if one is given (Q12)."""
 
     id: str
+    as_of: str = ""
+    believed_at: str = ""
 
 
 class List(Request, tag="list", frozen=True, kw_only=True):
-    """Records in order of learning, newest first; `after` is the cursor of the page before."""
+    """Records in order of learning, newest first; `after` is the cursor of the page before.
+
+    `since` and `until` bound when they were learnt; `as_of` and `believed_at` as in `recall` (Q12). All RFC 3339.
+    """
 
     pools: tuple[str, ...] = ()
     kinds: tuple[Kind, ...] = ()
     statuses: tuple[Status, ...] = ()
     type: str = ""
     document: str = ""
+    key: str = ""
+    since: str = ""
+    until: str = ""
+    as_of: str = ""
+    believed_at: str = ""
     after: str = ""
     limit: int = 50
 

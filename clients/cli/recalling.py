@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ...protocol.reply import Hit, Recalled
-from .contact import here, reach
+from .contact import AsOf, BelievedAt, here, instant, reach
 from .output import Answer, JsonFlag, plain, say, styled, wrapped
 from .wording import count, heard_lines, hit_lines, short
 
@@ -29,6 +29,8 @@ def recall(
     limit: Annotated[int, typer.Option(min=1, max=200, help="At most this many records.")] = 5,
     budget: Annotated[int, typer.Option(min=1, help="At most about this many tokens.")] = 1500,
     all: Annotated[bool, typer.Option("--all", help="Also what is retired.")] = False,
+    as_of: AsOf = "",
+    believed_at: BelievedAt = "",
     explain: Annotated[bool, typer.Option("--explain", help="Show the parts of each score.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -38,6 +40,7 @@ def recall(
     Examples:
       memd recall "why not postgres"
       memd recall indentation --all         # also what is no longer true
+      memd recall database --as-of 2026-03-01
       memd recall "backup" --pool personal --limit 3
     """
     with Answer("recall", as_json) as answer, reach() as client:
@@ -49,6 +52,8 @@ def recall(
             budget_tokens=budget,
             include_retired=all,
             explain=explain,
+            as_of=instant(as_of),
+            believed_at=instant(believed_at),
         )
         answer.give(told, recalled_lines(told, explain))
 

@@ -13,7 +13,7 @@ import typer
 
 from ...protocol.errors import InvalidRequest
 from ...protocol.record import Kind, Record, Status
-from .contact import reach
+from .contact import AsOf, BelievedAt, instant, reach
 from .output import Answer, JsonFlag, plain, styled, wrapped
 from .wording import age, count, place, row, short, who
 
@@ -30,6 +30,11 @@ def list_records(
     status: Annotated[list[str] | None, typer.Option(help=f"Only: {', '.join(STATUSES)}; repeatable.")] = None,
     kind: Annotated[list[str] | None, typer.Option(help=f"Only: {', '.join(KINDS)}; repeatable.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=500, help="Rows of a page.")] = 50,
+    key: Annotated[str, typer.Option(help="Only what holds this exact key.")] = "",
+    since: Annotated[str, typer.Option(help="Only what was learnt from then on: a day, or RFC 3339.")] = "",
+    until: Annotated[str, typer.Option(help="Only what was learnt before then.")] = "",
+    as_of: AsOf = "",
+    believed_at: BelievedAt = "",
     after: Annotated[str, typer.Option(help="Continue after the page that ended with this cursor.")] = "",
     as_json: JsonFlag = False,
 ) -> None:
@@ -40,6 +45,7 @@ def list_records(
       memd list
       memd list --type decision --limit 10
       memd list --status retired
+      memd list --believed-at 2026-03-01
     """
     with Answer("list", as_json) as answer, reach() as client:
         kinds, statuses = _among("kind", kind, KINDS), _among("status", status, STATUSES)
@@ -48,6 +54,11 @@ def list_records(
             kinds=cast("list[Kind]", kinds),
             statuses=cast("list[Status]", statuses),
             type=type,
+            key=key,
+            since=instant(since),
+            until=instant(until),
+            as_of=instant(as_of),
+            believed_at=instant(believed_at),
             after=after,
             limit=limit,
         )
@@ -67,16 +78,18 @@ def _among(name: str, given: list[str] | None, known: tuple[str, ...]) -> list[s
 @app.command()
 def show(
     id: Annotated[str, typer.Argument(help="The record's id, or its beginning.")],
+    as_of: AsOf = "",
+    believed_at: BelievedAt = "",
     as_json: JsonFlag = False,
 ) -> None:
-    """Show one record whole.
+    """Show one record whole, today or as it stood.
 
     \b
     Example:
       memd show 7q3hjwch
     """
     with Answer("show", as_json) as answer, reach() as client:
-        record = client.get(id)
+        record = client.get(id, as_of=instant(as_of), believed_at=instant(believed_at))
         answer.give(record, record_lines(record))
 
 

@@ -118,8 +118,10 @@ class Client:
         budget_tokens: int = 1500,
         include_retired: bool = False,
         explain: bool = False,
+        as_of: str = "",
+        believed_at: str = "",
     ) -> reply.Recalled:
-        """What is known about a question (Q2), each hit with its source."""
+        """What is known about a question (Q2), each hit with its source; or what was true, or believed, then (Q12)."""
         wish = request.Recall(
             query=query,
             cwd=cwd,
@@ -128,6 +130,8 @@ class Client:
             budget_tokens=budget_tokens,
             include_retired=include_retired,
             explain=explain,
+            as_of=as_of,
+            believed_at=believed_at,
         )
         return self.ask(wish, reply.Recalled)
 
@@ -136,9 +140,9 @@ class Client:
         wish = request.Profile(cwd=cwd, pools=tuple(pools), budget_tokens=budget_tokens)
         return self.ask(wish, reply.ProfileText)
 
-    def get(self, id: str) -> Record:
-        """One record by its id, or by an unambiguous beginning of it. Raises NotFound."""
-        return self.ask(request.Get(id=id), Record)
+    def get(self, id: str, *, as_of: str = "", believed_at: str = "") -> Record:
+        """One record by its id, or by an unambiguous beginning of it; as it stood then (Q12). Raises NotFound."""
+        return self.ask(request.Get(id=id, as_of=as_of, believed_at=believed_at), Record)
 
     def list(
         self,
@@ -148,6 +152,11 @@ class Client:
         statuses: Sequence[Status] = (),
         type: str = "",
         document: str = "",
+        key: str = "",
+        since: str = "",
+        until: str = "",
+        as_of: str = "",
+        believed_at: str = "",
         after: str = "",
         limit: int = 50,
     ) -> reply.Page:
@@ -158,6 +167,11 @@ class Client:
             statuses=tuple(statuses),
             type=type,
             document=document,
+            key=key,
+            since=since,
+            until=until,
+            as_of=as_of,
+            believed_at=believed_at,
             after=after,
             limit=limit,
         )

@@ -20,6 +20,7 @@ from ..projections.keywords import Keywords
 from ..projections.records import Records
 from ..projections.vectors import Vectors
 from .budget import tokens
+from .timeline import View
 
 Encode = Callable[[str], NDArray[np.float32]]
 
@@ -44,14 +45,14 @@ class Warm:
         self._records, self._keywords, self._vectors = records, keywords, vectors
         self._encode, self._floor = encode, floor
 
-    def recall(self, request: Recall, scope: Sequence[str], pending: int) -> Recalled:
-        """The answer to a question over these pools."""
-        relevance, parts = self._relevance(request, scope)
-        records = self._records.many(relevance)
+    def recall(self, request: Recall, scope: Sequence[str], pending: int, view: View | None = None) -> Recalled:
+        """The answer to a question over these pools, today or to another time: candidates by today's words (Q12)."""
+        relevance, parts = self._relevance(request, scope, past=request.include_retired or view is not None)
+        records = self._records.many(relevance) if view is None else view.many(relevance)
         allowed = {
             id: record
             for id, record in records.items()
-            if record.pool in scope and (record.status in LIVE or (request.include_retired and _past(record)))
+            if record.pool in scope and (view or record.status in LIVE or (request.include_retired and _past(record)))
         }
         above = [id for id in allowed if relevance[id] >= self._floor]
         ranked = sorted(
@@ -77,10 +78,10 @@ class Warm:
             tokens=spent,
         )
 
-    def _relevance(self, request: Recall, scope: Sequence[str]) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
-        by_words, possible = self._keywords.search(
-            request.query, scope, POOL_OF_CANDIDATES, past=request.include_retired
-        )
+    def _relevance(
+        self, request: Recall, scope: Sequence[str], *, past: bool
+    ) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
+        by_words, possible = self._keywords.search(request.query, scope, POOL_OF_CANDIDATES, past=past)
         by_sense: dict[str, float] = {}
         if self._encode is not None:
             by_sense = dict(self._vectors.nearest(self._encode(request.query), scope, POOL_OF_CANDIDATES))

@@ -236,6 +236,18 @@ class Log:
             raw = transaction.get(seq.to_bytes(8), db=self._headers)
         return digest(raw).hex() if raw else ""
 
+    def seq_at(self, at: int) -> int:
+        """The seq of the last entry whose time, in microseconds, is not after `at`; 0 if there is none."""
+        low, high = 0, self.last
+        with self.environment.read() as transaction:
+            while low < high:
+                middle = (low + high + 1) // 2
+                raw = transaction.get(middle.to_bytes(8), db=self._headers)
+                if raw is None:
+                    raise self._corrupt(f"there is no entry {middle}")
+                low, high = (middle, high) if _headers.decode(raw).at <= at else (low, middle - 1)
+        return low
+
     def verify(self, after: int = 0, tip: bytes = b"") -> int:
         """Check every hash and every link after `after`, whose header has the hash `tip`; how many entries hold.
 
