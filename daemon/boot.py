@@ -138,7 +138,7 @@ class Daemon:
         self._jobs = Jobs(world)
         self._maintenance = Maintenance()
         identity = Identity()
-        self._committer = Committer(self.stores, identity, self._captured)
+        self._committer = Committer(self.stores, identity, self._captured, world.monotonic)
         self._worker = WorkerProcess(config.worker_threads)
         self._distiller = Distiller(
             self.stores, self._committer, self._worker, config.batch_captures, config.worker_idle_s

@@ -64,6 +64,7 @@ class Door:
         inside.bind("inproc://replies")
         outside.connect("inproc://replies")
         self._push_lock = threading.Lock()
+        self._nudged = False
         return outside, inside
 
     def start(self) -> None:
@@ -85,8 +86,14 @@ class Door:
         self._context.term()
 
     def _nudge(self) -> None:
-        with self._push_lock, contextlib.suppress(zmq.ZMQError):
-            self._wake_in.send(b"", zmq.NOBLOCK)
+        with self._push_lock:
+            if self._nudged:  # one is enough: the door takes every reply that waits
+                return
+            self._nudged = True
+            try:
+                self._wake_in.send(b"", zmq.NOBLOCK)
+            except zmq.ZMQError:
+                self._nudged = False
 
     def _loop(self) -> None:
         poller = zmq.Poller()
@@ -105,6 +112,7 @@ class Door:
         with contextlib.suppress(zmq.Again):
             while True:
                 self._wake_out.recv(zmq.NOBLOCK)
+        self._nudged = False  # before the replies are taken: a later one nudges again
 
     def _send_replies(self) -> None:
         while not self._replies.empty():

@@ -7,6 +7,7 @@ so that thin clients can carry a copy. The door scans everything again; this lis
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _RULES: tuple[tuple[str, str], ...] = (
     ("private-key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"),
@@ -28,7 +29,24 @@ _RULES: tuple[tuple[str, str], ...] = (
         r"[\"'](?P<s3>[^\"'\s]{8,200})[\"']",
     ),
 )
-_PATTERN = re.compile("|".join(f"(?P<r{n}>{rule})" for n, (_, rule) in enumerate(_RULES)), re.DOTALL)
+_CLUES: dict[str, tuple[str, ...]] = {
+    "private-key": ("-----begin ",),
+    "aws-access-key": ("akia", "asia", "abia", "acca"),
+    "github-token": ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+    "gitlab-token": ("glpat-",),
+    "slack-token": ("xox",),
+    "stripe-key": ("sk_", "rk_"),
+    "model-api-key": ("sk-",),
+    "google-api-key": ("aiza",),
+    "npm-token": ("npm_",),
+    "pypi-token": ("pypi-",),
+    "jwt": ("eyj",),
+    "bearer-token": ("bearer",),
+    "url-password": ("://",),
+    "assigned-secret": ("password", "passwd", "secret", "token", "key"),
+}
+"""What a match of each rule holds, case folded: a rule without its clue can't hit, and is not tried."""
+
 _SECRET_GROUPS = ("s1", "s2", "s3")
 
 
@@ -39,15 +57,25 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     def replacement(match: re.Match[str]) -> str:
         name = _rule_of(match)
         found.append(name)
+        groups = match.groupdict()
         for group in _SECRET_GROUPS:
-            if match.group(group) is not None:
+            if groups.get(group) is not None:
                 start, end = match.span(group)
                 whole, offset = match.group(0), match.start()
                 return f"{whole[: start - offset]}[redacted:{name}]{whole[end - offset :]}"
         return f"[redacted:{name}]"
 
-    return _PATTERN.sub(replacement, text), tuple(found)
+    folded = text.casefold()
+    clued = tuple(n for n, (name, _) in enumerate(_RULES) if any(clue in folded for clue in _CLUES[name]))
+    return (_pattern(clued).sub(replacement, text) if clued else text), tuple(found)
+
+
+@lru_cache(256)
+def _pattern(numbers: tuple[int, ...]) -> re.Pattern[str]:
+    """These rules as one: 90 characters cost 80 µs with all of them, and mostly none can hit."""
+    return re.compile("|".join(f"(?P<r{n}>{_RULES[n][1]})" for n in numbers), re.DOTALL)
 
 
 def _rule_of(match: re.Match[str]) -> str:
-    return next(name for n, (name, _) in enumerate(_RULES) if match.group(f"r{n}") is not None)
+    groups = match.groupdict()
+    return next(name for n, (name, _) in enumerate(_RULES) if groups.get(f"r{n}") is not None)

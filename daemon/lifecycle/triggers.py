@@ -33,6 +33,7 @@ class Triggers:
         self._distil, self._end_session = distil, end_session
         self._heard: dict[str, float] = {}
         self._lock = threading.Lock()
+        self._quiet_at, self._waiting = 0.0, False
         self._scheduler = BackgroundScheduler(timezone=UTC, job_defaults={"max_instances": 1, "coalesce": True})
 
     def start(self) -> None:
@@ -52,8 +53,25 @@ class Triggers:
         if urgent:
             self._distil()
             return
-        when = datetime.fromtimestamp(self._world.now() / 1e6, UTC) + timedelta(seconds=self._idle_s)
-        self._scheduler.add_job(self._distil, "date", run_date=when, id=IDLE_JOB, replace_existing=True)
+        with self._lock:
+            self._quiet_at = self._world.monotonic() + self._idle_s
+            waiting, self._waiting = self._waiting, True
+        if not waiting:  # a job for each capture would cost more than the capture
+            self._look_in(self._idle_s)
+
+    def _look_in(self, seconds: float) -> None:
+        when = datetime.fromtimestamp(self._world.now() / 1e6, UTC) + timedelta(seconds=seconds)
+        self._scheduler.add_job(self._look, "date", run_date=when, id=IDLE_JOB, replace_existing=True)
+
+    def _look(self) -> None:
+        """Distil if it has been quiet; else look again when it will have been."""
+        with self._lock:
+            left = self._quiet_at - self._world.monotonic()
+            self._waiting = left > 0
+        if left > 0:
+            self._look_in(left)
+        else:
+            self._distil()
 
     def ended(self, document: str) -> None:
         """The session ended by itself."""

@@ -6,7 +6,7 @@ distiller's cursor. Invariant: `history` names operations by seq and quotes noth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import lmdb
 import msgspec
@@ -134,6 +134,15 @@ class Sources:
         with self._records.environment.read() as transaction:
             stored = transaction.get(digest(document), db=self._db("sessions"))
         return _session.decode(unseal(stored, "a session")) if stored else None
+
+    def sessions_of(self, documents: Iterable[str]) -> dict[str, Session]:
+        """The sessions of these documents, from one snapshot; unknown ones are left out."""
+        found: dict[str, Session] = {}
+        with self._records.environment.read() as transaction:
+            for document in documents:
+                if stored := transaction.get(digest(document), db=self._db("sessions")):
+                    found[document] = _session.decode(unseal(stored, "a session"))
+        return found
 
     def pool(self, pool: str) -> PoolOpened | None:
         """The pool of that name, or None."""

@@ -69,11 +69,12 @@ class Archive:
         fates: list[Fate] = []
         fresh: list[Captured] = []
         inside: dict[bytes, Captured] = {}
-        for captured in captures:
-            key = _turn_key(captured.document, captured.event.turn)
+        keys = [_turn_key(captured.document, captured.event.turn) for captured in captures]
+        seqs = self._seqs_of(keys)
+        for captured, key in zip(captures, keys, strict=True):
             before = inside.get(key)
             replaces = 0
-            if before is None and (seq := self.seq_of(captured.document, captured.event.turn)):
+            if before is None and (seq := seqs.get(key)):
                 before, replaces = self._at(seq, captured.document, captured.event.turn), seq
             expired = bool(replaces) and before is None  # its words were removed: it is known, and not taken again
             if expired or (before is not None and before.event == captured.event):
@@ -92,6 +93,12 @@ class Archive:
 
         self.log.append(drafts, index)
         return fates
+
+    def _seqs_of(self, keys: Sequence[bytes]) -> dict[bytes, int]:
+        """The seqs of the turns that are known, by key, from one snapshot."""
+        with self.log.environment.read() as transaction:
+            found = ((key, transaction.get(key, db=self._turns)) for key in keys)
+            return {key: int.from_bytes(seq) for key, seq in found if seq}
 
     def seq_of(self, document: str, turn: str) -> int:
         """The seq of the newest capture of a turn, 0 if there is none."""

@@ -1,10 +1,12 @@
 """The short list takes secrets out before a spool sees them (P-18), and leaves ordinary text alone."""
 
+import re
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.protocol.redact import redact
+from memd.protocol.redact import _RULES, redact
 
 # Assembled, so that no scanner takes this file for a leak.
 SECRETS = {
@@ -46,3 +48,20 @@ def test_ordinary_text_stays(text: str) -> None:
 def test_what_was_taken_out_once_is_not_found_again(text: str) -> None:
     clean, _ = redact(text)
     assert redact(clean)[0] == clean
+
+
+WHOLE = re.compile("|".join(f"(?:{rule})" for _, rule in _RULES), re.DOTALL)
+PIECES = st.sampled_from(
+    [
+        *SECRETS.values(),
+        *"= : ' / @ ſ K ı İ - _ paſſword apı_key toKen bearer ://u: key sk- sk_live_".split(),
+        "a1B2c3D4" * 4,
+    ]
+)
+
+
+@settings(deadline=None)
+@given(st.lists(PIECES | st.text(max_size=5), max_size=12))
+def test_the_clues_leave_no_rule_out_P18(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    assert bool(redact(text)[1]) == bool(WHOLE.search(text))
