@@ -54,8 +54,6 @@ class Opening:
             log.warning("the last run did not end cleanly (%s): looking at the stores", end)
             if end != "killed":
                 self._discard("projections", end)
-            if end == "power":
-                self._discard("vectors", end)
             self._inspect()
         try:
             self._begin()
