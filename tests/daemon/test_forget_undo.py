@@ -1,0 +1,202 @@
+"""Taking back is reversible, compaction changes no answer, the past of everything else stays as it was (T10, P-9)."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memd.clients.importers.claude_code import read
+from memd.daemon.projections.belief import believed as step
+from memd.daemon.projections.renewal import renew
+from memd.daemon.store.compact import compact_log
+from memd.daemon.store.lineage import Scope, find_loss
+from memd.daemon.stores import Stores
+from memd.daemon.world import real_world
+from memd.models import registry
+from memd.protocol.errors import InvalidRequest, NotFound
+from memd.protocol.event import Captured, Origin, Said
+from memd.protocol.operation import Added, AnyOperation, Decision, Merged, Purged, Rebased, Retirement, SessionOpened
+from memd.protocol.record import Evidence, Provenance, Record, Span
+
+SAMPLE = Path(__file__).parents[2] / "clients" / "cli" / "sample" / "session.jsonl"
+AT = "2026-01-01T00:00:00Z"
+WHY = Decision(action="add", reason="a test")
+
+
+def ended(client: Any, state: Any) -> dict[str, Any]:
+    while state.state == "running":
+        time.sleep(0.02)
+        state = client.job(state.id)
+    assert state.problem is None, state.problem
+    return dict(state.report)
+
+
+def beliefs(client: Any) -> list[tuple[str, ...]]:
+    return sorted((each.id, each.status, each.description, each.key) for each in client.list(limit=500).records)
+
+
+def user(number: int, session: str, text: str) -> tuple[Origin, list[Said]]:
+    turn = Said(turn=f"t{number}", at=f"2026-01-{number:02}T00:00:00Z", role="user", text=text)
+    return Origin(host="cli", session=session), [turn]
+
+
+def test_undo_and_redo_give_back_the_identical_set_P9(daemon: Any) -> None:
+    with daemon.client() as client:
+        client.capture(*user(1, "mine", "I always use tabs for indentation."))
+        daemon.settle()
+        before = beliefs(client)
+        (session, *_) = read(SAMPLE).sessions
+        client.capture(session.origin, session.events)
+        client.capture(*user(9, "other", "I now always use spaces for indentation."))
+        daemon.settle()
+        full, profile = beliefs(client), client.profile().text
+        assert len(full) > len(before)
+        report = ended(client, client.undo([session.origin.document, "other"]))
+        assert report["hidden"] > 2
+        assert beliefs(client) == before
+        hidden = client.list(statuses=["hidden"], limit=500).records
+        assert len(hidden) == report["hidden"]
+        with pytest.raises(NotFound):
+            client.get(hidden[0].id)
+        for each in hidden[:5]:
+            found = client.recall(each.description, include_retired=True)
+            assert each.id not in {hit.record.id for hit in found.hits}
+        daemon.terminate()
+        daemon.start()
+    with daemon.client() as client:
+        assert beliefs(client) == before
+        ended(client, client.redo([session.origin.document]))
+        assert beliefs(client) == full and client.profile().text == profile
+        with pytest.raises(NotFound):
+            client.redo([session.origin.document])
+
+
+def test_what_was_learnt_meanwhile_is_not_overruled_by_redo_P9(daemon: Any) -> None:
+    with daemon.client() as client:
+        client.capture(*user(1, "first", "I prefer tabs for indentation."))
+        daemon.settle()
+        ended(client, client.undo(["first"]))
+        assert beliefs(client) == []
+        client.capture(*user(2, "second", "I prefer spaces for indentation."))
+        daemon.settle()
+        report = ended(client, client.redo(["first"]))
+        live = [each for each in client.list().records if each.status == "active" and each.key]
+        assert len({each.key for each in live}) == len(live), "two live records of one key"
+        assert report["brought_back"] + report["left"] == 1
+
+
+def test_undo_needs_a_name_that_is_known(daemon: Any) -> None:
+    with daemon.client() as client:
+        with pytest.raises(NotFound):
+            client.undo(["nowhere"])
+        client.capture(*user(1, "alpha-one", "I prefer tabs for indentation."))
+        client.capture(*user(2, "alpha-two", "We deploy on Tuesdays."))
+        with pytest.raises(InvalidRequest):
+            client.undo(["alpha"])
+
+
+def test_compaction_changes_no_answer_and_frees_what_was_removed_P20(daemon: Any) -> None:
+    with daemon.client() as client:
+        for number in range(1, 9):
+            client.capture(*user(number, f"s{number}", f"The lamp{number} stands in room{number}. " + "filler " * 9000))
+        daemon.settle()
+        ended(client, client.forget(session="s1"))
+        before, hits = beliefs(client), client.recall("where is lamp3").hits
+        report = ended(client, client.compact())
+        assert report["after_bytes"] <= report["before_bytes"]
+        assert beliefs(client) == before and client.recall("where is lamp3").hits == hits
+        client.capture(*user(20, "later", "I prefer the brass kettle."))
+        daemon.settle()
+        assert len(beliefs(client)) > len(before)
+
+
+# --- the past of everything else, over random lives -----------------------------------------------------------------
+def record(number: int, rev: int = 1, turn: str = "") -> Record:
+    words = f"statement number{number} revision{rev}"
+    span = Span("h:s", turn or f"t{number}", 0, len(words))
+    provenance = Provenance(author="user", source="h:s", trust="user", spans=(span,), quote=words, said_at=AT)
+    return Record(
+        id=f"id{number}", pool="personal", kind="note", content=words, description=words, provenance=provenance,
+        key=f"k{number % 3}", rev=rev,
+    )  # fmt: skip
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["add", "replace", "merge"]), st.integers(0, 7), st.integers(0, 7)),
+    min_size=3,
+    max_size=18,
+)
+
+
+def life(steps: list[tuple[str, int, int]]) -> list[AnyOperation]:
+    operations: list[AnyOperation] = [
+        SessionOpened(document="h:s", origin=Origin(host="h", session="s"), project="", at=AT)
+    ]
+    known: set[int] = set()
+    for what, one, other in steps:
+        if what == "merge" and one in known:
+            evidence = Evidence(kind="restated", span=Span("h:s", f"t{other}", 0, 9), trust="user", at=AT)
+            operations.append(Merged(id=f"id{one}", evidence=evidence, decision=WHY))
+        elif one not in known:
+            known.add(one)
+            retires = (Retirement(f"id{other}", AT, "new"),) if what == "replace" and other in known - {one} else ()
+            operations.append(Added(record=record(one), retires=retires, decision=WHY))
+    return operations
+
+
+def past(stores: Stores, id: str) -> list[Record | None]:
+    """What was believed of a record after each operation of the journal."""
+    rows: list[Record | None] = []
+    row: Record | None = None
+    for entry in stores.journal.read():
+        if id in _ids(entry.operation):
+            row = step(row, id, entry)
+        rows.append(row)
+    return rows
+
+
+def _ids(operation: AnyOperation) -> tuple[str, ...]:
+    from memd.daemon.projections.belief import touched
+
+    return touched(operation)
+
+
+@settings(max_examples=25, deadline=None)
+@given(STEPS, st.integers(0, 7))
+def test_forgetting_one_leaves_the_present_and_the_past_of_the_others_T10(
+    tmp_path_factory: Any, steps: list[tuple[str, int, int]], number: int
+) -> None:
+    stores = Stores(tmp_path_factory.mktemp("stores"), real_world(), registry.info())
+    captures = [
+        Captured(document="h:s", event=Said(turn=f"t{n}", at=AT, role="user", text=record(n).content)) for n in range(8)
+    ]
+    stores.take(captures)
+    for operation in life(steps):
+        stores.commit([operation])
+    if stores.records.get(f"id{number}") is not None:
+        rows = {each.id: each for each in stores.records.everything()}
+        pasts = {id: past(stores, id) for id in rows}
+        length = stores.journal.last
+        loss = find_loss(stores, Scope(ids=(f"id{number}",)), ())
+        redacted = loss.redacted()
+        entries = stores.commit([redacted, *(Rebased(record=each) for each in loss.rebased.values())])
+        stores.journal.log.erase([left.seq for left in redacted.entries])
+        stores.archive.log.erase(redacted.captures)
+        compact_log(stores.journal.log)
+        stores.commit([Purged(redacted=entries[0].seq)])
+        touched_ids = loss.gone.keys() | loss.rebased.keys()
+        live = {each.id: each for each in stores.records.everything()}
+        assert live.keys() == rows.keys() - loss.gone.keys()
+        for id in rows.keys() - touched_ids:
+            assert live[id] == rows[id]
+            assert past(stores, id)[:length] == pasts[id]
+        renew(stores)
+        assert {each.id: each for each in stores.records.everything()} == live, "replay differs from live"
+        assert stores.journal.log.verify() == stores.journal.last
+        found = (stores.folder / "journal" / "data.mdb").read_bytes()
+        for each in loss.gone.values():
+            assert each.content.encode() not in found
+    stores.close()
