@@ -88,7 +88,7 @@ class TermIndex:
             self.folder.mkdir(mode=0o700)
             self._index = tantivy.Index(self._schema, str(self.folder), reuse=True)
         self._writer = self._index.writer(HEAP_BYTES, 1)
-        self.applied = int(self._mark.read_text()) if self._mark.exists() else 0
+        self.applied = self._marked = int(self._mark.read_text()) if self._mark.exists() else 0
         self.uncommitted = 0
 
     @property
@@ -125,19 +125,21 @@ class TermIndex:
     def commit(self) -> None:
         """Commit the index and drop from the tail what it now holds. Called off the door's thread."""
         with self._writing:
-            if not self.uncommitted:
-                return
             upto = self.applied
-            reach("keywords:before-commit")
-            self._writer.commit()
-            reach("keywords:committed")
-            self.uncommitted = 0
-            self._index.reload()
-            with self._lock:
-                self._tail = {id: kept for id, kept in self._tail.items() if kept.seq > upto}
+            if self.uncommitted:
+                reach("keywords:before-commit")
+                self._writer.commit()
+                reach("keywords:committed")
+                self.uncommitted = 0
+                self._index.reload()
+                with self._lock:
+                    self._tail = {id: kept for id, kept in self._tail.items() if kept.seq > upto}
+            elif upto == self._marked:
+                return
             mark = self._mark.with_suffix(".new")
             mark.write_text(str(upto))
             mark.replace(self._mark)
+            self._marked = upto
 
     def search(
         self, query: str, groups: Sequence[str] | None, limit: int, *, past: bool = False

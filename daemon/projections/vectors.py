@@ -102,7 +102,11 @@ class VectorStore:
 
 
 class ExactIndex:
-    """Exact search over the vectors of one pool: ids in, cosines out. Exact is fastest up to some 20,000."""
+    """Exact search over the vectors of one pool: ids in, cosines out. Exact is fastest up to some 20,000.
+
+    One thread puts and drops. What is dropped stays in the index, unseen, until its place is taken or a quarter of them
+    is dead: deleting from it is a use after free, and a label that comes back after that kills the process.
+    """
 
     def __init__(self, dimension: int) -> None:
         self._dimension = dimension
@@ -110,38 +114,42 @@ class ExactIndex:
         self._slot: dict[str, int] = {}
         self._ids: list[str] = []
         self._free: list[int] = []
+        self._dead: set[int] = set()
         self._rows: NDArray[np.float16] = np.zeros((0, dimension), np.float16)
-        self._index = self._sized(FIRST_CAPACITY)
+        self._resize(FIRST_CAPACITY)
 
-    def _sized(self, capacity: int) -> hnswlib.BFIndex:
-        """An index of that size over the rows there are."""
+    def _resize(self, capacity: int) -> None:
+        """An index of that size over the live rows; searches go on against the old one while it is built."""
         rows = np.zeros((capacity, self._dimension), np.float16)
         rows[: len(self._rows)] = self._rows
-        self._rows = rows
         index = hnswlib.BFIndex("ip", self._dimension)
         index.init_index(capacity)
         index.set_num_threads(1)
         if self._slot:
             used = np.fromiter(self._slot.values(), np.int64, len(self._slot))
             index.add_items(rows[used].astype(np.float32), used)
-        return index
+        with self._lock:
+            self._rows, self._index = rows, index
+            self._dead.clear()
 
     def put(self, ids: Sequence[str], vectors: Vector) -> None:
         """Insert or replace the vectors of these records, one row each."""
+        wanted = len(self._slot) + len(ids)
+        if wanted > len(self._rows):
+            self._resize(max(wanted, 2 * len(self._rows)))
         with self._lock:
             for id in ids:
                 self._drop(id)
-            wanted = len(self._slot) + len(ids)
-            if wanted > len(self._rows):
-                self._index = self._sized(max(wanted, 2 * len(self._rows)))
             slots = np.fromiter((self._take(id) for id in ids), np.int64, len(ids))
             self._rows[slots] = vectors
-            self._index.add_items(vectors, slots)
+            if len(ids):
+                self._index.add_items(vectors, slots)
 
     def _take(self, id: str) -> int:
         if self._free:
             slot = self._free.pop()
             self._ids[slot] = id
+            self._dead.discard(slot)
         else:
             slot = len(self._ids)
             self._ids.append(id)
@@ -152,21 +160,24 @@ class ExactIndex:
         """Take a record out, if it is in."""
         with self._lock:
             self._drop(id)
+        if len(self._dead) > max(64, len(self._slot) // 4):
+            self._resize(len(self._rows))
 
     def _drop(self, id: str) -> None:
         slot = self._slot.pop(id, None)
         if slot is not None:
-            self._index.delete_vector(slot)
             self._free.append(slot)
+            self._dead.add(slot)
 
     def nearest(self, vector: Vector, limit: int) -> list[tuple[str, float]]:
         """At most `limit` records by falling cosine, in [-1, 1]."""
         with self._lock:
-            count = min(limit, len(self._slot))
-            if not count:
+            count = min(limit, len(self._slot)) + len(self._dead)
+            if count == len(self._dead):
                 return []
             labels, distances = self._index.knn_query(vector[None, :], k=count)
-            return [(self._ids[int(n)], 1.0 - float(d)) for n, d in zip(labels[0], distances[0], strict=True)]
+            pairs = zip(labels[0], distances[0], strict=True)
+            return [(self._ids[int(n)], 1.0 - float(d)) for n, d in pairs if int(n) not in self._dead][:limit]
 
     def __len__(self) -> int:
         return len(self._slot)

@@ -1,0 +1,310 @@
+"""One suite for all projections: replay equals live, from anywhere; deleted is rebuilt equal; a hole is refused (U3).
+
+Each projection is driven through the same steps over every operation that there is; what it holds is compared whole.
+"""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memd.daemon.projections.folded import Folded
+from memd.daemon.projections.keywords import Keywords
+from memd.daemon.projections.profile import ProfileCards
+from memd.daemon.projections.terms import contents
+from memd.daemon.projections.turns import Turns
+from memd.daemon.projections.vectors import Vectors, VectorStore
+from memd.daemon.store.archive import Archive, decode
+from memd.daemon.store.journal import Journal
+from memd.daemon.world import real_world
+from memd.protocol import operation as o
+from memd.protocol.event import Captured, Noted, Origin, Said, ToolCalled, Wrote
+from memd.protocol.record import Evidence, Provenance, Record, Signal, Span
+
+AT = "2026-01-01T00:00:00Z"
+WHY = o.Decision(action="add", reason="a test")
+POOLS = ("personal", "project/a")
+DIMENSION = 8
+
+
+def record(number: int, words: int, pool: str, kind: Any, key: str, status: Any, importance: int, tag: str) -> Record:
+    spans = (Span("h:s", str(number), 0, 5), Span("h:t", str(words), 0, 5))[: 1 + words % 2]
+    provenance = Provenance(author="user", source="h:s", trust="user", spans=spans, quote="quote", said_at=AT)
+    return Record(
+        id=f"id{number}",
+        pool=pool,
+        kind=kind,
+        content=f"statement number{number} version{words}",
+        description=f"description version{words}",
+        key=key,
+        status=status,
+        tags=(tag,),
+        signal=Signal(importance=importance / 4),
+        provenance=provenance,
+    )
+
+
+NUMBERS = st.integers(0, 7)
+IDS = NUMBERS.map(lambda number: f"id{number}")
+STATUSES = st.sampled_from(["active", "active", "provisional", "quarantined", "archived", "hidden", "retired"])
+RECORDS = st.builds(
+    record,
+    NUMBERS,
+    st.integers(0, 9),
+    st.sampled_from(POOLS),
+    st.sampled_from(["note", "fact", "edge"]),
+    st.sampled_from(["", "user uses vim", "the team uses git", "user.editor"]),
+    STATUSES,
+    st.integers(0, 4),
+    st.sampled_from(["preference", "decision", "note"]),
+)
+RETIRES = st.lists(st.builds(o.Retirement, IDS, st.just(AT), st.just("old")), max_size=2).map(tuple)
+SHIFTS = st.lists(st.builds(o.Shift, IDS, STATUSES, st.just(AT)), max_size=2).map(tuple)
+EVIDENCE = Evidence(kind="restated", span=Span("h:s", "e", 0, 1), trust="user", at=AT)
+DOCUMENTS = st.sampled_from(["h:s", "h:t"])
+TURNS = st.lists(st.builds(o.Turns, DOCUMENTS, st.just(("1", "2"))), max_size=1).map(tuple)
+EVERY: dict[type, st.SearchStrategy[Any]] = {
+    o.Added: st.builds(o.Added, record=RECORDS, retires=RETIRES, decision=st.just(WHY)),
+    o.Updated: st.builds(o.Updated, record=RECORDS, retires=RETIRES, decision=st.just(WHY)),
+    o.Merged: st.builds(o.Merged, id=IDS, evidence=st.just(EVIDENCE), decision=st.just(WHY)),
+    o.Invalidated: st.builds(o.Invalidated, id=IDS, valid_to=st.just(AT), reason=st.just("wrong")),
+    o.PoolOpened: st.builds(o.PoolOpened, pool=st.sampled_from(POOLS)),
+    o.SessionOpened: st.builds(
+        o.SessionOpened,
+        document=DOCUMENTS,
+        origin=st.just(Origin(host="h", session="s")),
+        project=st.sampled_from(["", "project/a"]),
+        at=st.just(AT),
+    ),
+    o.SessionClosed: st.builds(o.SessionClosed, document=DOCUMENTS, at=st.just(AT)),
+    o.Distilled: st.builds(
+        o.Distilled,
+        archive_seq=st.integers(0, 9),
+        captures=st.integers(0, 9),
+        candidates=st.integers(0, 9),
+        rejected=st.just({"noise": 1}),
+    ),
+    o.Redacted: st.builds(o.Redacted, records=st.lists(IDS, max_size=2).map(tuple), turns=TURNS),
+    o.Purged: st.builds(o.Purged, redacted=st.integers(1, 9)),
+    o.Erased: st.builds(o.Erased, ids=st.lists(IDS, max_size=2).map(tuple), retires=RETIRES),
+    o.Rebased: st.builds(o.Rebased, record=RECORDS),
+    o.Hidden: st.builds(o.Hidden, documents=st.just(("h:s",)), before=SHIFTS, after=SHIFTS),
+    o.Unhidden: st.builds(o.Unhidden, hidden=st.integers(1, 9), documents=st.just(("h:s",)), after=SHIFTS),
+    o.Checkpoint: st.builds(o.Checkpoint, journal_seq=st.integers(0, 9)),
+    o.Unknown: st.builds(o.Unknown, name=st.just("of a later version")),
+}
+OPERATIONS = st.one_of(*EVERY.values())
+
+CAPTURES = st.builds(
+    Captured,
+    document=DOCUMENTS,
+    event=st.one_of(
+        st.builds(
+            Said, turn=st.sampled_from("1234"), at=st.just(AT), role=st.just("user"), text=st.sampled_from(["a b", "c"])
+        ),
+        st.builds(Noted, turn=st.sampled_from("12"), at=st.just(AT), text=st.sampled_from(["note d", "note e"])),
+        st.builds(Wrote, turn=st.sampled_from("56"), at=st.just(AT), text=st.sampled_from(["wrote f", "wrote g"])),
+        st.builds(ToolCalled, turn=st.sampled_from("78"), at=st.just(AT), name=st.just("grep")),
+    ),
+)
+
+
+def test_the_suite_knows_every_operation() -> None:
+    assert set(EVERY) == set(get_args(o.AnyOperation)), "give the new operation a strategy here"
+
+
+class Seam:
+    """What the suite needs of a projection: its log, an open one, its contents, its folder if it has one."""
+
+    name = ""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.journal = Journal(folder / "journal", real_world())
+        self.archive = Archive(folder / "archive", real_world())
+        self.rows = Folded(folder / "rows")
+        self.place = folder / "place"
+        self.store = VectorStore(folder / "vectors", "m", DIMENSION, real_world())
+        random = np.random.default_rng(3)
+        rows = random.standard_normal((5, DIMENSION)).astype(np.float32)
+        self.store.put((f"description version{n}", row.tobytes()) for n, row in enumerate(rows))
+
+    def write(self, operations: list[Any]) -> list[Any]:
+        """Into the log, and the rows that other projections look at."""
+        entries = self.journal.commit(operations)
+        self.rows.tables.apply(entries)
+        return entries
+
+    def entries(self, after: int) -> list[Any]:
+        return self.journal.slice(after, 1000)
+
+    def open(self) -> Any:
+        raise NotImplementedError
+
+    def contents(self, projection: Any) -> object:
+        raise NotImplementedError
+
+    def close(self, projection: Any) -> None:
+        projection.close()
+
+
+class TheTables(Seam):
+    name = "tables"
+
+    def open(self) -> Any:
+        return Folded(self.place).tables
+
+    def contents(self, projection: Any) -> object:
+        with projection.environment.read() as transaction:
+            return {
+                name: list(transaction.cursor(projection.environment.db(name)).iternext())
+                for name in projection.databases
+            }
+
+
+class TheKeywords(Seam):
+    name = "keywords"
+
+    def open(self) -> Any:
+        return Keywords(self.place, self.rows.records)
+
+    def contents(self, projection: Any) -> object:
+        words = [projection.search(f"version{n} number{n}", list(POOLS), 50, past=True)[0].keys() for n in range(8)]
+        projection.commit()
+        after = [projection.search(f"version{n} number{n}", list(POOLS), 50, past=True)[0].keys() for n in range(8)]
+        assert words == after, "the tail and the index do not find the same"
+        return dict(contents(self.place))
+
+
+class TheTurns(Seam):
+    name = "turns"
+
+    def write(self, operations: list[Any]) -> list[Any]:
+        before = self.archive.last
+        self.archive.take(operations)
+        return self.entries(before)
+
+    def entries(self, after: int) -> list[Any]:
+        return [(entry.seq, decode(entry)) for entry in self.archive.log.slice(after, 1000)]
+
+    def open(self) -> Any:
+        return Turns(self.place, self.archive)
+
+    def contents(self, projection: Any) -> object:
+        found = [sorted(seq for seq, _ in projection.find(word, 50)) for word in ("a", "c", "note", "wrote", "grep")]
+        projection.commit()
+        assert found == [
+            sorted(seq for seq, _ in projection.find(word, 50)) for word in ("a", "c", "note", "wrote", "grep")
+        ]
+        return dict(contents(self.place))
+
+
+class TheVectors(Seam):
+    name = "vectors"
+
+    def open(self) -> Any:
+        return Vectors(self.store, self.rows.records, self.rows.tables.applied_seq)
+
+    def contents(self, projection: Any) -> object:
+        probe = np.ones(DIMENSION, np.float32)
+        near = {pool: {id: round(cosine, 4) for id, cosine in projection.nearest(probe, [pool], 99)} for pool in POOLS}
+        return near, sorted(projection.missing(99))
+
+    def close(self, projection: Any) -> None:
+        """It lives in memory."""
+
+
+class TheProfile(TheVectors):
+    name = "profile"
+
+    def open(self) -> Any:
+        return ProfileCards(self.rows.records, self.rows.tables.applied_seq)
+
+    def contents(self, projection: Any) -> object:
+        return {
+            (pool, part): {card.id: card for card in projection.cards(pool, part)}
+            for pool in POOLS
+            for part in ("static", "dynamic")
+        }
+
+
+SEAMS = {seam.name: seam for seam in (TheTables, TheKeywords, TheTurns, TheVectors, TheProfile)}
+
+
+@pytest.fixture(params=list(SEAMS))
+def seam(request: Any, tmp_path_factory: Any) -> Iterator[Any]:
+    """A maker of fresh seams of one projection."""
+    yield lambda: SEAMS[request.param](tmp_path_factory.mktemp(request.param))
+
+
+def steps_of(seam: Seam) -> Any:
+    return st.lists(CAPTURES if seam.name == "turns" else OPERATIONS, max_size=12)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_replay_from_nothing_and_from_any_applied_seq_equals_live_U3(seam: Any, data: Any) -> None:
+    each: Seam = seam()
+    live = each.open()
+    first, second = data.draw(steps_of(each)), data.draw(steps_of(each))
+    for step in first:
+        live.apply(each.write([step]))
+        each.contents(live)  # whatever it caches is now there, and must be kept in step
+    each.close(live)
+    if each.name not in ("vectors", "profile"):
+        live = each.open()  # again, from the seq that it stored
+    stored = live.applied_seq
+    if second:
+        live.apply(each.write(second))
+    held = each.contents(live)
+    each.close(live)
+    again = each.open()
+    assert again.applied_seq == live.applied_seq >= stored
+    assert each.contents(again) == held, "opened anew from what it stored"
+    each.close(again)
+    shutil.rmtree(each.place, ignore_errors=True)
+    fresh = each.open()
+    if fresh.applied_seq < live.applied_seq:
+        fresh.apply(each.entries(fresh.applied_seq))
+    assert each.contents(fresh) == held, "deleted and replayed"
+    each.close(fresh)
+
+
+def one(each: Seam, number: int) -> Any:
+    if each.name == "turns":
+        return Captured(document="h:s", event=Said(turn=str(number), at=AT, role="user", text=f"words {number}"))
+    return o.Added(record=record(number, 1, "personal", "note", "", "active", 2, "note"), decision=WHY)
+
+
+def test_a_hole_and_a_repetition_are_refused_U3(seam: Any) -> None:
+    each: Seam = seam()
+    projection = each.open()
+    entries = [entry for number in range(4) for entry in each.write([one(each, number)])]
+    for wrong in (entries[1:2], [entries[0], entries[2]], [entries[0], entries[0]]):
+        with pytest.raises(AssertionError):
+            projection.apply(wrong)
+    projection.apply(entries)
+    with pytest.raises(AssertionError):
+        projection.apply(entries[3:])
+    assert projection.applied_seq == 4
+    each.close(projection)
+
+
+def test_the_profile_takes_the_next_best_when_one_of_a_full_pool_leaves(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("memd.daemon.projections.profile.CARDS", 3)
+    each = TheProfile(tmp_path)
+    live = each.open()
+    added = [
+        o.Added(record=record(n, 1, "personal", "note", "", "active", n % 5, "preference"), decision=WHY)
+        for n in range(7)
+    ]
+    live.apply(each.write(list(added)))
+    assert {card.id for card in live.cards("personal", "static")} == {"id4", "id3", "id2"}
+    live.apply(each.write([o.Invalidated(id="id3", valid_to=AT, reason="wrong")]))
+    assert {card.id for card in live.cards("personal", "static")} == {"id4", "id2", "id6"}
+    assert each.contents(live) == each.contents(each.open())
