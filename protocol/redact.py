@@ -46,6 +46,7 @@ _CLUES: dict[str, tuple[str, ...]] = {
     "assigned-secret": ("password", "passwd", "secret", "token", "key"),
 }
 """What a match of each rule holds, case folded: a rule without its clue can't hit, and is not tried."""
+_RULE_OF_CLUE = [(clue, n) for n, (name, _) in enumerate(_RULES) for clue in _CLUES[name]]
 
 _SECRET_GROUPS = ("s1", "s2", "s3")
 
@@ -66,7 +67,7 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
         return f"[redacted:{name}]"
 
     folded = text.casefold()
-    clued = tuple(n for n, (name, _) in enumerate(_RULES) if any(clue in folded for clue in _CLUES[name]))
+    clued = tuple(sorted({rule for clue, rule in _RULE_OF_CLUE if clue in folded}))
     return (_pattern(clued).sub(replacement, text) if clued else text), tuple(found)
 
 
