@@ -76,6 +76,9 @@ from .world import World
 SWITCH_INTERVAL_S = 0.0002
 """How long a busy thread keeps the interpreter: short, so that the door answers beside it (p50 5.3 → 0.5 ms)."""
 
+WAKE_S = 1.0
+"""At most this long a signal waits that the system handed to another thread than the one that handles it."""
+
 NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "afs", "ceph"})
 log = logging.getLogger("memd")
 
@@ -174,7 +177,8 @@ class Daemon:
         self._places.socket_file.write_text(str(self._places.socket), encoding="utf-8")
         notify("READY=1")
         log.info("memd is up: %s", self._places.socket)
-        self._stop.wait()
+        while not self._stop.wait(WAKE_S):
+            pass
         notify("STOPPING=1")
         self._triggers.stop()
         self._maintenance.end()

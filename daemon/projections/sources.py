@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import lmdb
 import msgspec
 
-from ...protocol.operation import Distilled, PoolOpened, Redacted, SessionClosed, SessionOpened
+from ...protocol.operation import Distilled, Hidden, PoolOpened, Redacted, SessionClosed, SessionOpened, Unhidden
 from ...protocol.reply import Logged
 from ...stages.batch import PERSONAL
 from .belief import touched
@@ -74,9 +74,26 @@ class Sources:
                 self._advance(batch, operation, entry.at)
             case Redacted():
                 self._forget(batch, operation)
+            case Hidden() | Unhidden():
+                self._show(batch, operation.documents, isinstance(operation, Unhidden))
+                self._remember(batch, entry)
             case _:
-                for id in touched(operation):
-                    batch.put(id.encode() + entry.seq.to_bytes(8), b"", db=self._db("history"))
+                self._remember(batch, entry)
+
+    def _remember(self, batch: Batch, entry: Logged) -> None:
+        for id in touched(entry.operation):
+            batch.put(id.encode() + entry.seq.to_bytes(8), b"", db=self._db("history"))
+
+    def _show(self, batch: Batch, documents: Sequence[str], shown: bool) -> None:
+        """A session that was taken back feeds no pool: none of its turns is searched until it is brought back."""
+        for document in documents:
+            key = digest(document)
+            if stored := batch.get(key, db=self._db("sessions")):
+                place = digest(_session.decode(unseal(stored, "a session")).opened.project) + key
+                if shown:
+                    batch.put(place, document.encode(), db=self._db("projects"))
+                else:
+                    batch.delete(place, db=self._db("projects"))
 
     def _advance(self, batch: Batch, distilled: Distilled, at: int) -> None:
         stored = batch.get(b"progress", db=self._db("progress"))
@@ -113,8 +130,8 @@ class Sources:
     def sessions(self) -> list[str]:
         """Every document that was opened, in no order."""
         with self._records.environment.read() as transaction:
-            cursor = transaction.cursor(self._db("projects"))
-            return [document.decode() for _, document in cursor.iternext()]
+            cursor = transaction.cursor(self._db("sessions"))
+            return [_session.decode(unseal(row, "a session")).opened.document for _, row in cursor.iternext()]
 
     def documents(self, pools: Sequence[str], most: int | None = None) -> list[str]:
         """At most `most` documents whose session feeds these pools; one outside of a project feeds the personal one."""
