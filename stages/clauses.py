@@ -27,7 +27,7 @@ _FENCE = re.compile(r"[ \t]*(?:>[ \t]*)*(```+|~~~+)")
 _BOLD_LINE = re.compile(r"[ \t]*\*\*[^*\n]{1,120}\*\*:?[ \t]*$")
 _RULE = re.compile(r"[ \t]*(?:[-*_=]{3,}|[─━═]{3,})[ \t]*$")
 _CODE = re.compile(r"(`+)[^`\n]{1,400}\1(?!`)")
-_END = re.compile(r"[.!?…]+[)\"'”’»*_\]]*(?=\s)|[。！？؟]+[」』”）)]*")
+_END = re.compile(r"(?<![.!?…])[.!?…]++[)\"'”’»*_\]]*+(?=\s)|[。！？؟]++[」』”）)]*+")
 _OPENS_CODE = re.compile(
     r"[ \t]*(?:defmodule|def|defp|class|import|from|const|let|var|return|fn|func|public|SELECT)\s\S"
 )

@@ -15,6 +15,7 @@ from ..protocol.event import text
 from .batch import Batch, Candidate, step
 from .cues import lasting
 from .dates import valid_from
+from .extract import READ_CHARACTERS
 from .subjects import description, subject
 from .words import keywords, language
 
@@ -57,7 +58,7 @@ def enrich(batch: Batch) -> Batch:
 
 
 def _enriched(candidate: Candidate) -> Candidate:
-    words, event = candidate.quote, candidate.item.captured.event
+    words, event = candidate.quote[:READ_CHARACTERS], candidate.item.captured.event
     tongue = language(words)
     about = subject(words, candidate.trust, bool(candidate.item.project))
     before = text(event)[max(0, candidate.span.start - 300) : candidate.span.start]

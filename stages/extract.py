@@ -33,6 +33,9 @@ FEWEST_WORDS: dict[Trust, int] = {"user": 3, "assistant": 4, "document": 4, "too
 SHARE = 12
 """Candidates of one turn of an assistant or document: the best ones."""
 
+READ_CHARACTERS = 1000
+"""What is read of a long text that was asked to be remembered, to tell its type."""
+
 PASTED_CHARACTERS = 2500
 """A user turn longer than this that is built like a document was pasted, not said."""
 
@@ -85,15 +88,16 @@ class Extract:
 
     def _noted(self, item: Item, event: Noted, candidates: list[Candidate], rejections: list[Rejection]) -> None:
         words = event.text
+        said = words[:READ_CHARACTERS]
         if not words.strip():
             rejections.append(Rejection(stage=STAGE, reason="blank", seq=item.seq))
             return
         source = trust(event)
-        if language(words) == "en":
-            (near,) = self._prototypes.near([_bare(words)])
-            type_, _ = _typed(words, "user", near)
+        if language(said) == "en":
+            (near,) = self._prototypes.near([_bare(said)])
+            type_, _ = _typed(said, "user", near)
         else:
-            type_ = foreign(words)
+            type_ = foreign(said)
         candidates.append(_candidate(item, source, Span(item.captured.document, event.turn, 0, len(words)), type_, 1.0))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..protocol.instant import micros
 from ..protocol.operation import Decision, Neighbour, Retirement, Step
-from ..protocol.record import LIVE, QUOTE_LIMIT, Evidence, Provenance, Record, Signal, Span, record_id
+from ..protocol.record import LIVE, QUOTE_LIMIT, Evidence, Provenance, Record, Signal, Span, explicit_id, record_id
 from .batch import Candidate, Known, Proposal
 from .contradictions import Verdict, compare
 from .rules import VERSION
@@ -29,11 +29,6 @@ MOST_NEIGHBOURS = 8
 """Neighbours that a decision names."""
 
 _MOST = 16
-
-
-def explicit_id(document: str, turn: str) -> str:
-    """The id of what someone asked to remember: given before it is distilled, so it can't depend on the pool (W1)."""
-    return record_id("note", document, turn, 0, 0)
 
 
 def candidate_id(candidate: Candidate) -> str:

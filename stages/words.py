@@ -31,7 +31,8 @@ _SCRIPTS = (
     ("hi", re.compile(r"[\u0900-\u097f]")),
     ("th", re.compile(r"[\u0e00-\u0e7f]")),
 )
-_CODE = re.compile(r"`[^`]*`|\S*[/\\_(){}=<>]\S*")
+_CODE = re.compile(r"`[^`]*`")
+_SIGNS = re.compile(r"[/\\_(){}=<>]")
 _LATIN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _TOKEN = re.compile(
     r"(?P<code>`[^`\n]+`)|(?P<number>\d+(?:[.,:]\d+)*(?:st|nd|rd|th)?%?)|(?P<word>(?:(?<=\s)[./~@]+)?[^\W\d_][\w'’]*(?:[-./+#_]+\w+)*\+*#?)|(?P<mark>[,;:—–()])"
@@ -53,7 +54,7 @@ class Token:
 @lru_cache(maxsize=4096)
 def language(text: str) -> str:
     """ISO code of the language of `text`, by script and small words; `en` when there is nothing to tell by."""
-    bare = _CODE.sub(" ", text)
+    bare = " ".join(word for word in _CODE.sub(" ", text[:2000]).split() if not _SIGNS.search(word))
     letters = sum(1 for char in bare if char.isalpha())
     for name, pattern in _SCRIPTS:
         hits = len(pattern.findall(bare))
