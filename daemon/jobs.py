@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from ..protocol.errors import MemdError, NotFound, Unavailable
+from ..protocol.errors import MemdError, NotFound, Stopping, Unavailable
 from ..protocol.reply import JobState, Problem
 from .world import World
 
@@ -37,7 +37,9 @@ class Jobs:
         self.stopping = threading.Event()
 
     def start(self, name: str, work: Work) -> JobState:
-        """Start a job. Raises Unavailable while another one runs."""
+        """Start a job. Raises Unavailable while another one runs, Stopping when none may begin any more."""
+        if self.stopping.is_set():
+            raise Stopping("memd is stopping", hint="ask again when it is up")
         with self._lock:
             if self._running:
                 other = self._states[self._running].name

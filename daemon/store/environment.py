@@ -20,6 +20,9 @@ from .durable import sync
 
 T = TypeVar("T")
 DAMAGED = (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.InvalidError, lmdb.PanicError)
+CLOSE_S = 10.0
+"""How long readers are waited for at the end."""
+
 MAP_SIZE = 16 << 30
 """Address space reserved at first, in bytes; it costs nothing until it is used."""
 
@@ -196,5 +199,7 @@ class Environment:
         return (self.folder / "data.mdb").stat().st_blocks * 512
 
     def close(self) -> None:
-        """Close; the object is of no use afterwards."""
+        """Close, once nobody reads any more: a copy that is under way would read unmapped memory."""
+        with self._gate:
+            self._gate.wait_for(lambda: not self._readers, CLOSE_S)
         self._lmdb.close()

@@ -235,3 +235,20 @@ def test_restoring_needs_the_daemon_down_and_a_backup_that_exists(daemon: Any) -
 
         newest(daemon.places.data / "nowhere")
     assert os.listdir(daemon.places.data / "backups")
+
+
+def test_a_daemon_that_stops_in_the_middle_of_a_backup_ends_cleanly_U1(daemon: Any) -> None:
+    with daemon.client() as client:
+        for number in range(20):
+            client.remember(remember(number))
+    for _ in range(3):
+        with daemon.client() as client:
+            client.backup()
+        assert daemon.terminate() == 0
+        daemon.start()
+    with daemon.client() as client:
+        names = {each.name for each in client.backups().backups}
+        report = job_done(client, client.backup())
+        assert Path(report["path"]).name not in names
+    left = {path.name for path in (daemon.places.data / "backups").iterdir()}
+    assert left == names | {Path(report["path"]).name}, "what was cut off is cleared away"
