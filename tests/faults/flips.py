@@ -1,0 +1,182 @@
+"""Damaged bytes: one flipped bit, or a page of zeros, in a store of a memory at rest; then a start, and every read.
+
+`python -m tests.faults.flips --bits 200 --pages 40` prints what came of it; the tests do a few of the same. What may
+come of it: `harmless` (every read as before), `reported` (an error), `named` (the process died, and the next start said
+what is damaged, or made it anew). What must not: `wrong`, and `died` again without a word.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import blake2b
+from pathlib import Path
+from random import Random
+
+from memd.daemon.projections.records import digest
+from memd.daemon.stores import Stores
+from memd.daemon.world import real_world
+from memd.models import registry
+from memd.protocol.errors import MemdError
+from memd.protocol.event import Origin, Said, text
+from memd.protocol.request import Remember
+from tests.conftest import RunningDaemon
+from tests.faults.power import memory_folder
+
+FILES = ("journal/data.mdb", "archive/data.mdb", "projections/tables/data.mdb", "vectors/data.mdb")
+PAGE = 4096
+
+
+def make(home: Path, count: int = 60) -> Path:
+    """A memory with captures, records and vectors, cleanly stopped; its data folder."""
+    home.mkdir(mode=0o700, parents=True)
+    settings = {"MEMD_HOME": str(home), "MEMD_BALLAST_MB": "0", "MEMD_ARCHIVE_KEEP_DAYS": "0"}
+    daemon = RunningDaemon({**os.environ, **settings})
+    daemon.start()
+    with daemon.client() as client:
+        origin = Origin(host="flip", session="s")
+        said = [
+            Said(turn=f"t{n}", at="2026-01-01T00:00:00Z", role="user", text=f"I prefer tool{n} for job{n}.")
+            for n in range(count)
+        ]
+        client.capture(origin, said)
+        for n in range(count):
+            words = f"The lamp{n} stands in room{n}."
+            client.remember(Remember(text=words, turn=f"r{n}", at="2026-01-01T00:00:00Z", origin=origin))
+    daemon.settle()
+    daemon.terminate()
+    return home / "data"
+
+
+def reads(stores: Stores) -> Mapping[str, Callable[[], object]]:
+    """Everything that is read, by part."""
+    records = stores.records
+    ids = [record.id for record in records.everything()]
+    turns = [(captured.document, captured.event.turn) for _, captured in stores.archive.after(0, 10_000)]
+    marks = [digest(record.description) for record in records.everything()]
+    return {
+        "operations": lambda: list(stores.journal.read()),
+        "captures": lambda: stores.archive.after(0, 10_000),
+        "turns": lambda: [text(found.event) if (found := stores.archive.turn(*turn)) else None for turn in turns],
+        "around": lambda: [stores.archive.around(*turn, 2, 2) for turn in turns[::7]],
+        "records": lambda: [records.get(id) for id in ids],
+        "recent": lambda: records.recent("personal", None, 1000),
+        "tally": records.tally,
+        "keys": lambda: [(id, stores.keys.get("personal", found.key)) for id in ids if (found := records.get(id))],
+        "history": lambda: [stores.sources.history(id) for id in ids],
+        "sessions": lambda: [stores.sources.session(document) for document in sorted({name for name, _ in turns})],
+        "progress": stores.sources.progress,
+        "vectors": lambda: [row.tobytes() for row in stores.vector_store.get(marks)[1]],
+    }
+
+
+def look(folder: Path) -> dict[str, str]:
+    """By part, a digest of what is read, or the error that was raised instead."""
+    try:
+        stores = Stores(folder, real_world(), registry.info())
+    except MemdError as error:
+        return {"start": f"error: {error.message} | {error.hint}"}
+    try:
+        parts = reads(stores)
+    except MemdError as error:
+        return {"all": f"error: {error.message}"}
+    found: dict[str, str] = {}
+    for part, read in parts.items():
+        try:
+            found[part] = blake2b(repr(read()).encode(), digest_size=8).hexdigest()
+        except MemdError as error:
+            found[part] = f"error: {error.message}"
+    stores.close()
+    return found
+
+
+def look_in_child(folder: Path) -> dict[str, str] | int:
+    """The same in a process of its own; its exit status if it died."""
+    told = subprocess.run(
+        [sys.executable, "-m", "tests.faults.flips", "--look", str(folder)],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        check=False,
+    )
+    return json.loads(told.stdout) if told.returncode == 0 else told.returncode
+
+
+def judge(truth: dict[str, str], folder: Path) -> str:
+    """What came of a damaged folder."""
+    found = look_in_child(folder)
+    if isinstance(found, int):
+        again = look_in_child(folder)
+        if isinstance(again, int):
+            return f"died twice ({found}, {again})"
+        if again == truth:
+            return "named"  # what was damaged could be made anew
+        return "named" if "start" in again else f"wrong after it died: {again}"
+    if found == truth:
+        return "harmless"
+    wrong = [part for part, value in found.items() if not value.startswith("error") and value != truth.get(part)]
+    return f"wrong: {wrong}" if wrong else "reported"
+
+
+def damage(
+    data: Path, truth: dict[str, str], file: str, places: int, chance: Random, *, pages: bool, killed: bool
+) -> Iterator[tuple[int, str]]:
+    """Damage copies of a memory, one place each; where, and what came of it. `killed`: it was not stopped cleanly."""
+    with tempfile.TemporaryDirectory(prefix="memd-flips-", dir=memory_folder()) as scratch:
+        for number in range(places):
+            copy = Path(scratch) / str(number)
+            shutil.copytree(data, copy)
+            if killed:
+                boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+                (copy / "running").write_text(f"{boot} serving")
+            content = bytearray((copy / file).read_bytes())
+            at = chance.randrange(len(content))
+            if pages:
+                at -= at % PAGE
+                content[at : at + PAGE] = bytes(PAGE)
+            else:
+                content[at] ^= 1 << chance.randrange(8)
+            (copy / file).write_bytes(content)
+            yield at, judge(truth, copy)
+            shutil.rmtree(copy)
+
+
+def main() -> int:
+    """Look at one folder, or damage many."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--look", type=Path)
+    parser.add_argument("--bits", type=int, default=200)
+    parser.add_argument("--pages", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=1)
+    chosen = parser.parse_args()
+    if chosen.look:
+        logging.disable(logging.CRITICAL)
+        print(json.dumps(look(chosen.look)))
+        return 0
+    bad = 0
+    with tempfile.TemporaryDirectory(prefix="memd-flips-", dir=memory_folder()) as scratch:
+        data = make(Path(scratch) / "home")
+        truth = look(data)
+        for file in FILES:
+            for killed in (False, True):
+                for pages, places in ((False, chosen.bits), (True, chosen.pages)):
+                    found = Counter[str]()
+                    for at, what in damage(data, truth, file, places, Random(chosen.seed), pages=pages, killed=killed):
+                        found[what.split(":")[0].split(" ")[0]] += 1
+                        if what.startswith(("wrong", "died")):
+                            bad += 1
+                            print(f"  {file} at {at}: {what}", flush=True)
+                    kind, end = "pages" if pages else "bits", "killed" if killed else "clean"
+                    print(f"{file} {kind}, {end} stop: {dict(found)}", flush=True)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,28 @@
+"""Damaged bytes are reported, harmless, or named by the next start; a wrong value is never served (U3, P-11)."""
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.faults.flips import FILES, damage, look, make
+
+BITS, PAGES = 4, 2
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A memory at rest."""
+    return make(tmp_path_factory.mktemp("flips") / "home")
+
+
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("file", FILES)
+def test_a_damaged_store_never_serves_a_wrong_value_P11(data: Path, file: str, killed: bool) -> None:
+    truth = look(data)
+    found = [
+        (at, what)
+        for pages, places in ((False, BITS), (True, PAGES))
+        for at, what in damage(data, truth, file, places, Random(5), pages=pages, killed=killed)
+    ]
+    assert [each for each in found if each[1].startswith(("wrong", "died"))] == []

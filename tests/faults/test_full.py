@@ -1,0 +1,120 @@
+"""A full disk, a real one: refused clearly, still readable, able to forget and to stop, and back by itself (P-12)."""
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memd.protocol.errors import StorageFull
+from memd.protocol.event import Origin, Said
+from memd.protocol.request import Remember
+from tests.conftest import RunningDaemon
+from tests.faults.opener import opened
+from tests.faults.recording import Promise, finish
+
+SIZE_MB, BALLAST_MB = 40, 6
+ORIGIN = Origin(host="full", session="s")
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A home on a file system of a few megabytes."""
+    home = tmp_path / "small"
+    home.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={SIZE_MB}m,mode=0700", "memd-full", str(home)],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    if mounted.returncode:
+        pytest.skip(f"a small file system can't be mounted here: {mounted.stderr.strip()}")
+    yield home
+    subprocess.run(["umount", "-l", str(home)], check=True)
+
+
+def fill(file: Path) -> None:
+    """Take every free block."""
+    with file.open("ab", buffering=0) as opened_file:
+        for size in (1 << 20, 1 << 12):
+            try:
+                while True:
+                    opened_file.write(bytes(size))
+            except OSError:
+                continue
+
+
+def write(daemon: RunningDaemon, promises: list[Promise], first: int, count: int) -> StorageFull | None:
+    """Captures and records in turn, each promised once it is acknowledged; the error if one is refused."""
+    with daemon.client() as client:
+        for number in range(first, first + count):
+            words = f"The lamp{number} stands in room{number}. " + "Much was said about it. " * 100
+            try:
+                if number % 2:
+                    event = Said(turn=f"t{number}", at="2026-01-01T00:00:00Z", role="user", text=words)
+                    client.capture(ORIGIN, [event])
+                    promises.append(Promise(0, "turn", f"{ORIGIN.document}\0t{number}", words))
+                else:
+                    wish = Remember(text=words, turn=f"r{number}", at="2026-01-01T00:00:00Z", origin=ORIGIN)
+                    promises.append(Promise(0, "record", client.remember(wish).record.id, words))
+            except StorageFull as refused:
+                return refused
+    return None
+
+
+def check_reads(daemon: RunningDaemon, promises: list[Promise]) -> None:
+    with daemon.client() as client:
+        assert client.recall("where does lamp2 stand").hits
+        for promise in promises:
+            if promise.what == "record":
+                assert client.get(promise.name).content == promise.words
+
+
+def test_a_full_disk_is_refused_read_forgotten_on_stopped_on_and_outlived_P12(small: Path) -> None:
+    settings = {"MEMD_HOME": str(small), "MEMD_BALLAST_MB": str(BALLAST_MB), "MEMD_KEYWORD_COMMIT_S": "0.1"}
+    daemon = RunningDaemon({**os.environ, **settings})
+    promises: list[Promise] = []
+    daemon.start()
+    with daemon.client() as client:
+        doomed = Origin(host="full", session="doomed")
+        event = Said(turn="d", at="2026-01-01T00:00:00Z", role="user", text="The zebra sleeps in the cellar.")
+        client.capture(doomed, [event])
+        assert client.status().size_bytes["ballast"] >= BALLAST_MB * 900_000
+    assert write(daemon, promises, 0, 20) is None
+    fill(small / "filler")
+    refused = write(daemon, promises, 20, 2000)
+    assert refused and "free some space" in refused.hint
+    with daemon.client() as client:
+        told = client.status()
+        assert "the disk is full" in told.troubles[0] and told.size_bytes["ballast"] == 0
+        finish(client, client.forget(session=doomed.document))
+    check_reads(daemon, promises)
+    fill(small / "filler")
+    assert write(daemon, promises, 5000, 2000) is not None
+    assert daemon.terminate() == 0
+    daemon.start()
+    check_reads(daemon, promises)
+    (small / "filler").unlink()
+    end = time.monotonic() + 30
+    while write_refused(daemon):
+        assert time.monotonic() < end, "it did not resume"
+        time.sleep(0.1)
+    with daemon.client() as client:
+        told = client.status()
+        assert told.troubles == () and told.size_bytes["ballast"] >= BALLAST_MB * 900_000
+    assert daemon.terminate() == 0
+    assert opened(small / "data", promises) == ""
+    assert b"zebra" not in b"".join(file.read_bytes() for file in small.rglob("*") if file.is_file())
+
+
+def write_refused(daemon: RunningDaemon) -> bool:
+    """Whether the disk still counts as full."""
+    with daemon.client() as client:
+        try:
+            client.remember(Remember(text="room again", turn="again", at="2026-01-01T00:00:00Z", origin=ORIGIN))
+        except StorageFull:
+            return True
+    return False

@@ -1,0 +1,190 @@
+"""What a start refuses, mends and trusts: layouts, migrations, marks, damaged stores (U3, P-11, P-13)."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from memd.daemon.store import marker
+from memd.daemon.store.archive import Archive
+from memd.daemon.store.backup import write_backup
+from memd.daemon.store.formats import bring_up, read_format
+from memd.daemon.store.journal import Journal
+from memd.daemon.store.marker import Marker
+from memd.daemon.store.opening import CHECKPOINT_EVERY, checkpoint
+from memd.daemon.stores import Stores
+from memd.daemon.world import real_world
+from memd.models import registry
+from memd.protocol.errors import JournalCorrupt, UnsupportedFormat
+from memd.protocol.event import Captured, Said
+from memd.protocol.operation import Checkpoint, PoolOpened
+from tests.faults.migrations import LAYOUT, MIGRATIONS, heard
+
+ROOT = Path(__file__).parents[2]
+
+
+def stores(folder: Path) -> Stores:
+    return Stores(folder, real_world(), registry.info())
+
+
+def said(turn: str) -> Captured:
+    return Captured(document="h:s", event=Said(turn=turn, at="2026-01-01T00:00:00Z", role="user", text=f"word {turn}"))
+
+
+def leave(opened: Stores) -> None:
+    """Close files and let go of the lock, as a kill does, and leave the mark."""
+    mark = (opened.folder / "running").read_bytes()
+    opened.close()
+    (opened.folder / "projections.sums").unlink(missing_ok=True)
+    (opened.folder / "running").write_bytes(mark)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data folder with thirty captures and a pool, cleanly closed."""
+    opened = stores(tmp_path / "data")
+    opened.take([said(str(number)) for number in range(30)])
+    opened.commit([PoolOpened(pool="project/x")])
+    opened.close()
+    return tmp_path / "data"
+
+
+def test_a_new_folder_says_which_layout_it_has_and_who_made_it(data: Path) -> None:
+    told = json.loads((data / "format.json").read_bytes())
+    assert told["layout"] == 1 and [line["layout"] for line in told["history"]] == [1]
+    assert not (data / "running").exists()
+
+
+def test_a_folder_of_a_later_layout_is_refused_and_says_which_version_reads_it(data: Path) -> None:
+    later = {"layout": 9, "history": [{"layout": 9, "memd": "7.0", "at": "2030-01-01T00:00:00Z"}]}
+    (data / "format.json").write_text(json.dumps(later))
+    with pytest.raises(UnsupportedFormat) as refused:
+        stores(data)
+    assert "7.0" in refused.value.hint
+
+
+def test_a_folder_of_somebody_else_is_refused_and_not_touched(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "thesis.odt").write_text("chapter one")
+    with pytest.raises(UnsupportedFormat, match=r"thesis\.odt"):
+        stores(folder)
+    assert {path.name for path in folder.iterdir()} <= {"thesis.odt", "lock"}
+
+
+@pytest.mark.parametrize("store", ["journal", "archive"])
+def test_no_empty_store_is_made_where_one_was(data: Path, store: str) -> None:
+    shutil.rmtree(data / store)
+    with pytest.raises(JournalCorrupt, match=store):
+        stores(data)
+    assert not (data / store).exists()
+
+
+def test_a_folder_that_was_cut_off_while_it_was_made_is_made(data: Path) -> None:
+    (data / "format.json").unlink()
+    shutil.rmtree(data / "archive")
+    stores(data).close()
+    assert read_format(data) is not None
+
+
+@pytest.mark.parametrize(
+    "point", ["", "migration:snapshot", "migration:snapshot:2", "migration:begun", "migration:done"]
+)
+def test_a_migration_is_done_once_wherever_it_is_killed_P13(data: Path, point: str) -> None:
+    archive = Archive(data / "archive", real_world())
+    before = [entry.payload for entry in archive.log.read()]
+    archive.close()
+    command = [sys.executable, "-m", "tests.faults.migrations", str(data)]
+    killed = subprocess.run(command, cwd=ROOT, check=False, env={**os.environ, "MEMD_FAIL": point})
+    assert killed.returncode == (-signal.SIGKILL if point else 0)
+    assert not bring_up(data, real_world(), layout=LAYOUT, migrations=MIGRATIONS)
+    assert heard(data) == before
+    found = read_format(data)
+    assert found is not None and [line.layout for line in found.history] == [1, 2]
+    kept = Archive(data / "backups" / "layout-1" / "archive", real_world())
+    assert [entry.payload for entry in kept.log.read()] == before
+    with pytest.raises(UnsupportedFormat):
+        stores(data)
+
+
+def test_a_layout_without_a_way_is_refused(data: Path) -> None:
+    with pytest.raises(UnsupportedFormat, match="no way"):
+        bring_up(data, real_world(), layout=3, migrations={2: MIGRATIONS[1]})
+
+
+def test_the_mark_tells_how_the_last_run_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Marker(tmp_path).last_end() == "clean"
+    Marker(tmp_path).opening()
+    assert Marker(tmp_path).last_end() == "opening"
+    Marker(tmp_path).serving()
+    assert Marker(tmp_path).last_end() == "killed"
+    other = tmp_path / "boot"
+    other.write_text("another start of the machine")
+    monkeypatch.setattr(marker, "BOOT_ID", other)
+    assert Marker(tmp_path).last_end() == "power"
+    Marker(tmp_path).clear()
+    assert Marker(tmp_path).last_end() == "clean"
+
+
+def test_a_damaged_journal_is_named_with_the_newest_backup_and_the_command_P11(data: Path) -> None:
+    opened = stores(data)
+    backup = write_backup(opened.journal, opened.archive, data / "backups", real_world(), Event())
+    leave(opened)
+    file = data / "journal" / "data.mdb"
+    content = bytearray(file.read_bytes())
+    content[2 * 4096 :] = bytes(len(content) - 2 * 4096)
+    file.write_bytes(content)
+    for _ in range(2):
+        with pytest.raises(JournalCorrupt, match="journal") as refused:
+            stores(data)
+        assert f"memd restore-backup {backup.name}" in refused.value.hint
+
+
+def test_damaged_projections_are_made_anew_after_a_kill(data: Path) -> None:
+    leave(stores(data))
+    file = data / "projections" / "tables" / "data.mdb"
+    file.write_bytes(file.read_bytes()[:8192] + bytes(file.stat().st_size - 8192))
+    opened = stores(data)
+    assert [pool.pool for pool in opened.sources.pools()] == ["project/x"]
+    opened.close()
+
+
+def test_projections_that_changed_while_memd_was_down_are_made_anew(data: Path) -> None:
+    file = data / "projections" / "tables" / "data.mdb"
+    content = bytearray(file.read_bytes())
+    at = content.index(b"project/x")
+    content[at] ^= 1
+    file.write_bytes(content)
+    opened = stores(data)
+    assert [pool.pool for pool in opened.sources.pools()] == ["project/x"]
+    opened.close()
+
+
+def test_a_start_verifies_what_came_after_the_last_checkpoint(data: Path) -> None:
+    opened = stores(data)
+    opened.commit([checkpoint(opened.journal, opened.archive)])
+    opened.take([said("after")])
+    opened.close()
+    journal, archive = Journal(data / "journal", real_world()), Archive(data / "archive", real_world())
+    point = journal.checkpoint()
+    assert (point.journal_seq, point.archive_seq) == (1, 30)
+    assert archive.log.verify(point.archive_seq, point.archive_tip) == 1
+    with pytest.raises(JournalCorrupt, match="verified before"):
+        archive.log.verify(point.archive_seq, bytes(32))
+    archive.close()
+    journal.close()
+
+
+def test_a_checkpoint_is_written_when_enough_was(data: Path) -> None:
+    opened = stores(data)
+    for start in range(0, CHECKPOINT_EVERY, 500):
+        opened.take([said(f"many{number}") for number in range(start, start + 500)])
+    written = opened.commit([PoolOpened(pool="project/y")])
+    assert isinstance(opened.journal.read(written[-1].seq - 1).__next__().operation, Checkpoint)
+    opened.close()
