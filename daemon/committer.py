@@ -16,10 +16,10 @@ from typing import TypeVar
 
 import msgspec
 
-from ..protocol.errors import Forgotten, InvalidRequest, MemdError, NotFound, Stopping, by_code
+from ..protocol.errors import Forgotten, InvalidRequest, MemdError, NotFound, Stopping, StoreError, by_code
 from ..protocol.event import Captured, Noted, Origin, Reworded, SessionEnded, text
 from ..protocol.operation import Added, AnyOperation, Decision, PoolOpened, SessionClosed, SessionOpened, Step, Updated
-from ..protocol.record import QUOTE_LIMIT, Evidence, Provenance, Record, Span, record_id
+from ..protocol.record import LIVE, explicit_id
 from ..protocol.reply import AnyData, Refusal, Remembered, Taken
 from ..protocol.request import Capture, Edit, Remember
 from ..protocol.wire import problem
@@ -27,6 +27,7 @@ from ..stages.batch import PERSONAL
 from .intake import admit
 from .pools.identity import Identity, Project
 from .projections.sources import Session
+from .statements import is_edited, provisional, reworded
 from .store.archive import Fate
 from .stores import Stores
 
@@ -150,14 +151,17 @@ class Committer:
             self._commit_s = min(self._monotonic() - begin, LONGEST_S)
             for job in jobs:
                 job.fates = [next(fates) for _ in job.captures]
-            operations = self._closings(jobs)
-            operations += [o for job in jobs if isinstance(job.request, Remember) and (o := self._provisional(job))]
+            operations = [*self._closings(jobs), *self._provisional(jobs)]
             if operations:
                 self._stores.commit(operations)
             sessions = self._sessions(jobs)  # what all answers say is looked up once: a read costs 12 µs
             pending = self.pending()
             answers = [self._answer(job, sessions, pending) for job in jobs]
         except Exception as error:  # whatever it is, everybody who waits hears of it, and the thread goes on
+            if len(jobs) > 1 and not isinstance(error, StoreError):  # of one job alone: the others are not to blame
+                for job in jobs:
+                    self._take_group([_Job(job.request, job.respond)])
+                return
             refusal = error if isinstance(error, MemdError) else bug(error)
             log.error("captures refused: %s", refusal.message)
             for job in jobs:
@@ -167,7 +171,13 @@ class Committer:
             job.respond(answer)
             if "accepted" in job.fates or "changed" in job.fates:
                 urgent = any(isinstance(captured.event, SessionEnded | Noted) for captured in job.captures)
-                self._captured(job.request.origin.document, urgent, job.request.origin.live)
+                self._tell(job.request.origin, urgent)
+
+    def _tell(self, origin: Origin, urgent: bool) -> None:
+        try:
+            self._captured(origin.document, urgent, origin.live)
+        except Exception:  # the captures are durable and acknowledged: whoever is told must not end this thread
+            log.exception("nobody could be told of captures")
 
     def _admit(self, job: _Job) -> None:
         request = job.request
@@ -229,17 +239,24 @@ class Committer:
                     operations.append(SessionClosed(document=captured.document, at=event.at, reason=event.reason))
         return operations
 
-    def _provisional(self, job: _Job) -> AnyOperation | None:
-        """The record of a `remember`, before any model has seen it (W1); None if it is there already."""
-        if not job.captures:
-            return None
-        captured = job.captures[0]
-        assert isinstance(captured.event, Noted)
-        record = provisional(captured.document, captured.event)
-        if self._stores.records.get(record.id) is not None:
-            return None
-        steps = (Step("door", "explicit: remembered word for word, to be refined in the background"),)
-        return Added(record=record, decision=Decision(action="add", reason="asked to remember this", steps=steps))
+    def _provisional(self, jobs: Sequence[_Job]) -> list[AnyOperation]:
+        """The records of each `remember`, before any model has seen them (W1); what is there already is left out."""
+        operations: dict[str, AnyOperation] = {}
+        for job in jobs:
+            if not (isinstance(job.request, Remember) and job.captures and isinstance(job.captures[0].event, Noted)):
+                continue
+            captured, event = job.captures[0], job.captures[0].event
+            id = explicit_id(captured.document, event.turn)
+            before = self._stores.records.get(id)
+            if before is None:
+                steps = (Step("door", "explicit: remembered word for word, to be refined in the background"),)
+                decision = Decision(action="add", reason="asked to remember this", steps=steps)
+                operations[id] = Added(record=provisional(captured.document, event), decision=decision)
+            elif job.fates[0] == "changed" and before.status in LIVE and not is_edited(before):
+                record = provisional(captured.document, event, before.rev + 1)
+                decision = Decision(action="update", reason="the same turn, with other words")
+                operations[id] = Updated(record=record, decision=decision)
+        return list(operations.values())
 
     def _answer(self, job: _Job, sessions: Mapping[str, Session], pending: int) -> AnyData | MemdError:
         if isinstance(job.request, Capture):
@@ -273,36 +290,21 @@ class Committer:
         if before is None:
             what = "several records start with" if ids else "no record"
             raise NotFound(f"{what} {request.id!r}", hint="see `memd list`")
-        if not request.text.strip():
-            raise InvalidRequest("an empty text", hint="to take a record out, correct it or forget it instead")
-        origin = Origin(host="memd", session="edits")
-        turn = f"{before.id}:{before.rev + 1}"
-        captured = admit(origin, Reworded(turn=turn, at=request.at, record=before.id, text=request.text))
+        if before.status not in LIVE:
+            successor = (
+                f"edit {before.superseded_by}, which replaced it" if before.superseded_by else "remember it anew"
+            )
+            raise InvalidRequest(f"{before.id[:8]} is {before.status}", hint=successor)
+        origin = Origin(host="memd", session=f"edits/{before.id}")
+        event = Reworded(turn=f"{before.id}:{before.rev + 1}", at=request.at, record=before.id, text=request.text)
+        captured = admit(origin, event)
+        if text(captured.event) == before.content:  # the same edit again, because its answer was lost
+            return Remembered(record=before, duplicate=True)
         self._stores.take([captured])
-        words = text(captured.event)
-        span = Span(origin.document, turn, 0, len(words))
-        provenance = msgspec.structs.replace(
-            before.provenance,
-            trust="user",
-            quote=words[:QUOTE_LIMIT],
-            said_at=request.at,
-            spans=(span, *before.provenance.spans),
-            evidence=(*before.provenance.evidence, Evidence(kind="corrected", span=span, trust="user", at=request.at)),
-        )
-        record = msgspec.structs.replace(
-            before,
-            rev=before.rev + 1,
-            content=words,
-            description=words,
-            status="active",
-            confidence=1.0,
-            key="",
-            value="",
-            provenance=provenance,
-        )
         operations: list[AnyOperation] = []
         if self._stores.sources.session(origin.document) is None:
             operations.append(SessionOpened(document=origin.document, origin=origin, project="", at=request.at))
+        record = reworded(before, captured)
         operations.append(Updated(record=record, decision=Decision(action="update", reason="edited by the user")))
         self._stores.commit(operations)
         self._captured(origin.document, True, False)
@@ -315,35 +317,6 @@ def bug(error: BaseException) -> MemdError:
     """What a client is told of an error that is none of the tree."""
     log.error("a bug while committing", exc_info=error)
     return MemdError(f"memd failed on this request: {type(error).__name__}", hint="the daemon's log has the details")
-
-
-def explicit_id(document: str, turn: str) -> str:
-    """The id of the record of an explicit remember: known before any stage decided on its pool."""
-    return record_id("note", document, turn, 0, 0)
-
-
-def provisional(document: str, event: Noted) -> Record:
-    """The whole text as a statement, in the user's own pool until route knows better (A2)."""
-    span = Span(document, event.turn, 0, len(event.text))
-    line = " ".join(event.text.split())
-    return Record(
-        id=explicit_id(document, event.turn),
-        pool=PERSONAL,
-        kind="note",
-        content=event.text,
-        description=line[:300],
-        status="provisional" if event.role == "user" else "quarantined",
-        tags=("note",),
-        valid_from=event.at,
-        provenance=Provenance(
-            author=event.role,
-            source=document,
-            trust=event.role,
-            spans=(span,),
-            quote=event.text[:QUOTE_LIMIT],
-            said_at=event.at,
-        ),
-    )
 
 
 def _pool_opened(project: Project) -> PoolOpened:

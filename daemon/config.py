@@ -10,8 +10,10 @@ import difflib
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from ..protocol.errors import BadConfig
 from .store.retention import Keep
@@ -19,38 +21,44 @@ from .store.retention import Keep
 NOT_SETTINGS = frozenset({"MEMD_HOME", "MEMD_BENCH", "MEMD_LOG", "MEMD_FAIL"})
 
 
+Seconds = Annotated[float, Meta(ge=0.01, le=10_000_000)]
+Size = Annotated[float, Meta(ge=0, le=1e12)]
+Count = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1, le=10_000)]
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Every setting with its default. Times in seconds unless the name says otherwise."""
 
-    idle_s: float = 20.0
+    idle_s: Seconds = 20.0
     """Captures are distilled once none has come for this long (W2)."""
-    session_idle_min: float = 30.0
+    session_idle_min: Seconds = 30.0
     """A live session without captures for this long counts as ended (W2)."""
-    worker_idle_s: float = 30.0
+    worker_idle_s: Seconds = 30.0
     """The worker process ends after this long without work (P-1)."""
-    worker_threads: int = 1
+    worker_threads: Positive = 1
     """Threads of the model in the worker (P-2)."""
-    batch_captures: int = 64
+    batch_captures: Positive = 64
     """Captures distilled, judged and committed together."""
-    keyword_commit_s: float = 1.0
+    keyword_commit_s: Seconds = 1.0
     """At most this long a new record waits in the tail before the keyword index holds it."""
-    relevance_floor: float = 0.18
+    relevance_floor: Annotated[float, Meta(ge=0, le=1)] = 0.18
     """Recall abstains below this relevance (P-23)."""
-    simple_below_sessions: int = 150
+    simple_below_sessions: Count = 150
     """Below this many sessions in reach, recall also searches what was said, word for word (Q4)."""
-    log_bytes: int = 5_000_000
+    log_bytes: Count = 5_000_000
     """The daemon's log file rotates at this size."""
-    ballast_mb: float = 8.0
+    ballast_mb: Size = 8.0
     """Megabytes held back on the disk, so that a full one leaves room to forget and to stop; 0 = none."""
-    upkeep_s: float = 600.0
+    upkeep_s: Seconds = 600.0
     """How often the daemon looks whether a backup or the archive's retention is due."""
-    backup_every_h: float = 24.0
+    backup_every_h: Size = 24.0
     """A backup is made when the newest is older than this and something changed since; 0 = never by itself."""
-    backup_keep: int = 7
+    backup_keep: Count = 7
     """The newest so many backups stay in memd's own folder."""
-    archive_keep_days: float = 365.0
+    archive_keep_days: Size = 365.0
     """Raw captures that no record rests on are removed after so many days; 0 = never."""
-    archive_keep_mb: float = 2000.0
+    archive_keep_mb: Size = 2000.0
     """Megabytes of raw captures a pool; past it the oldest that no record rests on are removed; 0 = no limit."""
     archive_keep_by_pool: dict[str, Keep] = {}
     """Other limits for single pools, as tables `[archive_keep_by_pool."personal"]` with `days` and `mb`."""

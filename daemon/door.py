@@ -31,6 +31,9 @@ CAPTURE_BYTES = 256 * 1024
 WAITING_BYTES = 64 * 1024 * 1024
 """Captures that may wait for the committer; past it a client is told to try later, and its spool keeps them."""
 
+WINDOW = 10_000
+"""Answers that wait for one client at most; one that sends more without reading loses the rest."""
+
 log = logging.getLogger("memd.door")
 
 Answer = Callable[[AnyRequest], AnyData]
@@ -46,10 +49,11 @@ class Door:
         self._router.setsockopt(zmq.MAXMSGSIZE, MESSAGE_LIMIT)
         self._router.setsockopt(zmq.ROUTER_MANDATORY, 1)
         self._router.setsockopt(zmq.LINGER, 500)
+        self._router.setsockopt(zmq.SNDHWM, WINDOW)
         if hasattr(zmq, "IPC_FILTER_UID"):
             self._router.setsockopt(zmq.IPC_FILTER_UID, os.getuid())
         self._router.bind(f"ipc://{socket}")
-        self._replies: queue.SimpleQueue[tuple[list[bytes], bytes]] = queue.SimpleQueue()
+        self._replies: queue.SimpleQueue[tuple[list[bytes], bytes, int]] = queue.SimpleQueue()
         self._wake_in, self._wake_out = self._pipe()
         self._answer, self._take = answer, take
         self._captures: deque[tuple[list[bytes], AnyRequest, int, Form]] = deque()
@@ -116,7 +120,9 @@ class Door:
 
     def _send_replies(self) -> None:
         while not self._replies.empty():
-            self._send(*self._replies.get())
+            route, body, taken = self._replies.get()
+            self._waiting_bytes -= taken
+            self._send(route, body)
 
     def _send(self, route: list[bytes], body: bytes) -> None:
         try:
@@ -162,16 +168,15 @@ class Door:
 
     def _responder(self, route: list[bytes], rid: int, size: int, as_form: Form) -> Respond:
         def respond(outcome: AnyData | MemdError) -> None:
-            self._waiting_bytes -= size
             if isinstance(outcome, MemdError):
-                self._reply(route, encode_error(outcome, rid, as_form))
+                self._reply(route, encode_error(outcome, rid, as_form), size)
             else:
-                self._reply(route, encode_data(outcome, rid, as_form))
+                self._reply(route, encode_data(outcome, rid, as_form), size)
 
         return respond
 
-    def _reply(self, route: list[bytes], body: bytes) -> None:
-        self._replies.put((route, body))
+    def _reply(self, route: list[bytes], body: bytes, taken: int = 0) -> None:
+        self._replies.put((route, body, taken))
         self._nudge()
 
     def _answered(self, request: AnyRequest, as_form: Form) -> bytes:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 
 from ..protocol.errors import InvalidRequest, TooLarge
-from ..protocol.event import AnyEvent, Captured, Origin, text, with_text
-from ..protocol.instant import parse
+from ..protocol.event import AnyEvent, Captured, Noted, Origin, Reworded, text, with_text
+from ..protocol.instant import LONGEST_TIME, SHORTEST_TIME, parse
 from ..protocol.redact import redact
 from ..protocol.wire import TEXT_LIMIT
 
-_INJECTED = re.compile(r"<memd-context\b[^>]*>.*?(?:</memd-context>|\Z)", re.DOTALL)
+_INJECTED = re.compile(r"<memd-context\b[^>]{0,200}>.*?(?:</memd-context>|\Z)", re.DOTALL)
 NAME_LIMIT = 512
+PATH_LIMIT = 4096
 
 
 def admit(origin: Origin, event: AnyEvent) -> Captured:
@@ -24,7 +25,11 @@ def admit(origin: Origin, event: AnyEvent) -> Captured:
         raise InvalidRequest("a turn id must have 1 to 512 characters", hint="use the host's own id of the turn")
     if not origin.host or len(origin.document) > NAME_LIMIT:
         raise InvalidRequest("an origin needs a host and a session of at most 512 characters")
+    if len(origin.cwd) > PATH_LIMIT:
+        raise InvalidRequest(f"a folder of {len(origin.cwd):,} characters", hint=f"at most {PATH_LIMIT:,}")
     parse(event.at)
+    if not SHORTEST_TIME <= len(event.at) <= LONGEST_TIME:
+        raise InvalidRequest(f"{event.at[:60]!r} is not RFC 3339", hint="write it like 2026-03-04T18:30:00+01:00")
     words = text(event)
     if len(words) > TEXT_LIMIT:
         raise TooLarge(f"a text of {len(words):,} characters", hint=f"split it: at most {TEXT_LIMIT:,} a turn")
@@ -33,6 +38,8 @@ def admit(origin: Origin, event: AnyEvent) -> Captured:
     except UnicodeEncodeError as error:
         raise InvalidRequest(f"the text is not valid Unicode: {error.reason}", hint="drop lone surrogates") from error
     clean, found = redact(_INJECTED.sub("", words))
+    if isinstance(event, Noted | Reworded) and not clean.strip():
+        raise InvalidRequest("there is nothing to remember", hint="the text is empty, or memd's own context alone")
     return Captured(
         document=origin.document,
         event=event if clean == words else with_text(event, clean),

@@ -1,8 +1,8 @@
 """Reconcile, the second step: what a proposal becomes, if nothing it rests on changed meanwhile (W6).
 
 Comes in: proposals with the revisions they were judged against. Goes out: operations, or the ids to judge again.
-Invariants: no model here; a proposal whose record is there already changes nothing (P-7); evidence of the same turn is
-counted once.
+Invariants: no model here; a proposal whose record is there already changes nothing (P-7); what the user edited stays as
+the user put it; evidence of the same turn is counted once.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import msgspec
 from ..protocol.operation import Added, AnyOperation, Merged, Updated
 from ..protocol.record import LIVE, Record
 from ..stages.batch import Proposal
+from .statements import is_edited
 from .stores import Stores
 
 
@@ -56,7 +57,11 @@ def operations_of(stores: Stores, proposals: Sequence[Proposal]) -> list[AnyOper
         elif before is None:
             operations.append(Added(record=record, retires=proposal.retires, decision=decision))
             made[record.id] = record
-        elif decision.action == "update" or before.status == "provisional":
+        elif (
+            before.status in LIVE
+            and not is_edited(before)
+            and (decision.action == "update" or before.status == "provisional")
+        ):
             changed = msgspec.structs.replace(record, rev=before.rev + 1)
             operations.append(Updated(record=changed, retires=proposal.retires, decision=decision))
             made[record.id] = changed

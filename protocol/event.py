@@ -8,7 +8,7 @@ pair; `at` carries an offset; trust follows from the event's class and role, nev
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -93,8 +93,8 @@ class Ran(Event, tag="ran", frozen=True, kw_only=True):
     """A shell command ended."""
 
     command: str
-    exit_status: int = 0
-    duration_ms: int = 0
+    exit_status: Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)] = 0
+    duration_ms: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 0
 
 
 class SessionStarted(Event, tag="session_started", frozen=True, kw_only=True):

@@ -17,7 +17,9 @@ from .errors import InvalidRequest, NaiveTime
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
-Instant = Annotated[str, msgspec.Meta(min_length=17, max_length=40)]
+SHORTEST_TIME, LONGEST_TIME = 17, 40
+
+Instant = Annotated[str, msgspec.Meta(min_length=SHORTEST_TIME, max_length=LONGEST_TIME)]
 """RFC 3339 with an offset, such as `2026-03-04T18:30:00.120+09:00`; `checked` refuses anything else."""
 
 

@@ -121,6 +121,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.tags[0] if self.tags else "note"
 
 
+def explicit_id(document: str, turn: str) -> str:
+    """The id of the record of an explicit remember: known before any stage decided on its pool (W1)."""
+    return record_id("note", document, turn, 0, 0)
+
+
 def record_id(pool: str, document: str, turn: str, start: int, ordinal: int) -> str:
     """The id of a record: the same input replayed gives the same id (P-7). 26 characters, lower case."""
     parts = "\0".join((pool, document, turn, str(start), str(ordinal)))

@@ -6,17 +6,21 @@ a silent no-op); `rid` comes back in the reply; the lane of each request stands 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from .event import AnyEvent, Origin
+from .instant import Instant
 from .operation import PoolOpened, SessionOpened
 from .record import Kind, Status
 from .reply import ExportedRecord
 
 PROTOCOL = 1
 """Version of requests and replies. A daemon answers any request whose `v` is not above its own."""
+
+Many = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+Names = Annotated[tuple[str, ...], msgspec.Meta(max_length=64)]
 
 Lane = Literal["door", "slow", "committer"]
 
@@ -26,7 +30,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     """Base: protocol version and the number that the reply carries back."""
 
     v: int = PROTOCOL
-    rid: int = 0
+    rid: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] = 0
 
 
 class Capture(Request, tag="capture", frozen=True, kw_only=True):
@@ -41,7 +45,7 @@ class Remember(Request, tag="remember", frozen=True, kw_only=True):
 
     text: str
     turn: str
-    at: str
+    at: Instant
     origin: Origin
     role: Literal["user", "assistant"] = "user"
 
@@ -51,7 +55,7 @@ class Edit(Request, tag="edit", frozen=True, kw_only=True):
 
     id: str
     text: str
-    at: str
+    at: Instant
 
 
 class Recall(Request, tag="recall", frozen=True, kw_only=True):
@@ -62,9 +66,9 @@ class Recall(Request, tag="recall", frozen=True, kw_only=True):
 
     query: str
     cwd: str = ""
-    pools: tuple[str, ...] = ()
-    limit: int = 20
-    budget_tokens: int = 1500
+    pools: Names = ()
+    limit: Many = 20
+    budget_tokens: Many = 1500
     include_retired: bool = False
     explain: bool = False
     as_of: str = ""
@@ -75,8 +79,8 @@ class Profile(Request, tag="profile", frozen=True, kw_only=True):
     """The cached profile of a user, inside a project if `cwd` lies in one (Q1)."""
 
     cwd: str = ""
-    pools: tuple[str, ...] = ()
-    budget_tokens: int = 500
+    pools: Names = ()
+    budget_tokens: Many = 500
 
 
 class Get(Request, tag="get", frozen=True, kw_only=True):
@@ -93,7 +97,7 @@ class List(Request, tag="list", frozen=True, kw_only=True):
     `since` and `until` bound when they were learnt; `as_of` and `believed_at` as in `recall` (Q12). All RFC 3339.
     """
 
-    pools: tuple[str, ...] = ()
+    pools: Names = ()
     kinds: tuple[Kind, ...] = ()
     statuses: tuple[Status, ...] = ()
     type: str = ""
@@ -104,7 +108,7 @@ class List(Request, tag="list", frozen=True, kw_only=True):
     as_of: str = ""
     believed_at: str = ""
     after: str = ""
-    limit: int = 50
+    limit: Many = 50
 
 
 class Why(Request, tag="why", frozen=True, kw_only=True):
@@ -116,8 +120,8 @@ class Why(Request, tag="why", frozen=True, kw_only=True):
 class Journal(Request, tag="journal", frozen=True, kw_only=True):
     """Operations after `after`, in order: what `memd tail` shows and a subscriber asks after a gap (W8)."""
 
-    after: int = 0
-    limit: int = 100
+    after: Many = 0
+    limit: Many = 100
 
 
 class Distil(Request, tag="distil", frozen=True, kw_only=True):
@@ -174,9 +178,9 @@ class Expire(Request, tag="expire", frozen=True, kw_only=True):
 class Export(Request, tag="export", frozen=True, kw_only=True):
     """Records of these pools with their history, in slices; `after` is the cursor of the page before (P-25)."""
 
-    pools: tuple[str, ...] = ()
+    pools: Names = ()
     after: str = ""
-    limit: int = 200
+    limit: Many = 200
 
 
 class ImportRecords(Request, tag="import_records", frozen=True, kw_only=True):

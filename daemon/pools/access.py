@@ -25,7 +25,7 @@ class Access:
     def scope(self, cwd: str, pools: Sequence[str]) -> tuple[str, ...]:
         """The pools to read, the user's own first. Raises NotFound for a pool that memd does not have."""
         if pools:
-            return tuple(self.named(pool) for pool in pools)
+            return tuple(dict.fromkeys(self.named(pool) for pool in pools))
         project = self._identity.project(Origin(host="local", session="", cwd=cwd)) if cwd else None
         if project is None:
             return (PERSONAL,)

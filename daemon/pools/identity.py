@@ -10,11 +10,17 @@ from __future__ import annotations
 import re
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...protocol.event import Origin, Repository
 
+if TYPE_CHECKING:
+    import pygit2
+
 _SCP = re.compile(r"^(?:[\w.-]+@)?(?P<host>[\w.-]+):(?P<path>[^/].*)$")
+KNOWN = 1024
+"""Folders remembered at most."""
+
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://(?:[^@/]*@)?(?P<host>[^/:]+)(?::\d+)?/(?P<path>.+)$", re.IGNORECASE)
 
 
@@ -44,7 +50,7 @@ class Identity:
     """Resolves folders, remembering what it found: the walk to a repository's root commit is done once."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Project | None] = {}
+        self._known: dict[str, Project] = {}
 
     def project(self, origin: Origin) -> Project | None:
         """The project of an origin, None without a folder."""
@@ -56,9 +62,14 @@ class Identity:
 
     def of_folder(self, folder: str) -> Project | None:
         """The project of a folder on this machine, None where there is no repository."""
-        if folder not in self._known:
-            self._known[folder] = _look(folder)
-        return self._known[folder]
+        if folder in self._known:
+            return self._known[folder]
+        found = _look(folder)
+        if found is not None:  # what is no repository today may be one tomorrow
+            if len(self._known) >= KNOWN:
+                self._known.clear()
+            self._known[folder] = found
+        return found
 
 
 def _unbound(host: str, folder: str) -> Project | None:
@@ -83,21 +94,30 @@ def _of_repository(repository: Repository) -> Project:
 
 
 def _look(folder: str) -> Project | None:
-    if not folder or not Path(folder).is_dir():
+    """The project of a folder, None where there is none that git can read: such a folder is only unbound."""
+    try:
+        if not folder or not Path(folder).is_dir():
+            return None
+        import pygit2  # 100 ms of import, wanted by the first folder only
+    except (OSError, ValueError):
         return None
-    import pygit2  # 100 ms of import, wanted by the first folder only
+    try:
+        found = pygit2.discover_repository(folder)
+        return _of_repository(_read(pygit2.Repository(found))) if found else None
+    except (OSError, ValueError, KeyError, StopIteration, pygit2.GitError):
+        return None
 
-    found = pygit2.discover_repository(folder)
-    if not found:
-        return None
-    repository = pygit2.Repository(found)
-    root = repository.workdir or found
+
+def _read(repository: pygit2.Repository) -> Repository:
+    """Root commit and remote. Raises ValueError where there is neither: such a repository is nothing yet."""
     remotes = {remote.name: remote.url or "" for remote in repository.remotes if remote.name}
     remote = remotes.get("origin") or next(iter(remotes.values()), "")
     commit = ""
     if not repository.head_is_unborn:
-        order = pygit2.enums.SortMode.TOPOLOGICAL | pygit2.enums.SortMode.REVERSE
+        from pygit2.enums import SortMode
+
+        order = SortMode.TOPOLOGICAL | SortMode.REVERSE
         commit = str(next(iter(repository.walk(repository.head.target, order))).id)
     if not commit and not canonical_remote(remote):
-        return None
-    return _of_repository(Repository(root=str(Path(root)), root_commit=commit, remote=remote))
+        raise ValueError("no commit and no remote")
+    return Repository(root=str(Path(repository.workdir or repository.path)), root_commit=commit, remote=remote)

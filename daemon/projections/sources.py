@@ -18,6 +18,9 @@ from .belief import touched
 from .projection import Batch, seal, unseal
 from .records import Records, digest
 
+FAILURES = 200
+"""Dead letters listed at most; the journal has all of them."""
+
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
     """A document as it was opened, and when it was closed ("" while it is open)."""
@@ -107,7 +110,7 @@ class Sources:
             captures=before.captures + distilled.captures,
             candidates=before.candidates + distilled.candidates,
             rejected=rejected,
-            failed=(*before.failed, *failed),
+            failed=(*before.failed, *failed)[-FAILURES:],
             last_at=at,
         )
         batch.put(b"progress", seal(_encode(after)), db=self._db("progress"))

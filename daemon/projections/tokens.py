@@ -19,6 +19,9 @@ _ARABIC = re.compile(r"[\u0600-\u06ff]")
 _MARKS = re.compile(r"[\u0610-\u061a\u064b-\u065f\u0670\u0640]")
 _CJK = re.compile(rf"[{_HAN}]")
 
+QUERY_CHARACTERS, QUERY_TERMS = 4000, 64
+"""Of a question, as much as is searched: a pasted log must not hold the door."""
+
 STOP = frozenset(
     """a about after all also am an and any are as at be been but by can could did do does for from get had has have he
     her him his how i if in into is it its just me my of on or our out she should so some than that the their them then
@@ -42,7 +45,7 @@ class Tokens:
 
     def query(self, text: str) -> list[str]:
         """The distinct terms of a question, stop words left out unless nothing else is there."""
-        terms = list(dict.fromkeys(self.document(text)))
+        terms = list(dict.fromkeys(self.document(text[:QUERY_CHARACTERS])))[:QUERY_TERMS]
         content = [term for term in terms if term not in STOP]
         return content or terms
 

@@ -58,9 +58,10 @@ class Hot:
                 spent = 0
                 for heading, record in _ordered(self._cards.cards(pool, name), headings, pool):
                     line = _line(record)
-                    spent += tokens(line)
-                    if spent > share * (0.6 if name == "static" else 0.4):
-                        break
+                    cost = tokens(line)
+                    if spent + cost > share * (0.6 if name == "static" else 0.4):
+                        continue
+                    spent += cost
                     if f"## {heading}" not in lines:
                         lines.append(f"## {heading}")
                     lines.append(line)
@@ -86,4 +87,4 @@ def _ordered(cards: list[Record], headings: dict[str, str], pool: str) -> list[t
 
 def _line(record: Record) -> str:
     unconfirmed = "" if record.provenance.trust == "user" else " (unconfirmed)"
-    return f"- {record.description}{unconfirmed} [{day(record.provenance.said_at)}]"
+    return f"- {' '.join(record.description.split())}{unconfirmed} [{day(record.provenance.said_at)}]"

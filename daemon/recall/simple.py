@@ -2,8 +2,8 @@
 
 Comes in: a question and the pools its asker may read. Goes out: turns, each with session, words and score.
 Invariants: the same pools and the same floor of honesty as for records; a turn that a given record rests on is not
-shown twice; a turn whose records are all retired or hidden is masked, so that what memd no longer believes does not come
-back by its transcript; text outside of the pools' sessions is never looked at.
+shown twice; a turn whose records are all retired or hidden is masked, so that what memd no longer believes does not
+come back by its transcript; text outside of the pools' sessions is never looked at.
 """
 
 from __future__ import annotations
