@@ -25,6 +25,7 @@ Command = Callable[[Places, World, Sequence[str]], Mapping[str, object]]
 COMMANDS: dict[str, tuple[str, str]] = {
     "check-backup": ("store.backup", "check_command"),
     "read-tips": ("store.backup", "tips_command"),
+    "read-redactions": ("store.carried", "redactions_command"),
     "restore-backup": ("store.restore", "restore_command"),
     "fill-home": ("measure", "fill_command"),
     "verify": ("maintenance_process", "verify_command"),

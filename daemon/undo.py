@@ -8,7 +8,6 @@ whose key another holds now, is left as it is and counted.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 
 from ..protocol.errors import NotFound, Stopping, Unavailable
@@ -62,15 +61,15 @@ class Undoing:
         stores = self._stores
         upto = stores.archive.last
         done = before = stores.sources.progress().archive_seq
-        moved = time.monotonic()
+        waited_s = 0.0
         self._distil()
         while done < upto:
             progress(done - before, upto - before, "distilling what waits, so that none of it comes later")
             if self._jobs.stopping.wait(POLL_S):
                 raise Stopping("memd is stopping")
             now = stores.sources.progress().archive_seq
-            moved, done = (time.monotonic(), now) if now > done else (moved, done)
-            if time.monotonic() - moved > STALLED_S:
+            waited_s, done = (0.0, now) if now > done else (waited_s + POLL_S, done)
+            if waited_s > STALLED_S:
                 raise Unavailable("distilling does not get on", hint="`memd status` says why; nothing was taken back")
 
     # --- on the committer's thread -----------------------------------------------------------------------------------

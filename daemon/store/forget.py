@@ -26,6 +26,7 @@ from ..jobs import Jobs, Progress, Report
 from ..projections.renewal import renew
 from ..stores import Stores
 from ..world import World
+from .carried import carried, settle
 from .compact import clear, compact, compact_log
 from .copies import drop_copies
 from .lineage import Loss, Scope, documents_named, find_loss
@@ -81,7 +82,18 @@ class Forgetting:
             self._sweep(redacted, [])
             self._stores.commit([Purged(redacted=seq)], reserve=True)
             log.info("finished the forgetting of operation %d", seq)
+        self._forget_carried()
         return len(pending)
+
+    def _forget_carried(self) -> None:
+        """What was forgotten before a restore put an older journal back."""
+        turns = frozenset(carried(self._stores.folder))
+        if left := turns - self._stores.forgotten.among(turns):
+            loss, seq = self._begin(Scope(turns=left))
+            self._sweep(self._redaction(seq), pieces_of(loss.texts))
+            self._stores.commit([Purged(redacted=seq)], reserve=True)
+            log.info("forgot %d turns again after a restore", len(left))
+        settle(self._stores.folder)
 
     def finish_at_start(self) -> None:
         """`finish`; what can't be finished now stays pending, unserved, and is tried again. Raises JournalCorrupt."""
@@ -109,23 +121,11 @@ class Forgetting:
 
     # --- the work ------------------------------------------------------------------------------------------------
     def _forget(self, scope: Scope, progress: Progress) -> Report:
-        progress(0, STEPS, "looking for what rests on it")
+        progress(0, STEPS, "looking for what rests on it, removing it")
         run = self._committer.run
         run(self.finish).result()
 
-        def begin() -> tuple[Loss, int]:
-            loss = find_loss(self._stores, scope, waiting(self._places.spool))
-            if not loss:
-                return loss, 0
-            rows = [Rebased(record=record) for record in loss.rebased.values()]
-            entries = self._stores.commit([loss.redacted(), *rows, *loss.after], reserve=True)
-            reach("forget:redacted")
-            seq = next(entry.seq for entry in entries if isinstance(entry.operation, Redacted))
-            progress(1, STEPS, "removing the words")
-            self._purge(self._redaction(seq))
-            return loss, seq
-
-        loss, seq = run(begin).result()
+        loss, seq = run(lambda: self._begin(scope)).result()
         if not seq:
             return {"records": 0, "captures": 0}
         progress(2, STEPS, "spools and backups")
@@ -145,6 +145,18 @@ class Forgetting:
         log.info("forgot %d records and %d captures", len(loss.gone), len(loss.turns))
         progress(STEPS, STEPS, "done")
         return {**report, "documents": documents, "out_of_reach": list(OUT_OF_REACH)}
+
+    def _begin(self, scope: Scope) -> tuple[Loss, int]:
+        """Say what is forgotten, then remove it: that operation's seq, 0 for nothing. On the committer's thread."""
+        loss = find_loss(self._stores, scope, waiting(self._places.spool))
+        if not loss:
+            return loss, 0
+        rows = [Rebased(record=record) for record in loss.rebased.values()]
+        entries = self._stores.commit([loss.redacted(), *rows, *loss.after], reserve=True)
+        reach("forget:redacted")
+        seq = next(entry.seq for entry in entries if isinstance(entry.operation, Redacted))
+        self._purge(self._redaction(seq))
+        return loss, seq
 
     def _purge(self, redacted: Redacted) -> None:
         """Everything that the daemon has open. On the committer's thread."""

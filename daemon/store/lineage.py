@@ -47,11 +47,12 @@ REASON = "retired by what was forgotten"
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user named: exactly one of records, words, documents."""
+    """What the user named: exactly one of records, words, documents; or turns that were forgotten before."""
 
     ids: tuple[str, ...] = ()
     query: str = ""
     documents: frozenset[str] = frozenset()
+    turns: frozenset[Turn] = frozenset()
 
 
 class Loss(msgspec.Struct, kw_only=True):
@@ -90,6 +91,7 @@ def find_loss(stores: Stores, scope: Scope, spooled: Iterable[tuple[str, AnyEven
     statements = _statements(stores, scope, loss)
     holds = _finder([scope.query] if scope.query else [each for each in statements if len(each) >= STATEMENT])
     _read_journal(stores, holds, loss, others)
+    loss.turns.update((turn, []) for turn in scope.turns)
     for id in loss.chosen:
         for entry in _entries(stores, id):
             loss.turns.update((turn, []) for turn in _rests_on(entry.operation))

@@ -21,6 +21,7 @@ from ...protocol.places import Places
 from ..failpoint import reach
 from ..world import World
 from .backup import FOLDER, STORES, Manifest, check_in_child, newest
+from .carried import carry
 from .durable import remove, replace, sync, sync_tree
 
 PLAN = "restoring"
@@ -103,6 +104,7 @@ def restore(data: Path, backup: Path, world: World) -> Path:
     except OSError as error:
         shutil.rmtree(incoming, ignore_errors=True)
         raise StorageFull(f"no room to restore: {error.strerror}", hint="see what lies in the data folder") from error
+    carry(data)
     replace(data / PLAN, msgspec.json.encode(plan))
     finish(data)
     return data / plan.replaced

@@ -231,6 +231,27 @@ def test_backups_that_hold_the_words_are_replaced_T10(told: Any) -> None:
     assert files_with(daemon, "xylofon") == []
 
 
+def test_a_restore_of_what_memd_could_not_reach_brings_nothing_back_T10(told: Any, tmp_path: Path) -> None:
+    daemon, client, kept = told
+    elsewhere = tmp_path / "stick"
+    ended(client, client.backup(str(elsewhere)))
+    before = others(client, kept["xylofon"].id)
+    ended(client, client.forget([kept["xylofon"].id]))
+    daemon.terminate()
+    restored = subprocess.run(
+        [sys.executable, "-m", "memd.daemon", "restore-backup", "--from", str(elsewhere)],
+        env=daemon.environment, check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    assert restored.returncode == 0, restored.stderr
+    assert files_with(daemon, "xylofon")
+    daemon.start()
+    assert files_with(daemon, "xylofon") == []
+    with daemon.client() as fresh:
+        assert others(fresh) == before
+        with pytest.raises(Forgotten):
+            fresh.remember(said("I prefer the xylofon editor for Python.", "t01"))
+
+
 def test_forgetting_needs_a_scope_P10(told: Any) -> None:
     _, client, kept = told
     for scope in ({}, {"query": "x", "session": "cli:here"}, {"query": "ab"}):
