@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import logging.handlers
 import os
+import resource
 import signal
 import sys
 import tempfile
@@ -53,6 +54,10 @@ def main() -> int:
         logging.getLogger("memd").error("%s (%s)", error.message, error.hint)
         print(f"memd: {error.message}\nhint: {error.hint}", file=sys.stderr)
         return error.exit_code
+
+    # libzmq aborts when it can't accept one more connection
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit if limit > 0 else 65_536, limit))
 
     def stop(number: int, frame: object) -> None:
         daemon.stop()

@@ -16,17 +16,20 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from ..protocol.errors import JournalCorrupt
 from ..protocol.operation import AnyOperation, Distilled, Failure
-from ..stages.batch import PERSONAL, Batch, Candidate, Item, Known, Proposal
+from ..stages.batch import PERSONAL, Candidate, Item, Known, Proposal
 from .committer import Committer
 from .proposals import operations_of, stale
 from .stores import Stores
 from .work import DistilItems, Distillate, Embedded, EmbedTexts, JudgeCandidates, Judged
-from .worker_process import WorkerDied, WorkerProcess, WorkerUnusable
+from .worker_process import TaskCrashed, WorkerDied, WorkerProcess, WorkerUnusable
 
 NEIGHBOURS = 8
 ROUNDS = 3
-TRIES = 2
+DEATHS = 4
+"""A worker may be killed from outside; the same captures are to blame when it died of them this often."""
+
 PAUSE_S, LONGEST_PAUSE_S = 1.0, 300.0
 BATCH_CHARACTERS = 256 * 1024
 log = logging.getLogger("memd.distiller")
@@ -45,6 +48,8 @@ class Distiller:
         self._thread = threading.Thread(target=self._loop, name="distiller", daemon=True)
         self.seconds: Counter[str] = Counter()
         self.trouble = ""
+        self._alone = 0
+        self._died_at, self._deaths = 0, 0
 
     def start(self) -> None:
         """Begin; what was left pending by the last run is done first."""
@@ -89,10 +94,12 @@ class Distiller:
         return min(pause_s * 2, LONGEST_PAUSE_S)
 
     def _next_items(self) -> tuple[list[Item], int]:
+        """What is distilled next, one capture alone while the one that stopped a batch is looked for."""
         cursor = self._stores.sources.progress().archive_seq
+        most = 1 if self._alone else self._batch
         items: list[Item] = []
-        size, upto = 0, min(cursor + self._batch, self._stores.archive.last)
-        for seq, captured in self._stores.archive.after(cursor, self._batch):
+        size, upto = 0, min(cursor + most, self._stores.archive.last)
+        for seq, captured in self._stores.archive.after(cursor, most):
             session = self._stores.sources.session(captured.document)
             items.append(Item(seq=seq, captured=captured, project=session.opened.project if session else ""))
             upto = seq
@@ -102,10 +109,47 @@ class Distiller:
         return items, upto
 
     def _distil_some(self) -> bool:
-        items, upto = self._next_items()
+        try:
+            items, upto = self._next_items()
+        except JournalCorrupt as error:
+            return self._unreadable(error)
         if not items:
             return self._pass_over(upto)
-        distillate, failures = self._distil(items)
+        try:
+            self._distil(items, upto)
+        except WorkerDied as error:
+            if self._stopping.is_set() or not self._is_to_blame(items[0].seq, error):
+                raise
+            if len(items) > 1:
+                self._alone, self._deaths = len(items), 0
+                return True
+            self._set_aside(upto, items[0].captured.document, items[0].captured.event.turn, error)
+        self._alone = max(0, self._alone - len(items))
+        return True
+
+    def _is_to_blame(self, seq: int, error: WorkerDied) -> bool:
+        """Whether the captures from `seq` on stop the worker: it says so, or died of the same ones again and again."""
+        self._deaths = self._deaths + 1 if self._died_at == seq else 1
+        self._died_at = seq
+        return isinstance(error, TaskCrashed) or self._deaths >= DEATHS
+
+    def _unreadable(self, error: JournalCorrupt) -> bool:
+        if self._alone == 0:
+            self._alone = self._batch
+            return True
+        self._alone -= 1
+        self._set_aside(self._stores.sources.progress().archive_seq + 1, "", "", error)
+        return True
+
+    def _set_aside(self, seq: int, document: str, turn: str, error: Exception) -> None:
+        """Pass over one capture that can't be distilled, and list it (P-12)."""
+        log.error("capture %d is set aside: %s", seq, error)
+        failure = Failure(seq, document, turn, "worker", str(error)[:300])
+        cursor = Distilled(archive_seq=seq, captures=1, candidates=0, failed=(failure,))
+        self._committer.run(lambda: self._stores.commit([cursor])).result()
+
+    def _distil(self, items: Sequence[Item], upto: int) -> None:
+        distillate = self._worker.ask(DistilItems(items=tuple(items)), Distillate)
         rejected = Counter(f"{rejection.stage}: {rejection.reason}" for rejection in distillate.batch.rejections)
         self.seconds.update(distillate.seconds)
         cursor = Distilled(
@@ -113,13 +157,12 @@ class Distiller:
             captures=len(items),
             candidates=len(distillate.batch.candidates),
             rejected=dict(rejected),
-            failed=(*distillate.batch.failures, *failures),
+            failed=distillate.batch.failures,
         )
         for rounds in range(1, ROUNDS + 1):
             proposals = self._judge(distillate, rounds)
             if not self._commit(items, proposals, cursor, final=rounds == ROUNDS):
                 break
-        return True
 
     def _pass_over(self, upto: int) -> bool:
         """Nothing is left of the captures up to `upto`: they were forgotten before they were distilled (T10)."""
@@ -128,32 +171,6 @@ class Distiller:
         cursor = Distilled(archive_seq=upto, captures=0, candidates=0)
         self._committer.run(lambda: self._stores.commit([cursor])).result()
         return True
-
-    def _distil(self, items: Sequence[Item]) -> tuple[Distillate, list[Failure]]:
-        """The batch's distillate; where the worker dies or fails on it, capture by capture, so that one costs one."""
-        what = ""
-        for _ in range(TRIES):
-            try:
-                return self._worker.ask(DistilItems(items=tuple(items)), Distillate), []
-            except WorkerDied as error:
-                if self._stopping.is_set():
-                    raise
-                what = str(error)
-        if len(items) == 1:
-            captured = items[0].captured
-            failure = Failure(items[0].seq, captured.document, captured.event.turn, "worker", what[:300])
-            log.error("capture %d is set aside: %s", items[0].seq, what)
-            return Distillate(batch=Batch(), ids=(), seconds={}), [failure]
-        half = len(items) // 2
-        failures: list[Failure] = []
-        good: list[Item] = []
-        for part in (items[:half], items[half:]):
-            _, failed = self._distil(part)
-            failures += failed
-            bad = {failure.seq for failure in failed}
-            good += [item for item in part if item.seq not in bad]
-        distillate, failed = self._distil(good) if good else (Distillate(batch=Batch(), ids=(), seconds={}), [])
-        return distillate, [*failures, *failed]
 
     def _judge(self, distillate: Distillate, rounds: int) -> tuple[Proposal, ...]:
         if not distillate.ids:

@@ -13,11 +13,18 @@ from typing import TypeVar
 
 from .work import AnyResult, AnyTask, Crashed, Ready, receive_result, send
 
+LONGEST_TASK_S = 180.0
+"""A worker that takes longer for one task hangs, and is ended: a batch of 64 captures takes a second or two."""
+
 R = TypeVar("R", bound=AnyResult)
 
 
 class WorkerDied(Exception):
     """The worker process ended, or failed on a task."""
+
+
+class TaskCrashed(WorkerDied):
+    """The worker lives, but this task raised in it."""
 
 
 class WorkerUnusable(Exception):
@@ -51,18 +58,23 @@ class WorkerProcess:
         return process
 
     def ask(self, task: AnyTask, kind: type[R]) -> R:
-        """The result of a task, which must be of `kind`. Raises WorkerDied, WorkerUnusable."""
+        """The result of a task, which must be of `kind`. Raises TaskCrashed, WorkerDied, WorkerUnusable."""
         process = self._running()
         assert process.stdin is not None and process.stdout is not None
+        deadline = threading.Timer(LONGEST_TASK_S, process.kill)
+        deadline.daemon = True
+        deadline.start()
         try:
             send(process.stdin, task)
             result = receive_result(process.stdout)
         except (BrokenPipeError, ValueError) as error:
             raise WorkerDied(f"the pipe to the worker broke: {error}") from error
+        finally:
+            deadline.cancel()
         if result is None:
             raise WorkerDied(f"the worker ended with status {process.wait()}")
         if isinstance(result, Crashed):
-            raise WorkerDied(result.error)
+            raise TaskCrashed(result.error)
         if not isinstance(result, kind):
             raise WorkerDied(f"the worker answered {type(result).__name__} to {type(task).__name__}")
         return result
