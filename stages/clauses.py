@@ -31,6 +31,21 @@ _END = re.compile(r"(?<![.!?…])[.!?…]++[)\"'”’»*_\]]*+(?=\s)|[。！？
 _OPENS_CODE = re.compile(
     r"[ \t]*(?:defmodule|def|defp|class|import|from|const|let|var|return|fn|func|public|SELECT)\s\S"
 )
+FEWEST_WORDS = 3
+"""Words that each part of a joined sentence has at least."""
+
+_ANNOUNCED = re.compile(
+    r"(?:(?:one|two|three|four|a few|some|several|more|here are|these are|my|our|the)\s+){1,3}"
+    r"(?:(?:more|quick|small|other|important|general)\s+)?"
+    r"(?:things?|facts?|notes?|points?|conventions?|rules?|preferences?|decisions?|lessons?)\b[^:.!?\n]{0,50}:\s+",
+    re.IGNORECASE,
+)
+_JOINED = re.compile(r",\s+and\s+(?=(?:please|I|we|my|our)\s+\S+\s+\S+)|;\s+(?=(?:please|I|we|my|our)\s+\S+\s+\S+)")
+_GOVERNED = re.compile(
+    r"\b(?:if|when|whenever|unless|until|while|although|though|because|since|so|whether|once|before|after|"
+    r"sa(?:id|ys?)|told|tells?|think|thinks|thought|claims?|believes?|suppose|imagine|either|neither|both)\b",
+    re.IGNORECASE,
+)
 _LAST_WORD = re.compile(r"([\w.]+)[.!?…]*[)\"'”’»*_\]]*$")
 
 
@@ -226,5 +241,22 @@ def _clause(text: str, block: _Block, start: int, end: int) -> Iterator[Clause]:
         start += 1
     while end > start and (text[end - 1].isspace()):
         end -= 1
-    if end > start:
-        yield Clause(start, end, text[start:end], block.listed, block.heading)
+    for left, right in _coordinated(text[start:end]):
+        yield Clause(start + left, start + right, text[start + left : start + right], block.listed, block.heading)
+
+
+def _coordinated(sentence: str) -> Iterator[tuple[int, int]]:
+    """The statements of a sentence that joins several, each with a subject of its own: one may change, others stay.
+
+    Nothing that governs the whole is cut off: a sentence with a condition, a report or a reason is one statement.
+    """
+    if not sentence:
+        return
+    announced = _ANNOUNCED.match(sentence)
+    start = announced.end() if announced else 0
+    if not _GOVERNED.search(sentence):
+        for match in _JOINED.finditer(sentence, start):
+            if len(sentence[start : match.start()].split()) >= FEWEST_WORDS:
+                yield start, match.start()
+                start = match.end()
+    yield start, len(sentence)
