@@ -72,7 +72,8 @@ class VectorStore:
 
     def get(self, marks: Sequence[bytes]) -> tuple[list[int], Vector]:
         """Which of these texts, named by their digest, have a vector, and those vectors as rows."""
-        addresses = [self._address(mark) for mark in marks]
+        key, model = self._key, self.model.encode()
+        addresses = [blake2b(mark + model, digest_size=16, key=key).digest() for mark in marks]  # as `_address`, inline
         with self.environment.read() as transaction:
             found = dict(transaction.cursor(self._vectors).getmulti(addresses))
         places = [number for number, address in enumerate(addresses) if address in found]
@@ -108,7 +109,7 @@ class ExactIndex:
     is dead: deleting from it is a use after free, and a label that comes back after that kills the process.
     """
 
-    def __init__(self, dimension: int) -> None:
+    def __init__(self, dimension: int, capacity: int = FIRST_CAPACITY) -> None:
         self._dimension = dimension
         self._lock = threading.Lock()
         self._slot: dict[str, int] = {}
@@ -116,7 +117,7 @@ class ExactIndex:
         self._free: list[int] = []
         self._dead: set[int] = set()
         self._rows: NDArray[np.float16] = np.zeros((0, dimension), np.float16)
-        self._resize(FIRST_CAPACITY)
+        self._resize(capacity)
 
     def _resize(self, capacity: int) -> None:
         """An index of that size over the live rows; searches go on against the old one while it is built."""
@@ -205,8 +206,9 @@ class Vectors:
         pool_of: dict[str, str] = {}
         missing: dict[str, None] = {}
         for pool in self._records.tally():
-            index = ExactIndex(self.store.dimension)
-            for rows in _slices(self._embedded(pool), SLICE):
+            embedded = self._embedded(pool)
+            index = ExactIndex(self.store.dimension, max(FIRST_CAPACITY, len(embedded) * 5 // 4))
+            for rows in _slices(embedded, SLICE):
                 places, vectors = self.store.get([mark for _, mark in rows])
                 ids = [rows[number][0] for number in places]
                 index.put(ids, vectors)
