@@ -159,7 +159,9 @@ class Daemon:
         )
         self._upkeep = Upkeep(self.stores, self._committer, self._jobs, config, world, self._answers.put)
         self._triggers.every(config.upkeep_s, self._upkeep.tick, "upkeep")
-        self._forgetting = Forgetting(self.stores, places, self._committer, self._jobs, world)
+        self._rebuilding = Rebuilding(self.stores, self._committer, self._maintenance)
+        renew = self._rebuilding.run
+        self._forgetting = Forgetting(self.stores, places, self._committer, self._jobs, world, renew)
         self._forgetting.finish_at_start()
         self._undoing = Undoing(self.stores, self._committer, self._jobs, self._distiller.wake)
         self._keyword_commit_s = config.keyword_commit_s
@@ -228,8 +230,8 @@ class Daemon:
         return self._jobs.start("verify", lambda progress: self._maintenance.run("verify", folder, (), progress))
 
     def _rebuild(self, name: str) -> JobState:
-        names, rebuilding = names_of(name), Rebuilding(self.stores, self._committer, self._maintenance)
-        return self._jobs.start("rebuild", lambda progress: rebuilding.run(names, progress))
+        names = names_of(name)
+        return self._jobs.start("rebuild", lambda progress: self._rebuilding.run(names, progress))
 
     def _write(self, request: AnyRequest) -> AnyData:
         match request:
@@ -292,7 +294,7 @@ class Daemon:
             case Redo():
                 return self._undoing.redo(request.names)
             case Compact():
-                return start_compaction(self.stores, self._committer, self._jobs)
+                return start_compaction(self.stores, self._committer, self._jobs, self._rebuilding.run)
             case Capture() | Remember() | Edit() | ImportRecords():
                 raise InvalidRequest("that request goes through the committer")
 

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from ..protocol.errors import InvalidRequest
 from .committer import Committer
+from .failpoint import reach
 from .maintenance import Emit, Told
 from .maintenance_process import Maintenance
 from .projections.folded import Folded
@@ -86,6 +87,7 @@ class Rebuilding:
             catch_up()
             fresh.close()
             live.replace(lambda: promote(self._place, name))
+            reach(f"renew:{name}")
 
         self._committer.run(finish).result()
 

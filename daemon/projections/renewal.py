@@ -1,11 +1,13 @@
 """Fresh projections in the place of the present ones: what was forgotten is in none of their files (T10, P-20).
 
-Comes in: the stores, on the writing thread. Goes out: the same, replayed from the journal and the archive as they are
-now. Invariants: reads go on against the old ones until the swap; a kill at any point leaves one or the other whole.
+Comes in: the stores, while nobody else uses them: a start finishes with it what was forgotten. Goes out: the same,
+replayed from the journal and the archive as they are now. While memd serves, `memd rebuild` does this beside it.
+Invariant: a kill at any point leaves the old one or the fresh one, each whole.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -45,3 +47,4 @@ def renew(stores: Stores, names: Sequence[str] = NAMES) -> None:
         turns.close()
         stores.turns.replace(lambda: promote(place, "turns"))
         reach("renew:turns")
+    shutil.rmtree(folder, ignore_errors=True)

@@ -9,7 +9,7 @@ new one, and at most a stray copy, which `clear` removes.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ...protocol.errors import JournalCorrupt, Stopping
@@ -17,13 +17,15 @@ from ...protocol.reply import JobState
 from ..committer import Committer
 from ..failpoint import reach
 from ..jobs import Jobs, Progress, Report
-from ..projections.renewal import renew
+from ..projections.renewal import NAMES
 from ..stores import Stores
 from .durable import sync
 from .environment import Environment
 from .log import Log
 
 SUFFIX = ".compact"
+Rebuild = Callable[[Sequence[str], Callable[[int, int, str], None]], object]
+"""Makes projections anew beside the daemon, and swaps them in."""
 
 
 def compact(environment: Environment) -> int:
@@ -56,29 +58,28 @@ def compact_log(log: Log) -> int:
     return freed
 
 
-def start_compaction(stores: Stores, committer: Committer, jobs: Jobs) -> JobState:
+def start_compaction(stores: Stores, committer: Committer, jobs: Jobs, rebuild: Rebuild) -> JobState:
     """`memd compact`: every store without what nothing needs any more, one after the other. Raises Unavailable.
 
-    Captures wait while a store is copied; the report has bytes before and after.
+    Captures wait while a log is copied; the report has bytes before and after.
     """
-    steps: tuple[tuple[str, Callable[[], object]], ...] = (
+    swaps: tuple[tuple[str, Callable[[], object]], ...] = (
         ("journal", lambda: compact_log(stores.journal.log)),
         ("archive", lambda: compact_log(stores.archive.log)),
         ("vectors", lambda: compact(stores.vector_store.environment)),
-        ("tables", lambda: renew(stores, ("tables",))),
-        ("keywords", lambda: renew(stores, ("keywords",))),
-        ("turns", lambda: renew(stores, ("turns",))),
     )
 
     def work(progress: Progress) -> Report:
         before = stores.size_bytes()
-        for number, (name, step) in enumerate(steps):
-            progress(number, len(steps), name)
-            committer.run(step).result()
+        total = len(swaps) + 1
+        for number, (name, swap) in enumerate(swaps):
+            progress(number, total, name)
+            committer.run(swap).result()
             if jobs.stopping.is_set():
                 raise Stopping("memd is stopping", hint="what is compacted stays so; the rest waits for the next time")
+        rebuild(NAMES, lambda done, of, detail: progress(len(swaps), total, detail))
         after = stores.size_bytes()
-        progress(len(steps), len(steps), "done")
+        progress(total, total, "done")
         return {
             "before_bytes": sum(before.values()),
             "after_bytes": sum(after.values()),

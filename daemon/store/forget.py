@@ -3,7 +3,7 @@
 Comes in: a scope. Goes out: a report. Invariants:
 - first the `redacted` operation, pending, on the disk; from then on nothing of it is served, taken again or learnt;
 - then payload and blind go from journal and archive, and every file that held them is replaced: LMDB by compact copies,
-  projections by fresh ones, vectors by what live records need, backups by a new one; captures wait meanwhile;
+  projections by fresh ones, vectors by what records need, backups by a new one; captures wait for the logs alone;
 - each step may be done twice; a start finishes what is pending before the door opens; `purged` ends it;
 - the words themselves are kept nowhere: they are in memory for the search of bytes at the end, and never in a log.
 """
@@ -23,11 +23,11 @@ from ...protocol.request import Forget, PreviewForget
 from ..committer import Committer
 from ..failpoint import reach
 from ..jobs import Jobs, Progress, Report
-from ..projections.renewal import renew
+from ..projections.renewal import NAMES, renew
 from ..stores import Stores
 from ..world import World
 from .carried import carried, settle
-from .compact import clear, compact, compact_log
+from .compact import Rebuild, clear, compact, compact_log
 from .copies import drop_copies
 from .lineage import Loss, Scope, documents_named, find_loss
 from .spools import scrub, waiting
@@ -49,9 +49,12 @@ log = logging.getLogger("memd.forget")
 class Forgetting:
     """Forgets in one home. `jobs` is its lane, the committer's thread its place: captures wait while it works there."""
 
-    def __init__(self, stores: Stores, places: Places, committer: Committer, jobs: Jobs, world: World) -> None:
+    def __init__(
+        self, stores: Stores, places: Places, committer: Committer, jobs: Jobs, world: World, rebuild: Rebuild
+    ) -> None:
+        """`rebuild` makes the projections of these names anew beside the daemon, and swaps them in."""
         self._stores, self._places, self._world = stores, places, world
-        self._committer, self._jobs = committer, jobs
+        self._committer, self._jobs, self._rebuild = committer, jobs, rebuild
 
     def preview(self, request: PreviewForget) -> ForgetPlan:
         """What would go. Raises InvalidRequest without exactly one scope, NotFound."""
@@ -78,7 +81,9 @@ class Forgetting:
         pending = self._stores.forgotten.pending()
         for seq in pending:
             redacted = self._redaction(seq)
-            self._purge(redacted)
+            self._erase(redacted)
+            renew(self._stores)
+            self._sweep_vectors()
             self._sweep(redacted, [])
             self._stores.commit([Purged(redacted=seq)], reserve=True)
             log.info("finished the forgetting of operation %d", seq)
@@ -90,6 +95,8 @@ class Forgetting:
         turns = frozenset(carried(self._stores.folder))
         if left := turns - self._stores.forgotten.among(turns):
             loss, seq = self._begin(Scope(turns=left))
+            renew(self._stores)
+            self._sweep_vectors()
             self._sweep(self._redaction(seq), pieces_of(loss.texts))
             self._stores.commit([Purged(redacted=seq)], reserve=True)
             log.info("forgot %d turns again after a restore", len(left))
@@ -128,6 +135,8 @@ class Forgetting:
         loss, seq = run(lambda: self._begin(scope)).result()
         if not seq:
             return {"records": 0, "captures": 0}
+        self._rebuild(NAMES, lambda done, total, detail: progress(1, STEPS, f"fresh indexes: {detail}"))
+        run(self._sweep_vectors).result()
         progress(2, STEPS, "spools and backups")
         pieces = pieces_of(loss.texts)
         report: dict[str, str | int | float | list[str]] = {
@@ -155,11 +164,11 @@ class Forgetting:
         entries = self._stores.commit([loss.redacted(), *rows, *loss.after], reserve=True)
         reach("forget:redacted")
         seq = next(entry.seq for entry in entries if isinstance(entry.operation, Redacted))
-        self._purge(self._redaction(seq))
+        self._erase(self._redaction(seq))
         return loss, seq
 
-    def _purge(self, redacted: Redacted) -> None:
-        """Everything that the daemon has open. On the committer's thread."""
+    def _erase(self, redacted: Redacted) -> None:
+        """Out of both logs and of their files. On the committer's thread."""
         stores = self._stores
         stores.turns.mask(redacted.captures)
         stores.journal.log.erase([remnant.seq for remnant in redacted.entries])
@@ -169,8 +178,11 @@ class Forgetting:
         compact_log(stores.journal.log)
         compact_log(stores.archive.log)
         reach("forget:logs-compacted")
-        renew(stores)
+
+    def _sweep_vectors(self) -> None:
+        """Out of the vectors: those that no record needs go. On the committer's thread."""
         reach("forget:projections-renewed")
+        stores = self._stores
         stores.vector_store.keep(record.description for record in stores.records.everything())
         compact(stores.vector_store.environment)
         reach("forget:vectors-swept")

@@ -23,7 +23,9 @@ from ...protocol.request import AnyRequest, Capture, Remember
 from ...protocol.wire import decode_request, encode_request, form
 from .durable import sync
 
-LOCK_S = 15.0
+TRIES, POLL_S = 300, 0.05
+"""How often, and how many seconds apart, a spool is asked for while a client delivers from it."""
+
 NO_SPOOLS = frozenset({".lock", ".drain", ".new"})
 Forgotten = Callable[[str, AnyEvent], bool]
 """Whether an event of a document is forgotten."""
@@ -126,17 +128,15 @@ def _replace(path: Path, content: bytes) -> None:
 def _locked(path: Path) -> Generator[None]:
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        end = time.monotonic() + LOCK_S
-        while True:
+        for tries in range(TRIES):
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError as error:
-                if time.monotonic() > end:
-                    raise Unavailable(
-                        f"a client holds {path.name}", hint="end it, then run the command again"
-                    ) from error
-                time.sleep(0.05)
+                if tries == TRIES - 1:
+                    hint = "end it, then run the command again"
+                    raise Unavailable(f"a client holds {path.name}", hint=hint) from error
+                time.sleep(POLL_S)
         yield
     finally:
         os.close(file)
