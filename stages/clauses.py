@@ -252,11 +252,11 @@ def _coordinated(sentence: str) -> Iterator[tuple[int, int]]:
     """
     if not sentence:
         return
-    announced = _ANNOUNCED.match(sentence)
+    cuts = [] if _GOVERNED.search(sentence) else [match.span() for match in _JOINED.finditer(sentence)]
+    announced = _ANNOUNCED.match(sentence) if cuts else None
     start = announced.end() if announced else 0
-    if not _GOVERNED.search(sentence):
-        for match in _JOINED.finditer(sentence, start):
-            if len(sentence[start : match.start()].split()) >= FEWEST_WORDS:
-                yield start, match.start()
-                start = match.end()
+    for left, right in cuts:
+        if len(sentence[start:left].split()) >= FEWEST_WORDS:
+            yield start, left
+            start = right
     yield start, len(sentence)

@@ -20,7 +20,7 @@ _NOISE = table("noise")
 _CUES = table("cues")
 _FRONT = re.compile(_NOISE["fillers"], re.IGNORECASE)
 _DURABLE = any_of(_CUES["durable"]["patterns"])
-_PASSING = frozenset({"request", "promise", "reaction"})
+_PASSING = frozenset({"request", "promise", "reaction", "aside"})
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _QUESTION = frozenset({"question", "hypothetical"})
 
