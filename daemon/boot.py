@@ -146,7 +146,9 @@ class Daemon:
         self._distiller = Distiller(
             self.stores, self._committer, self._worker, config.batch_captures, config.worker_idle_s
         )
-        warm = Warm(self.stores.records, self.stores.keywords, self.stores.vectors, _encoder(), config.relevance_floor)
+        warm = Warm(
+            self.stores.records, self.stores.keywords, self.stores.vectors, _encoder(model), config.relevance_floor
+        )
         access = Access(identity, self.stores.sources)
         self._answers = Answers(self.stores, access, warm, world, model, config.simple_below_sessions)
         self._answers.worker_state = lambda: self._distiller.worker_state
@@ -299,5 +301,10 @@ class Daemon:
                 raise InvalidRequest("that request goes through the committer")
 
 
-def _encoder() -> Encode | None:
-    return None
+def _encoder(model: registry.ModelInfo) -> Encode | None:
+    """The table that turns questions into vectors without a model; None while this model has none."""
+    if model.queries is None:
+        return None
+    from ..models.query import QueryTable
+
+    return QueryTable().encode

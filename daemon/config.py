@@ -42,7 +42,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Captures distilled, judged and committed together."""
     keyword_commit_s: Seconds = 1.0
     """At most this long a new record waits in the tail before the keyword index holds it."""
-    relevance_floor: Annotated[float, Meta(ge=0, le=1)] = 0.18
+    relevance_floor: Annotated[float, Meta(ge=0, le=1)] = 0.22
     """Recall abstains below this relevance (P-23)."""
     simple_below_sessions: Count = 150
     """Below this many sessions in reach, recall also searches what was said, word for word (Q4)."""

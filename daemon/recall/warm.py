@@ -28,7 +28,7 @@ POOL_OF_CANDIDATES = 100
 KEYWORD_SHARE = 0.5
 """The convex mix: this share for keywords, the rest for vectors (on LoCoMo better than either, and than ranks)."""
 
-COSINE_FLOOR, COSINE_CEILING = 0.25, 0.85
+COSINE_FLOOR, COSINE_CEILING = 0.3, 0.7
 QUARANTINE = 0.5
 """A quarantined record is found at half its score (T8)."""
 
