@@ -21,6 +21,7 @@ from ..world import World
 from .backup import FOLDER, write_backup
 from .durable import sync
 from .environment import Environment
+from .log import REMOVED
 
 if TYPE_CHECKING:
     from ..stores import Stores
@@ -66,7 +67,7 @@ def _holds(folder: Path, seqs: Sequence[int]) -> bool:
     try:
         with environment.read() as transaction:
             for seq in seqs:
-                if transaction.get(seq.to_bytes(8), db=environment.db("payloads")) is not None:
+                if transaction.get(seq.to_bytes(8), db=environment.db("payloads")) not in (None, REMOVED):
                     return True
     finally:
         environment.close()

@@ -1,8 +1,9 @@
 """Stores looked at after an unclean stop, in a child process, before the daemon maps them.
 
 Comes in: a data folder and the names of its stores. Goes out: what is wrong with each, or nothing. Invariants: LMDB
-does not check the pages it maps, and a bad one kills the process that reads it; so the pages are first walked as plain
-bytes, then the log's chain is followed, all in a child whose death is a finding; the daemon opens what passed.
+does not check the pages it maps, and a bad one kills the process that reads it; so the stores are first read through
+in a child whose death is a finding, and the daemon opens what passed. Where only the process was killed, the pages are
+the kernel's and whole; where the machine went down or opening itself failed, every page is looked at as plain bytes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import lmdb
 import lmdb.verify as pages
 import msgspec
 
@@ -24,6 +26,7 @@ from .journal import Journal
 
 TIMEOUT_S = 600.0
 PROBLEMS = 3
+MOST_TABLES = 64
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -34,12 +37,15 @@ class Finding(msgspec.Struct, frozen=True):
     problem: str = ""
 
 
-def inspect(folder: Path, stores: Sequence[str]) -> dict[str, str]:
-    """The damaged ones among `stores`, each with what is wrong with it. A store that does not exist is sound."""
+def inspect(folder: Path, stores: Sequence[str], *, thorough: bool = True) -> dict[str, str]:
+    """The damaged ones among `stores`, each with what is wrong with it. A store that does not exist is sound.
+
+    `thorough`: each page as bytes, the whole chain; otherwise each row, and the chain since the last checkpoint.
+    """
     left = [store for store in stores if (folder / store / "data.mdb").exists()]
     found: dict[str, str] = {}
     while left:
-        command = [sys.executable, "-P", "-m", __name__, str(folder), *left]
+        command = [sys.executable, "-P", "-m", __name__, "thorough" if thorough else "quick", str(folder), *left]
         told = subprocess.run(
             command, check=False, capture_output=True, stdin=subprocess.DEVNULL, cwd="/", timeout=TIMEOUT_S
         )
@@ -61,26 +67,53 @@ def _death(code: int, said: bytes) -> str:
     return said.decode(errors="replace").strip().rpartition("\n")[2] or f"exit code {code}"
 
 
+def _verify(folder: Path) -> list[str]:
+    """Every page as plain bytes: structure, order, counts, free pages. 7 µs a row."""
+    try:
+        return pages.verify(str(folder))
+    except (pages.VerifyError, OSError) as error:
+        return [str(error)]
+
+
+def _walk(folder: Path) -> list[str]:
+    """Every row through LMDB itself: order and counts. A bad page may end the process. 0.4 µs a row."""
+    try:
+        environment = lmdb.open(str(folder), max_dbs=MOST_TABLES, readonly=True, create=False)
+        with environment.begin() as transaction:
+            names = [name for name, _ in transaction.cursor().iternext()]
+            wrong = [name.decode() for name in names if not _in_order(environment, transaction, name)]
+        environment.close()
+    except (lmdb.Error, UnicodeDecodeError) as error:
+        return [str(error)]
+    return [f"the rows of {name} are out of order or miscounted" for name in wrong]
+
+
+def _in_order(environment: lmdb.Environment, transaction: lmdb.Transaction, name: bytes) -> bool:
+    table = environment.open_db(name, transaction, create=False)
+    count, last = 0, b""
+    for key, _ in transaction.cursor(table).iternext():
+        if count and key <= last:
+            return False
+        count, last = count + 1, key
+    return count == transaction.stat(table)["entries"]
+
+
 class _Child:
     """The stores of one folder, looked at in order. Reading any of them may end the process."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, thorough: bool) -> None:
+        self._folder, self._thorough = folder, thorough
         self._point = Checkpoint()
 
     def problem(self, store: str) -> str:
         """What is wrong with one store, "" if nothing is."""
-        try:
-            wrong = pages.verify(str(self._folder / store))
-        except (pages.VerifyError, OSError) as error:
-            wrong = [str(error)]
-        if wrong:
+        if wrong := (_verify if self._thorough else _walk)(self._folder / store):
             more = f" and {len(wrong) - PROBLEMS} more" if len(wrong) > PROBLEMS else ""
             return "; ".join(wrong[:PROBLEMS]) + more
         try:
             if store == "journal":
                 journal = Journal(self._folder / store, real_world())
-                self._point = journal.checkpoint()
+                self._point = Checkpoint() if self._thorough else journal.checkpoint()
                 journal.log.verify(self._point.journal_seq, self._point.journal_tip)
             elif store == "archive":
                 archive = Archive(self._folder / store, real_world())
@@ -90,9 +123,9 @@ class _Child:
         return ""
 
 
-def main(folder: Path, stores: Sequence[str]) -> None:
+def main(thorough: bool, folder: Path, stores: Sequence[str]) -> None:
     """The child: one line before each store, one after it."""
-    child = _Child(folder)
+    child = _Child(folder, thorough)
     for store in stores:
         for found in (Finding(store), None):
             line = found or Finding(store, True, child.problem(store))
@@ -101,4 +134,4 @@ def main(folder: Path, stores: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    main(sys.argv[1] == "thorough", Path(sys.argv[2]), sys.argv[3:])

@@ -27,6 +27,8 @@ from .environment import MAP_SIZE, Environment
 FORMAT = 1
 GENESIS = bytes(32)
 BLIND = 16
+REMOVED = b"removed"
+"""What stands in place of a removed payload: one that is merely gone is damage, and is not taken for forgotten."""
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -181,7 +183,8 @@ class Log:
 
         def work(transaction: lmdb.Transaction) -> None:
             for seq in seqs:
-                transaction.delete(seq.to_bytes(8), db=self._payloads)
+                if transaction.get(seq.to_bytes(8), db=self._headers) is not None:
+                    transaction.put(seq.to_bytes(8), REMOVED, db=self._payloads)
 
         self.environment.write(work)
 
@@ -224,9 +227,9 @@ class Log:
         if header.seq != seq or int.from_bytes(key) != seq:
             raise self._corrupt(f"there is no entry {seq}")
         stored = transaction.get(key, db=self._payloads)
-        if stored is None:
+        if stored == REMOVED:
             return Entry(header, None)
-        if digest(stored) != header.payload_hash:
+        if stored is None or digest(stored) != header.payload_hash:
             raise self._corrupt(f"entry {seq} is not what was written")
         return Entry(header, stored[BLIND:])
 

@@ -54,7 +54,7 @@ class Opening:
             log.warning("the last run did not end cleanly (%s): looking at the stores", end)
             if end != "killed":
                 self._discard("projections", end)
-            self._inspect()
+            self._inspect(thorough=end != "killed")
         try:
             self._begin()
         except OSError:
@@ -74,8 +74,8 @@ class Opening:
             log.warning("%s are made anew: %s", name, why)
             shutil.rmtree(self._folder / name, ignore_errors=True)
 
-    def _inspect(self) -> None:
-        found = inspect(self._folder, [*STORES, "projections/tables", "vectors"])
+    def _inspect(self, thorough: bool) -> None:
+        found = inspect(self._folder, [*STORES, "projections/tables", "vectors"], thorough=thorough)
         for store, problem in found.items():
             if store in STORES:
                 raise self._corrupt(f"the {store} is damaged: {problem}")

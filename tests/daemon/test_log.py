@@ -63,10 +63,18 @@ def test_a_damaged_payload_is_reported_never_served(tmp_path: Path) -> None:
 def test_the_chain_holds_when_a_payload_is_removed_T10(tmp_path: Path) -> None:
     log = Log(tmp_path / "log", real_world())
     log.append([Draft("a", 1, b"keep"), Draft("a", 1, b"forget"), Draft("a", 1, b"keep")])
-    log.environment.write(lambda t: t.delete((2).to_bytes(8), db=log.environment.db("payloads")))
+    log.erase([2])
     assert log.verify() == 3
     entry = log.get(2)
     assert entry is not None and entry.payload is None
+
+
+def test_a_payload_that_is_gone_and_was_not_removed_is_reported(tmp_path: Path) -> None:
+    log = Log(tmp_path / "log", real_world())
+    log.append([Draft("a", 1, b"keep"), Draft("a", 1, b"keep")])
+    log.environment.write(lambda t: t.delete((1).to_bytes(8), db=log.environment.db("payloads")))
+    with pytest.raises(JournalCorrupt):
+        log.get(1)
 
 
 def test_a_changed_header_breaks_the_chain(tmp_path: Path) -> None:

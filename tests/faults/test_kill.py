@@ -50,6 +50,7 @@ def test_sigkill_at_a_fail_point_loses_and_doubles_nothing_P12(home: dict[str, s
         except (MemdError, AssertionError):
             assert daemon.process is not None
             assert daemon.process.wait(START_S) == -signal.SIGKILL, daemon.errors.read_text()
+        assert daemon.process is not None
         assert daemon.process.wait(START_S) in (-signal.SIGKILL, 0)
         assert round_ or daemon.process.returncode == -signal.SIGKILL, "the fail point was never reached"
         daemon = RunningDaemon(home)
