@@ -55,7 +55,7 @@ def inspect(folder: Path, stores: Sequence[str], *, thorough: bool = True) -> di
                 left.remove(line.store)
                 if line.problem:
                     found[line.store] = line.problem
-        if told.returncode and left:  # it died of the store it had announced last, or before any
+        if left:  # it died of the store it had announced last, or before any
             culprit = left.pop(0)
             found[culprit] = f"reading it ended the process: {_death(told.returncode, told.stderr)}"
     return found

@@ -35,7 +35,7 @@ FILES = ("journal/data.mdb", "archive/data.mdb", "projections/tables/data.mdb", 
 PAGE = 4096
 
 
-def make(home: Path, count: int = 60) -> Path:
+def make(home: Path, count: int = 40) -> Path:
     """A memory with captures, records and vectors, cleanly stopped; its data folder."""
     home.mkdir(mode=0o700, parents=True)
     settings = {"MEMD_HOME": str(home), "MEMD_BALLAST_MB": "0", "MEMD_ARCHIVE_KEEP_DAYS": "0"}
@@ -51,7 +51,7 @@ def make(home: Path, count: int = 60) -> Path:
         for n in range(count):
             words = f"The lamp{n} stands in room{n}."
             client.remember(Remember(text=words, turn=f"r{n}", at="2026-01-01T00:00:00Z", origin=origin))
-    daemon.settle()
+    daemon.settle(120)
     daemon.terminate()
     return home / "data"
 
