@@ -41,6 +41,14 @@ def make(home: Path, count: int = 40) -> Path:
     settings = {"MEMD_HOME": str(home), "MEMD_BALLAST_MB": "0", "MEMD_ARCHIVE_KEEP_DAYS": "0"}
     daemon = RunningDaemon({**os.environ, **settings})
     daemon.start()
+    try:
+        _fill(daemon, count)
+    finally:
+        daemon.terminate()
+    return home / "data"
+
+
+def _fill(daemon: RunningDaemon, count: int) -> None:
     with daemon.client() as client:
         origin = Origin(host="flip", session="s")
         said = [
@@ -52,8 +60,6 @@ def make(home: Path, count: int = 40) -> Path:
             words = f"The lamp{n} stands in room{n}."
             client.remember(Remember(text=words, turn=f"r{n}", at="2026-01-01T00:00:00Z", origin=origin))
     daemon.settle(120)
-    daemon.terminate()
-    return home / "data"
 
 
 def reads(stores: Stores) -> Mapping[str, Callable[[], object]]:
