@@ -246,7 +246,11 @@ def steps_of(seam: Seam) -> Any:
     return st.lists(CAPTURES if seam.name == "turns" else OPERATIONS, max_size=12)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
 @given(st.data())
 def test_replay_from_nothing_and_from_any_applied_seq_equals_live_U3(seam: Any, data: Any) -> None:
     each: Seam = seam()

@@ -31,7 +31,8 @@ def test_an_independent_reader_sees_plain_message_pack(said: str) -> None:
     seen = msgpack.unpackb(body)
     assert seen["request"] == "capture"
     assert seen["events"] == [{"event": "said", "turn": "t", "at": event.at, "role": "user", "text": said}]
-    assert wire.decode_request(msgpack.packb(seen)) == wire.decode_request(body)
+    again = msgpack.packb(seen)
+    assert again is not None and wire.decode_request(again) == wire.decode_request(body)
 
 
 VALID = wire.encode_request(Recall(query="where do the tests live", rid=7, pools=("personal",)))

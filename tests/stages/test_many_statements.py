@@ -1,4 +1,4 @@
-"""A thousand statements that only look alike: every one of them stays (T1 is for contradictions, P-9 for what it costs)."""
+"""Hundreds of statements that only look alike: every one of them stays (T1 is for contradictions, P-9)."""
 
 import random
 from collections.abc import Sequence
