@@ -151,6 +151,25 @@ class Archive:
         """At most `limit` captures after `seq`, in order, with their seqs; removed ones are left out."""
         return [(e.seq, captured) for e in self.log.slice(seq, limit) if (captured := decode(e)) is not None]
 
+    def reindex(self) -> None:
+        """Write the index rows that are missing: a damaged one makes a turn unknown, and the log has them all."""
+        newest: dict[bytes, int] = {}
+        places: list[bytes] = []
+        for entry in self.log.read():
+            if (captured := decode(entry)) is not None:
+                newest[_turn_key(captured.document, captured.event.turn)] = entry.seq
+                places.append(_document_key(captured.document) + entry.seq.to_bytes(8))
+
+        def work(transaction: lmdb.Transaction) -> None:
+            for key, seq in newest.items():
+                found = transaction.get(key, db=self._turns)
+                if found is None or int.from_bytes(found) < seq:
+                    transaction.put(key, seq.to_bytes(8), db=self._turns)
+            for place in places:
+                transaction.put(place, b"", db=self._documents)
+
+        self.log.environment.write(work)
+
     def close(self) -> None:
         """Close the log."""
         self.log.close()

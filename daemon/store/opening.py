@@ -44,7 +44,8 @@ class Opening:
     def __init__(self, folder: Path, world: World, ballast: Ballast) -> None:
         """Raises UnsupportedFormat, JournalCorrupt, StorageFull."""
         self._folder, self._world = folder, world
-        self._sums = folder / "projections.sums"
+        self._sums = folder / "sums.json"
+        self._changed = False
         self._new = bring_up(folder, world)
         self._marker = Marker(folder)
         end = self._marker.last_end()
@@ -95,11 +96,18 @@ class Opening:
             written = msgspec.json.decode(self._sums.read_bytes(), type=dict[str, int])
         except (OSError, msgspec.MsgspecError):
             written = {}
-        for name in DISPOSABLE:
-            if (self._folder / name).exists() and sums_of(self._folder, name) != {
+        for name in (*STORES, *DISPOSABLE):
+            if not (self._folder / name).exists() or sums_of(self._folder, name) == {
                 path: value for path, value in written.items() if path.startswith(name + "/")
             }:
+                continue
+            if name in DISPOSABLE:
                 self._discard(name, "not what the last run left")
+            elif written:
+                self._changed = True
+        if self._changed:
+            log.warning("journal or archive are not what the last run left: looking at every page")
+            self._inspect(thorough=True)
 
     def opened(self, journal: Journal, archive: Archive) -> Checkpoint:
         """The logs are open: verify what came after the last checkpoint; that checkpoint. Raises JournalCorrupt."""
@@ -107,6 +115,8 @@ class Opening:
             point = journal.checkpoint()
             journal.log.verify(point.journal_seq, point.journal_tip)
             archive.log.verify(point.archive_seq, point.archive_tip)
+            if self._changed:
+                archive.reindex()
         except JournalCorrupt as error:
             raise self._corrupt(error.message) from error
         if self._new:
@@ -125,7 +135,8 @@ class Opening:
         try:
             for name in DISPOSABLE:
                 sync_tree(self._folder / name)
-            sums = {path: value for name in DISPOSABLE for path, value in sums_of(self._folder, name).items()}
+            names = (*STORES, *DISPOSABLE)
+            sums = {path: value for name in names for path, value in sums_of(self._folder, name).items()}
             replace(self._sums, msgspec.json.encode(sums))
         except OSError as error:
             log.error("the stop is not clean: %s", error)

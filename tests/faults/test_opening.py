@@ -41,7 +41,7 @@ def leave(opened: Stores) -> None:
     """Close files and let go of the lock, as a kill does, and leave the mark."""
     mark = (opened.folder / "running").read_bytes()
     opened.close()
-    (opened.folder / "projections.sums").unlink(missing_ok=True)
+    (opened.folder / "sums.json").unlink(missing_ok=True)
     (opened.folder / "running").write_bytes(mark)
 
 
