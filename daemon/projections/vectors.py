@@ -276,6 +276,10 @@ class Vectors:
         found = [pair for pool in pools if (index := self._pools.get(pool)) for pair in index.nearest(vector, limit)]
         return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit]
 
+    def holds(self, id: str) -> bool:
+        """Whether a record's vector is in an index now."""
+        return id in self._pool_of
+
     def missing(self, limit: int) -> list[tuple[str, str]]:
         """At most `limit` live records that have no vector of this model yet: `(id, text)`."""
         ids = list(islice(list(self._missing), limit))

@@ -91,7 +91,9 @@ class Warm:
             words = min(1.0, by_words.get(id, 0.0) / possible) if possible else 0.0
             cosine = by_sense.get(id, 0.0)
             sense = min(1.0, max(0.0, (cosine - COSINE_FLOOR) / (COSINE_CEILING - COSINE_FLOOR)))
-            mixed = KEYWORD_SHARE * words + (1 - KEYWORD_SHARE) * sense if self._encode else words
+            # what has no vector yet (just remembered) or any more (retired) is judged by its words alone
+            has_sense = id in by_sense or (self._encode is not None and self._vectors.holds(id))
+            mixed = KEYWORD_SHARE * words + (1 - KEYWORD_SHARE) * sense if has_sense else words
             relevance[id] = mixed
             parts[id] = {"words": round(words, 4), "sense": round(sense, 4), "cosine": round(cosine, 4)}
         return relevance, parts
