@@ -19,7 +19,7 @@ import msgspec
 from ..protocol.errors import JournalCorrupt, NotFound, Stopping, Unavailable, by_code
 from ..protocol.places import Places
 from .maintenance import Emit, Failed, Finished, Line, Step, Told
-from .stores import FolderLock
+from .store.lock import FolderLock
 from .world import World
 
 _lines: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)

@@ -24,7 +24,8 @@ from .projections.folded import Folded
 from .projections.keywords import Keywords
 from .projections.vectors import Vectors, VectorStore
 from .store.journal import Journal
-from .stores import FolderLock, Stores
+from .store.lock import FolderLock
+from .stores import Stores
 from .world import World
 
 GROUP = 500

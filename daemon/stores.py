@@ -7,15 +7,13 @@ behind is brought up by replay before the door opens.
 
 from __future__ import annotations
 
-import fcntl
 import logging
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from ..models.registry import ModelInfo
-from ..protocol.errors import JournalLocked, StorageFull
+from ..protocol.errors import StorageFull
 from ..protocol.event import Captured
 from ..protocol.operation import AnyOperation
 from ..protocol.reply import Logged
@@ -32,36 +30,12 @@ from .store import restore
 from .store.archive import Archive, Fate
 from .store.ballast import Ballast
 from .store.journal import Journal
+from .store.lock import FolderLock
 from .store.opening import CHECKPOINT_AT_CLOSE, Opening, checkpoint, due
 from .world import World
 
 T = TypeVar("T")
 log = logging.getLogger("memd.store")
-
-
-class FolderLock:
-    """An exclusive lock on a folder, held as long as the process lives. Raises JournalLocked, naming the holder."""
-
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._file = (folder / "lock").open("a+", encoding="ascii")
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._file.seek(0)
-            holder = self._file.read().strip() or "unknown"
-            self._file.close()
-            raise JournalLocked(
-                f"{folder} is in use by process {holder}", hint="one daemon per home: `memd status`, or `memd down`"
-            ) from error
-        self._file.truncate(0)
-        self._file.write(str(os.getpid()))
-        self._file.flush()
-
-    def release(self) -> None:
-        """Let go of the folder."""
-        self._file.truncate(0)
-        self._file.close()
 
 
 class Stores:

@@ -55,7 +55,7 @@ def restore_command(places: Places, world: World, arguments: Sequence[str]) -> M
         del words[at : at + 2]
     if len(words) > 1:
         raise InvalidRequest(f"one backup at a time, not {' '.join(words)}", hint="name one, or none for the newest")
-    from ..stores import FolderLock
+    from .lock import FolderLock
 
     lock = FolderLock(places.data)
     try:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.daemon.store.archive import Archive
+from memd.daemon.store.lock import FolderLock
 from memd.daemon.store.log import Draft, Log
-from memd.daemon.stores import FolderLock
 from memd.daemon.world import World, real_world
 from memd.protocol.errors import JournalCorrupt, JournalLocked
 from memd.protocol.event import Captured, Said

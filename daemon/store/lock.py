@@ -1,0 +1,38 @@
+"""One process a home: an exclusive lock on the data folder, taken before anything in it is opened (P-11, P-26).
+
+Comes in: a folder. Goes out: the lock, or the process that holds it. Invariant: the kernel lets go of it with the
+process, so nothing stale is ever left behind.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from ...protocol.errors import JournalLocked
+
+
+class FolderLock:
+    """An exclusive lock on a folder, held as long as the process lives. Raises JournalLocked, naming the holder."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._file = (folder / "lock").open("a+", encoding="ascii")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._file.seek(0)
+            holder = self._file.read().strip() or "unknown"
+            self._file.close()
+            raise JournalLocked(
+                f"{folder} is in use by process {holder}", hint="one daemon per home: `memd status`, or `memd down`"
+            ) from error
+        self._file.truncate(0)
+        self._file.write(str(os.getpid()))
+        self._file.flush()
+
+    def release(self) -> None:
+        """Let go of the folder."""
+        self._file.truncate(0)
+        self._file.close()
