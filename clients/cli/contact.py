@@ -51,4 +51,6 @@ def deliver(client: Client, answer: Answer) -> Drained:
         answer.warn(f"{count(drained.delivered, 'request')} from the time without the daemon delivered")
     if drained.rejected:
         answer.warn(f"{count(drained.rejected, 'spooled request')} refused, kept in {client.spool.rejected}")
+    if drained.left:
+        answer.warn(f"{count(drained.left, 'request')} still waiting: {drained.reason}")
     return drained

@@ -103,9 +103,13 @@ class Client:
         return self.spool.drain(self._deliver)
 
     def _deliver(self, wish: Waiting) -> reply.Taken | reply.Remembered:
-        if isinstance(wish, request.Capture):
-            return self.ask(wish, reply.Taken)
-        return self.ask(wish, reply.Remembered)
+        if not isinstance(wish, request.Capture):
+            return self.ask(wish, reply.Remembered)
+        taken = self.ask(wish, reply.Taken)
+        if taken.refused:  # nobody else would ever hear of it: the spool keeps such a request aside
+            first = taken.refused[0].problem
+            raise InvalidRequest(f"{len(taken.refused)} events refused: {first.message}", hint=first.hint)
+        return taken
 
     # --- reads -------------------------------------------------------------------------------------------------------
     def recall(

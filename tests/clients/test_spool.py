@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -218,3 +219,16 @@ def test_a_wish_keeps_its_turn(here: Places) -> None:
     one = remembering("x", cwd="/tmp/a")
     assert remembering(one) is one
     assert (one.origin.session, one.origin.cwd) == ("/tmp/a", "/tmp/a")
+
+
+def test_events_that_the_daemon_refuses_are_kept_aside_P12(daemon: Any) -> None:
+    good = Said(turn="1", at="2026-01-01T00:00:00Z", role="user", text="The lamp is on.")
+    naive = Said(turn="2", at="2026-01-01T00:00:00", role="user", text="The lamp is off.")
+    daemon.kill()
+    with daemon.client() as client:
+        assert isinstance(client.capture_or_spool(Origin(host="h", session="s"), (good, naive)), Spooled)
+        daemon.start()
+        drained = client.drain()
+        assert (drained.delivered, drained.rejected, drained.left) == (0, 1, 0)
+        assert client.spool.rejected.stat().st_size
+        assert client.status().archive_seq == 1
