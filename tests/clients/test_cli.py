@@ -238,7 +238,14 @@ def test_a_reader_that_has_seen_enough_is_no_error(memd: Any, daemon: Any, home:
 
 def test_an_interruption_is_exit_130_and_no_traceback(memd: Any, daemon: Any, home: dict[str, str]) -> None:
     command = [sys.executable, "-m", "memd.clients.cli.main", "tail", "-f"]
-    with subprocess.Popen(command, env=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command,
+        env=home,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a runner in the background ignores it
+    ) as process:
         memd("remember", "Something to wait for.")
         assert process.stdout
         assert any("Something to wait for" in line for line in process.stdout)
