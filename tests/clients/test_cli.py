@@ -237,15 +237,10 @@ def test_a_reader_that_has_seen_enough_is_no_error(memd: Any, daemon: Any, home:
 
 
 def test_an_interruption_is_exit_130_and_no_traceback(memd: Any, daemon: Any, home: dict[str, str]) -> None:
-    command = [sys.executable, "-m", "memd.clients.cli.main", "tail", "-f"]
-    with subprocess.Popen(
-        command,
-        env=home,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a runner in the background ignores it
-    ) as process:
+    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"  # a background shell ignores it
+    start = "import sys; sys.argv = ['memd', 'tail', '-f']; from memd.clients.cli.main import main; main()"
+    command = [sys.executable, "-c", f"{listen}; {start}"]
+    with subprocess.Popen(command, env=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         memd("remember", "Something to wait for.")
         assert process.stdout
         assert any("Something to wait for" in line for line in process.stdout)
