@@ -136,7 +136,9 @@ def _filled(rule: Rule, match: re.Match[str]) -> Key | None:
     owner = _owner(rule.subject, groups)
     parts = {"category": "", "x": slug(_possessed(groups.get("x", ""))), "t": slug(groups.get("t", ""))}
     if named and not ("uses" in rule.attribute and named[0] in _PREFERRED_ONLY):
-        parts["category"] = named[0] + (f".{slug(scope)}" if slug(scope) else "")
+        purpose = slug(scope)
+        names_itself = purpose and (named[0].startswith(purpose[:6]) or purpose.startswith(named[0][:6]))
+        parts["category"] = named[0] + (f".{purpose}" if purpose and not names_itself else "")
         if "uses" in rule.attribute and named[0] in _MANY and not slug(scope) and "x" not in groups:
             return None
     elif not parts["t"] and re.search(rf"\bfor (?:\w+ ){{0,3}}{re.escape(scope)}", groups.get("v", ""), re.IGNORECASE):

@@ -18,6 +18,8 @@ AT = "2026-03-10T09:00:00+01:00"
     [
         ("I prefer tabs.", "user.prefers.indentation", "tabs"),
         ("I now prefer spaces, actually", "user.prefers.indentation", "spaces"),
+        ("I prefer tabs for indentation", "user.prefers.indentation", "tabs"),
+        ("I now prefer spaces for indenting.", "user.prefers.indentation", "spaces"),
         ("I prefer tabs in Go", "user.prefers.indentation.go", "tabs"),
         ("My favourite editor is Helix now.", "user.prefers.editor", "helix"),
         ("We use pnpm.", "project.uses.package-manager", "pnpm"),
