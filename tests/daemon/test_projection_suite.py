@@ -249,7 +249,7 @@ def steps_of(seam: Seam) -> Any:
 @settings(
     max_examples=15,
     deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(st.data())
 def test_replay_from_nothing_and_from_any_applied_seq_equals_live_U3(seam: Any, data: Any) -> None:
