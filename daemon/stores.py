@@ -44,6 +44,13 @@ class Stores:
     def __init__(self, folder: Path, world: World, model: ModelInfo, *, ballast_bytes: int = 0) -> None:
         self.folder = folder
         self.lock = FolderLock(folder)
+        try:
+            self._open(folder, world, model, ballast_bytes)
+        except BaseException:
+            self.lock.release()
+            raise
+
+    def _open(self, folder: Path, world: World, model: ModelInfo, ballast_bytes: int) -> None:
         restore.finish(folder)
         self.ballast = Ballast(folder / "ballast", ballast_bytes, world)
         self._opening = Opening(folder, world, self.ballast)
