@@ -13,7 +13,6 @@ import os
 import resource
 import signal
 import sys
-import tempfile
 
 os.umask(0o077)
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # two BLAS threads cost 70 times as much on a busy machine
@@ -26,7 +25,7 @@ def main() -> int:
     from . import failpoint
     from .world import real_world
 
-    home = places(os.environ, os.getuid(), tempfile.gettempdir())
+    home = places(os.environ, os.getuid())
     try:
         failpoint.arm(os.environ.get("MEMD_FAIL", ""))
     except MemdError as error:

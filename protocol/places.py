@@ -46,8 +46,8 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         return self.state / "memd.log"
 
 
-def places(environment: Mapping[str, str], uid: int, temporary: str = "/tmp") -> Places:
-    """The places of this environment: `MEMD_HOME`, or the XDG folders. `temporary` is the fallback for the socket."""
+def places(environment: Mapping[str, str], uid: int) -> Places:
+    """The places of this environment: `MEMD_HOME`, or the XDG folders; `TMPDIR` for a socket whose path is too long."""
     home = Path(environment.get("HOME") or "/")
     if root := environment.get("MEMD_HOME"):
         base = Path(root).absolute()
@@ -60,5 +60,5 @@ def places(environment: Mapping[str, str], uid: int, temporary: str = "/tmp") ->
         run = Path(runtime) / "memd" if runtime else Path()
     if run == Path() or len(bytes(run / "memd.sock")) > SOCKET_PATH_LIMIT:
         mark = blake2b(bytes(data), digest_size=6).hexdigest()
-        run = Path(temporary) / f"memd-{uid}-{mark}"
+        run = Path(environment.get("TMPDIR") or "/tmp") / f"memd-{uid}-{mark}"
     return Places(data=data, state=state, config=config, run=run)

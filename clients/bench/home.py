@@ -21,7 +21,7 @@ def temporary_home(prefix: str = "memd-bench-", keep: bool = False) -> Generator
     """A running daemon in a folder of its own; with `keep` the folder stays, without its daemon."""
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     environment = {**os.environ, "MEMD_HOME": str(folder)}
-    where = places(environment, os.getuid(), tempfile.gettempdir())
+    where = places(environment, os.getuid())
     try:
         process, begin = launch.spawn(where, environment)
         try:

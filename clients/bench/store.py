@@ -63,7 +63,7 @@ def measure_quickly() -> list[Row]:
 def _home(settings: Mapping[str, str] | None = None) -> Generator[tuple[Places, dict[str, str]]]:
     folder = tempfile.mkdtemp(prefix="memd-bench-")
     environment = {**os.environ, **(settings or {}), "MEMD_HOME": folder}
-    where = places(environment, os.getuid(), tempfile.gettempdir())
+    where = places(environment, os.getuid())
     try:
         yield where, environment
     finally:

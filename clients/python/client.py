@@ -298,7 +298,7 @@ class Client:
 
 def places_here() -> Places:
     """The places of this process's environment."""
-    return places_of(os.environ, os.getuid(), os.environ.get("TMPDIR") or "/tmp")
+    return places_of(os.environ, os.getuid())
 
 
 def socket_path(places: Places) -> Path:

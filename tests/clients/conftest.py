@@ -70,7 +70,7 @@ class Listener:
 @pytest.fixture
 def here(tmp_path: Path) -> Places:
     """Places of a home that no daemon serves."""
-    return places({"MEMD_HOME": str(tmp_path / "home")}, 0, str(tmp_path))
+    return places({"MEMD_HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path)}, 0)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from memd.protocol import operation, wire
 from memd.protocol.errors import DaemonDown, InvalidRequest, MemdError, NaiveTime, TooLarge, UnknownRequest, by_code
 from memd.protocol.event import Origin, Said, text, trust
 from memd.protocol.instant import from_micros, micros, parse
+from memd.protocol.places import places
 from memd.protocol.record import record_id
 from memd.protocol.reply import Done
 from memd.protocol.request import LANES, AnyRequest, Capture, GetStatus, Recall
@@ -112,3 +113,12 @@ def test_the_same_input_gives_the_same_id_P7() -> None:
 
 def test_a_status_request_is_as_small_as_it_can_be() -> None:
     assert wire.encode_request(GetStatus()) == b"\x81\xa7request\xa6status"
+
+
+def test_client_and_daemon_find_the_same_socket_however_long_the_home_is_P26() -> None:
+    short = places({"MEMD_HOME": "/home/ada/m"}, 1000)
+    assert str(short.socket) == "/home/ada/m/run/memd.sock"
+    far = {"MEMD_HOME": "/home/ada/" + "m" * 120, "TMPDIR": "/var/tmp"}
+    assert places(far, 1000) == places(dict(far), 1000)
+    assert str(places(far, 1000).socket).startswith("/var/tmp/memd-1000-")
+    assert len(str(places(far, 1000).socket)) <= 103
