@@ -72,11 +72,14 @@ class Turns(TermIndex):
                 if progress:
                     progress(self.applied)
 
-    def find(self, query: str, limit: int, *, documents: Sequence[str] | None = None) -> list[tuple[int, float]]:
-        """At most `limit` turns `(archive seq, BM25 score)` of these documents (None: of all), the best first."""
+    def find(
+        self, query: str, limit: int, *, documents: Sequence[str] | None = None
+    ) -> tuple[list[tuple[int, float]], float]:
+        """At most `limit` turns `(archive seq, BM25 score)` of these documents (None: of all), the best first; and the
+        most that the question's terms could reach."""
         self.catch_up(AT_ONCE)
-        scores, _ = self.search(query, documents, limit)
-        return [(int(id), score) for id, score in scores.items()]
+        scores, possible = self.search(query, documents, limit)
+        return [(int(id), score) for id, score in scores.items()], possible
 
     def replace(self, move: Callable[[], None]) -> None:
         """As the index does, while nobody takes captures in."""

@@ -42,15 +42,15 @@ class Simple:
         documents = self._sources.documents(scope, self._below_sessions)
         if not documents or len(documents) >= self._below_sessions:
             return ()
-        scores, possible = self._turns.search(query, documents, LOOKED_AT)
+        scores, possible = self._turns.find(query, LOOKED_AT, documents=documents)
         shown = {(span.document, span.turn) for hit in hits for span in hit.record.provenance.spans}
         terms = set(self._tokens.query(query))
         found: list[Heard] = []
-        for seq, score in scores.items():
+        for seq, score in scores:
             share = score / possible if possible else 0.0
             if share < FLOOR or len(found) == limit:
                 break
-            entry = self._archive.log.get(int(seq))
+            entry = self._archive.log.get(seq)
             captured = decode(entry) if entry else None
             if captured is None or (captured.document, captured.event.turn) in shown or self._masked(captured):
                 continue
