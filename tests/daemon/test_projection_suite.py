@@ -196,10 +196,10 @@ class TheTurns(Seam):
         return Turns(self.place, self.archive)
 
     def contents(self, projection: Any) -> object:
-        found = [sorted(seq for seq, _ in projection.find(word, 50)) for word in ("a", "c", "note", "wrote", "grep")]
+        found = [sorted(seq for seq, _ in projection.find(word, 50)[0]) for word in ("a", "c", "note", "wrote", "grep")]
         projection.commit()
         assert found == [
-            sorted(seq for seq, _ in projection.find(word, 50)) for word in ("a", "c", "note", "wrote", "grep")
+            sorted(seq for seq, _ in projection.find(word, 50)[0]) for word in ("a", "c", "note", "wrote", "grep")
         ]
         return dict(contents(self.place))
 
