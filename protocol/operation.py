@@ -19,7 +19,7 @@ VERSION = 1
 """Version of the operations' layout; older payloads are upcast when read."""
 
 
-class Neighbour(msgspec.Struct, frozen=True, array_like=True):
+class Neighbour(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A record that a candidate was judged against: its revision then, the similarity in [0, 1], the verdict."""
 
     id: str
@@ -28,14 +28,14 @@ class Neighbour(msgspec.Struct, frozen=True, array_like=True):
     label: str
 
 
-class Step(msgspec.Struct, frozen=True, array_like=True):
+class Step(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What one stage did with a candidate, in words for `memd why`."""
 
     stage: str
     what: str
 
 
-class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Why an operation was written: the stages' steps, the neighbours, the reason, the rounds it took (W6)."""
 
     action: Literal["add", "update", "invalidate", "noop"]
@@ -45,7 +45,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rounds: int = 1
 
 
-class Retirement(msgspec.Struct, frozen=True, array_like=True):
+class Retirement(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A record that an operation retires: which, until when it was true (world time), and why."""
 
     id: str
@@ -53,7 +53,7 @@ class Retirement(msgspec.Struct, frozen=True, array_like=True):
     reason: str
 
 
-class Failure(msgspec.Struct, frozen=True, array_like=True):
+class Failure(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A capture that a stage could not distil after its retries: a dead letter (P-12)."""
 
     seq: int
@@ -63,7 +63,7 @@ class Failure(msgspec.Struct, frozen=True, array_like=True):
     error: str
 
 
-class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
+class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):
     """Base of what happened. The envelope `{seq, at, kind, version}` is the log's header."""
 
 
@@ -136,14 +136,14 @@ class Distilled(Operation, tag="distilled", frozen=True, kw_only=True):
     failed: tuple[Failure, ...] = ()
 
 
-class Turns(msgspec.Struct, frozen=True, array_like=True):
+class Turns(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Turns of one document: a tombstone. They are never taken or learnt again, whoever sends them (T10)."""
 
     document: str
     turns: tuple[str, ...]
 
 
-class Remnant(msgspec.Struct, frozen=True, array_like=True):
+class Remnant(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What is read in place of a journal entry whose payload was removed: an encoded operation without its words."""
 
     seq: int
@@ -185,7 +185,7 @@ class Rebased(Operation, tag="rebased", frozen=True, kw_only=True):
     record: Record
 
 
-class Shift(msgspec.Struct, frozen=True, array_like=True):
+class Shift(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The standing of a record: what hiding changes and bringing back restores."""
 
     id: str

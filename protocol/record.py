@@ -27,7 +27,7 @@ QUOTE_LIMIT = 500
 """Characters of a verbatim quote that a record carries."""
 
 
-class Span(msgspec.Struct, frozen=True, array_like=True):
+class Span(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Characters `start:end` of a captured turn's text: what a record rests on."""
 
     document: str
@@ -36,7 +36,7 @@ class Span(msgspec.Struct, frozen=True, array_like=True):
     end: int
 
 
-class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One more reason to believe a record (R5): a turn that said it again, by whom and when."""
 
     kind: Literal["restated", "confirmed", "corrected"]
@@ -45,7 +45,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     at: str
 
 
-class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Where a record comes from (R4). `quote` is verbatim: `archive[span]` while the turn is retained."""
 
     author: str
@@ -60,7 +60,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rules: int = 0
 
 
-class Signal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Signal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """How much a record matters (R6): at write time, and by use."""
 
     importance: float = 0.5
@@ -73,7 +73,7 @@ class Signal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     level: int = 0
 
 
-class Review(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Review(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """When a belief should be looked at again, and what would change it (R5, G4)."""
 
     cadence_days: int = 0
@@ -81,7 +81,7 @@ class Review(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     change_condition: str = ""
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """What memd believes. `description` is the text that is embedded and searched (R2); `content` the clause.
 
     `key`: exact key of a fact (`prefers.indentation`), or `subject predicate object` of an edge; "" where none.

@@ -152,7 +152,7 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
     replaced_by: Record | None = None
 
 
-class Logged(msgspec.Struct, frozen=True, kw_only=True):
+class Logged(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One journal entry, for `memd tail`."""
 
     seq: int

@@ -65,7 +65,7 @@ class Journal:
 
     def read(self, after: int = 0) -> Iterator[Logged]:
         """All operations after `after`, in order, in short transactions."""
-        return (self._logged(entry) for entry in self.log.read(after))
+        return map(self._logged, self.log.read(after))
 
     def get(self, seq: int) -> Logged | None:
         """The operation at `seq`, or None."""
@@ -74,11 +74,12 @@ class Journal:
 
     def _logged(self, entry: Entry) -> Logged:
         """An entry as an operation; where its payload was removed, what a redaction left in its place."""
-        kind, payload = entry.header.kind, entry.payload
+        header, payload = entry.header, entry.payload
+        kind = header.kind
         if payload is None:
-            kind, payload = self._remnant(entry.seq) or (kind, None)
+            kind, payload = self._remnant(header.seq) or (kind, None)
         found = operation.Unknown(name=kind) if payload is None else operation.decode(kind, payload)
-        return Logged(seq=entry.seq, at=entry.header.at, operation=found)
+        return Logged(seq=header.seq, at=header.at, operation=found)
 
     def _remnant(self, seq: int) -> tuple[str, bytes] | None:
         with self.log.environment.read() as transaction:

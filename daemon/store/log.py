@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,7 +40,7 @@ class Draft(msgspec.Struct, frozen=True):
     payload: bytes
 
 
-class Header(msgspec.Struct, frozen=True, array_like=True):
+class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The part of an entry that stays for good. `at` is microseconds in UTC and grows strictly."""
 
     seq: int
@@ -50,7 +51,7 @@ class Header(msgspec.Struct, frozen=True, array_like=True):
     at: int
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """A header with its payload; `payload` is None once it was removed."""
 
     header: Header
@@ -138,7 +139,8 @@ class Log:
                 raise self._corrupt("every entry is gone")
             return End(0, GENESIS, 0)
         raw = cursor.value()
-        header = self._checked(transaction, cursor.key(), raw, int.from_bytes(cursor.key())).header
+        key = cursor.key()
+        header = self._checked(key, raw, int.from_bytes(key), transaction.get(key, db=self._payloads)).header
         if written not in (None, digest(raw)):
             raise self._corrupt(f"entry {header.seq} is not the last one that was written")
         return End(header.seq, digest(raw), header.at)
@@ -196,20 +198,20 @@ class Log:
         """At most `limit` entries after `after`, each checked against its hashes. Raises JournalCorrupt."""
         entries: list[Entry] = []
         end = self._end  # before the snapshot, which therefore holds at least that much
-        tip = b""
+        seq, tip = after, b""
         with self.environment.read() as transaction:
-            cursor = transaction.cursor(self._headers)
-            found = cursor.set_range((after + 1).to_bytes(8))
-            while found and len(entries) <= limit:
-                raw = cursor.value()
-                entry = self._checked(transaction, cursor.key(), raw, after + len(entries) + 1)
-                if entries and entry.header.previous != tip:
-                    raise self._corrupt(f"the chain breaks before entry {entry.seq}")
-                entries.append(entry)
-                tip = digest(raw)
-                found = cursor.next()
-        seq = after + len(entries)
-        if not found and (seq < end.seq or (entries and seq == end.seq and tip != end.tip)):
+            headers, payloads = transaction.cursor(self._headers), transaction.cursor(self._payloads)
+            first = (after + 1).to_bytes(8)
+            if headers.set_range(first) and payloads.set_range(first):
+                rows = zip(headers.iternext(), payloads.iternext(), strict=False)
+                for (key, raw), (place, stored) in islice(rows, limit + 1):
+                    seq += 1
+                    entry = self._checked(key, raw, seq, stored if place == key else None)
+                    if tip and entry.header.previous != tip:
+                        raise self._corrupt(f"the chain breaks before entry {seq}")
+                    entries.append(entry)
+                    tip = blake2b(raw, digest_size=32).digest()
+        if len(entries) <= limit and (seq < end.seq or (entries and seq == end.seq and tip != end.tip)):
             raise self._corrupt(f"the chain breaks after entry {seq}")
         return entries[:limit]
 
@@ -219,17 +221,16 @@ class Log:
             yield from group
             after = group[-1].seq
 
-    def _checked(self, transaction: lmdb.Transaction, key: bytes, raw: bytes, seq: int) -> Entry:
+    def _checked(self, key: bytes, raw: bytes, seq: int, stored: bytes | None) -> Entry:
         try:
             header = _headers.decode(raw)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise self._corrupt(f"header {seq} does not decode") from error
         if header.seq != seq or int.from_bytes(key) != seq:
             raise self._corrupt(f"there is no entry {seq}")
-        stored = transaction.get(key, db=self._payloads)
         if stored == REMOVED:
             return Entry(header, None)
-        if stored is None or digest(stored) != header.payload_hash:
+        if stored is None or blake2b(stored, digest_size=32).digest() != header.payload_hash:
             raise self._corrupt(f"entry {seq} is not what was written")
         return Entry(header, stored[BLIND:])
 
