@@ -1,27 +1,35 @@
 """The archive: raw captures as they were taken, secrets already out, one entry each; local only.
 
 Comes in: `Captured` values. Goes out: their seqs, and turns by document. Invariants: `(document, turn)` is taken once
-unless its words changed (then the new entry names the one it replaces); the index is written in the transaction of the
-entries it points to, so an acknowledged turn is always found and a repeated one always recognised (P-7, W13).
+unless its words changed (then the new entry names the one it replaces); an acknowledged turn is always found and a
+repeated one always recognised (P-7, W13): the index has a row for every turn up to `indexed_seq`, written in one
+transaction with it, and those after it are in memory, read from the log when it is opened. Rows written one by one
+would cost a page each; in sorted batches those of one session share theirs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
 from hashlib import blake2b
+from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
 import lmdb
 import msgspec
 
-from ...protocol.errors import JournalCorrupt
+from ...protocol.errors import JournalCorrupt, StorageFull
 from ...protocol.event import Captured, text
 from ...protocol.record import Span
 from ..world import World
 from .log import Draft, Entry, Log
 
 Fate = Literal["accepted", "duplicate", "changed"]
+INDEX_EVERY = 4096
+"""Turns after which the index is written: as many as a start reads again at most, in some 40 ms."""
 
 _decoder = msgspec.msgpack.Decoder(Captured)
 _encoder = msgspec.msgpack.Encoder()
@@ -38,26 +46,49 @@ def decode(entry: Entry) -> Captured | None:
 
 
 def _turn_key(document: str, turn: str) -> bytes:
-    return blake2b(f"{document}\0{turn}".encode(), digest_size=16).digest()
+    """Where a turn stands in the index: beside the others of its document."""
+    return _document_key(document) + blake2b(turn.encode(), digest_size=12).digest()
 
 
+@lru_cache(1024)
 def _document_key(document: str) -> bytes:
-    return blake2b(document.encode(), digest_size=16).digest()
+    return blake2b(document.encode(), digest_size=8).digest()
 
 
 class Archive:
-    """The log of captures, with an index by turn and one by document."""
+    """The log of captures, with an index by document and turn. One thread writes, any thread reads."""
 
     def __init__(self, folder: Path, world: World, *, readonly: bool = False) -> None:
-        self.log = Log(folder, world, extra=("turns", "documents"), readonly=readonly)
+        self.log = Log(folder, world, extra=("index",), readonly=readonly)
+        self._readonly = readonly
+        with self.log.environment.read() as transaction:
+            stored = transaction.get(b"indexed_seq", db=self.log.environment.db("meta"))
+        self._upto = min(int.from_bytes(stored or b""), self.log.last)
+        self._tail: dict[bytes, int] = {}
+        self._read_on()
 
     @property
-    def _turns(self) -> lmdb.Database:
-        return self.log.environment.db("turns")
+    def _index(self) -> lmdb.Database:
+        return self.log.environment.db("index")
 
-    @property
-    def _documents(self) -> lmdb.Database:
-        return self.log.environment.db("documents")
+    def _read_on(self) -> None:
+        """Take in what the log has after what is indexed."""
+        for entry in self.log.read(self._upto):
+            if (captured := decode(entry)) is not None:
+                self._tail[_turn_key(captured.document, captured.event.turn)] = entry.seq
+            self._upto = entry.seq
+
+    def _write_index(self, transaction: lmdb.Transaction, rows: Mapping[bytes, int], upto: int) -> None:
+        consumed, _ = transaction.cursor(self._index).putmulti(sorted((k, seq.to_bytes(8)) for k, seq in rows.items()))
+        if consumed != len(rows):
+            raise JournalCorrupt(f"{len(rows) - consumed} rows of the index were not taken", hint="run `memd verify`")
+        transaction.put(b"indexed_seq", upto.to_bytes(8), db=self.log.environment.db("meta"))
+
+    def _flush(self) -> None:
+        """Bring the index up to the log's end. Raises StorageFull: then it stays in memory."""
+        if self._tail:
+            self.log.environment.write(lambda transaction: self._write_index(transaction, self._tail, self.log.last))
+            self._tail = {}
 
     @property
     def last(self) -> int:
@@ -67,57 +98,61 @@ class Archive:
     def take(self, captures: Sequence[Captured]) -> list[Fate]:
         """Append what is new or changed, durably, as one group; the fate of each capture in order."""
         fates: list[Fate] = []
-        fresh: list[Captured] = []
+        drafts: list[Draft] = []
+        fresh: dict[bytes, int] = {}
         inside: dict[bytes, Captured] = {}
         keys = [_turn_key(captured.document, captured.event.turn) for captured in captures]
         seqs = self._seqs_of(keys)
         for captured, key in zip(captures, keys, strict=True):
-            before = inside.get(key)
-            replaces = 0
-            if before is None and (seq := seqs.get(key)):
-                before, replaces = self._at(seq, captured.document, captured.event.turn), seq
-            expired = bool(replaces) and before is None  # its words were removed: it is known, and not taken again
+            before, replaces = inside.get(key), fresh.get(key, 0)
+            if before is None and (replaces := seqs.get(key, 0)):
+                before = self._at(replaces, key)
+            expired = replaces and before is None  # its words were removed: it is known, and not taken again
             if expired or (before is not None and before.event == captured.event):
                 fates.append("duplicate")
                 continue
             fates.append("accepted" if before is None else "changed")
-            fresh.append(msgspec.structs.replace(captured, replaces=replaces))
-            inside[key] = captured
-        drafts = [Draft("captured", 1, _encoder.encode(captured)) for captured in fresh]
-
-        def index(transaction: lmdb.Transaction, entries: Sequence[Entry]) -> None:
-            for captured, entry in zip(fresh, entries, strict=True):
-                key = entry.seq.to_bytes(8)
-                transaction.put(_turn_key(captured.document, captured.event.turn), key, db=self._turns)
-                transaction.put(_document_key(captured.document) + key, b"", db=self._documents)
-
-        self.log.append(drafts, index)
+            inside[key] = captured = msgspec.structs.replace(captured, replaces=replaces) if replaces else captured
+            drafts.append(Draft("captured", 1, _encoder.encode(captured)))
+            fresh[key] = self.log.last + len(drafts)
+        self._append(drafts, fresh)
         return fates
 
+    def _append(self, drafts: Sequence[Draft], fresh: Mapping[bytes, int]) -> None:
+        due = len(self._tail) + len(fresh) >= INDEX_EVERY
+        rows = {**self._tail, **fresh} if due else fresh
+
+        def alongside(transaction: lmdb.Transaction, entries: Sequence[Entry]) -> None:
+            self._write_index(transaction, rows, entries[-1].seq)
+
+        self.log.append(drafts, alongside if due else None)
+        if due:
+            self._tail = {}
+        else:
+            self._tail.update(fresh)
+
     def _seqs_of(self, keys: Sequence[bytes]) -> dict[bytes, int]:
-        """The seqs of the turns that are known, by key, from one snapshot."""
-        with self.log.environment.read() as transaction:
-            found = ((key, transaction.get(key, db=self._turns)) for key in keys)
-            return {key: int.from_bytes(seq) for key, seq in found if seq}
+        """The seqs of the turns that are known, by key."""
+        tail = self._tail  # first: what it no longer holds is in every snapshot that is taken now
+        found = {key: tail[key] for key in keys if key in tail}
+        if len(found) < len(keys):
+            with self.log.environment.read() as transaction:
+                for key in keys:
+                    if key not in found and (stored := transaction.get(key, db=self._index)):
+                        found[key] = int.from_bytes(stored)
+        return found
 
     def seq_of(self, document: str, turn: str) -> int:
         """The seq of the newest capture of a turn, 0 if there is none."""
-        with self.log.environment.read() as transaction:
-            found = transaction.get(_turn_key(document, turn), db=self._turns)
-        return int.from_bytes(found) if found else 0
+        if self._readonly:  # its owner may have taken more since
+            self._read_on()
+        key = _turn_key(document, turn)
+        return self._seqs_of([key]).get(key, 0)
 
     def turn(self, document: str, turn: str) -> Captured | None:
         """The newest capture of a turn, or None."""
         seq = self.seq_of(document, turn)
-        return self._at(seq, document, turn) if seq else None
-
-    def _at(self, seq: int, document: str, turn: str = "") -> Captured | None:
-        """The capture to which an index points; the log vouches for what it says, the index for nothing."""
-        entry = self.log.get(seq)
-        captured = decode(entry) if entry else None
-        if entry is None or (captured and (captured.document != document or (turn and captured.event.turn != turn))):
-            raise JournalCorrupt(f"the archive's index is wrong about {document}", hint="run `memd verify`")
-        return captured
+        return self._at(seq, _turn_key(document, turn)) if seq else None
 
     def span(self, span: Span) -> str | None:
         """The words of a span as they were captured, or None where the turn is unknown or its words are removed."""
@@ -125,7 +160,11 @@ class Archive:
         return text(captured.event)[span.start : span.end] if captured else None
 
     def expire(self, seqs: Sequence[int]) -> None:
-        """Remove payload and blind of these captures, all or none; their headers stay. Called by the writing thread."""
+        """Remove payload and blind of these captures, all or none; their headers stay. Called by the writing thread.
+
+        Raises StorageFull. The index comes first: it can't be read from the log any more once their names are gone.
+        """
+        self._flush()
         self.log.erase(seqs)
 
     def around(self, document: str, turn: str, before: int, after: int) -> list[tuple[int, Captured]]:
@@ -133,19 +172,25 @@ class Archive:
         seq = self.seq_of(document, turn)
         if not seq:
             return []
-        prefix = _document_key(document)
+        mark, tail = _document_key(document), list(self._tail.items())
         with self.log.environment.read() as transaction:
-            cursor = transaction.cursor(self._documents)
-            seqs = [seq]
-            cursor.set_key(prefix + seq.to_bytes(8))
-            while len(seqs) <= before and cursor.prev() and cursor.key().startswith(prefix):
-                seqs.insert(0, int.from_bytes(cursor.key()[16:]))
-            cursor.set_key(prefix + seq.to_bytes(8))
-            for _ in range(after):
-                if not (cursor.next() and cursor.key().startswith(prefix)):
-                    break
-                seqs.append(int.from_bytes(cursor.key()[16:]))
-        return [(number, captured) for number in seqs if (captured := self._at(number, document))]
+            cursor = transaction.cursor(self._index)
+            cursor.set_range(mark)
+            rows = takewhile(lambda row: row[0].startswith(mark), cursor.iternext())
+            newest = {key: int.from_bytes(stored) for key, stored in rows}
+        newest.update((key, number) for key, number in tail if key.startswith(mark))
+        places = sorted((number, key) for key, number in newest.items())
+        here = bisect_left(places, (seq, b""))
+        found = ((number, self._at(number, key)) for number, key in places[max(0, here - before) : here + after + 1])
+        return [(number, captured) for number, captured in found if captured]
+
+    def _at(self, seq: int, key: bytes) -> Captured | None:
+        """The capture to which an index row points; the log vouches for what it says, the index for nothing."""
+        entry = self.log.get(seq)
+        captured = decode(entry) if entry else None
+        if entry is None or (captured and _turn_key(captured.document, captured.event.turn) != key):
+            raise JournalCorrupt(f"the archive's index is wrong about capture {seq}", hint="run `memd verify`")
+        return captured
 
     def after(self, seq: int, limit: int) -> list[tuple[int, Captured]]:
         """At most `limit` captures after `seq`, in order, with their seqs; removed ones are left out."""
@@ -153,23 +198,20 @@ class Archive:
 
     def reindex(self) -> None:
         """Write the index rows that are missing: a damaged one makes a turn unknown, and the log has them all."""
-        newest: dict[bytes, int] = {}
-        places: list[bytes] = []
-        for entry in self.log.read():
-            if (captured := decode(entry)) is not None:
-                newest[_turn_key(captured.document, captured.event.turn)] = entry.seq
-                places.append(_document_key(captured.document) + entry.seq.to_bytes(8))
+        self._upto = 0
+        self._read_on()
 
         def work(transaction: lmdb.Transaction) -> None:
-            for key, seq in newest.items():
-                found = transaction.get(key, db=self._turns)
-                if found is None or int.from_bytes(found) < seq:
-                    transaction.put(key, seq.to_bytes(8), db=self._turns)
-            for place in places:
-                transaction.put(place, b"", db=self._documents)
+            held = {key: int.from_bytes(stored) for key, stored in transaction.cursor(self._index).iternext()}
+            rows = {key: seq for key, seq in self._tail.items() if held.get(key, 0) < seq}
+            self._write_index(transaction, rows, self.log.last)
 
         self.log.environment.write(work)
+        self._tail = {}
 
     def close(self) -> None:
-        """Close the log."""
+        """Write the index and close the log."""
+        if not self._readonly:
+            with suppress(StorageFull):  # the next start reads it from the log
+                self._flush()
         self.log.close()
