@@ -13,6 +13,7 @@ import socket
 import stat
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..models import registry
@@ -56,7 +57,7 @@ from .committer import Committer, bug
 from .config import Config
 from .disk import disk_use
 from .distiller import Distiller
-from .door import Door, Respond
+from .door import Arrived, Door, Respond
 from .importing import import_records
 from .jobs import Jobs
 from .lifecycle.triggers import Triggers
@@ -203,9 +204,9 @@ class Daemon:
         while not self._stop.wait(self._keyword_commit_s):
             self.stores.index()
 
-    def _captured(self, document: str, urgent: bool, live: bool) -> None:
-        self._answers.note("captured", document)
-        self._triggers.captured(document, urgent, live)
+    def _captured(self, documents: Mapping[str, bool], urgent: bool) -> None:
+        self._answers.note("captured", next(iter(documents)))
+        self._triggers.captured([document for document, live in documents.items() if live], urgent)
 
     def _end_session(self, document: str) -> None:
         session = self.stores.sources.session(document)
@@ -213,12 +214,16 @@ class Daemon:
             return
         at = from_micros(self._world.now())
         event = SessionEnded(turn=f"idle:{at}", at=at, reason="idle")
-        self._committer.take(Capture(origin=session.opened.origin, events=(event,)), lambda _: None)
+        self._committer.take([(Capture(origin=session.opened.origin, events=(event,)), lambda _: None)])
 
-    def _take(self, request: AnyRequest, respond: Respond) -> None:
-        if isinstance(request, Capture | Remember):
-            self._committer.take(request, respond)
-            return
+    def _take(self, arrived: Arrived) -> None:
+        if takings := [(request, respond) for request, respond in arrived if isinstance(request, Capture | Remember)]:
+            self._committer.take(takings)
+        for request, respond in arrived:
+            if not isinstance(request, Capture | Remember):
+                self._run(request, respond)
+
+    def _run(self, request: AnyRequest, respond: Respond) -> None:
         future = self._committer.run(lambda: self._write(request))
 
         def done() -> None:

@@ -26,7 +26,6 @@ from ..protocol.wire import problem
 from ..stages.batch import PERSONAL
 from .intake import admit
 from .pools.identity import Identity, Project
-from .projections.sources import Session
 from .statements import is_edited, provisional, reworded
 from .store.archive import Fate
 from .stores import Stores
@@ -46,20 +45,26 @@ log = logging.getLogger("memd.committer")
 class _Job(msgspec.Struct):
     request: Taking
     respond: Respond
+    document: str
     captures: list[Captured] = []
     refused: list[Refusal] = []
     forgotten: int = 0
     fates: list[Fate] = []
 
 
+def _nothing() -> None:
+    pass
+
+
 class Committer:
-    """The writing thread with its queue. `captured` is called after captures became durable."""
+    """The writing thread with its queue. `captured` is called after captures became durable, with their documents, each
+    with whether it is live, and whether one of them is urgent."""
 
     def __init__(
         self,
         stores: Stores,
         identity: Identity,
-        captured: Callable[[str, bool, bool], None],
+        captured: Callable[[Mapping[str, bool], bool], None],
         monotonic: Callable[[], float],
     ) -> None:
         self._stores = stores
@@ -67,7 +72,9 @@ class Committer:
         self._captured = captured
         self._monotonic = monotonic
         self._expected, self._commit_s = 1, 0.0
-        self._queue: queue.SimpleQueue[_Job | Callable[[], None] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[list[_Job] | Callable[[], None] | None] = queue.SimpleQueue()
+        self._projects: dict[str, str] = {}
+        self._projects_at = 0
         self._thread = threading.Thread(target=self._loop, name="committer")
         self._stopping = False
 
@@ -81,12 +88,13 @@ class Committer:
         self._queue.put(None)
         self._thread.join()
 
-    def take(self, request: Taking, respond: Respond) -> None:
-        """Queue a capture or a remember; `respond` is called from the committer's thread, once."""
-        if self._stopping:
+    def take(self, takings: Sequence[tuple[Taking, Respond]]) -> None:
+        """Queue what arrived together; each `respond` is called from the committer's thread, once."""
+        if not self._stopping:
+            self._queue.put([_Job(request, respond, request.origin.document) for request, respond in takings])
+            return
+        for _, respond in takings:
             respond(Stopping("memd is stopping", hint="send it again when it is up; a client's spool does that"))
-        else:
-            self._queue.put(_Job(request, respond))
 
     def run(self, work: Callable[[], T]) -> Future[T]:
         """Queue work that reads the state and commits; its result or error arrives in the future."""
@@ -107,34 +115,33 @@ class Committer:
     def _loop(self) -> None:
         going = True
         while going:
-            jobs = self._gathered()
-            takings: list[_Job] = []
-            for job in jobs:
-                if isinstance(job, _Job):
-                    takings.append(job)
-                    continue
-                self._take_group(takings)
-                takings = []
-                if job is None:
-                    going = False
-                else:
-                    job()
+            takings, then = self._gathered()
             self._take_group(takings)
+            if then is None:
+                going = False
+            elif then is not _nothing:
+                then()
 
-    def _gathered(self) -> list[_Job | Callable[[], None] | None]:
-        """What waits. Where the last group was of several clients, for a moment more: they will all be back at once,
-        and the disk takes as long for one of them as for all. One client alone never waits."""
-        jobs = [self._queue.get()]
-        end = self._monotonic() + self._commit_s * GATHER
+    def _gathered(self) -> tuple[list[_Job], Callable[[], None] | None]:
+        """The captures that wait, and what is to be done after them. Where the last group was of several clients, for a
+        moment more: they will all be back at once, and the disk takes as long for one of them as for all. One client
+        alone never waits."""
+        jobs: list[_Job] = []
+        end = 0.0
         while len(jobs) < GROUP:
-            if self._queue.empty() and (len(jobs) >= self._expected or self._monotonic() >= end):
+            if jobs and self._queue.empty() and (len(jobs) >= self._expected or self._monotonic() >= end):
                 break
             try:
-                jobs.append(self._queue.get(timeout=max(0.0, end - self._monotonic())))
+                found = self._queue.get(timeout=max(0.0, end - self._monotonic()) if jobs else None)
             except queue.Empty:
                 break
+            if not isinstance(found, list):
+                return jobs, found
+            if not jobs:
+                end = self._monotonic() + self._commit_s * GATHER
+            jobs += found
         self._expected = len(jobs)
-        return jobs
+        return jobs, _nothing
 
     def _take_group(self, jobs: Sequence[_Job]) -> None:
         """Make the captures of these jobs durable in one go, then answer each."""
@@ -154,13 +161,13 @@ class Committer:
             operations = [*self._closings(jobs), *self._provisional(jobs)]
             if operations:
                 self._stores.commit(operations)
-            sessions = self._sessions(jobs)  # what all answers say is looked up once: a read costs 12 µs
+            projects = self._projects_of(jobs)
             pending = self.pending()
-            answers = [self._answer(job, sessions, pending) for job in jobs]
+            answers = [self._answer(job, projects, pending) for job in jobs]
         except Exception as error:  # whatever it is, everybody who waits hears of it, and the thread goes on
             if len(jobs) > 1 and not isinstance(error, StoreError):  # of one job alone: the others are not to blame
                 for job in jobs:
-                    self._take_group([_Job(job.request, job.respond)])
+                    self._take_group([_Job(job.request, job.respond, job.document)])
                 return
             refusal = error if isinstance(error, MemdError) else bug(error)
             log.error("captures refused: %s", refusal.message)
@@ -169,13 +176,14 @@ class Committer:
             return
         for job, answer in zip(jobs, answers, strict=True):
             job.respond(answer)
-            if "accepted" in job.fates or "changed" in job.fates:
-                urgent = any(isinstance(captured.event, SessionEnded | Noted) for captured in job.captures)
-                self._tell(job.request.origin, urgent)
+        self._tell([job for job in jobs if "accepted" in job.fates or "changed" in job.fates])
 
-    def _tell(self, origin: Origin, urgent: bool) -> None:
+    def _tell(self, jobs: Sequence[_Job]) -> None:
+        if not jobs:
+            return
+        urgent = any(isinstance(captured.event, SessionEnded | Noted) for job in jobs for captured in job.captures)
         try:
-            self._captured(origin.document, urgent, origin.live)
+            self._captured({job.document: job.request.origin.live for job in jobs}, urgent)
         except Exception:  # the captures are durable and acknowledged: whoever is told must not end this thread
             log.exception("nobody could be told of captures")
 
@@ -190,7 +198,7 @@ class Committer:
             try:
                 job.captures.append(admit(request.origin, event))
             except MemdError as error:
-                log.warning("refused %s of %s: %s", event.turn[:80], request.origin.document[:80], error.message)
+                log.warning("refused %s of %s: %s", event.turn[:80], job.document[:80], error.message)
                 job.refused.append(Refusal(event.turn, problem(error)))
 
     def _drop_forgotten(self, jobs: Sequence[_Job]) -> None:
@@ -201,29 +209,33 @@ class Committer:
                 kept = [each for each in job.captures if (each.document, each.event.turn) not in gone]
                 job.forgotten, job.captures = len(job.captures) - len(kept), kept
 
-    def _sessions(self, jobs: Sequence[_Job]) -> dict[str, Session]:
-        return self._stores.sources.sessions_of({job.request.origin.document for job in jobs})
+    def _projects_of(self, jobs: Sequence[_Job]) -> Mapping[str, str]:
+        """The project of each of these documents that is open; kept for as long as the journal stands still."""
+        if self._projects_at != self._stores.journal.last:
+            self._projects_at, self._projects = self._stores.journal.last, {}
+        if wanted := {job.document for job in jobs if job.document not in self._projects}:
+            found = self._stores.sources.sessions_of(wanted)
+            self._projects.update((document, session.opened.project) for document, session in found.items())
+        return self._projects
 
     def _openings(self, jobs: Sequence[_Job]) -> list[AnyOperation]:
         """Pools and sessions that are seen for the first time."""
         operations: list[AnyOperation] = []
         opened: set[str] = set()
-        known = self._sessions(jobs)
+        known = self._projects_of(jobs)
         for job in jobs:
-            origin = job.request.origin
-            if not job.captures:
-                continue
-            if origin.document not in opened and origin.document not in known:
-                opened.add(origin.document)
+            if job.captures and job.document not in known and job.document not in opened:
+                opened.add(job.document)
+                origin = job.request.origin
                 project = self._identity.project(origin)
                 name = project.pool if project else ""
                 if project and name not in opened and self._stores.sources.pool(name) is None:
                     opened.add(name)
                     operations.append(_pool_opened(project))
                 at = job.captures[0].event.at
-                if self._stores.forgotten.names(origin.document):
+                if self._stores.forgotten.names(job.document):
                     origin = msgspec.structs.replace(origin, title="")
-                operations.append(SessionOpened(document=origin.document, origin=origin, project=name, at=at))
+                operations.append(SessionOpened(document=job.document, origin=origin, project=name, at=at))
         return operations
 
     def _closings(self, jobs: Sequence[_Job]) -> list[AnyOperation]:
@@ -258,16 +270,16 @@ class Committer:
                 operations[id] = Updated(record=record, decision=decision)
         return list(operations.values())
 
-    def _answer(self, job: _Job, sessions: Mapping[str, Session], pending: int) -> AnyData | MemdError:
+    def _answer(self, job: _Job, projects: Mapping[str, str], pending: int) -> AnyData | MemdError:
         if isinstance(job.request, Capture):
-            session = sessions.get(job.request.origin.document)
-            counts = {fate: job.fates.count(fate) for fate in ("accepted", "duplicate", "changed")}
             return Taken(
+                accepted=job.fates.count("accepted"),
+                duplicate=job.fates.count("duplicate"),
+                changed=job.fates.count("changed"),
                 refused=tuple(job.refused),
-                pool=(session.opened.project if session else "") or PERSONAL,
+                pool=projects.get(job.document) or PERSONAL,
                 pending=pending,
                 forgotten=job.forgotten,
-                **counts,
             )
         if job.refused:
             refusal = job.refused[0].problem
@@ -307,7 +319,7 @@ class Committer:
         record = reworded(before, captured)
         operations.append(Updated(record=record, decision=Decision(action="update", reason="edited by the user")))
         self._stores.commit(operations)
-        self._captured(origin.document, True, False)
+        self._captured({origin.document: False}, True)
         found = self._stores.records.get(before.id)
         assert found is not None
         return Remembered(record=found)

@@ -13,7 +13,7 @@ import os
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import zmq
@@ -38,12 +38,15 @@ log = logging.getLogger("memd.door")
 
 Answer = Callable[[AnyRequest], AnyData]
 Respond = Callable[[AnyData | MemdError], None]
+Arrived = Sequence[tuple[AnyRequest, Respond]]
 
 
 class Door:
     """The socket and its thread. `answer` serves the door's and the slow lane, `take` the committer's."""
 
-    def __init__(self, socket: Path, answer: Answer, take: Callable[[AnyRequest, Respond], None]) -> None:
+    def __init__(
+        self, socket: Path, answer: Answer, take: Callable[[Sequence[tuple[AnyRequest, Respond]]], None]
+    ) -> None:
         self._context = zmq.Context(io_threads=1)
         self._router = self._context.socket(zmq.ROUTER)
         self._router.setsockopt(zmq.MAXMSGSIZE, MESSAGE_LIMIT)
@@ -161,10 +164,13 @@ class Door:
 
     def _admit_captures(self) -> None:
         admitted = 0
+        arrived: list[tuple[AnyRequest, Respond]] = []
         while self._captures and admitted < CAPTURE_BYTES:
             route, request, size, as_form = self._captures.popleft()
             admitted += size
-            self._take(request, self._responder(route, request.rid, size, as_form))
+            arrived.append((request, self._responder(route, request.rid, size, as_form)))
+        if arrived:
+            self._take(arrived)
 
     def _responder(self, route: list[bytes], rid: int, size: int, as_form: Form) -> Respond:
         def respond(outcome: AnyData | MemdError) -> None:

@@ -7,7 +7,7 @@ an idle session is closed by an event of its own in the archive, so that replay 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from apscheduler.schedulers.background import BackgroundScheduler
@@ -45,16 +45,17 @@ class Triggers:
         """Call `work` again and again, for the first time after one interval."""
         self._scheduler.add_job(work, "interval", seconds=seconds, id=name)
 
-    def captured(self, document: str, urgent: bool, live: bool) -> None:
-        """A capture became durable: distil now if it is urgent, otherwise once it is quiet."""
+    def captured(self, live: Sequence[str], urgent: bool) -> None:
+        """Captures became durable, those of the `live` documents among them: distil now if it is urgent, otherwise
+        once it is quiet."""
+        now = self._world.monotonic()
         with self._lock:
-            if live:
-                self._heard[document] = self._world.monotonic()
+            self._heard.update(dict.fromkeys(live, now))
         if urgent:
             self._distil()
             return
         with self._lock:
-            self._quiet_at = self._world.monotonic() + self._idle_s
+            self._quiet_at = now + self._idle_s
             waiting, self._waiting = self._waiting, True
         if not waiting:  # a job for each capture would cost more than the capture
             self._look_in(self._idle_s)

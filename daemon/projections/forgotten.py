@@ -56,6 +56,8 @@ class Forgotten:
         """Those of these turns that are forgotten."""
         database = self._records.environment.db("tombstones")
         with self._records.environment.read() as transaction:
+            if not transaction.stat(database)["entries"]:
+                return set()
             return {turn for turn in turns if transaction.get(_turn_key(*turn), db=database) is not None}
 
     def names(self, document: str) -> bool:
