@@ -33,8 +33,8 @@ from .stores import Stores
 GROUP = 64
 """Jobs taken at most before the thread yields."""
 
-GATHER, LONGEST_S = 0.25, 0.02
-"""How long a group is waited for: this part of the time of the last commit, which counts as no longer than that."""
+GATHER, LONGEST_S = 1.5, 0.02
+"""How long a group is waited for: so many times the last commit, which counts as no longer than that."""
 
 T = TypeVar("T")
 Respond = Callable[[AnyData | MemdError], None]

@@ -26,6 +26,9 @@ from ..protocol.wire import BODY_LIMIT, Form, decode_request, encode_data, encod
 MESSAGE_LIMIT = 4 * BODY_LIMIT
 """Bytes after which libzmq cuts the connection; between BODY_LIMIT and this the sender is told."""
 
+AT_ONCE, FIRST, MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.RCVMORE)
+"""Plain numbers, frame by frame: `send_multipart` takes four times as long."""
+
 ROUND = 256
 CAPTURE_BYTES = 256 * 1024
 WAITING_BYTES = 64 * 1024 * 1024
@@ -129,16 +132,20 @@ class Door:
 
     def _send(self, route: list[bytes], body: bytes) -> None:
         try:
-            self._router.send_multipart([*route, body], zmq.NOBLOCK)
+            for frame in route:
+                self._router.send(frame, FIRST)
+            self._router.send(body, AT_ONCE)
         except zmq.ZMQError as error:  # the client is gone or does not read: its affair, not the door's
             log.info("a reply found nobody: %s", error)
 
     def _receive_round(self) -> None:
         for _ in range(ROUND):
             try:
-                frames = self._router.recv_multipart(zmq.NOBLOCK)
+                frames = [self._router.recv(AT_ONCE), self._router.recv(AT_ONCE)]  # whose, and at least one of theirs
             except zmq.Again:
                 return
+            while self._router.getsockopt(MORE):
+                frames.append(self._router.recv(AT_ONCE))
             self._receive(frames)
 
     def _receive(self, frames: list[bytes]) -> None:

@@ -34,6 +34,9 @@ from .store.lock import FolderLock
 from .store.opening import CHECKPOINT_AT_CLOSE, Opening, checkpoint, due
 from .world import World
 
+INDEX_GROUP, TURNS_S = 256, 0.1
+"""While captures keep coming, their index has this much of each second: all of it would halve their rate."""
+
 T = TypeVar("T")
 log = logging.getLogger("memd.store")
 
@@ -43,6 +46,7 @@ class Stores:
 
     def __init__(self, folder: Path, world: World, model: ModelInfo, *, ballast_bytes: int = 0) -> None:
         self.folder = folder
+        self._monotonic = world.monotonic
         self.lock = FolderLock(folder)
         try:
             self._open(folder, world, model, ballast_bytes)
@@ -113,6 +117,14 @@ class Stores:
         self._distilled = self.sources.progress().archive_seq
         return entries
 
+    def search_in(self, vectors: Vectors) -> None:
+        """Let these vectors, brought up to the journal's end, be the ones that are searched and written."""
+        self.vector_store, self.vectors = vectors.store, vectors
+
+    def keep_vectors(self) -> None:
+        """Drop the vectors that no record needs, and those of models that are in use no more."""
+        self.vector_store.keep(record.description for record in self.records.everything())
+
     @property
     def pending(self) -> int:
         """Captures whose records can't be recalled yet: the cursor counts once every projection has passed it."""
@@ -140,11 +152,19 @@ class Stores:
         for index in (self.keywords, self.turns):
             try:
                 if index is self.turns:
-                    self.turns.catch_up()
+                    self._index_turns()
                 index.commit()
             except Exception as error:  # a full disk, or a writer that died
                 self.following.broke(index.name, error)
                 index.reopen()
+
+    def _index_turns(self) -> None:
+        """Take turns into their index; while captures keep coming they go first, and a search takes in what waits."""
+        end = self._monotonic() + TURNS_S
+        while self.turns.applied < (last := self.archive.last):
+            self.turns.catch_up(INDEX_GROUP)
+            if self.archive.last > last and self._monotonic() > end:
+                return
 
     @property
     def troubles(self) -> tuple[str, ...]:

@@ -160,9 +160,10 @@ class Log:
         def work(transaction: lmdb.Transaction) -> tuple[list[Entry], bytes]:
             entries: list[Entry] = []
             last, tip, at = self._end
+            blinds = self._world.token(BLIND * len(drafts))
             for offset, draft in enumerate(drafts, 1):
                 at = max(self._world.now(), at + 1)
-                blind = self._world.token(BLIND)
+                blind = blinds[(offset - 1) * BLIND : offset * BLIND]
                 header = Header(last + offset, tip, digest(blind + draft.payload), draft.kind, draft.version, at)
                 raw = msgspec.msgpack.encode(header)
                 key = header.seq.to_bytes(8)
