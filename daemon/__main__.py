@@ -7,6 +7,7 @@ Comes in: the environment. Goes out: an exit code of the error tree, with the re
 
 from __future__ import annotations
 
+import gc
 import logging
 import logging.handlers
 import os
@@ -48,7 +49,10 @@ def main() -> int:
         level = os.environ.get("MEMD_LOG", "INFO").upper()
         logging.basicConfig(level=level, handlers=handlers, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
         logging.getLogger("apscheduler").setLevel(logging.WARNING)
+        gc.disable()  # what is made while it opens stays for good: there is nothing to collect
         daemon = Daemon(home, config, real_world())
+        gc.freeze()
+        gc.enable()
     except MemdError as error:
         logging.getLogger("memd").error("%s (%s)", error.message, error.hint)
         print(f"memd: {error.message}\nhint: {error.hint}", file=sys.stderr)

@@ -168,6 +168,7 @@ class Daemon:
         self._forgetting.finish_at_start()
         self._undoing = Undoing(self.stores, self._committer, self._jobs, self._distiller.wake)
         self._keyword_commit_s = config.keyword_commit_s
+        self._loading = threading.Thread(target=self.stores.vectors.load, name="vectors")
         self._indexer = threading.Thread(target=self._commit_keywords, name="keywords", daemon=True)
         places.socket.unlink(missing_ok=True)
         self._door = Door(places.socket, self._answer, self._take)
@@ -179,6 +180,7 @@ class Daemon:
         self._triggers.start()
         self._indexer.start()
         self._door.start()
+        self._loading.start()
         self._places.socket_file.write_text(str(self._places.socket), encoding="utf-8")
         notify("READY=1")
         log.info("memd is up: %s", self._places.socket)
@@ -193,6 +195,7 @@ class Daemon:
         self._door.stop()
         self._places.socket_file.unlink(missing_ok=True)
         self._places.socket.unlink(missing_ok=True)
+        self._loading.join()
         self.stores.close()
         log.info("memd is down")
 

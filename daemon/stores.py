@@ -71,7 +71,7 @@ class Stores:
         self.turns = Turns(self.projections_folder / "turns", self.archive)
         self.vector_store = VectorStore(folder / "vectors", model.id, model.dimension, world)
         self.catch_up(self.tables)
-        self.vectors = Vectors(self.vector_store, self.records, self.journal.last)
+        self.vectors = Vectors(self.vector_store, self.records, self.journal.last, later=True)
         self.profile = ProfileCards(self.records, self.journal.last)
         self.catch_up(self.keywords)
         for environment in (

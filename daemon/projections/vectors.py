@@ -8,6 +8,7 @@ model never meets it (P-14) and the file says nothing about texts; a record with
 from __future__ import annotations
 
 import threading
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice
@@ -19,17 +20,22 @@ import lmdb
 import numpy as np
 from numpy.typing import NDArray
 
+from ...protocol.errors import JournalCorrupt
 from ...protocol.record import LIVE, Record
 from ...protocol.reply import Logged
 from ..store.environment import Environment
 from ..world import World
 from .belief import touched
-from .projection import check_order, seal, unseal
+from .projection import check_order, seal
 from .records import Records, digest
 
 T = TypeVar("T")
 Vector = NDArray[np.float32]
+Halves = NDArray[np.float16]
+"""Vectors as they are stored."""
+
 FIRST_CAPACITY = 1024
+CHECKSUM = 4
 SLICE = 5000
 
 
@@ -70,15 +76,17 @@ class VectorStore:
         if rows:
             self.environment.write(work)
 
-    def get(self, marks: Sequence[bytes]) -> tuple[list[int], Vector]:
+    def get(self, marks: Sequence[bytes]) -> tuple[Sequence[int], Halves]:
         """Which of these texts, named by their digest, have a vector, and those vectors as rows."""
         key, model = self._key, self.model.encode()
         addresses = [blake2b(mark + model, digest_size=16, key=key).digest() for mark in marks]  # as `_address`, inline
         with self.environment.read() as transaction:
-            found = dict(transaction.cursor(self._vectors).getmulti(addresses))
-        places = [number for number, address in enumerate(addresses) if address in found]
-        raw = b"".join(unseal(found[addresses[number]], "a vector") for number in places)
-        return places, np.frombuffer(raw, np.float16).astype(np.float32).reshape(-1, self.dimension)
+            found = transaction.cursor(self._vectors).getmulti(addresses)
+        places: Sequence[int] = range(len(addresses))
+        if len(found) < len(addresses):
+            having = {address for address, _ in found}
+            places = [number for number, address in enumerate(addresses) if address in having]
+        return places, _unsealed(b"".join([sealed for _, sealed in found]), 2 * self.dimension)
 
     def keep(self, texts: Iterable[str]) -> None:
         """Drop every vector but those of these texts (T10)."""
@@ -100,6 +108,18 @@ class VectorStore:
         """Bring everything to the disk and close."""
         self.environment.sync()
         self.environment.close()
+
+
+def _unsealed(sealed: bytes, size: int) -> Halves:
+    """As `unseal` does, for many rows of `size` bytes at once: at a start there are a hundred thousand."""
+    view, step = memoryview(sealed), CHECKSUM + size
+    rows = np.frombuffer(sealed, np.uint8)
+    if len(rows) % step == 0:
+        rows = rows.reshape(-1, step)
+        sums = [zlib.crc32(view[at + CHECKSUM : at + step]) for at in range(0, len(sealed), step)]
+        if np.array_equal(rows[:, :CHECKSUM].copy().view(">u4").ravel(), np.array(sums, np.uint32)):
+            return rows[:, CHECKSUM:].copy().view(np.float16)
+    raise JournalCorrupt("a vector is damaged", hint="run `memd rebuild all`: the journal still has it")
 
 
 class ExactIndex:
@@ -133,7 +153,7 @@ class ExactIndex:
             self._rows, self._index = rows, index
             self._dead.clear()
 
-    def put(self, ids: Sequence[str], vectors: Vector) -> None:
+    def put(self, ids: Sequence[str], vectors: Vector | Halves) -> None:
         """Insert or replace the vectors of these records, one row each."""
         wanted = len(self._slot) + len(ids)
         if wanted > len(self._rows):
@@ -144,7 +164,7 @@ class ExactIndex:
             slots = np.fromiter((self._take(id) for id in ids), np.int64, len(ids))
             self._rows[slots] = vectors
             if len(ids):
-                self._index.add_items(vectors, slots)
+                self._index.add_items(vectors.astype(np.float32, copy=False), slots)
 
     def _take(self, id: str) -> int:
         if self._free:
@@ -195,10 +215,20 @@ class Vectors:
 
     name = "vectors"
 
-    def __init__(self, store: VectorStore, records: Records, applied_seq: int) -> None:
+    def __init__(self, store: VectorStore, records: Records, applied_seq: int, *, later: bool = False) -> None:
+        """`later`: `load` fills it, or whoever first needs it and waits for it; 100,000 vectors take half a second."""
         self.store = store
         self._records = records
-        self.reset(applied_seq)
+        self._applied, self._filled, self._filling = applied_seq, False, threading.Lock()
+        if not later:
+            self.load()
+
+    def load(self) -> None:
+        """Fill it, unless it is filled. What is committed meanwhile is applied after that, once more if need be."""
+        if not self._filled:
+            with self._filling:
+                if not self._filled:
+                    self.reset(self._applied)
 
     def reset(self, applied_seq: int) -> None:
         """Fill everything anew from the tables, which are at `applied_seq`, and the store."""
@@ -212,17 +242,20 @@ class Vectors:
                 places, vectors = self.store.get([mark for _, mark in rows])
                 ids = [rows[number][0] for number in places]
                 index.put(ids, vectors)
+                for id in pool_of.keys() & set(ids):  # it moved while we read
+                    pools[pool_of[id]].drop(id)
                 pool_of.update(dict.fromkeys(ids, pool))
                 if len(ids) < len(rows):
                     missing.update(dict.fromkeys(id for id, _ in rows if id not in pool_of))
             if len(index):
                 pools[pool] = index
         self._pools, self._pool_of, self._missing, self._applied = pools, pool_of, missing, applied_seq
+        self._filled = True
 
     def adopt(self, fresh: Vectors) -> None:
         """Take over what `fresh` holds; called by the writing thread."""
         self._pools, self._pool_of, self._missing = fresh._pools, fresh._pool_of, fresh._missing
-        self._applied = fresh._applied
+        self._applied, self._filled = fresh._applied, True
 
     def _embedded(self, pool: str) -> list[tuple[str, bytes]]:
         mark = digest(pool)
@@ -243,6 +276,7 @@ class Vectors:
 
     def apply(self, entries: Sequence[Logged]) -> None:
         """Move the records these operations touched in or out of their pool's index."""
+        self.load()
         check_order(self.name, self._applied, entries)
         self._show(dict.fromkeys(id for entry in entries for id in touched(entry.operation)))
         if entries:
@@ -273,20 +307,31 @@ class Vectors:
 
     def nearest(self, vector: Vector, pools: Sequence[str], limit: int) -> list[tuple[str, float]]:
         """At most `limit` live records of these pools by falling cosine."""
+        self.load()
         found = [pair for pool in pools if (index := self._pools.get(pool)) for pair in index.nearest(vector, limit)]
         return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit]
 
     def holds(self, id: str) -> bool:
         """Whether a record's vector is in an index now."""
+        self.load()
         return id in self._pool_of
+
+    def lost(self, more_than: int) -> bool:
+        """Whether there are more live records than that, and none of the first so many has a vector; without `load`."""
+        with self._records.environment.read() as transaction:
+            cursor = transaction.cursor(self._records.environment.db("embedded"))
+            marks = [mark for _, mark in islice(cursor.iternext(), more_than + 1)]
+        return len(marks) > more_than and not self.store.get(marks)[0]
 
     def missing(self, limit: int) -> list[tuple[str, str]]:
         """At most `limit` live records that have no vector of this model yet: `(id, text)`."""
+        self.load()
         ids = list(islice(list(self._missing), limit))
         return [(id, record.description) for id, record in self._records.many(ids).items()]
 
     def fill(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
         """Vectors for records that had none: `(id, text, 384 float32 as bytes)`."""
+        self.load()
         records = self._records.many(id for id, _, _ in vectors)
         standing = {id: record.description for id, record in records.items()}  # a forgotten one has none any more
         self.store.put((text, raw) for id, text, raw in vectors if standing.get(id) == text)
