@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from .. import __version__
-from ..models.registry import ModelInfo
 from ..protocol.errors import InvalidRequest, NotFound
 from ..protocol.instant import from_micros, micros
 from ..protocol.record import Record
@@ -29,6 +30,7 @@ from ..protocol.reply import (
 )
 from ..protocol.request import PROTOCOL, Export, Get, Journal, List, Profile, Recall, Why
 from ..stages.batch import PERSONAL
+from .models import Models
 from .pools.access import Access
 from .recall.deep import Deep
 from .recall.hot import Hot
@@ -51,7 +53,7 @@ class Answers:
         access: Access,
         warm: Warm,
         world: World,
-        model: ModelInfo,
+        models: Models,
         simple_below_sessions: int = 150,
     ) -> None:
         self._stores, self._access, self._warm = stores, access, warm
@@ -59,7 +61,7 @@ class Answers:
         self._simple = Simple(stores.records, stores.sources, stores.archive, stores.turns, simple_below_sessions)
         self._timeline = Timeline(stores.records, stores.sources, stores.journal)
         self._deep = Deep(stores.records, stores.sources, stores.archive, stores.journal)
-        self._world, self._model = world, model
+        self._world, self._models = world, models
         self._started = world.now()
         self.last: dict[str, Outcome] = {}
         self.worker_state: Callable[[], str] = lambda: "idle"
@@ -86,6 +88,8 @@ class Answers:
         turns = () if view else self._simple.heard(request.query, scope, answer.hits, max(1, request.limit))
         if turns:
             answer = with_turns(answer, turns, request)
+        if note := self._models.note:
+            answer = msgspec.structs.replace(answer, note=note)
         found = f"{len(answer.hits)} records, {len(answer.turns)} turns"
         self.note("recalled", f"abstained: {answer.reason}" if answer.abstained else found)
         return answer
@@ -205,7 +209,8 @@ class Answers:
             pid=os.getpid(),
             started_at=from_micros(self._started),
             data_dir=str(stores.folder),
-            model=self._model.id,
+            model=self._models.searching.id,
+            reembedding=self._models.reembedding,
             journal_seq=stores.journal.last,
             archive_seq=stores.archive.last,
             pending=self.pending(),
@@ -215,7 +220,7 @@ class Answers:
             last=last,
             failures=tuple(failed),
             size_bytes=stores.size_bytes(),
-            troubles=stores.troubles,
+            troubles=(*stores.troubles, *self._models.troubles),
         )
 
 

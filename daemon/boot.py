@@ -16,7 +16,6 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..models import registry
 from ..protocol.errors import InvalidRequest, MemdError, Refused
 from ..protocol.event import SessionEnded
 from ..protocol.instant import from_micros
@@ -40,6 +39,7 @@ from ..protocol.request import (
     ImportRecords,
     Journal,
     List,
+    ListModels,
     Pools,
     PreviewForget,
     Profile,
@@ -49,10 +49,12 @@ from ..protocol.request import (
     Remember,
     Stop,
     Undo,
+    UseModel,
     Verify,
     Why,
 )
 from .answers import Answers
+from .choice import find
 from .committer import Committer, bug
 from .config import Config
 from .disk import disk_use
@@ -63,10 +65,11 @@ from .jobs import Jobs
 from .lifecycle.triggers import Triggers
 from .lifecycle.upkeep import Upkeep
 from .maintenance_process import Maintenance
+from .models import Models
 from .pools.access import Access
 from .pools.identity import Identity
 from .rebuild import Rebuilding, names_of
-from .recall.warm import Encode, Warm
+from .recall.warm import Warm
 from .store.compact import start_compaction
 from .store.forget import Forgetting
 from .stores import Stores
@@ -136,22 +139,21 @@ class Daemon:
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         check_home(places)
         self._places, self._world = places, world
-        model = registry.info()
-        self.stores = Stores(places.data, world, model, ballast_bytes=int(config.ballast_mb * 1e6))
+        found = find(places.data)
+        self.stores = Stores(places.data, world, found.searching.info, ballast_bytes=int(config.ballast_mb * 1e6))
         self._stop = threading.Event()
         self._jobs = Jobs(world)
         self._maintenance = Maintenance()
         identity = Identity()
         self._committer = Committer(self.stores, identity, self._captured, world.monotonic)
         self._worker = WorkerProcess(config.worker_threads)
+        self._models = Models(self.stores, self._committer, places.data, found)
         self._distiller = Distiller(
-            self.stores, self._committer, self._worker, config.batch_captures, config.worker_idle_s
+            self.stores, self._committer, self._worker, self._models, config.batch_captures, config.worker_idle_s
         )
-        warm = Warm(
-            self.stores.records, self.stores.keywords, self.stores.vectors, _encoder(model), config.relevance_floor
-        )
+        warm = Warm(self.stores.records, self.stores.keywords, lambda: self._models.sense, config.relevance_floor)
         access = Access(identity, self.stores.sources)
-        self._answers = Answers(self.stores, access, warm, world, model, config.simple_below_sessions)
+        self._answers = Answers(self.stores, access, warm, world, self._models, config.simple_below_sessions)
         self._answers.worker_state = lambda: self._distiller.worker_state
         self._triggers = Triggers(
             world,
@@ -283,6 +285,10 @@ class Daemon:
                 return self._upkeep.backup(request.to, request.keep)
             case Backups():
                 return self._upkeep.list_backups(request.folder)
+            case ListModels():
+                return self._models.list()
+            case UseModel():
+                return self._models.use(request.folder, self._jobs, self._distiller.wake)
             case Expire():
                 return self._upkeep.expire(request.dry_run)
             case DiskUsage():
@@ -307,12 +313,3 @@ class Daemon:
                 return start_compaction(self.stores, self._committer, self._jobs, self._rebuilding.run)
             case Capture() | Remember() | Edit() | ImportRecords():
                 raise InvalidRequest("that request goes through the committer")
-
-
-def _encoder(model: registry.ModelInfo) -> Encode | None:
-    """The table that turns questions into vectors without a model; None while this model has none."""
-    if model.queries is None:
-        return None
-    from ..models.query import QueryTable
-
-    return QueryTable().encode

@@ -20,6 +20,7 @@ from ..protocol.errors import JournalCorrupt
 from ..protocol.operation import AnyOperation, Distilled, Failure
 from ..stages.batch import PERSONAL, Candidate, Item, Known, Proposal
 from .committer import Committer
+from .models import Models
 from .proposals import operations_of, stale
 from .stores import Stores
 from .work import DistilItems, Distillate, Embedded, EmbedTexts, JudgeCandidates, Judged
@@ -39,9 +40,15 @@ class Distiller:
     """The thread between archive and journal."""
 
     def __init__(
-        self, stores: Stores, committer: Committer, worker: WorkerProcess, batch: int, worker_idle_s: float
+        self,
+        stores: Stores,
+        committer: Committer,
+        worker: WorkerProcess,
+        models: Models,
+        batch: int,
+        worker_idle_s: float,
     ) -> None:
-        self._stores, self._committer, self._worker = stores, committer, worker
+        self._stores, self._committer, self._worker, self._models = stores, committer, worker, models
         self._batch, self._worker_idle_s = batch, worker_idle_s
         self._wake = threading.Event()
         self._stopping = threading.Event()
@@ -75,7 +82,7 @@ class Distiller:
                 self._wake.wait()
             self._wake.clear()
             try:
-                while not self._stopping.is_set() and (self._distil_some() or self._embed_some()):
+                while not self._stopping.is_set() and (self._distil_some() or self._embed_some() or self._advance()):
                     pass
                 self.trouble, pause_s = "", PAUSE_S
             except (WorkerDied, WorkerUnusable) as error:
@@ -149,6 +156,7 @@ class Distiller:
         self._committer.run(lambda: self._stores.commit([cursor])).result()
 
     def _distil(self, items: Sequence[Item], upto: int) -> None:
+        self._worker.load(self._models.searching.folder)
         distillate = self._worker.ask(DistilItems(items=tuple(items)), Distillate)
         rejected = Counter(f"{rejection.stage}: {rejection.reason}" for rejection in distillate.batch.rejections)
         self.seconds.update(distillate.seconds)
@@ -226,10 +234,15 @@ class Distiller:
         if not missing:
             return False
         texts = tuple(text for _, text in missing)
+        self._worker.load(self._models.searching.folder)
         vectors = self._worker.ask(EmbedTexts(texts=texts), Embedded).vectors
         filled = [(id, text, raw) for (id, text), raw in zip(missing, vectors, strict=True)]
         self._committer.run(lambda: self._stores.vectors.fill(filled)).result()
         return True
+
+    def _advance(self) -> bool:
+        """Towards another model, if the user chose one."""
+        return self._models.advance(self._worker)
 
     @property
     def worker_state(self) -> str:

@@ -44,6 +44,8 @@ NAMES = (
     "restore:planned",  # the backup's stores lie beside the present ones, the plan is on the disk
     "restore:moved",  # a present store is moved aside, the backup's not in its place; reached once for each
     "restore:placed",  # both are in place, projections and the plan are still there
+    "model:embedded",  # a batch of the coming model's vectors is on the disk
+    "model:swapped",  # the coming model searches, nothing says so yet
     "close:synced",  # a clean stop has brought everything to the disk, the mark is still there
 )
 """Every name, in the order of the code's way; whoever adds a place adds it here."""

@@ -61,7 +61,7 @@ class Judged(Result, tag="judged", frozen=True, kw_only=True):
 
 
 class Embedded(Result, tag="embedded", frozen=True, kw_only=True):
-    """A vector for each text: 384 float32 as bytes."""
+    """A vector for each text: float32 numbers as bytes."""
 
     vectors: tuple[bytes, ...]
 

@@ -12,9 +12,9 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import IO
 
-from ..models.registry import info
 from ..models.trunk import Trunk
 from ..stages.batch import Batch
 from ..stages.pipeline import pipeline, run
@@ -39,12 +39,13 @@ from .work import (
 class Worker:
     """Holds the model and the batch between distilling and judging."""
 
-    def __init__(self, trunk: Trunk, monotonic: Callable[[], float]) -> None:
-        self._trunk = trunk
-        self._stages = pipeline(trunk)
+    def __init__(self, trunk: Trunk, embedder: Trunk, monotonic: Callable[[], float]) -> None:
+        """`trunk`: the package's own, which distils; `embedder`: the model whose vectors are searched."""
+        self._embedder = embedder
+        self._stages = pipeline(trunk, embedder)
         self._monotonic = monotonic
         self._batch = Batch()
-        self._distiller = f"rules-{VERSION}+{info().id}"
+        self._distiller = f"rules-{VERSION}+{trunk.info.id}"
 
     def answer(self, task: AnyTask) -> AnyResult:
         """The result of one task."""
@@ -56,7 +57,7 @@ class Worker:
             case JudgeCandidates():
                 return Judged(proposals=tuple(judge(self._batch.candidates, task.known, self._distiller)))
             case EmbedTexts():
-                return Embedded(vectors=tuple(row.tobytes() for row in self._trunk.embed(task.texts)))
+                return Embedded(vectors=tuple(row.tobytes() for row in self._embedder.embed(task.texts)))
 
 
 def serve(tasks: IO[bytes], results: IO[bytes], worker: Worker) -> None:
@@ -74,13 +75,15 @@ def serve(tasks: IO[bytes], results: IO[bytes], worker: Worker) -> None:
 
 
 def main() -> None:
-    """Run as `python -m memd.daemon.worker THREADS`, started by the daemon."""
+    """Run as `python -m memd.daemon.worker THREADS [FOLDER]`, started by the daemon; FOLDER holds another model."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(10)
     results = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints goes to the log, never between the results
     threads = int(sys.argv[1]) if len(sys.argv) > 1 else 1
-    serve(sys.stdin.buffer, results, Worker(Trunk(threads=threads), time.monotonic))
+    trunk = Trunk(threads=threads)
+    embedder = Trunk(Path(sys.argv[2]), threads) if len(sys.argv) > 2 else trunk
+    serve(sys.stdin.buffer, results, Worker(trunk, embedder, time.monotonic))
 
 
 if __name__ == "__main__":

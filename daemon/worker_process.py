@@ -36,9 +36,16 @@ class WorkerProcess:
 
     def __init__(self, threads: int) -> None:
         self._command = [sys.executable, "-m", "memd.daemon.worker", str(threads)]
+        self._folder = ""
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         self._closed = False
+
+    def load(self, folder: str) -> None:
+        """Embed with the model of this folder ("": the package's own) from now on; a worker with another one ends."""
+        if folder != self._folder:
+            self.end()
+            self._folder = folder
 
     @property
     def alive(self) -> bool:
@@ -51,7 +58,8 @@ class WorkerProcess:
                 raise WorkerUnusable("the daemon is stopping")
             if self._process is not None and self._process.poll() is None:
                 return self._process
-            process = self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            command = [*self._command, *([self._folder] if self._folder else [])]
+            process = self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert process.stdout is not None
         if not isinstance(receive_result(process.stdout), Ready):
             raise WorkerUnusable(f"the worker ended with status {process.wait()} before it was ready")

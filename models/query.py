@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..protocol.errors import ModelMissing
-from .registry import WEIGHTS, ModelInfo, info, require
+from .registry import WEIGHTS, ModelInfo, info, remedy, require
 from .tokens import Tokens
 
 
@@ -29,17 +29,22 @@ class QueryTable:
         folder = WEIGHTS if folder is None else folder
         self.info: ModelInfo = info(folder)
         if self.info.queries is None:
-            raise ModelMissing(f"{folder} has no query table", hint="install memd again")
+            raise ModelMissing(f"{folder} has no query table", hint=remedy(folder))
         require(folder, (self.info.queries, self.info.tokenizer))
-        self._tokens = Tokens(folder / self.info.tokenizer, self.info.max_tokens)
+        self.tokens = Tokens(folder / self.info.tokenizer, self.info.max_tokens)
         # A structured array: ("scale", float32), ("row", 384 × int8), one entry per token id.
         table = np.load(folder / self.info.queries, mmap_mode="r", allow_pickle=False)
         self._scales: NDArray[np.float32] = np.asarray(table["scale"])
         self._rows: NDArray[np.int8] = np.asarray(table["row"])
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Rows and numbers a row."""
+        return self._rows.shape
+
     def encode(self, text: str) -> NDArray[np.float32]:
         """The unit vector (384,) of `text`; about 30 µs. A text without words gives the vector of no words."""
-        ids = self._tokens.ids(text)
+        ids = self.tokens.ids(text)
         summed: NDArray[np.float32] = self._scales[ids] @ self._rows[ids].astype(np.float32)
         length = np.float32(np.linalg.norm(summed))
         return np.divide(summed, length, dtype=np.float32)

@@ -17,11 +17,13 @@ from ..protocol.errors import ModelMissing
 
 WEIGHTS = Path(__file__).resolve().parent / "weights"
 MANIFEST = "manifest.json"
-_HINT = "install memd again: the package brings its model files with it"
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """The manifest. `files` maps a file's name to its sha256 (hex); `trunk`, `tokenizer`, `queries` name files."""
+    """The manifest. `files` maps a file's name to its sha256 (hex); `trunk`, `tokenizer`, `queries` name files.
+
+    `probes`: the cosines that the maker measured between the three sentences of `models/probes.py`, if any.
+    """
 
     name: str
     version: str
@@ -33,6 +35,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     licence: str
     source: str
     files: dict[str, str]
+    probes: tuple[float, float, float] | None = None
 
     @property
     def sha256(self) -> str:
@@ -45,18 +48,25 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.name}@{self.sha256[:12]}"
 
 
+def remedy(folder: Path) -> str:
+    """What to do about a folder whose files are not what they should be."""
+    if folder == WEIGHTS:
+        return "install memd again: the package brings its model files with it"
+    return "a model's folder holds manifest.json and the files it names; `memd model use default` is memd's own"
+
+
 def info(folder: Path = WEIGHTS) -> ModelInfo:
     """The manifest of `folder`. Raises `ModelMissing` where it is absent or does not decode."""
     path = folder / MANIFEST
     try:
         found = msgspec.json.decode(path.read_bytes(), type=ModelInfo)
     except OSError as error:
-        raise ModelMissing(f"{path} can't be read: {error.strerror}", hint=_HINT) from error
+        raise ModelMissing(f"{path} can't be read: {error.strerror}", hint=remedy(folder)) from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ModelMissing(f"{path} is no manifest: {error}", hint=_HINT) from error
+        raise ModelMissing(f"{path} is no manifest: {error}", hint=remedy(folder)) from error
     unlisted = {found.trunk, found.tokenizer, found.queries} - {None, *found.files}
     if unlisted:
-        raise ModelMissing(f"{path} gives no hash for {', '.join(sorted(map(str, unlisted)))}", hint=_HINT)
+        raise ModelMissing(f"{path} gives no hash for {', '.join(sorted(map(str, unlisted)))}", hint=remedy(folder))
     return found
 
 
@@ -85,4 +95,4 @@ def require(folder: Path, names: Iterable[str]) -> None:
     """Raise `ModelMissing` unless every one of `names` in `folder` is the file that the manifest describes."""
     problems = verify(folder, names)
     if problems:
-        raise ModelMissing(f"model files in {folder}: {'; '.join(problems)}", hint=_HINT)
+        raise ModelMissing(f"model files in {folder}: {'; '.join(problems)}", hint=remedy(folder))

@@ -23,6 +23,7 @@ class _Tokenizer(Protocol):
     def no_padding(self) -> None: ...
     def enable_truncation(self, max_length: int) -> None: ...
     def encode(self, sequence: str) -> Encoding: ...
+    def get_vocab_size(self) -> int: ...
 
 
 class Tokens:
@@ -35,6 +36,11 @@ class Tokens:
         self._tokenizer = cast("_Tokenizer", Tokenizer.from_file(str(path)))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(limit)
+
+    @property
+    def pieces(self) -> int:
+        """How many word pieces there are: every id is below it."""
+        return self._tokenizer.get_vocab_size()
 
     def encode(self, text: str) -> Encoding:
         """Ids and character offsets. Lone surrogates count as question marks: they can't be written as UTF-8."""

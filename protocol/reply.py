@@ -84,7 +84,8 @@ class Nearest(msgspec.Struct, frozen=True, kw_only=True):
 class Recalled(msgspec.Struct, frozen=True, kw_only=True):
     """Of a `recall`: records and, while there are few sessions, turns; what was left out and why (Q10).
 
-    Hits and turns have scores on one scale; `abstained` says that there is neither.
+    Hits and turns have scores on one scale; `abstained` says that there is neither. `note` is "" unless the model
+    changed and some records are found by their words alone (P-14).
     """
 
     hits: tuple[Hit, ...]
@@ -96,6 +97,7 @@ class Recalled(msgspec.Struct, frozen=True, kw_only=True):
     filtered: int = 0
     pending: int = 0
     tokens: int = 0
+    note: str = ""
 
 
 class ProfileText(msgspec.Struct, frozen=True, kw_only=True):
@@ -188,6 +190,38 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     what: str = ""
 
 
+class Reembedding(msgspec.Struct, frozen=True, kw_only=True):
+    """`done` of `total` records have a vector of that model. The model before searches meanwhile; where it is gone,
+    records without a vector are found `by_words` alone. `problem`: why it does not get on (P-14)."""
+
+    model: str
+    done: int
+    total: int
+    by_words: bool = False
+    problem: str = ""
+
+
+class ModelState(msgspec.Struct, frozen=True, kw_only=True):
+    """A model's folder: is it the `package`'s own, does it search now, is it the one that was chosen."""
+
+    id: str = ""
+    version: str = ""
+    dimension: int = 0
+    size_bytes: int = 0
+    folder: str
+    package: bool = False
+    searches: bool = False
+    wanted: bool = False
+    problem: str = ""
+
+
+class ModelList(msgspec.Struct, frozen=True, kw_only=True):
+    """Of `models`."""
+
+    models: tuple[ModelState, ...]
+    reembedding: Reembedding | None = None
+
+
 class StatusText(msgspec.Struct, frozen=True, kw_only=True):
     """Of a `status`: one screen of actual outcomes (U6)."""
 
@@ -207,6 +241,7 @@ class StatusText(msgspec.Struct, frozen=True, kw_only=True):
     failures: tuple[str, ...]
     size_bytes: dict[str, int]
     troubles: tuple[str, ...] = ()
+    reembedding: Reembedding | None = None
 
 
 class JobState(msgspec.Struct, frozen=True, kw_only=True):
@@ -330,6 +365,7 @@ AnyData = (
     | DiskUse
     | ExportPage
     | RecordsImported
+    | ModelList
     | ForgetPlan
     | Done
     | Record

@@ -152,6 +152,19 @@ class Rebuild(Request, tag="rebuild", frozen=True, kw_only=True):
     name: str = "all"
 
 
+class ListModels(Request, tag="models", frozen=True, kw_only=True):
+    """The models there are: which one searches, which one is chosen, how far the way between them is (P-14)."""
+
+
+class UseModel(Request, tag="use_model", frozen=True, kw_only=True):
+    """Check a model's folder (an absolute path, "default" for the package's own) and choose it, a job (P-14).
+
+    Records are embedded again in the background after the job; the present model searches until all of them are.
+    """
+
+    folder: str
+
+
 class Backup(Request, tag="backup", frozen=True, kw_only=True):
     """Take a backup now, a job: into `to`, or memd's own folder, where the newest `keep` stay (0 = as configured)."""
 
@@ -248,6 +261,8 @@ AnyRequest = (
     | GetJob
     | Verify
     | Rebuild
+    | ListModels
+    | UseModel
     | Backup
     | Backups
     | DiskUsage
@@ -278,6 +293,8 @@ LANES: dict[type[Request], Lane] = {
     GetJob: "door",
     Verify: "slow",
     Rebuild: "slow",
+    ListModels: "slow",
+    UseModel: "slow",
     Backup: "slow",
     Backups: "slow",
     DiskUsage: "slow",

@@ -17,18 +17,23 @@ from .batch import Batch, Stage
 from .embed import Embed
 from .enrich import enrich
 from .extract import Extract
+from .prototypes import Embedder
 from .route import route
 from .scan import scan
 
 Named = tuple[str, Stage]
 
 
-def pipeline(trunk: Trunk) -> tuple[Named, ...]:
-    """Stages one to five, in order. The sixth, reconcile, needs neighbours and is called by itself."""
+def pipeline(trunk: Trunk, embedder: Embedder | None = None) -> tuple[Named, ...]:
+    """Stages one to five, in order. The sixth, reconcile, needs neighbours and is called by itself.
+
+    `trunk` reads what is said: rules and thresholds were fitted to it. `embedder` gives the vectors that are searched,
+    if it is another model's.
+    """
     return (
         ("extract", Extract(trunk)),
         ("enrich", enrich),
-        ("embed", Embed(trunk)),
+        ("embed", Embed(embedder or trunk)),
         ("route", route),
         ("scan", scan),
     )

@@ -44,6 +44,7 @@ COMMANDS = {
     "compact": "forgetting",
     "verify": "checking",
     "rebuild": "checking",
+    "model": "models",
     "bench": "bench",
 }
 """The module of each command, in the order of `memd --help`."""

@@ -12,7 +12,7 @@ import typer
 from ...protocol.reply import PoolList, StatusText
 from .contact import reach
 from .output import Answer, JsonFlag, complete, plain, styled, wrapped
-from .wording import age, count
+from .wording import age, count, reembedding_text
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -53,8 +53,14 @@ def _status_lines(told: StatusText) -> Iterator[str]:
         yield _row("", f"and {len(told.failures) - 5} more: `memd status --json`")
     for n, trouble in enumerate(told.troubles):
         yield from wrapped(plain(trouble), " " * 10, _row("" if n else "trouble", ""))
-    yield _row("model", plain(told.model))
+    yield from wrapped(model_line(told), " " * 10, _row("model", ""))
     yield _row("data", f"{told.data_dir} ({size(sum(told.size_bytes.values()))}, journal at {told.journal_seq:,})")
+
+
+def model_line(told: StatusText) -> str:
+    """The model that searches, and how far the way to another one is."""
+    way = f"; {reembedding_text(told.reembedding)}" if told.reembedding else ""
+    return f"{plain(told.model)}{way}"
 
 
 def _row(name: str, text: str) -> str:

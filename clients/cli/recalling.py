@@ -73,6 +73,7 @@ def recalled_lines(told: Recalled, explain: bool = False) -> Iterator[str]:
     notes = [f"searched {', '.join(plain(pool) for pool in told.scope)}"]
     notes += [f"{count(told.filtered, 'record')} left out"] if told.filtered else []
     notes += [f"{count(told.pending, 'capture')} not distilled yet"] if told.pending else []
+    notes += [plain(told.note)] if told.note else []
     yield ""
     yield from (styled(line, "dim") for line in wrapped("; ".join(notes)))
 

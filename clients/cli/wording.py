@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from ...protocol.record import Record
-from ...protocol.reply import Heard, Hit
+from ...protocol.reply import Heard, Hit, Reembedding
 from .output import plain, shortened, styled, width, wrapped
 
 SHORT_ID = 8
@@ -20,6 +20,14 @@ _STEPS = ((60, "second"), (60, "minute"), (24, "hour"), (30, "day"), (12, "month
 def short(id: str) -> str:
     """The beginning of an id that a person can type; the daemon takes any that is unambiguous."""
     return id[:SHORT_ID]
+
+
+def reembedding_text(told: Reembedding) -> str:
+    """How far the way to another model is, and what is searched meanwhile."""
+    meanwhile = "records without a vector are found by their words" if told.by_words else "the present model searches"
+    if told.problem:
+        return f"re-embedding stopped at {told.done:,} of {told.total:,}, {meanwhile}"
+    return f"re-embedding {told.done:,} of {told.total:,} for {plain(told.model)}, {meanwhile} meanwhile"
 
 
 def age(at: str | int, now: datetime | None = None) -> str:

@@ -209,6 +209,14 @@ class Client:
         """Starts making a projection anew, or all of them (U3)."""
         return self.ask(request.Rebuild(name=name), reply.JobState)
 
+    def models(self) -> reply.ModelList:
+        """The models there are, and how far the way to another one is (P-14)."""
+        return self.ask(request.ListModels(), reply.ModelList)
+
+    def use_model(self, folder: str = "default") -> reply.JobState:
+        """Starts to check the model in an absolute path, or the package's own, and to choose it (P-14)."""
+        return self.ask(request.UseModel(folder=folder), reply.JobState)
+
     # --- what should not be there any more -----------------------------------------------------------------------
     def preview_forget(
         self, ids: Sequence[str] = (), *, query: str = "", session: str = "", source: str = ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -44,6 +45,7 @@ class VectorStore:
 
     def __init__(self, folder: Path, model: str, dimension: int, world: World) -> None:
         self.model, self.dimension = model, dimension
+        self._kept = {model}
         self.environment = Environment(folder, ("meta", "vectors"), durable=True)
         meta = self.environment.db("meta")
 
@@ -56,15 +58,22 @@ class VectorStore:
 
         self._key = self.environment.write(secret)
 
+    def of(self, model: str, dimension: int) -> VectorStore:
+        """The vectors of another model, in the same place; `keep` then spares them as well."""
+        other = copy(self)
+        other.model, other.dimension = model, dimension
+        self._kept.add(model)
+        return other
+
     @property
     def _vectors(self) -> lmdb.Database:
         return self.environment.db("vectors")
 
-    def _address(self, mark: bytes) -> bytes:
-        return blake2b(mark + self.model.encode(), digest_size=16, key=self._key).digest()
+    def _address(self, mark: bytes, model: str = "") -> bytes:
+        return blake2b(mark + (model or self.model).encode(), digest_size=16, key=self._key).digest()
 
     def put(self, vectors: Iterable[tuple[str, bytes]]) -> None:
-        """Store `(text, 384 float32 as bytes)` pairs."""
+        """Store `(text, float32 numbers as bytes)` pairs."""
         rows = [
             (self._address(digest(text)), np.frombuffer(raw, np.float32).astype(np.float16)) for text, raw in vectors
         ]
@@ -89,8 +98,8 @@ class VectorStore:
         return places, _unsealed(b"".join([sealed for _, sealed in found]), 2 * self.dimension)
 
     def keep(self, texts: Iterable[str]) -> None:
-        """Drop every vector but those of these texts (T10)."""
-        wanted = {self._address(digest(text)) for text in texts}
+        """Drop every vector but those of these texts by the models in use since the start (T10)."""
+        wanted = {self._address(mark, model) for mark in map(digest, texts) for model in self._kept}
 
         def work(transaction: lmdb.Transaction) -> None:
             held = [address for address, _ in transaction.cursor(self._vectors).iternext()]
@@ -210,6 +219,41 @@ def embedded_rows(record: Record) -> Iterable[tuple[bytes, bytes]]:
         yield digest(record.pool) + record.id.encode(), digest(record.description)
 
 
+def embedded(records: Records, pool: str) -> list[tuple[str, bytes]]:
+    """The live records of a pool, each with the digest of the text that its vector stands for."""
+    mark = digest(pool)
+    rows: list[tuple[str, bytes]] = []
+    with records.environment.read() as transaction:
+        cursor = transaction.cursor(records.environment.db("embedded"))
+        if cursor.set_range(mark):
+            for key, value in cursor.iternext():
+                if not key.startswith(mark):
+                    break
+                rows.append((key[16:].decode(), value))
+    return rows
+
+
+def lacking(store: VectorStore, records: Records) -> tuple[list[str], int]:
+    """The live records that have no vector in this store, and how many live ones there are in all."""
+    ids: list[str] = []
+    total = 0
+    for pool in records.tally():
+        for rows in _slices(embedded(records, pool), SLICE):
+            having = set(store.get([mark for _, mark in rows])[0])
+            ids += [id for number, (id, _) in enumerate(rows) if number not in having]
+            total += len(rows)
+    return ids, total
+
+
+def put_standing(store: VectorStore, records: Records, vectors: Sequence[tuple[str, str, bytes]]) -> None:
+    """Store `(id, text, vector)` where the record still says that text: a forgotten one does not (T10).
+
+    Called by the writing thread, so that nothing is forgotten in between.
+    """
+    standing = {id: record.description for id, record in records.many(id for id, _, _ in vectors).items()}
+    store.put((text, raw) for id, text, raw in vectors if standing.get(id) == text)
+
+
 class Vectors:
     """The projection: one index a pool over live records, in memory, filled from the store when the daemon starts."""
 
@@ -236,9 +280,9 @@ class Vectors:
         pool_of: dict[str, str] = {}
         missing: dict[str, None] = {}
         for pool in self._records.tally():
-            embedded = self._embedded(pool)
-            index = ExactIndex(self.store.dimension, max(FIRST_CAPACITY, len(embedded) * 5 // 4))
-            for rows in _slices(embedded, SLICE):
+            live = embedded(self._records, pool)
+            index = ExactIndex(self.store.dimension, max(FIRST_CAPACITY, len(live) * 5 // 4))
+            for rows in _slices(live, SLICE):
                 places, vectors = self.store.get([mark for _, mark in rows])
                 ids = [rows[number][0] for number in places]
                 index.put(ids, vectors)
@@ -253,21 +297,11 @@ class Vectors:
         self._filled = True
 
     def adopt(self, fresh: Vectors) -> None:
-        """Take over what `fresh` holds; called by the writing thread."""
+        """Take over what `fresh` holds; called by the writing thread. One of another model came too late."""
+        if fresh.store.model != self.store.model:
+            return
         self._pools, self._pool_of, self._missing = fresh._pools, fresh._pool_of, fresh._missing
         self._applied, self._filled = fresh._applied, True
-
-    def _embedded(self, pool: str) -> list[tuple[str, bytes]]:
-        mark = digest(pool)
-        rows: list[tuple[str, bytes]] = []
-        with self._records.environment.read() as transaction:
-            cursor = transaction.cursor(self._records.environment.db("embedded"))
-            if cursor.set_range(mark):
-                for key, value in cursor.iternext():
-                    if not key.startswith(mark):
-                        break
-                    rows.append((key[16:].decode(), value))
-        return rows
 
     @property
     def applied_seq(self) -> int:
@@ -329,12 +363,17 @@ class Vectors:
         ids = list(islice(list(self._missing), limit))
         return [(id, record.description) for id, record in self._records.many(ids).items()]
 
-    def fill(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
-        """Vectors for records that had none: `(id, text, 384 float32 as bytes)`."""
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many live records are in an index, and how many are to be."""
         self.load()
-        records = self._records.many(id for id, _, _ in vectors)
-        standing = {id: record.description for id, record in records.items()}  # a forgotten one has none any more
-        self.store.put((text, raw) for id, text, raw in vectors if standing.get(id) == text)
+        held = len(self._pool_of)
+        return held, held + len(self._missing)
+
+    def fill(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
+        """Vectors for records that had none: `(id, text, float32 numbers as bytes)`."""
+        self.load()
+        put_standing(self.store, self._records, vectors)
         self._show([id for id, _, _ in vectors])
 
 

@@ -8,6 +8,7 @@ rest only orders (Q5); an answer says what it left out (Q10).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,14 @@ from .timeline import View
 
 Encode = Callable[[str], NDArray[np.float32]]
 
+
+class Sense(NamedTuple):
+    """Vectors, and what turns a question into one of the same model; None where the model has no table."""
+
+    vectors: Vectors
+    encode: Encode | None
+
+
 POOL_OF_CANDIDATES = 100
 KEYWORD_SHARE = 0.5
 """The convex mix: this share for keywords, the rest for vectors (on LoCoMo better than either, and than ranks)."""
@@ -39,11 +48,9 @@ CONFIRMED = 0.03
 class Warm:
     """Search and rank over records, keywords and vectors."""
 
-    def __init__(
-        self, records: Records, keywords: Keywords, vectors: Vectors, encode: Encode | None, floor: float
-    ) -> None:
-        self._records, self._keywords, self._vectors = records, keywords, vectors
-        self._encode, self._floor = encode, floor
+    def __init__(self, records: Records, keywords: Keywords, sense: Callable[[], Sense], floor: float) -> None:
+        """`sense` is asked for each question: the model may change between two."""
+        self._records, self._keywords, self._sense, self._floor = records, keywords, sense, floor
 
     def recall(self, request: Recall, scope: Sequence[str], pending: int, view: View | None = None) -> Recalled:
         """The answer to a question over these pools, today or to another time: candidates by today's words (Q12)."""
@@ -83,8 +90,9 @@ class Warm:
     ) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
         by_words, possible = self._keywords.search(request.query, scope, POOL_OF_CANDIDATES, past=past)
         by_sense: dict[str, float] = {}
-        if self._encode is not None:
-            by_sense = dict(self._vectors.nearest(self._encode(request.query), scope, POOL_OF_CANDIDATES))
+        vectors, encode = self._sense()
+        if encode is not None:
+            by_sense = dict(vectors.nearest(encode(request.query), scope, POOL_OF_CANDIDATES))
         relevance: dict[str, float] = {}
         parts: dict[str, dict[str, float]] = {}
         for id in {*by_words, *by_sense}:
@@ -92,7 +100,7 @@ class Warm:
             cosine = by_sense.get(id, 0.0)
             sense = min(1.0, max(0.0, (cosine - COSINE_FLOOR) / (COSINE_CEILING - COSINE_FLOOR)))
             # what has no vector yet (just remembered) or any more (retired) is judged by its words alone
-            has_sense = id in by_sense or (self._encode is not None and self._vectors.holds(id))
+            has_sense = id in by_sense or (encode is not None and vectors.holds(id))
             mixed = KEYWORD_SHARE * words + (1 - KEYWORD_SHARE) * sense if has_sense else words
             relevance[id] = mixed
             parts[id] = {"words": round(words, 4), "sense": round(sense, 4), "cosine": round(cosine, 4)}

@@ -183,7 +183,7 @@ class Forgetting:
         """Out of the vectors: those that no record needs go. On the committer's thread."""
         reach("forget:projections-renewed")
         stores = self._stores
-        stores.vector_store.keep(record.description for record in stores.records.everything())
+        stores.keep_vectors()
         compact(stores.vector_store.environment)
         reach("forget:vectors-swept")
 

@@ -31,7 +31,7 @@ OURS = frozenset({*STORES, *DISPOSABLE, "backups"})
 PASSING = frozenset({"lock", "ballast", "lost+found"})
 """Names that may stand in a folder without stores."""
 
-LIKE_OURS = (".", "replaced-", "running", "format.json.", "ballast.", "sums.json")
+LIKE_OURS = (".", "replaced-", "running", "format.json.", "ballast.", "sums.json", "model.json")
 """Beginnings of the same: hidden files, what a restore set aside, what a start that was cut off left."""
 
 Migration = Callable[[Path, World], None]

@@ -63,8 +63,8 @@ def test_wrong_arguments_are_told_with_a_hint(memd: Any, arguments: tuple[str, .
 def test_every_command_has_help_with_an_example(memd: Any, name: str) -> None:
     told = memd(name, "--help")
     assert told.code == 0
-    if name == "import":
-        told = memd("import", "git", "--help")
+    if name in ("import", "model"):
+        told = memd(name, {"import": "git", "model": "use"}[name], "--help")
     assert f"memd {name}" in told.text
     assert "Example" in told.text
     assert "--json" in told.text
