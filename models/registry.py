@@ -22,6 +22,8 @@ MANIFEST = "manifest.json"
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The manifest. `files` maps a file's name to its sha256 (hex); `trunk`, `tokenizer`, `queries` name files.
 
+    `heads`: the files of the networks that read with the trunk's weights (`distiller`, `pair`, `injection`), by name.
+
     `probes`: the cosines that the maker measured between the three sentences of `models/probes.py`, if any.
     """
 
@@ -32,6 +34,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     trunk: str
     tokenizer: str
     queries: str | None = None
+    heads: dict[str, str] = {}
     licence: str
     source: str
     files: dict[str, str]
@@ -64,7 +67,7 @@ def info(folder: Path = WEIGHTS) -> ModelInfo:
         raise ModelMissing(f"{path} can't be read: {error.strerror}", hint=remedy(folder)) from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ModelMissing(f"{path} is no manifest: {error}", hint=remedy(folder)) from error
-    unlisted = {found.trunk, found.tokenizer, found.queries} - {None, *found.files}
+    unlisted = {found.trunk, found.tokenizer, found.queries, *found.heads.values()} - {None, *found.files}
     if unlisted:
         raise ModelMissing(f"{path} gives no hash for {', '.join(sorted(map(str, unlisted)))}", hint=remedy(folder))
     return found

@@ -53,3 +53,8 @@ class Tokens:
     def ids(self, text: str) -> list[int]:
         """Token ids of `text`, [CLS] first and [SEP] last."""
         return self.encode(text).ids
+
+    def windows(self, text: str) -> list[list[int]]:
+        """Token ids of the first `MAX_CHARACTERS` of `text`, `limit` at a time, each as `ids` gives them."""
+        first = self.encode(text)
+        return [first.ids, *(more.ids for more in first.overflowing)]

@@ -8,7 +8,6 @@ its text, on any processor to seven digits.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .registry import WEIGHTS, ModelInfo, info, require
+from .session import open_session
 from .tokens import Tokens
 
 
@@ -30,19 +30,7 @@ class Trunk:
         folder = WEIGHTS if folder is None else folder
         self.info: ModelInfo = info(folder)
         require(folder, (self.info.trunk, self.info.tokenizer))
-
-        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else it writes a device id into the home (P-27)
-        import onnxruntime
-
-        onnxruntime.set_default_logger_severity(4)
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        # A thread that spins while it waits takes a core from the user's own work.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        path = str(folder / self.info.trunk)
-        self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        self._session = open_session(folder / self.info.trunk, threads)
         self.tokens = Tokens(folder / self.info.tokenizer, self.info.max_tokens)
 
     def embed(self, texts: Sequence[str], batch: int = 1) -> NDArray[np.float32]:

@@ -1,0 +1,114 @@
+"""The distiller: what a clause is, how it is meant, how much it matters, whom and what it is about (W4).
+
+Comes in: a clause and who says it. Goes out: a `Reading`. Invariants: it labels and marks words, it never writes any;
+a reading depends on nothing but the clause and its speaker.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeVar, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .session import Head, softmax
+
+Speaker = Literal["user", "assistant", "other"]
+Type = Literal[
+    "identity",
+    "preference",
+    "decision",
+    "convention",
+    "lesson",
+    "commitment",
+    "event",
+    "procedure",
+    "instruction",
+    "question",
+    "smalltalk",
+    "noise",
+]
+Modality = Literal["stated", "negated", "conditional", "asked", "hypothetical", "quoted", "retracted"]
+Tag = Literal["subject", "attribute", "value", "time"]
+SPEAKERS: tuple[Speaker, ...] = ("user", "assistant", "other")
+TYPES: tuple[Type, ...] = get_args(Type)
+MODALITIES: tuple[Modality, ...] = get_args(Modality)
+TAGS: tuple[Tag, ...] = ("subject", "attribute", "value", "time")
+Label = TypeVar("Label", bound=str)
+LONGEST = 128
+"""Tokens of a clause that count."""
+
+
+class Marked(NamedTuple):
+    """Words of the clause that play a part in it: `clause[start:end]`."""
+
+    tag: Tag
+    start: int
+    end: int
+
+
+class Reading(NamedTuple):
+    """What was read. Probabilities by label, from the most likely on; `salience` in [0, 3], `pooled` 384 numbers."""
+
+    types: dict[Type, float]
+    modalities: dict[Modality, float]
+    salience: float
+    marked: tuple[Marked, ...]
+    pooled: NDArray[np.float32]
+
+    @property
+    def type(self) -> Type:
+        """The most likely type."""
+        return next(iter(self.types))
+
+    @property
+    def modality(self) -> Modality:
+        """The most likely modality."""
+        return next(iter(self.modalities))
+
+
+class Distiller:
+    """The network. Loading takes some 0.15 s and 30 MB; a clause takes about 3 ms on one thread."""
+
+    def __init__(self, folder: Path | None = None, threads: int = 1) -> None:
+        """Load the head of `folder` (default: the package's own weights). Raises `ModelMissing`."""
+        self._head = Head("distiller", folder, threads)
+
+    def read(self, clause: str, speaker: Speaker) -> Reading:
+        """What `clause` says, as `speaker`'s words. A clause counts up to its 128th token."""
+        encoded = self._head.tokens.encode(clause)
+        ids, offsets = encoded.ids[:LONGEST], encoded.offsets[:LONGEST]
+        types, modalities, salience, tags, pooled = self._head.run((ids, [SPEAKERS.index(speaker)] * len(ids)))
+        return Reading(
+            types=_ranked(TYPES, types),
+            modalities=_ranked(MODALITIES, modalities),
+            salience=float(softmax(salience) @ np.arange(len(salience), dtype=np.float32)),
+            marked=_marked(softmax(tags), offsets),
+            pooled=pooled,
+        )
+
+
+def _ranked(labels: tuple[Label, ...], logits: NDArray[np.float32]) -> dict[Label, float]:
+    values = cast("list[float]", softmax(logits).tolist())
+    return dict(sorted(zip(labels, values, strict=True), key=lambda pair: -pair[1]))
+
+
+def _marked(tags: NDArray[np.float32], offsets: list[tuple[int, int]]) -> tuple[Marked, ...]:
+    """For each tag the run of tokens that carries most of it, if there is one."""
+    best = tags.argmax(axis=1)
+    found: list[Marked] = []
+    for number, name in enumerate(TAGS, 1):
+        runs: list[tuple[float, int, int]] = []
+        start: int | None = None
+        for at in range(len(offsets) + 1):
+            inside = at < len(offsets) and best[at] == number and offsets[at][1] > 0
+            if inside and start is None:
+                start = at
+            elif not inside and start is not None:
+                runs.append((float(tags[start:at, number].sum()), offsets[start][0], offsets[at - 1][1]))
+                start = None
+        if runs:
+            _, first, last = max(runs)
+            found.append(Marked(name, first, last))
+    return tuple(found)

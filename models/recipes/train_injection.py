@@ -1,0 +1,105 @@
+"""Train the injection head (weights/injection.onnx): a text in material that is aimed at an agent.
+
+In the environment of `export_trunk.py`, and with the trunk that it made:
+
+    python train_injection.py [--trunk FILE] [--out FOLDER] [--epochs 4] [--seed 0]
+
+Comes in: the passages in `data/`, labelled as LABELS.md says. Goes out: figures on every tenth passage, held out by
+blocks, and `injection.onnx` beside the trunk. Where a passage stands (user, document, tool) is added to each token.
+"""
+
+import argparse
+import random
+import re
+from pathlib import Path
+
+import numpy as np
+import torch
+from adapted import WIDTH, Adapted, batches, mean, padded, train, word_pieces, write
+from labelled import DATA, PLACES, passages
+from torch import nn
+
+HERE = Path(__file__).parent
+TOKENS = 256
+BLOCK = 25
+_LINK = re.compile(r"https?://\S+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+"""Addresses, which models/injection.py takes out in the same way: an invented host must not give an attack away."""
+Row = tuple[tuple[list[int], list[int]], int]
+
+
+class Injection(nn.Module):
+    """ids, segments (the place, at each token), mask -> logit (n)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.adapted = Adapted(segments=len(PLACES))
+        self.head = nn.Sequential(
+            nn.Dropout(0.2), nn.Linear(3 * WIDTH, 64), nn.GELU(), nn.Dropout(0.2), nn.Linear(64, 1)
+        )
+
+    def forward(self, ids: torch.Tensor, segments: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        states = self.adapted(ids, segments, mask)
+        highest = (states - (1.0 - mask)[:, :, None] * 100.0).amax(dim=1)
+        return self.head(torch.cat([mean(states, mask), highest, states[:, 0]], dim=1))[:, 0]
+
+
+def rows(found: list[tuple[str, int, int]]) -> list[Row]:
+    tokenizer = word_pieces()
+    out: list[Row] = []
+    for text, place, label in found:
+        ids = tokenizer.encode(_LINK.sub("link", text)).ids[:TOKENS]
+        out.append(((ids, [place] * len(ids)), label))
+    return out
+
+
+def predict(net: Injection, found: list[Row]) -> np.ndarray:
+    out = np.empty(len(found), np.float32)
+    with torch.no_grad():
+        for group in batches([len(one[0][0]) for one in found], 16, None):
+            out[group] = net(*padded([found[at][0] for at in group])).numpy()
+    return out
+
+
+def report(name: str, logits: np.ndarray, truth: np.ndarray) -> None:
+    calm = np.sort(logits[truth == 0])[::-1]
+    floor = calm[int(0.02 * len(calm))]
+    caught = (logits[truth == 1] > floor).mean()
+    print(f"{name}: recall {caught:.3f} at 2 % false alarms, accuracy {((logits > 0) == truth).mean():.3f}", flush=True)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description="Train the injection head.")
+    options.add_argument("--trunk", type=Path, default=HERE.parent / "weights" / "minilm-l6-int8.onnx")
+    options.add_argument("--out", type=Path, default=HERE.parent / "weights")
+    options.add_argument("--epochs", type=int, default=4)
+    options.add_argument("--seed", type=int, default=0)
+    chosen = options.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(chosen.seed)
+    random.seed(chosen.seed)
+    everything = rows(passages(*sorted(DATA.glob("passages*.txt"))))
+    held = [at // BLOCK % 10 == 9 for at in range(len(everything))]
+    known = [one for one, out in zip(everything, held, strict=True) if not out]
+    test = [one for one, out in zip(everything, held, strict=True) if out]
+    truth = np.array([label for _, label in test])
+    net = Injection()
+    print(f"{len(known)} passages, {sum(p.numel() for p in net.parameters() if p.requires_grad):,} weights", flush=True)
+
+    def loss_of(group: list[int]) -> torch.Tensor:
+        part = [known[at] for at in group]
+        wanted = torch.tensor([0.03 + 0.94 * label for _, label in part])
+        return nn.functional.binary_cross_entropy_with_logits(net(*padded([one[0] for one in part])), wanted)
+
+    def after(epoch: int, lost: float) -> None:
+        report(f"epoch {epoch}, loss {lost:.3f}", predict(net, test), truth)
+
+    lengths = [len(one[0][0]) for one in known]
+    train(net, lengths, loss_of, epochs=chosen.epochs, seed=chosen.seed, after=after, size=16)
+    sample = dict(zip(("ids", "segments", "mask"), padded([one[0] for one in known[:2]]), strict=True))
+    path = chosen.out / "injection.onnx"
+    write(net, sample, {"logit": {0: "texts"}}, chosen.trunk, path)
+    print(f"{path.name}: {path.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""A network on this machine's processor: one place for how onnxruntime is set up.
+
+Comes in: a folder of weights and the name of a file. Goes out: a session that runs it. Invariants: no network access;
+onnxruntime is loaded with the first session, not with this module, so the daemon never carries it; the files that it
+reads were checked against the manifest; threads never spin while they wait.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..protocol.errors import ModelMissing
+from .registry import WEIGHTS, ModelInfo, info, remedy, require
+from .tokens import Tokens
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+
+Ids = tuple[Sequence[int], Sequence[int]]
+"""Token ids of a text, and beside each the segment it belongs to."""
+
+
+def open_session(path: Path, threads: int = 1) -> InferenceSession:
+    """The network in `path`, on `threads` threads. Loading the trunk takes some 0.15 s and 30 MB."""
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else it writes a device id into the home (P-27)
+    import onnxruntime
+
+    onnxruntime.set_default_logger_severity(4)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    # A thread that spins while it waits takes a core from the user's own work.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+class Head:
+    """The trunk with an adapter and what it learnt: one of the manifest's `heads`.
+
+    Its file holds what is its own and refers to the trunk's file for the rest, so both must lie in one folder. One
+    text runs at a time: what is read of it depends on nothing but the text.
+    """
+
+    def __init__(self, name: str, folder: Path | None = None, threads: int = 1) -> None:
+        """Load head `name` of `folder` (default: the package's own weights).
+
+        Raises `ModelMissing` where the manifest has none, or a file is absent or not the one that it describes.
+        """
+        folder = WEIGHTS if folder is None else folder
+        self.info: ModelInfo = info(folder)
+        if name not in self.info.heads:
+            raise ModelMissing(f"{folder} has no {name} head", hint=remedy(folder))
+        require(folder, (self.info.trunk, self.info.tokenizer, self.info.heads[name]))
+        self._session = open_session(folder / self.info.heads[name], threads)
+        self.tokens = Tokens(folder / self.info.tokenizer, self.info.max_tokens)
+
+    def run(self, row: Ids, **more: NDArray[np.float32]) -> list[NDArray[np.float32]]:
+        """The outputs of the network for one text, each without its first axis."""
+        ids = np.asarray([row[0]], np.int64)
+        feed = {"ids": ids, "segments": np.asarray([row[1]], np.int64), "mask": np.ones(ids.shape, np.float32)}
+        found: list[NDArray[np.float32]] = self._session.run(None, {**feed, **more})
+        return [output[0] for output in found]
+
+
+def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Probabilities over the last axis."""
+    grown = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return grown / grown.sum(axis=-1, keepdims=True)
