@@ -47,12 +47,17 @@ def decode(entry: Entry) -> Captured | None:
 
 def _turn_key(document: str, turn: str) -> bytes:
     """Where a turn stands in the index: beside the others of its document."""
-    return _document_key(document) + blake2b(turn.encode(), digest_size=12).digest()
+    return _document_key(document) + blake2b(turn.encode(), digest_size=8).digest()
 
 
 @lru_cache(1024)
 def _document_key(document: str) -> bytes:
     return blake2b(document.encode(), digest_size=8).digest()
+
+
+def _short(seq: int) -> bytes:
+    """A seq in as few bytes as it needs: rows are many."""
+    return seq.to_bytes((seq.bit_length() + 7) // 8)
 
 
 class Archive:
@@ -79,7 +84,7 @@ class Archive:
             self._upto = entry.seq
 
     def _write_index(self, transaction: lmdb.Transaction, rows: Mapping[bytes, int], upto: int) -> None:
-        consumed, _ = transaction.cursor(self._index).putmulti(sorted((k, seq.to_bytes(8)) for k, seq in rows.items()))
+        consumed, _ = transaction.cursor(self._index).putmulti(sorted((k, _short(seq)) for k, seq in rows.items()))
         if consumed != len(rows):
             raise JournalCorrupt(f"{len(rows) - consumed} rows of the index were not taken", hint="run `memd verify`")
         transaction.put(b"indexed_seq", upto.to_bytes(8), db=self.log.environment.db("meta"))

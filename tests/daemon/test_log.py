@@ -1,6 +1,7 @@
 """The log: nothing acknowledged is lost, nothing wrong is served, the chain holds without payloads (U3, P-11)."""
 
 import os
+import shutil
 from pathlib import Path
 
 import lmdb
@@ -14,6 +15,7 @@ from memd.daemon.store.log import Draft, Log
 from memd.daemon.world import World, real_world
 from memd.protocol.errors import JournalCorrupt, JournalLocked
 from memd.protocol.event import Captured, Said
+from memd.protocol.record import Span
 
 STILL = World(now=lambda: 1_000_000, monotonic=lambda: 0.0, token=os.urandom)
 
@@ -125,3 +127,36 @@ def test_neighbouring_turns_of_a_document_are_found_in_order(tmp_path: Path) -> 
     archive.take([said(str(n), f"words {n}") for n in range(6)])
     assert [captured.event.turn for _, captured in archive.around("h:s", "3", 2, 1)] == ["1", "2", "3", "4"]
     assert archive.around("h:s", "nope", 1, 1) == []
+
+
+def as_killed(folder: Path, name: str) -> Path:
+    """What a kill would leave of an archive now: its file as it is, nothing closed."""
+    return Path(shutil.copytree(folder, folder.parent / name, ignore=shutil.ignore_patterns("lock.mdb")))
+
+
+def test_a_turn_is_known_after_a_kill_whatever_part_of_the_index_was_written_P7(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memd.daemon.store.archive.INDEX_EVERY", 7)
+    archive = Archive(tmp_path / "archive", real_world())
+    truth: dict[str, int] = {}
+    for start in range(0, 30, 3):
+        archive.take([said(str(start), "a"), said(str(start + 1), "a"), said(str(start // 2), "b")])
+        truth.update({str(start): archive.last - 2, str(start + 1): archive.last - 1, str(start // 2): archive.last})
+        killed = as_killed(archive.log.environment.folder, f"killed{start}")
+        for readonly in (True, False):
+            again = Archive(killed, real_world(), readonly=readonly)
+            assert {turn: again.seq_of("h:s", turn) for turn in truth} == truth
+            assert [seq for seq, _ in again.around("h:s", str(start + 1), 99, 99)] == sorted(truth.values())
+            again.close()
+    archive.close()
+
+
+def test_what_expires_is_known_after_a_kill_though_its_name_is_gone_T10(tmp_path: Path) -> None:
+    archive = Archive(tmp_path / "archive", real_world())
+    archive.take([said("1", "a"), said("2", "b")])
+    archive.expire([1])
+    again = Archive(as_killed(tmp_path / "archive", "killed"), real_world())
+    assert again.take([said("1", "a"), said("2", "b")]) == ["duplicate", "duplicate"]
+    assert again.span(Span("h:s", "1", 0, 1)) is None
+    archive.close()
