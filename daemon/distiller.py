@@ -241,8 +241,11 @@ class Distiller:
         return True
 
     def _advance(self) -> bool:
-        """Towards another model, if the user chose one."""
-        return self._models.advance(self._worker)
+        """Towards another model, until there is something to distil: each change of hands loads a model."""
+        went = False
+        while not self._stopping.is_set() and not self._wake.is_set() and self._models.advance(self._worker):
+            went = True
+        return went
 
     @property
     def worker_state(self) -> str:
