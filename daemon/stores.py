@@ -206,7 +206,10 @@ class Stores:
         self.lock.release()
 
     def _last_checkpoint(self) -> None:
-        if due(self._checkpoint, self.journal, self.archive, CHECKPOINT_AT_CLOSE) and not self.ballast.full:
+        if self.ballast.full:  # what room there is the next start needs
+            return
+        self.archive.index()
+        if due(self._checkpoint, self.journal, self.archive, CHECKPOINT_AT_CLOSE):
             self.commit([checkpoint(self.journal, self.archive)])
 
 

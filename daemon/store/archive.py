@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import takewhile
@@ -21,7 +20,7 @@ from typing import Literal
 import lmdb
 import msgspec
 
-from ...protocol.errors import JournalCorrupt, StorageFull
+from ...protocol.errors import JournalCorrupt
 from ...protocol.event import Captured, text
 from ...protocol.record import Span
 from ..world import World
@@ -89,8 +88,11 @@ class Archive:
             raise JournalCorrupt(f"{len(rows) - consumed} rows of the index were not taken", hint="run `memd verify`")
         transaction.put(b"indexed_seq", upto.to_bytes(8), db=self.log.environment.db("meta"))
 
-    def _flush(self) -> None:
-        """Bring the index up to the log's end. Raises StorageFull: then it stays in memory."""
+    def index(self) -> None:
+        """Bring the index up to the log's end, which a start must not read again then. Called by the writing thread.
+
+        Raises StorageFull: then it stays in memory.
+        """
         if self._tail:
             self.log.environment.write(lambda transaction: self._write_index(transaction, self._tail, self.log.last))
             self._tail = {}
@@ -169,7 +171,7 @@ class Archive:
 
         Raises StorageFull. The index comes first: it can't be read from the log any more once their names are gone.
         """
-        self._flush()
+        self.index()
         self.log.erase(seqs)
 
     def around(self, document: str, turn: str, before: int, after: int) -> list[tuple[int, Captured]]:
@@ -215,8 +217,5 @@ class Archive:
         self._tail = {}
 
     def close(self) -> None:
-        """Write the index and close the log."""
-        if not self._readonly:
-            with suppress(StorageFull):  # the next start reads it from the log
-                self._flush()
+        """Close the log."""
         self.log.close()

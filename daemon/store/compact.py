@@ -1,4 +1,4 @@
-"""Compaction: an LMDB file without its free pages, and so without the bytes of what was removed (T10, P-20).
+"""Compaction: the rows of an LMDB file written anew, and so without the bytes of what was removed (T10, P-20).
 
 Comes in: an open environment, on the writing thread. Goes out: the same, smaller. Invariants: the copy is whole and on
 the disk before it takes the file's name; the environment is closed before the swap and opened after it, because one
@@ -35,7 +35,7 @@ def compact(environment: Environment) -> int:
     fresh = folder.with_name(folder.name + SUFFIX)
     shutil.rmtree(fresh, ignore_errors=True)
     try:
-        environment.copy(fresh)
+        environment.rewrite(fresh)
         reach("compact:copied")
 
         def move() -> None:
