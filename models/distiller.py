@@ -77,8 +77,10 @@ class Distiller:
 
     def read(self, clause: str, speaker: Speaker) -> Reading:
         """What `clause` says, as `speaker`'s words. A clause counts up to its 128th token."""
+        who = self._head.tokens.ids(f"{speaker}:")[1:-1]
         encoded = self._head.tokens.encode(clause)
-        ids, offsets = encoded.ids[:LONGEST], encoded.offsets[:LONGEST]
+        ids = [encoded.ids[0], *who, *encoded.ids[1:]][:LONGEST]
+        offsets = [(0, 0)] * (1 + len(who)) + encoded.offsets[1:][: LONGEST - 1 - len(who)]
         types, modalities, salience, tags, pooled = self._head.run((ids, [SPEAKERS.index(speaker)] * len(ids)))
         return Reading(
             types=_ranked(TYPES, types),

@@ -29,7 +29,7 @@ Row = tuple[tuple[list[int], list[int]], list[int], Clause]
 
 
 class Distiller(nn.Module):
-    """ids, segments (the speaker, at each token), mask -> type, modality, salience (n x classes), tags, pooled."""
+    """ids of "user: We use tabs.", segments (the speaker), mask -> type, modality, salience, tags, pooled."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,8 +61,10 @@ def rows(found: list[Clause]) -> list[Row]:
     tokenizer = word_pieces()
     out: list[Row] = []
     for clause in found:
+        who = tokenizer.encode(f"{SPEAKERS[clause.speaker]}:").ids[1:-1]
         encoded = tokenizer.encode(clause.text)
-        ids, offsets = encoded.ids[:TOKENS], encoded.offsets[:TOKENS]
+        ids = [encoded.ids[0], *who, *encoded.ids[1:]][:TOKENS]
+        offsets = [(0, 0)] * (1 + len(who)) + encoded.offsets[1:][: TOKENS - 1 - len(who)]
         silent = clause.type in UNTAGGED and not clause.spans
         tags = [IGNORED if silent or end == 0 else 0 for _, end in offsets]
         for tag, first, last in clause.spans:
