@@ -17,6 +17,11 @@ from memd.protocol.errors import MemdError
 from memd.protocol.places import Places, places
 
 START_S = 30.0
+FAULT_ROUNDS = int(os.environ.get("MEMD_FAULT_ROUNDS", "1"))
+"""How often each fault is tried: 20 is the size of the reliability figures, 1 what every run of the tests does."""
+
+EXAMPLES = int(os.environ.get("MEMD_EXAMPLES", "1"))
+"""How many times as many examples the long properties are tried on."""
 
 
 class RunningDaemon:

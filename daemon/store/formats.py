@@ -20,7 +20,7 @@ from ...protocol.errors import JournalCorrupt, StorageFull, UnsupportedFormat
 from ...protocol.instant import from_micros
 from ..failpoint import reach
 from ..world import World
-from .durable import replace, sync, sync_tree
+from .durable import remove, replace, sync, sync_tree
 
 LAYOUT = 1
 """The layout this version writes. 1: `journal/` and `archive/` (LMDB), `projections/` and `vectors/` (disposable)."""
@@ -131,6 +131,9 @@ def _migrate(folder: Path, found: Format, migration: Migration, world: World) ->
     kept = folder / "backups" / f"layout-{found.layout}"
     try:
         if kept.exists():  # cut off before: what stands in the folder may be half migrated
+            for path in folder.iterdir():
+                if path.is_dir() and path.name != "backups" and not (kept / path.name).exists():
+                    shutil.rmtree(path)  # made by the migration: it would stand in its own way
             _copy(kept, folder)
         else:
             _snapshot(folder, kept)
@@ -138,6 +141,7 @@ def _migrate(folder: Path, found: Format, migration: Migration, world: World) ->
         migration(folder, world)
         for name in DISPOSABLE:
             shutil.rmtree(folder / name, ignore_errors=True)
+        remove(folder / "sums.json")  # of files that are no more
         sync_tree(folder)
         reach("migration:done")
         return _write(folder, found, found.layout + 1, world)

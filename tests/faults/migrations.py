@@ -1,6 +1,7 @@
-"""A real migration for the tests, and a child that runs it: every capture's time moves into a new log, word for word.
+"""An older layout for the tests, and the way from it: each moves the archive's rows into a new environment.
 
-Comes in: `python -m tests.faults.migrations FOLDER`, MEMD_FAIL for where to die. Goes out: the folder in layout 2.
+Comes in: `python -m tests.faults.migrations FOLDER`, MEMD_FAIL for where to die. Goes out: a folder of layout 0, where
+the archive lay in `heard/` under other names, in the layout of today. Invariant: the chain is the same in both.
 """
 
 from __future__ import annotations
@@ -10,34 +11,50 @@ import shutil
 import sys
 from pathlib import Path
 
+import msgspec
+
 from memd.daemon import failpoint
-from memd.daemon.store.formats import bring_up
-from memd.daemon.store.log import Draft, Log
+from memd.daemon.store.durable import sync_tree
+from memd.daemon.store.environment import Environment
+from memd.daemon.store.formats import LAYOUT, Format, Written, bring_up
 from memd.daemon.world import World, real_world
 
-LAYOUT = 2
+OLD, NEW = ("info", "heads", "bodies"), ("meta", "headers", "payloads")
 
 
-def move_kinds(folder: Path, world: World) -> None:
-    """Layout 1 to 2: entries of the archive are called `heard`; headers change, so the log is written anew."""
-    old, new = Log(folder / "archive", world, extra=("turns", "documents")), Log(folder / "archive.new", world)
-    new.append([Draft("heard", 2, entry.payload) for entry in old.read() if entry.payload is not None])
+def _move(source: Path, target: Path, names: dict[str, str]) -> None:
+    """Every row of some databases, under their new names, in an environment of its own that then takes its place."""
+    fresh = target.with_name(target.name + ".new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    old, new = Environment(source, tuple(names), durable=True), Environment(fresh, tuple(names.values()), durable=True)
+    with old.read() as snapshot:
+        for name, other in names.items():
+            rows = list(snapshot.cursor(old.db(name)).iternext())
+            new.write(lambda into, rows=rows, other=other: into.cursor(new.db(other)).putmulti(rows))
     old.close()
     new.close()
-    shutil.rmtree(folder / "archive")
-    (folder / "archive.new").rename(folder / "archive")
+    fresh.rename(target)
+    shutil.rmtree(source)
 
 
-MIGRATIONS = {1: move_kinds}
+def upgrade(folder: Path, world: World) -> None:
+    """Layout 0 to 1."""
+    _move(folder / "heard", folder / "archive", dict(zip(OLD, NEW, strict=True)))
 
 
-def heard(folder: Path) -> list[bytes]:
-    """The payloads of a migrated archive; every entry must be of the new kind."""
-    log = Log(folder / "archive", real_world())
-    entries = list(log.read())
-    log.close()
-    assert all(entry.header.kind == "heard" for entry in entries)
-    return [entry.payload or b"" for entry in entries]
+def downgrade(folder: Path) -> None:
+    """Layout 1 to 0, of a folder that was cleanly closed."""
+    archive = Environment(folder / "archive", NEW, durable=True)
+    archive.write(lambda transaction: transaction.delete(b"indexed_seq", db=archive.db("meta")))
+    archive.close()
+    _move(folder / "archive", folder / "heard", dict(zip(NEW, OLD, strict=True)))
+    (folder / "sums.json").unlink(missing_ok=True)
+    told = Format(0, (Written(0, "0.0.1", "2025-01-01T00:00:00Z"),))
+    (folder / "format.json").write_bytes(msgspec.json.encode(told))
+    sync_tree(folder)
+
+
+MIGRATIONS = {0: upgrade}
 
 
 if __name__ == "__main__":

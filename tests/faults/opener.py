@@ -13,11 +13,13 @@ from pathlib import Path
 
 from memd.daemon.projections.folded import open_folded
 from memd.daemon.store import marker
+from memd.daemon.store.formats import bring_up
 from memd.daemon.stores import Stores
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.errors import MemdError
 from memd.protocol.event import text
+from tests.faults.migrations import MIGRATIONS
 from tests.faults.recording import Promise, load
 
 
@@ -63,6 +65,7 @@ def _compare_with_replay(stores: Stores) -> str:
 def opened(folder: Path, promises: list[Promise]) -> str:
     """Open, check, close."""
     try:
+        bring_up(folder, real_world(), migrations=MIGRATIONS)
         stores = Stores(folder, real_world(), registry.info(), ballast_bytes=20_000)
     except MemdError as error:
         return f"{type(error).__name__}: {error.message}"

@@ -16,9 +16,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
 from tests.faults.disk import Call, Disk, read_trace
-from tests.faults.recording import Promise, Recording, save, why_not
+from tests.faults.recording import Recording, save, why_not
 
 
 class Opener:
@@ -55,14 +56,29 @@ class Opener:
         self._child.wait()
 
 
-def cut(
-    calls: Sequence[Call], root: Path, promises: list[Promise], cuts: int, seed: int, scratch: Path
-) -> Iterator[tuple[int, str]]:
-    """Cut a recording `cuts` times; for each, where, and what was found ("ok" if all is well)."""
+class Cut(NamedTuple):
+    """One power cut: after how many calls, in which phase, and what was found, "ok" if all is well."""
+
+    place: int
+    phase: str
+    found: str
+
+
+def choose(calls: Sequence[Call], recording: Recording, cuts: int, chance: Random) -> list[int]:
+    """Places to cut at, in order: any phase as likely as another, then any call of it."""
+    phases: dict[str, list[int]] = {}
+    for place, call in enumerate(calls, 1):
+        if phase := recording.phase(call.end):
+            phases.setdefault(phase, []).append(place)
+    return sorted(chance.choice(chance.choice(list(phases.values()))) for _ in range(cuts))
+
+
+def cut(calls: Sequence[Call], recording: Recording, cuts: int, seed: int, scratch: Path) -> Iterator[Cut]:
+    """Cut a recording `cuts` times, and open what is left each time."""
     chance = Random(seed)
-    places = sorted(chance.randrange(1, len(calls) + 1) for _ in range(cuts))
-    save(promises, scratch / "promises.json")
-    opener, disk, done = Opener(scratch / "promises.json"), Disk(str(root)), 0
+    places = choose(calls, recording, cuts, chance)
+    save(recording.promises, scratch / "promises.json")
+    opener, disk, done = Opener(scratch / "promises.json"), Disk(str(recording.data)), 0
     for number, place in enumerate(places):
         for call in calls[done:place]:
             disk.apply(call)
@@ -70,7 +86,7 @@ def cut(
         left = scratch / f"cut{number}"
         disk.cut(chance, left)
         found = opener.ask(left, calls[place - 1].end)
-        yield place, found
+        yield Cut(place, recording.phase(calls[place - 1].end), found)
         if found == "ok":
             shutil.rmtree(left)
     opener.end()
@@ -97,17 +113,21 @@ def main() -> int:
     calls = list(read_trace(recording.trace.read_bytes()))
     kinds = Counter(call.kind for call in calls)
     print(f"recorded {len(calls):,} calls {dict(kinds)}, {len(recording.promises)} promises; seed {chosen.seed}")
-    began, found = time.monotonic(), Counter[str]()
-    for place, what in cut(calls, recording.data, recording.promises, chosen.cuts, chosen.seed, scratch):
-        found["ok" if what == "ok" else "wrong"] += 1
-        if what != "ok":
-            print(f"  cut at call {place}: {what}", flush=True)
-    print(f"{chosen.cuts} cuts in {time.monotonic() - began:.0f} s: {dict(found)}")
-    if chosen.keep and found["wrong"]:
+    began, found, done = time.monotonic(), Counter[str](), Counter[str]()
+    for each in cut(calls, recording, chosen.cuts, chosen.seed, scratch):
+        done[each.phase] += 1
+        found[each.phase] += each.found == "ok"
+        if each.found != "ok":
+            print(f"  cut at call {each.place}, {each.phase}: {each.found}", flush=True)
+    for phase, count in done.items():
+        print(f"{phase}: {found[phase]} of {count} ok")
+    wrong = done.total() - found.total()
+    print(f"{done.total()} cuts in {time.monotonic() - began:.0f} s, {wrong} wrong")
+    if chosen.keep and wrong:
         print(f"kept in {scratch}")
     else:
         shutil.rmtree(scratch)
-    return 1 if found["wrong"] else 0
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

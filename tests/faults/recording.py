@@ -10,17 +10,27 @@ import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
+import sys
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from memd.protocol.event import Origin, Said
+from memd.daemon.stores import Stores
+from memd.daemon.world import real_world
+from memd.models import registry
+from memd.protocol.event import Captured, Origin, Said
+from memd.protocol.operation import Added, Decision
+from memd.protocol.record import Provenance, Record, Span
 from memd.protocol.request import Remember
 from tests.conftest import RunningDaemon
+from tests.faults.disk import HEAD
+from tests.faults.migrations import downgrade
 
-HERE = Path(__file__).parent
+HERE, AT = Path(__file__).parent, "2026-01-01T00:00:00Z"
 
 
 @dataclass(frozen=True)
@@ -71,9 +81,18 @@ class Recording:
         self.home.chmod(0o700)
         self.promises: list[Promise] = []
         settings = {"MEMD_HOME": str(self.home), "MEMD_BALLAST_MB": "0.02", "MEMD_KEYWORD_COMMIT_S": "0.2"}
-        environment = recorded({**os.environ, **settings}, build(folder), self.data, self.trace)
-        self.daemon = RunningDaemon(environment)
+        self._environment = recorded({**os.environ, **settings}, build(folder), self.data, self.trace)
+        self.daemon = RunningDaemon(self._environment)
         self._number = 0
+        self.phases: list[tuple[str, int]] = []
+        """What happened, each with the byte of the trace at which it began."""
+
+    def _phase(self, name: str) -> None:
+        self.phases.append((name, self.trace.stat().st_size))
+
+    def phase(self, at: int) -> str:
+        """What happened at a byte of the trace, "" before anything did."""
+        return next((name for name, since in reversed(self.phases) if since < at), "")
 
     def _promise(self, what: str, name: str, words: str) -> None:
         self.promises.append(Promise(self.trace.stat().st_size, what, name, words))
@@ -84,7 +103,7 @@ class Recording:
         for _ in range(count):
             self._number += 1
             turn, words = f"t{self._number}", f"I prefer tool{self._number} for job{self._number} in my shell."
-            event = Said(turn=turn, at="2026-01-01T00:00:00Z", role="user", text=words)
+            event = Said(turn=turn, at=AT, role="user", text=words)
             assert client.capture(origin, [event]).accepted == 1
             self._promise("turn", f"{origin.document}\0{turn}", words)
 
@@ -94,7 +113,7 @@ class Recording:
             self._number += 1
             words = f"The lamp{self._number} stands in room{self._number}."
             origin = Origin(host="power", session="notes")
-            request = Remember(text=words, turn=f"r{self._number}", at="2026-01-01T00:00:00Z", origin=origin)
+            request = Remember(text=words, turn=f"r{self._number}", at=AT, origin=origin)
             self._promise("record", client.remember(request).record.id, words)
 
     def forget(self, client: Any, session: str) -> None:
@@ -106,23 +125,80 @@ class Recording:
                 self.promises[number] = replace(promise, until=asked)
                 self._promise("gone", promise.name, promise.words)
 
+    def _begin_with_an_older_layout(self) -> None:
+        """Captures and records that a former version wrote, on the disk before the recording begins."""
+        stores, origin = Stores(self.data, real_world(), registry.info()), Origin(host="power", session="old")
+        for number in range(10):
+            words = f"The old boat{number} lies in dock{number}."
+            said = Said(turn=f"t{number}", at=AT, role="user", text=words)
+            stores.take([Captured(document=origin.document, event=said)])
+            spans = (Span(origin.document, said.turn, 0, len(words)),)
+            source = Provenance(
+                author="user", source=origin.document, trust="user", spans=spans, quote=words, said_at=AT
+            )
+            record = Record(
+                id=f"old{number}", pool="personal", kind="note", content=words, description=words, provenance=source
+            )
+            stores.commit([Added(record=record, decision=Decision(action="add", reason="it was said"))])
+        stores.close()
+        downgrade(self.data)
+        self.trace.write_bytes(b"".join(_standing(self.data)))
+        for number in range(10):
+            words = f"The old boat{number} lies in dock{number}."
+            self._promise("turn", f"{origin.document}\0t{number}", words)
+            self._promise("record", f"old{number}", words)
+
+    def _migrate(self) -> None:
+        """Brought up by three starts, two of which are killed on the way."""
+        self._phase("migrate")
+        for point, status in (("migration:snapshot", -signal.SIGKILL), ("migration:done", -signal.SIGKILL), ("", 0)):
+            command = [sys.executable, "-m", "tests.faults.migrations", str(self.data)]
+            environment = {**self._environment, "MEMD_FAIL": point}
+            done = subprocess.run(command, cwd=HERE.parents[1], check=False, env=environment)
+            assert done.returncode == status
+
     def run(self) -> None:
-        """Everything that writes: captures, records, distilling, forgetting, jobs, SIGKILL, clean stops, starts."""
+        """Everything that writes: a migration, captures, records, distilling, forgetting, jobs, kills, stops."""
+        self._begin_with_an_older_layout()
+        self._migrate()
         for round_ in range(3):
+            self._phase("start")
             self.daemon.start()
+            self._phase("capture")
             with self.daemon.client() as client:
                 self.capture(client, 6, f"s{round_}")
                 self.remember(client, 6)
-            self.daemon.settle()
-            with self.daemon.client() as client:
+                self._phase("distil")
+                self.daemon.settle()
+                self._phase("capture")
                 self.remember(client, 4)
+                self._phase("forget")
                 self.forget(client, f"s{round_}")
-                finish(client, (client.compact, client.rebuild, client.backup)[round_]())
+                job = ("compact", "rebuild", "backup")[round_]
+                self._phase(job)
+                finish(client, getattr(client, job)())
+                self._phase("capture")
                 self.capture(client, 4, f"late{round_}")
+            self._phase("stop")
             if round_ == 0:
                 self.daemon.kill()
             else:
                 self.daemon.terminate()
+
+
+def _standing(folder: Path) -> Iterator[bytes]:
+    """The records of a trace that put a folder as it stands on the disk."""
+    for path in sorted(folder.rglob("*")):
+        name, inode = str(path).encode(), path.stat().st_ino
+        if path.is_dir():
+            yield HEAD.pack(b"m", inode, 0, len(name), 0) + name
+        else:
+            content = path.read_bytes()
+            yield HEAD.pack(b"c", inode, 0, len(name), 0) + name
+            yield HEAD.pack(b"W", inode, 0, len(content), 0) + content
+    for path in (folder, *(path for path in folder.rglob("*") if path.is_dir())):
+        name = str(path).encode()
+        yield HEAD.pack(b"s", path.stat().st_ino, 0, len(name), 0) + name
 
 
 def finish(client: Any, job: Any) -> None:

@@ -3,7 +3,6 @@
 The normal run kills once at each; `MEMD_FAULT_ROUNDS=20` does it as often, each time later.
 """
 
-import os
 import signal
 from pathlib import Path
 
@@ -13,11 +12,10 @@ from memd.daemon.failpoint import NAMES
 from memd.protocol.errors import MemdError
 from memd.protocol.event import Origin, Said
 from memd.protocol.request import Remember
-from tests.conftest import START_S, RunningDaemon
+from tests.conftest import FAULT_ROUNDS, START_S, RunningDaemon
 from tests.faults.opener import opened
 from tests.faults.recording import Promise
 
-ROUNDS = int(os.environ.get("MEMD_FAULT_ROUNDS", "1"))
 OWN = ("archive:", "journal:", "projection:", "keywords:", "marker:", "close:")
 POINTS = [name for name in NAMES if name.startswith(OWN)]
 
@@ -40,7 +38,7 @@ def traffic(daemon: RunningDaemon, promises: list[Promise], first: int) -> None:
 @pytest.mark.parametrize("point", POINTS)
 def test_sigkill_at_a_fail_point_loses_and_doubles_nothing_P12(home: dict[str, str], point: str) -> None:
     promises: list[Promise] = []
-    for round_ in range(ROUNDS):
+    for round_ in range(FAULT_ROUNDS):
         settings = {"MEMD_FAIL": f"{point}:{1 + round_ % 5}", "MEMD_KEYWORD_COMMIT_S": "0.1"}
         daemon = RunningDaemon({**home, **settings})
         try:

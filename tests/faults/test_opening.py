@@ -24,7 +24,8 @@ from memd.models import registry
 from memd.protocol.errors import JournalCorrupt, UnsupportedFormat
 from memd.protocol.event import Captured, Said
 from memd.protocol.operation import Checkpoint, PoolOpened
-from tests.faults.migrations import LAYOUT, MIGRATIONS, heard
+from tests.conftest import FAULT_ROUNDS
+from tests.faults.migrations import MIGRATIONS, downgrade
 
 ROOT = Path(__file__).parents[2]
 
@@ -93,29 +94,48 @@ def test_a_folder_that_was_cut_off_while_it_was_made_is_made(data: Path) -> None
     assert read_format(data) is not None
 
 
+@pytest.mark.parametrize("round_", range(FAULT_ROUNDS))
 @pytest.mark.parametrize(
     "point", ["", "migration:snapshot", "migration:snapshot:2", "migration:begun", "migration:done"]
 )
-def test_a_migration_is_done_once_wherever_it_is_killed_P13(data: Path, point: str) -> None:
-    archive = Archive(data / "archive", real_world())
-    before = [entry.payload for entry in archive.log.read()]
-    archive.close()
-    command = [sys.executable, "-m", "tests.faults.migrations", str(data)]
-    killed = subprocess.run(command, cwd=ROOT, check=False, env={**os.environ, "MEMD_FAIL": point})
-    assert killed.returncode == (-signal.SIGKILL if point else 0)
-    assert not bring_up(data, real_world(), layout=LAYOUT, migrations=MIGRATIONS)
-    assert heard(data) == before
+def test_a_migration_is_done_once_wherever_it_is_killed_P13(data: Path, point: str, round_: int) -> None:
+    before = captures(data)
+    downgrade(data)
+    old = {path.name: path.read_bytes() for path in (data / "heard").iterdir() if path.name == "data.mdb"}
+    for _ in range(1 + round_ % 3):  # a start that is killed may be killed again
+        command = [sys.executable, "-m", "tests.faults.migrations", str(data)]
+        killed = subprocess.run(command, cwd=ROOT, check=False, env={**os.environ, "MEMD_FAIL": point})
+        assert killed.returncode == (-signal.SIGKILL if point else 0)
+        if not point:
+            break
+    assert not bring_up(data, real_world(), migrations=MIGRATIONS)
     found = read_format(data)
-    assert found is not None and [line.layout for line in found.history] == [1, 2]
-    kept = Archive(data / "backups" / "layout-1" / "archive", real_world())
-    assert [entry.payload for entry in kept.log.read()] == before
-    with pytest.raises(UnsupportedFormat):
-        stores(data)
+    assert found is not None and [line.layout for line in found.history] == [0, 1]
+    assert captures(data) == before
+    kept = data / "backups" / "layout-0" / "heard"
+    assert {path.name: path.read_bytes() for path in kept.iterdir() if path.name == "data.mdb"} == old
+    opened = stores(data)
+    assert [captured for _, captured in opened.archive.after(0, 99)] == before
+    assert all(opened.archive.turn("h:s", captured.event.turn) == captured for captured in before)
+    assert [pool.pool for pool in opened.sources.pools()] == ["project/x"]
+    opened.close()
 
 
-def test_a_layout_without_a_way_is_refused(data: Path) -> None:
+def captures(data: Path) -> list[Captured]:
+    """What the archive of a closed folder holds."""
+    archive = Archive(data / "archive", real_world())
+    found = [captured for _, captured in archive.after(0, 99)]
+    archive.close()
+    return found
+
+
+def test_a_folder_of_an_older_layout_is_refused_where_there_is_no_way_to_it(data: Path) -> None:
+    downgrade(data)
     with pytest.raises(UnsupportedFormat, match="no way"):
-        bring_up(data, real_world(), layout=3, migrations={2: MIGRATIONS[1]})
+        stores(data)
+    assert not (data / "archive").exists()
+    with pytest.raises(UnsupportedFormat, match="no way"):
+        bring_up(data, real_world(), layout=3, migrations=MIGRATIONS)
 
 
 def test_the_mark_tells_how_the_last_run_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

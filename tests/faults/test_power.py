@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import FAULT_ROUNDS
 from tests.faults.disk import Call, Disk, read_trace
-from tests.faults.power import cut, memory_folder
+from tests.faults.power import Cut, cut, memory_folder
 from tests.faults.recording import Recording, why_not
 
-CUTS = 30
+CUTS = 30 if FAULT_ROUNDS == 1 else 50 * FAULT_ROUNDS
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not() or "-")
 
@@ -32,10 +33,9 @@ def scratch() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def findings(recording: Recording, calls: list[Call], cuts: int, scratch: Path) -> list[tuple[int, str]]:
-    """What went wrong, with the place of the cut."""
-    found = cut(calls, recording.data, recording.promises, cuts, seed=7, scratch=scratch)
-    return [(place, what) for place, what in found if what != "ok"]
+def findings(recording: Recording, calls: list[Call], cuts: int, scratch: Path) -> list[Cut]:
+    """The cuts after which something was wrong."""
+    return [each for each in cut(calls, recording, cuts, seed=7, scratch=scratch) if each.found != "ok"]
 
 
 def test_a_power_cut_anywhere_loses_nothing_acknowledged_P12(recording: Recording, scratch: Path) -> None:
