@@ -3,9 +3,11 @@
 y = W x + b + (x A) B, with A (width x rank) and B (rank x width) learnt (LoRA, arXiv:2106.09685). `write` exports such
 a network with its heads as ONNX: the products of the trunk are quantised just as the trunk's own file was, and their
 bytes are not written again but referred to, as external data, inside `minilm-l6-int8.onnx`. What is new in the file
-(adapter, segment vectors, heads) is stored as float16, some 1.5 MB.
+(adapter, segment vectors, heads) is stored as float16, 1.1 MB. For the environment of `export_trunk.py`.
 """
 
+import hashlib
+import json
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -170,6 +172,17 @@ def write(
     onnx.save(model, path)
     scratch.unlink()
     small.unlink()
+    register(path)
+
+
+def register(path: Path) -> None:
+    """Enter a head into manifest.json beside it: its name, its file and the hash of its bytes."""
+    manifest_path = path.parent / "manifest.json"
+    manifest = json.loads(manifest_path.read_text(encoding="utf-8"))
+    manifest.setdefault("heads", {})[path.stem] = path.name
+    manifest["files"][path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    manifest_path.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    print(manifest["files"][path.name], path.name)
 
 
 def _refer(model: onnx.ModelProto, trunk: Path) -> None:

@@ -1,8 +1,8 @@
 """Measure the heads on texts by others than those who wrote the training sets.
 
-In an environment with memd itself (`pip install -e '.[test]'`), from the root of the project's checkout:
+With memd installed (`pip install -e '.[test]'`), from the root of the checkout:
 
-    python -m memd.models.recipes.measure_heads [--data FOLDER] [clauses|traps|pairs|injection|salience|speed ...]
+    python -m tests.models.measure_heads [--data FOLDER] [clauses|traps|pairs|injection|salience|speed ...]
 
 Comes in: the authored tests in `tests/data/`, and from `--data` the sets that you bring: labelled real sentences,
 injection texts, LoCoMo conversations. Goes out: a table for each, with 95 % intervals (bootstrap, 2,000 draws). Nothing
@@ -21,15 +21,15 @@ from pathlib import Path
 
 import numpy as np
 
-from ...stages.batch import Batch, Item
-from ...stages.contradictions import compare
-from ...stages.pipeline import pipeline, run
-from ...stages.scan import found as rules_found
-from ..distiller import TYPES, Distiller, Speaker
-from ..injection import InjectionJudge, Place
-from ..pair import RELATIONS, PairJudge
-from ..trunk import Trunk
-from .labelled import MODALITIES, SPEAKERS, TESTS, clauses, pairs
+from memd.models.distiller import TYPES, Distiller, Speaker
+from memd.models.injection import InjectionJudge, Place
+from memd.models.pair import RELATIONS, PairJudge
+from memd.models.recipes.labelled import MODALITIES, SPEAKERS, TESTS, clauses, pairs
+from memd.models.trunk import Trunk
+from memd.stages.batch import Batch, Item
+from memd.stages.contradictions import compare
+from memd.stages.pipeline import pipeline, run
+from memd.stages.scan import found as rules_found
 
 CHANGES = ("replaces", "contradicts")
 Rows = np.ndarray
@@ -95,7 +95,7 @@ def measure_clauses(data: Path) -> None:
     ]
     report_clauses("authored test", rows)
     if (data / "sessions").exists():
-        from ...tests.models.real_sentences import real_sentences
+        from tests.models.real_sentences import real_sentences
 
         drawn = real_sentences()
         who: dict[str, Speaker] = {"user": "user", "assistant": "assistant"}
@@ -109,7 +109,7 @@ def measure_clauses(data: Path) -> None:
 
 def measure_traps(_data: Path) -> None:
     """What the stages keep of each trap: false if it lacks the words that it must hold."""
-    from ...protocol.event import Captured, Said
+    from memd.protocol.event import Captured, Said
 
     stages = pipeline(Trunk())
     lines = [line for line in (TESTS / "test_traps.txt").read_text(encoding="utf-8").splitlines() if line.strip()]
@@ -188,7 +188,7 @@ def measure_injection(data: Path) -> None:
 
 
 def measure_salience(data: Path) -> None:
-    from .salience_locomo import measure
+    from tests.models.salience_locomo import measure
 
     measure(data / "locomo" / "locomo_dev5.json")
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..distiller import Distiller
-from ..trunk import Trunk
+from memd.models.distiller import Distiller
+from memd.models.trunk import Trunk
 
 SHARES = (0.40, 0.45, 0.60)
 _NAME = re.compile(r"(?<!^)(?<![.!?] )\b[A-Z][a-z]+")
