@@ -1,0 +1,26 @@
+"""`memd du`: every byte of the memory is in exactly one part, and what frees some of it is named (T10, P-13)."""
+
+from pathlib import Path
+from typing import Any
+
+
+def test_du_accounts_for_every_file_of_the_memory(memd: Any, daemon: Any, tmp_path: Path) -> None:
+    with daemon.client() as client:
+        for number in range(20):
+            client.remember(f"Lamp {number} stands in room {number}.")
+    daemon.settle()
+    assert memd("backup").code == 0
+    told = memd("du", "--json").data
+    parts = {part["name"]: part for part in told["parts"]}
+    assert sum(part["size_bytes"] for part in parts.values()) == told["total_bytes"]
+    assert {"journal", "archive", "backups"} <= set(parts)
+    assert all(part["size_bytes"] > 0 for name, part in parts.items() if name in {"journal", "archive", "backups"})
+    home = Path(daemon.environment["MEMD_HOME"])
+    on_disk = sum(
+        file.stat().st_blocks * 512
+        for folder in ("data", "state")
+        for file in (home / folder).rglob("*")
+        if file.is_file()
+    )
+    assert abs(told["total_bytes"] - on_disk) <= 0.1 * on_disk + 1_000_000
+    assert "in all" in memd("du").text
