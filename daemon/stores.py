@@ -29,6 +29,7 @@ from .projections.vectors import Vectors, VectorStore
 from .store import restore
 from .store.archive import Archive, Fate
 from .store.ballast import Ballast
+from .store.environment import Environment
 from .store.journal import Journal
 from .store.lock import FolderLock
 from .store.opening import CHECKPOINT_AT_CLOSE, Opening, checkpoint, due
@@ -74,15 +75,15 @@ class Stores:
         self.vectors = Vectors(self.vector_store, self.records, self.journal.last, later=True)
         self.profile = ProfileCards(self.records, self.journal.last)
         self.catch_up(self.keywords)
-        for environment in (
-            self.journal.log.environment,
-            self.archive.log.environment,
-            self.tables.environment,
-            self.vector_store.environment,
-        ):
+        for environment in self._environments:
             environment.refused = self.ballast.release
         self._distilled = self.sources.progress().archive_seq
         self._opening.serving()
+
+    @property
+    def _environments(self) -> tuple[Environment, ...]:
+        logs = (self.journal.log.environment, self.archive.log.environment)
+        return (*logs, self.tables.environment, self.vector_store.environment)
 
     @property
     def projections(self) -> tuple[Projection, ...]:
@@ -201,7 +202,9 @@ class Stores:
             except Exception:  # the others must be closed all the same
                 log.exception("the stop is not clean")
                 whole = False
-        if whole and not self.following.broken:
+        if any(environment.suspect for environment in self._environments):
+            self._opening.doubt()
+        elif whole and not self.following.broken:
             self._opening.closed()
         self.lock.release()
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from ...protocol.record import LIVE, Record
-from .projection import seal, unseal
+from ..store.sealed import unseal
 from .records import Records, digest
 
 
@@ -39,7 +39,7 @@ def edge_rows(record: Record) -> Iterable[tuple[bytes, bytes]]:
     """The two rows of a live edge: one below its subject, one below its object."""
     found = edge(record) if record.status in LIVE else None
     if found is not None:
-        row = seal(_encode(found))
+        row = _encode(found)
         yield _end("from", record.pool, found.subject) + record.id.encode(), row
         yield _end("to", record.pool, found.object) + record.id.encode(), row
 
@@ -70,6 +70,6 @@ class Graph:
                 mark = _end(direction, pool, thing)
                 found = cursor.set_range(mark)
                 while found and cursor.key().startswith(mark):
-                    edges.append(_decoder.decode(unseal(cursor.value(), "an edge")))
+                    edges.append(_decoder.decode(unseal(*cursor.item(), "an edge")))
                     found = cursor.next()
         return edges

@@ -3,24 +3,23 @@
 Comes in: logged operations, each once, in order. Goes out: what reads ask for. Invariants: `apply` asserts that the
 seqs follow `applied_seq` without a hole; a projection may lose its tail or be deleted, replay brings it back equal;
 nothing but `apply` ever changes it. A group's rows are collected and written in order at its end: that is four times
-faster than row by row, and replay is what makes a projection disposable.
+faster than row by row, and replay is what makes a projection disposable. Every row is sealed (`store/sealed.py`).
 """
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import lmdb
 
-from ...protocol.errors import JournalCorrupt
 from ...protocol.record import Record
 from ...protocol.reply import Logged
 from ..store.environment import Environment
+from ..store.sealed import seal, unseal
 
-LAYOUT = b"2"
+LAYOUT = b"3"
 """Changes with the rows of any table: older tables are emptied and replayed."""
 
 
@@ -46,14 +45,6 @@ def check_order(name: str, applied_seq: int, entries: Sequence[Logged]) -> None:
             raise AssertionError(f"{name} has applied {number - 1}, got {entry.seq}")
 
 
-class Rows(Protocol):
-    """What a row can be read from: a transaction, or a batch on top of one."""
-
-    def get(self, key: bytes, default: None = None, db: lmdb.Database | None = None) -> bytes | None:
-        """The value of a key, or None."""
-        ...
-
-
 class Batch:
     """The rows that a group of operations writes, over the transaction that they will go into.
 
@@ -65,13 +56,13 @@ class Batch:
         self._rows: dict[lmdb.Database, dict[bytes, bytes | None]] = {}
         self.records: dict[str, Record | None] = {}
 
-    def get(self, key: bytes, default: None = None, db: lmdb.Database | None = None) -> bytes | None:
-        """The value as this group leaves it so far."""
-        assert db is not None
+    def get(self, key: bytes, db: lmdb.Database) -> bytes | None:
+        """The value as this group leaves it so far, or None. Raises JournalCorrupt for a damaged row."""
         rows = self._rows.get(db)
         if rows is not None and key in rows:
             return rows[key]
-        return self._transaction.get(key, db=db)
+        stored = self._transaction.get(key, db=db)
+        return None if stored is None else unseal(key, stored, "a row that an operation changes")
 
     def rows(self, db: lmdb.Database) -> dict[bytes, bytes | None]:
         """What is to be written to a table: None deletes. For those who write many rows."""
@@ -89,12 +80,12 @@ class Batch:
         self.rows(db)[key] = None
 
     def flush(self) -> None:
-        """Write everything, each table in order of its keys."""
+        """Write everything, sealed, each table in order of its keys."""
         for db, rows in self._rows.items():
             for key, value in rows.items():
                 if value is None:
                     self._transaction.delete(key, db=db)
-            kept = sorted((key, value) for key, value in rows.items() if value is not None)
+            kept = sorted((key, seal(key, value)) for key, value in rows.items() if value is not None)
             consumed, _ = self._transaction.cursor(db).putmulti(kept)
             if consumed != len(kept):
                 raise AssertionError(f"{len(kept) - consumed} rows were not taken")
@@ -113,19 +104,6 @@ class Fold(Protocol):
         ...
 
 
-def seal(value: bytes) -> bytes:
-    """`value` with its CRC-32 before it."""
-    return zlib.crc32(value).to_bytes(4) + value
-
-
-def unseal(stored: bytes, what: str) -> bytes:
-    """The value in `stored`. Raises JournalCorrupt when the checksum does not hold: never a wrong value."""
-    value = stored[4:]
-    if zlib.crc32(value).to_bytes(4) != stored[:4]:
-        raise JournalCorrupt(f"{what} is damaged", hint="run `memd rebuild all`: the journal still has it")
-    return value
-
-
 class Tables:
     """All LMDB folds in one environment and one transaction: a reader never sees one ahead of another."""
 
@@ -139,11 +117,11 @@ class Tables:
         self._applied = self._stored_seq()
 
     def _check_layout(self, transaction: lmdb.Transaction) -> None:
-        meta = self.environment.db("meta")
-        if transaction.get(b"layout", db=meta) != LAYOUT:
+        meta, layout = self.environment.db("meta"), seal(b"layout", LAYOUT)
+        if transaction.get(b"layout", db=meta) != layout:
             for name in self.databases:
                 transaction.drop(self.environment.db(name), delete=False)
-            transaction.put(b"layout", LAYOUT, db=meta)
+            transaction.put(b"layout", layout, db=meta)
 
     @property
     def databases(self) -> tuple[str, ...]:
@@ -152,8 +130,12 @@ class Tables:
 
     def _stored_seq(self) -> int:
         with self.environment.read() as transaction:
-            found = transaction.get(b"applied_seq", db=self.environment.db("meta"))
-        return int.from_bytes(found) if found else 0
+            return self.applied_in(transaction)
+
+    def applied_in(self, snapshot: lmdb.Transaction) -> int:
+        """The seq of the last operation that a snapshot of these tables holds."""
+        found = snapshot.get(b"applied_seq", db=self.environment.db("meta"))
+        return int.from_bytes(unseal(b"applied_seq", found, "the mark of the tables")) if found else 0
 
     @property
     def applied_seq(self) -> int:

@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from hashlib import blake2b
 
+import lmdb
 import msgspec
 
 from ...protocol.record import Record
 from ...protocol.reply import Logged
 from ..store.environment import Environment
+from ..store.sealed import unseal
 from .belief import believed, touched
-from .projection import Batch, Rows, seal, unseal
+from .projection import Batch
 
 _decoder = msgspec.msgpack.Decoder(Record)
 _encoder = msgspec.msgpack.Encoder()
@@ -69,7 +71,7 @@ class Records:
     def apply(self, batch: Batch, entry: Logged) -> None:
         """Fold one operation in."""
         for id in touched(entry.operation):
-            before = self.find(batch, id)
+            before = self._believed(batch, id)
             after = believed(before, id, entry)
             if after is not before:
                 self._replace(batch, id, before, after)
@@ -77,7 +79,7 @@ class Records:
     def _replace(self, batch: Batch, id: str, before: Record | None, after: Record | None) -> None:
         handles = self.environment.handles
         batch.records[id] = after
-        batch.rows(handles["records"])[id.encode()] = seal(_encoder.encode(after)) if after else None
+        batch.rows(handles["records"])[id.encode()] = _encoder.encode(after) if after else None
         for name, index in self._indexes.items():
             rows = batch.rows(handles[name])
             for key, _ in index(before) if before else ():
@@ -103,12 +105,17 @@ class Records:
             for place in _places(after):
                 rows[place] = b""
 
-    def find(self, rows: Rows, id: str) -> Record | None:
+    def _believed(self, batch: Batch, id: str) -> Record | None:
+        if id in batch.records:
+            return batch.records[id]
+        found = batch.get(id.encode(), db=self.environment.db("records"))
+        return None if found is None else _decoder.decode(found)
+
+    def find(self, transaction: lmdb.Transaction, id: str) -> Record | None:
         """The record with this id inside a transaction, or None. Raises JournalCorrupt for a damaged row."""
-        if isinstance(rows, Batch) and id in rows.records:
-            return rows.records[id]
-        stored = rows.get(id.encode(), db=self.environment.db("records"))
-        return None if stored is None else _decoder.decode(unseal(stored, f"record {id}"))
+        key = id.encode()
+        stored = transaction.get(key, db=self.environment.db("records"))
+        return None if stored is None else _decoder.decode(unseal(key, stored, f"record {id}"))
 
     def get(self, id: str) -> Record | None:
         """The record with this id, or None."""
@@ -180,7 +187,7 @@ class Records:
                 group: list[Record] = []
                 while found and len(group) < size:
                     after = cursor.key()
-                    group.append(_decoder.decode(unseal(cursor.value(), f"record {after.decode()}")))
+                    group.append(_decoder.decode(unseal(after, cursor.value(), f"record {after.decode()}")))
                     found = cursor.next()
             if not group:
                 return
@@ -193,8 +200,9 @@ class Records:
             cursor = transaction.cursor(self.environment.db("tally"))
             found = cursor.first()
             while found:
-                status, pool = cursor.key().decode().split("\0", 1)
-                if count := int.from_bytes(cursor.value()):
+                key, stored = cursor.item()
+                status, pool = key.decode().split("\0", 1)
+                if count := int.from_bytes(unseal(key, stored, "the count of records")):
                     counts.setdefault(pool, {})[status] = count
                 found = cursor.next()
         return counts

@@ -14,8 +14,9 @@ import msgspec
 from ...protocol.operation import Distilled, Hidden, PoolOpened, Redacted, SessionClosed, SessionOpened, Unhidden
 from ...protocol.reply import Logged
 from ...stages.batch import PERSONAL
+from ..store.sealed import unseal
 from .belief import touched
-from .projection import Batch, seal, unseal
+from .projection import Batch
 from .records import Records, digest
 
 FAILURES = 200
@@ -62,17 +63,17 @@ class Sources:
         operation = entry.operation
         match operation:
             case PoolOpened():
-                batch.put(digest(operation.pool), seal(_encode(operation)), db=self._db("pools"))
+                batch.put(digest(operation.pool), _encode(operation), db=self._db("pools"))
             case SessionOpened():
                 key = digest(operation.document)
-                batch.put(key, seal(_encode(Session(opened=operation))), db=self._db("sessions"))
+                batch.put(key, _encode(Session(opened=operation)), db=self._db("sessions"))
                 batch.put(digest(operation.project) + key, operation.document.encode(), db=self._db("projects"))
             case SessionClosed():
                 key = digest(operation.document)
                 if stored := batch.get(key, db=self._db("sessions")):
-                    session = _session.decode(unseal(stored, "a session"))
+                    session = _session.decode(stored)
                     closed = msgspec.structs.replace(session, closed_at=operation.at)
-                    batch.put(key, seal(_encode(closed)), db=self._db("sessions"))
+                    batch.put(key, _encode(closed), db=self._db("sessions"))
             case Distilled():
                 self._advance(batch, operation, entry.at)
             case Redacted():
@@ -92,7 +93,7 @@ class Sources:
         for document in documents:
             key = digest(document)
             if stored := batch.get(key, db=self._db("sessions")):
-                place = digest(_session.decode(unseal(stored, "a session")).opened.project) + key
+                place = digest(_session.decode(stored).opened.project) + key
                 if shown:
                     batch.put(place, document.encode(), db=self._db("projects"))
                 else:
@@ -100,7 +101,7 @@ class Sources:
 
     def _advance(self, batch: Batch, distilled: Distilled, at: int) -> None:
         stored = batch.get(b"progress", db=self._db("progress"))
-        before = _progress.decode(unseal(stored, "the cursor")) if stored else Progress()
+        before = _progress.decode(stored) if stored else Progress()
         rejected = dict(before.rejected)
         for reason, count in distilled.rejected.items():
             rejected[reason] = rejected.get(reason, 0) + count
@@ -113,28 +114,28 @@ class Sources:
             failed=(*before.failed, *failed)[-FAILURES:],
             last_at=at,
         )
-        batch.put(b"progress", seal(_encode(after)), db=self._db("progress"))
+        batch.put(b"progress", _encode(after), db=self._db("progress"))
 
     def _forget(self, batch: Batch, redacted: Redacted) -> None:
         """No session of that name was ever opened, no forgotten turn ever failed (T10)."""
         for document in redacted.sessions:
             key = digest(document)
             if stored := batch.get(key, db=self._db("sessions")):
-                project = _session.decode(unseal(stored, "a session")).opened.project
+                project = _session.decode(stored).opened.project
                 batch.delete(digest(project) + key, db=self._db("projects"))
                 batch.delete(key, db=self._db("sessions"))
         if stored := batch.get(b"progress", db=self._db("progress")):
-            before = _progress.decode(unseal(stored, "the cursor"))
+            before = _progress.decode(stored)
             gone = {(one.document, turn) for one in redacted.turns for turn in one.turns}
             failed = tuple(each for each in before.failed if each[1:3] not in gone)
             after = msgspec.structs.replace(before, failed=failed)
-            batch.put(b"progress", seal(_encode(after)), db=self._db("progress"))
+            batch.put(b"progress", _encode(after), db=self._db("progress"))
 
     def sessions(self) -> list[str]:
         """Every document that was opened, in no order."""
         with self._records.environment.read() as transaction:
             cursor = transaction.cursor(self._db("sessions"))
-            return [_session.decode(unseal(row, "a session")).opened.document for _, row in cursor.iternext()]
+            return [_session.decode(unseal(*row, "a session")).opened.document for row in cursor.iternext()]
 
     def documents(self, pools: Sequence[str], most: int | None = None) -> list[str]:
         """At most `most` documents whose session feeds these pools; one outside of a project feeds the personal one."""
@@ -145,30 +146,30 @@ class Sources:
                 mark = digest("" if pool == PERSONAL else pool)
                 going = cursor.set_range(mark)
                 while going and cursor.key().startswith(mark) and (most is None or len(found) < most):
-                    found.append(cursor.value().decode())
+                    found.append(unseal(*cursor.item(), "a session of a pool").decode())
                     going = cursor.next()
         return found
 
     def session(self, document: str) -> Session | None:
         """The session of a document, or None."""
-        with self._records.environment.read() as transaction:
-            stored = transaction.get(digest(document), db=self._db("sessions"))
-        return _session.decode(unseal(stored, "a session")) if stored else None
+        return self.sessions_of([document]).get(document)
 
     def sessions_of(self, documents: Iterable[str]) -> dict[str, Session]:
         """The sessions of these documents, from one snapshot; unknown ones are left out."""
         found: dict[str, Session] = {}
         with self._records.environment.read() as transaction:
             for document in documents:
-                if stored := transaction.get(digest(document), db=self._db("sessions")):
-                    found[document] = _session.decode(unseal(stored, "a session"))
+                key = digest(document)
+                if stored := transaction.get(key, db=self._db("sessions")):
+                    found[document] = _session.decode(unseal(key, stored, "a session"))
         return found
 
     def pool(self, pool: str) -> PoolOpened | None:
         """The pool of that name, or None."""
+        key = digest(pool)
         with self._records.environment.read() as transaction:
-            stored = transaction.get(digest(pool), db=self._db("pools"))
-        return _pool.decode(unseal(stored, "a pool")) if stored else None
+            stored = transaction.get(key, db=self._db("pools"))
+        return _pool.decode(unseal(key, stored, "a pool")) if stored else None
 
     def pools(self) -> list[PoolOpened]:
         """Every pool, in order of name."""
@@ -177,7 +178,7 @@ class Sources:
             cursor = transaction.cursor(self._db("pools"))
             found = cursor.first()
             while found:
-                pools.append(_pool.decode(unseal(cursor.value(), "a pool")))
+                pools.append(_pool.decode(unseal(*cursor.item(), "a pool")))
                 found = cursor.next()
         return sorted(pools, key=lambda pool: pool.pool)
 
@@ -197,4 +198,4 @@ class Sources:
         """How far the pipeline has come."""
         with self._records.environment.read() as transaction:
             stored = transaction.get(b"progress", db=self._db("progress"))
-        return _progress.decode(unseal(stored, "the cursor")) if stored else Progress()
+        return _progress.decode(unseal(b"progress", stored, "the cursor")) if stored else Progress()

@@ -21,13 +21,13 @@ import lmdb
 import numpy as np
 from numpy.typing import NDArray
 
-from ...protocol.errors import JournalCorrupt
 from ...protocol.record import LIVE, Record
 from ...protocol.reply import Logged
 from ..store.environment import Environment
+from ..store.sealed import CHECK, unseal
 from ..world import World
 from .belief import touched
-from .projection import check_order, seal
+from .projection import check_order
 from .records import Records, digest
 
 T = TypeVar("T")
@@ -36,7 +36,6 @@ Halves = NDArray[np.float16]
 """Vectors as they are stored."""
 
 FIRST_CAPACITY = 1024
-CHECKSUM = 4
 SLICE = 5000
 
 
@@ -80,22 +79,24 @@ class VectorStore:
 
         def work(transaction: lmdb.Transaction) -> None:
             for address, row in rows:
-                transaction.put(address, seal(row.tobytes()), db=self._vectors)
+                transaction.put(address, _sealed(row.tobytes()), db=self._vectors)
 
         if rows:
             self.environment.write(work)
 
     def get(self, marks: Sequence[bytes]) -> tuple[Sequence[int], Halves]:
-        """Which of these texts, named by their digest, have a vector, and those vectors as rows."""
+        """Which of these texts, named by their digest, have a vector, and those vectors as rows; a damaged one is none,
+        so it is made again."""
         key, model = self._key, self.model.encode()
         addresses = [blake2b(mark + model, digest_size=16, key=key).digest() for mark in marks]  # as `_address`, inline
         with self.environment.read() as transaction:
-            found = transaction.cursor(self._vectors).getmulti(addresses)
+            found = _sound(transaction.cursor(self._vectors).getmulti(addresses), CHECK + 2 * self.dimension)
         places: Sequence[int] = range(len(addresses))
         if len(found) < len(addresses):
             having = {address for address, _ in found}
             places = [number for number, address in enumerate(addresses) if address in having]
-        return places, _unsealed(b"".join([sealed for _, sealed in found]), 2 * self.dimension)
+        rows = np.frombuffer(b"".join([sealed for _, sealed in found]), np.uint8)
+        return places, rows.reshape(-1, CHECK + 2 * self.dimension)[:, CHECK:].copy().view(np.float16)
 
     def keep(self, texts: Iterable[str]) -> None:
         """Drop every vector but those of these texts by the models in use since the start (T10)."""
@@ -119,16 +120,15 @@ class VectorStore:
         self.environment.close()
 
 
-def _unsealed(sealed: bytes, size: int) -> Halves:
-    """As `unseal` does, for many rows of `size` bytes at once: at a start there are a hundred thousand."""
-    view, step = memoryview(sealed), CHECKSUM + size
-    rows = np.frombuffer(sealed, np.uint8)
-    if len(rows) % step == 0:
-        rows = rows.reshape(-1, step)
-        sums = [zlib.crc32(view[at + CHECKSUM : at + step]) for at in range(0, len(sealed), step)]
-        if np.array_equal(rows[:, :CHECKSUM].copy().view(">u4").ravel(), np.array(sums, np.uint32)):
-            return rows[:, CHECKSUM:].copy().view(np.float16)
-    raise JournalCorrupt("a vector is damaged", hint="run `memd rebuild all`: the journal still has it")
+def _sealed(row: bytes) -> bytes:
+    """With a checksum of its own alone: a vector whose key changed is merely missing, and made again."""
+    return zlib.crc32(row).to_bytes(CHECK) + row
+
+
+def _sound(found: list[tuple[bytes, bytes]], size: int) -> list[tuple[bytes, bytes]]:
+    """Those rows that have their size and their checksum; many at once: at a start there are a hundred thousand."""
+    crc32 = zlib.crc32
+    return [row for row in found if len(row[1]) == size and crc32(row[1][CHECK:]).to_bytes(CHECK) == row[1][:CHECK]]
 
 
 class ExactIndex:
@@ -229,7 +229,7 @@ def embedded(records: Records, pool: str) -> list[tuple[str, bytes]]:
             for key, value in cursor.iternext():
                 if not key.startswith(mark):
                     break
-                rows.append((key[16:].decode(), value))
+                rows.append((key[16:].decode(), unseal(key, value, "the place of a vector")))
     return rows
 
 
@@ -354,7 +354,8 @@ class Vectors:
         """Whether there are more live records than that, and none of the first so many has a vector; without `load`."""
         with self._records.environment.read() as transaction:
             cursor = transaction.cursor(self._records.environment.db("embedded"))
-            marks = [mark for _, mark in islice(cursor.iternext(), more_than + 1)]
+            rows = list(islice(cursor.iternext(), more_than + 1))
+        marks = [unseal(*row, "the place of a vector") for row in rows]
         return len(marks) > more_than and not self.store.get(marks)[0]
 
     def missing(self, limit: int) -> list[tuple[str, str]]:

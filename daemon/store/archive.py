@@ -9,6 +9,7 @@ would cost a page each; in sorted batches those of one session share theirs.
 
 from __future__ import annotations
 
+from binascii import crc_hqx
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -25,6 +26,7 @@ from ...protocol.event import Captured, text
 from ...protocol.record import Span
 from ..world import World
 from .log import Draft, Entry, Log
+from .sealed import walk
 
 Fate = Literal["accepted", "duplicate", "changed"]
 INDEX_EVERY = 4096
@@ -54,9 +56,15 @@ def _document_key(document: str) -> bytes:
     return blake2b(document.encode(), digest_size=8).digest()
 
 
-def _short(seq: int) -> bytes:
-    """A seq in as few bytes as it needs: rows are many."""
-    return seq.to_bytes((seq.bit_length() + 7) // 8)
+def _row(key: bytes, seq: int) -> bytes:
+    """A seq in as few bytes as it needs, after a CRC-16 of key and seq: rows are many."""
+    short = seq.to_bytes((seq.bit_length() + 7) // 8)
+    return crc_hqx(key + short, 0).to_bytes(2) + short
+
+
+def _seq(key: bytes, row: bytes) -> int:
+    """The seq in a row of the index, 0 if the row is damaged."""
+    return int.from_bytes(row[2:]) if crc_hqx(key + row[2:], 0).to_bytes(2) == row[:2] else 0
 
 
 class Archive:
@@ -83,7 +91,7 @@ class Archive:
             self._upto = entry.seq
 
     def _write_index(self, transaction: lmdb.Transaction, rows: Mapping[bytes, int], upto: int) -> None:
-        consumed, _ = transaction.cursor(self._index).putmulti(sorted((k, _short(seq)) for k, seq in rows.items()))
+        consumed, _ = transaction.cursor(self._index).putmulti(sorted((k, _row(k, seq)) for k, seq in rows.items()))
         if consumed != len(rows):
             raise JournalCorrupt(f"{len(rows) - consumed} rows of the index were not taken", hint="run `memd verify`")
         transaction.put(b"indexed_seq", upto.to_bytes(8), db=self.log.environment.db("meta"))
@@ -146,7 +154,9 @@ class Archive:
             with self.log.environment.read() as transaction:
                 for key in keys:
                     if key not in found and (stored := transaction.get(key, db=self._index)):
-                        found[key] = int.from_bytes(stored)
+                        if not (seq := _seq(key, stored)):
+                            raise self._wrong("has a damaged row")
+                        found[key] = seq
         return found
 
     def seq_of(self, document: str, turn: str) -> int:
@@ -184,7 +194,9 @@ class Archive:
             cursor = transaction.cursor(self._index)
             cursor.set_range(mark)
             rows = takewhile(lambda row: row[0].startswith(mark), cursor.iternext())
-            newest = {key: int.from_bytes(stored) for key, stored in rows}
+            newest = {key: _seq(key, stored) for key, stored in rows}
+        if not all(newest.values()):
+            raise self._wrong("has a damaged row")
         newest.update((key, number) for key, number in tail if key.startswith(mark))
         places = sorted((number, key) for key, number in newest.items())
         here = bisect_left(places, (seq, b""))
@@ -196,22 +208,35 @@ class Archive:
         entry = self.log.get(seq)
         captured = decode(entry) if entry else None
         if entry is None or (captured and _turn_key(captured.document, captured.event.turn) != key):
-            raise JournalCorrupt(f"the archive's index is wrong about capture {seq}", hint="run `memd verify`")
+            raise self._wrong(f"is wrong about capture {seq}")
         return captured
+
+    def _wrong(self, what: str) -> JournalCorrupt:
+        self.log.environment.suspect = True
+        return JournalCorrupt(f"the archive's index {what}", hint="`memd down && memd up` writes it anew")
 
     def after(self, seq: int, limit: int) -> list[tuple[int, Captured]]:
         """At most `limit` captures after `seq`, in order, with their seqs; removed ones are left out."""
         return [(e.seq, captured) for e in self.log.slice(seq, limit) if (captured := decode(e)) is not None]
 
+    def is_indexed(self) -> bool:
+        """Whether the rows of the index are what was written, and found by their keys. 1 µs a row."""
+        try:
+            with self.log.environment.read() as transaction:
+                return all(_seq(key, stored) for key, stored in walk(transaction, self._index))
+        except JournalCorrupt:
+            return False
+
     def reindex(self) -> None:
-        """Write the index rows that are missing: a damaged one makes a turn unknown, and the log has them all."""
+        """Write the index anew: from the log, and for turns whose words were removed from the rows that hold."""
         self._upto = 0
         self._read_on()
 
         def work(transaction: lmdb.Transaction) -> None:
-            held = {key: int.from_bytes(stored) for key, stored in transaction.cursor(self._index).iternext()}
-            rows = {key: seq for key, seq in self._tail.items() if held.get(key, 0) < seq}
-            self._write_index(transaction, rows, self.log.last)
+            held = ((key, _seq(key, stored)) for key, stored in transaction.cursor(self._index).iternext())
+            rows = {key: seq for key, seq in held if seq}
+            transaction.drop(self._index, delete=False)
+            self._write_index(transaction, {**rows, **self._tail}, self.log.last)
 
         self.log.environment.write(work)
         self._tail = {}

@@ -61,6 +61,8 @@ class Environment:
         self._growing = False
         self.refused: Callable[[], None] = _nothing
         """Called when the disk refused a write, before StorageFull is raised: whoever has room to give gives it."""
+        self.suspect = False
+        """Whether anything read from it was damaged: the next start must look at all of it."""
         self._open(map_size)
 
     def _open(self, map_size: int) -> None:
@@ -161,6 +163,7 @@ class Environment:
         )
 
     def _damaged(self, error: Exception) -> JournalCorrupt:
+        self.suspect = True
         return JournalCorrupt(
             f"{self.folder.name} is damaged: {error}",
             hint="`memd down && memd up`: the start looks at every page, and says what to do",

@@ -19,6 +19,7 @@ from ...protocol.reply import Logged
 from ..failpoint import reach
 from ..world import World
 from .log import Draft, Entry, Log
+from .sealed import seal, unseal
 
 _remnants = msgspec.msgpack.Decoder(Remnant)
 
@@ -45,7 +46,8 @@ class Journal:
                     transaction.put(b"checkpoint", entry.seq.to_bytes(8), db=meta)
             for redacted in operations:
                 for left in redacted.entries if isinstance(redacted, Redacted) else ():
-                    transaction.put(left.seq.to_bytes(8), msgspec.msgpack.encode(left), db=remnants)
+                    key = left.seq.to_bytes(8)
+                    transaction.put(key, seal(key, msgspec.msgpack.encode(left)), db=remnants)
             reach("journal:before-commit")
 
         entries = self.log.append(drafts, alongside)
@@ -82,9 +84,10 @@ class Journal:
         return Logged(seq=header.seq, at=header.at, operation=found)
 
     def _remnant(self, seq: int) -> tuple[str, bytes] | None:
+        key = seq.to_bytes(8)
         with self.log.environment.read() as transaction:
-            stored = transaction.get(seq.to_bytes(8), db=self.log.environment.db("remnants"))
-        left = _remnants.decode(stored) if stored else None
+            stored = transaction.get(key, db=self.log.environment.db("remnants"))
+        left = _remnants.decode(unseal(key, stored, f"what is left of operation {seq}")) if stored else None
         return (left.kind, left.payload) if left else None
 
     def close(self) -> None:

@@ -146,7 +146,7 @@ class Log:
         return End(header.seq, digest(raw), header.at)
 
     def _corrupt(self, what: str) -> JournalCorrupt:
-        folder = self.environment.folder
+        folder, self.environment.suspect = self.environment.folder, True
         return JournalCorrupt(f"the {folder.name} is damaged: {what}", hint="see `memd verify`, `memd restore-backup`")
 
     def append(self, drafts: Sequence[Draft], alongside: Alongside | None = None) -> list[Entry]:

@@ -24,7 +24,7 @@ from .backup import FOLDER, newest
 from .ballast import Ballast
 from .durable import remove, replace, sync_tree
 from .formats import DISPOSABLE, STORES, bring_up, settle
-from .inspection import inspect
+from .inspection import TABLES, inspect
 from .journal import Journal
 from .marker import Marker
 from .sums import sums_of
@@ -49,6 +49,7 @@ class Opening:
         self._new = bring_up(folder, world)
         self._marker = Marker(folder)
         end = self._marker.last_end()
+        self._unclean = end != "clean"
         if end == "clean":
             self._compare_sums()
         else:
@@ -76,7 +77,7 @@ class Opening:
             shutil.rmtree(self._folder / name, ignore_errors=True)
 
     def _inspect(self, thorough: bool) -> None:
-        found = inspect(self._folder, [*STORES, "projections/tables", "vectors"], thorough=thorough)
+        found = inspect(self._folder, [*STORES, TABLES, "vectors"], thorough=thorough)
         for store, problem in found.items():
             if store in STORES:
                 raise self._corrupt(f"the {store} is damaged: {problem}")
@@ -115,7 +116,8 @@ class Opening:
             point = journal.checkpoint()
             journal.log.verify(point.journal_seq, point.journal_tip)
             archive.log.verify(point.archive_seq, point.archive_tip)
-            if self._changed:
+            if self._changed or (self._unclean and not archive.is_indexed()):
+                log.warning("the archive's index is written anew")
                 archive.reindex()
         except JournalCorrupt as error:
             raise self._corrupt(error.message) from error
@@ -128,6 +130,13 @@ class Opening:
         try:
             self._marker.serving()
         except OSError as error:  # the next start is the more careful
+            log.warning("the mark can't be written: %s", error)
+
+    def doubt(self) -> None:
+        """Something that was read was damaged: the next start looks at everything."""
+        try:
+            self._marker.opening()
+        except OSError as error:
             log.warning("the mark can't be written: %s", error)
 
     def closed(self) -> None:

@@ -21,7 +21,6 @@ from ..maintenance import Course, Emit, Sources, Told
 from ..projections import turns as turns_of
 from ..projections.folded import Folded
 from ..projections.keywords import text_of
-from ..projections.projection import unseal
 from ..projections.swap import fresh_folder
 from ..projections.terms import Text, check_of, contents
 from ..projections.tokens import Tokens
@@ -29,6 +28,7 @@ from ..world import World
 from .archive import Archive, decode
 from .environment import Environment
 from .log import Log
+from .sealed import unseal
 
 AGAIN_S = 2.0
 """Seconds after which an index that differed is compared once more: it commits every second."""
@@ -103,9 +103,9 @@ class Verification:
         live = Folded(sources.projections / "tables", readonly=True)
         found: list[str] = []
         with live.tables.environment.read() as snapshot:
-            stored = snapshot.get(b"applied_seq", db=live.tables.environment.db("meta")) or b""
-            _follow(sources, fresh, int.from_bytes(stored))
-            behind = fresh.tables.applied_seq - int.from_bytes(stored)
+            stored = live.tables.applied_in(snapshot)
+            _follow(sources, fresh, stored)
+            behind = fresh.tables.applied_seq - stored
             with fresh.tables.environment.read() as replayed:
                 for name in live.tables.databases if not behind else ():
                     here, there = live.tables.environment.db(name), fresh.tables.environment.db(name)
@@ -145,7 +145,7 @@ class Verification:
         with environment.read() as transaction:
             for _, stored in transaction.cursor(environment.db("vectors")).iternext():
                 try:
-                    unseal(stored, "a vector")
+                    unseal(b"", stored, "a vector")
                 except MemdError:
                     damaged += 1
         environment.close()

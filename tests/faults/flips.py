@@ -120,22 +120,55 @@ def look(folder: Path) -> dict[str, str]:
     return found
 
 
-def look_in_child(folder: Path) -> dict[str, str] | int:
-    """The same in a process of its own; its exit status if it died."""
-    told = subprocess.run(
-        [sys.executable, "-m", "tests.faults.flips", "--look", str(folder)],
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        check=False,
-    )
-    return json.loads(told.stdout) if told.returncode == 0 else told.returncode
+class Looker:
+    """Looks into folders, each in a process of its own, forked from one that has loaded everything."""
+
+    def __init__(self) -> None:
+        self._server = subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.flips", "--serve"],
+            cwd=Path(__file__).parents[2],
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def look(self, folder: Path) -> dict[str, str] | int:
+        """What is read there; the wait status of the process if it died."""
+        assert self._server.stdin and self._server.stdout
+        self._server.stdin.write(f"{folder}\n")
+        self._server.stdin.flush()
+        return json.loads(self._server.stdout.readline())
+
+    def end(self) -> None:
+        """No more folders."""
+        assert self._server.stdin
+        self._server.stdin.close()
+        self._server.wait()
 
 
-def judge(truth: dict[str, str], folder: Path) -> str:
+def serve() -> None:
+    """The process that `Looker` starts."""
+    logging.disable(logging.CRITICAL)
+    for line in sys.stdin:
+        child = os.fork()
+        if not child:
+            try:
+                print(json.dumps(look(Path(line.strip()))), flush=True)
+                os._exit(0)
+            finally:
+                os._exit(1)
+        _, status = os.waitpid(child, 0)
+        if status:
+            print(status, flush=True)
+
+
+def judge(truth: dict[str, str], folder: Path, looker: Looker) -> str:
     """What came of a damaged folder."""
-    found = look_in_child(folder)
+    found = looker.look(folder)
     if isinstance(found, int):
-        again = look_in_child(folder)
+        again = looker.look(folder)
         if isinstance(again, int):
             return f"died twice ({found}, {again})"
         if again == truth:
@@ -155,6 +188,7 @@ def damage(
     data: Path, truth: dict[str, str], file: str, places: int, chance: Random, *, pages: bool, killed: bool
 ) -> Iterator[tuple[int, str]]:
     """Damage copies of a memory, one place each; where, and what came of it. `killed`: it was not stopped cleanly."""
+    looker = Looker()
     with tempfile.TemporaryDirectory(prefix="memd-flips-", dir=memory_folder()) as scratch:
         for number in range(places):
             copy = Path(scratch) / str(number)
@@ -170,27 +204,28 @@ def damage(
             else:
                 content[at] ^= 1 << chance.randrange(8)
             (copy / file).write_bytes(content)
-            yield at, judge(truth, copy)
+            yield at, judge(truth, copy, looker)
             shutil.rmtree(copy)
+    looker.end()
 
 
 def main() -> int:
     """Look at one folder, or damage many."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--look", type=Path)
+    parser.add_argument("--serve", action="store_true", help="used by itself")
+    parser.add_argument("--files", nargs="*", default=FILES)
     parser.add_argument("--bits", type=int, default=200)
     parser.add_argument("--pages", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args()
-    if chosen.look:
-        logging.disable(logging.CRITICAL)
-        print(json.dumps(look(chosen.look)))
+    if chosen.serve:
+        serve()
         return 0
     bad = 0
     with tempfile.TemporaryDirectory(prefix="memd-flips-", dir=memory_folder()) as scratch:
         data = make(Path(scratch) / "home")
         truth = look(data)
-        for file in FILES:
+        for file in chosen.files:
             for killed in (False, True):
                 for pages, places in ((False, chosen.bits), (True, chosen.pages)):
                     found = Counter[str]()

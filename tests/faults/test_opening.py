@@ -9,11 +9,13 @@ import sys
 from pathlib import Path
 from threading import Event
 
+import lmdb
 import pytest
 
 from memd.daemon.store import marker
 from memd.daemon.store.archive import Archive
 from memd.daemon.store.backup import write_backup
+from memd.daemon.store.environment import Environment
 from memd.daemon.store.formats import bring_up, read_format
 from memd.daemon.store.journal import Journal
 from memd.daemon.store.marker import Marker
@@ -22,12 +24,13 @@ from memd.daemon.stores import Stores
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.errors import JournalCorrupt, UnsupportedFormat
-from memd.protocol.event import Captured, Said
-from memd.protocol.operation import Checkpoint, PoolOpened
+from memd.protocol.event import Captured, Said, text
+from memd.protocol.operation import Added, Checkpoint, Decision, PoolOpened
+from memd.protocol.record import Provenance, Record
 from tests.conftest import FAULT_ROUNDS
 from tests.faults.migrations import MIGRATIONS, downgrade
 
-ROOT = Path(__file__).parents[2]
+ROOT, AT = Path(__file__).parents[2], "2026-01-01T00:00:00Z"
 
 
 def stores(folder: Path) -> Stores:
@@ -35,7 +38,7 @@ def stores(folder: Path) -> Stores:
 
 
 def said(turn: str) -> Captured:
-    return Captured(document="h:s", event=Said(turn=turn, at="2026-01-01T00:00:00Z", role="user", text=f"word {turn}"))
+    return Captured(document="h:s", event=Said(turn=turn, at=AT, role="user", text=f"word {turn}"))
 
 
 def leave(opened: Stores) -> None:
@@ -172,6 +175,60 @@ def test_damaged_projections_are_made_anew_after_a_kill(data: Path) -> None:
     file.write_bytes(file.read_bytes()[:8192] + bytes(file.stat().st_size - 8192))
     opened = stores(data)
     assert [pool.pool for pool in opened.sources.pools()] == ["project/x"]
+    opened.close()
+
+
+def flip_key(folder: Path, table: str) -> None:
+    """The first row of a table moves to where a flipped bit in its key puts it."""
+    environment = Environment(folder, (table,), durable=True)
+
+    def work(transaction: lmdb.Transaction) -> None:
+        key, value = next(iter(transaction.cursor(environment.db(table)).iternext()))
+        transaction.delete(key, db=environment.db(table))
+        transaction.put(key[:-1] + bytes([key[-1] ^ 1]), value, db=environment.db(table))
+
+    environment.write(work)
+    environment.close()
+
+
+def test_a_flipped_bit_in_the_archives_index_is_mended_after_a_kill_P11(data: Path) -> None:
+    leave(stores(data))
+    flip_key(data / "archive", "index")
+    opened = stores(data)
+    for number in range(30):
+        found = opened.archive.turn("h:s", str(number))
+        assert found is not None and text(found.event) == f"word {number}"
+        assert len(opened.archive.around("h:s", str(number), 30, 30)) == 30
+    opened.close()
+
+
+@pytest.mark.parametrize("table", ["pools", "recent", "tally", "history"])
+def test_a_flipped_bit_in_a_key_of_the_tables_is_mended_after_a_kill_P11(data: Path, table: str) -> None:
+    source = Provenance(author="user", source="h:s", trust="user", spans=(), quote="", said_at=AT)
+    record = Record(id="id1", pool="project/x", kind="note", content="a", description="a", provenance=source)
+    opened = stores(data)
+    opened.commit([Added(record=record, decision=Decision(action="add", reason="it was said"))])
+    leave(opened)
+    flip_key(data / "projections" / "tables", table)
+    opened = stores(data)
+    assert [pool.pool for pool in opened.sources.pools()] == ["project/x"]
+    assert [each.id for each in opened.records.recent("project/x", None, 9)] == ["id1"]
+    assert opened.records.tally() == {"project/x": {"active": 1}} and opened.sources.history("id1") == [2]
+    opened.close()
+
+
+def test_what_was_found_damaged_is_looked_at_by_the_next_start_although_the_stop_was_clean_P11(data: Path) -> None:
+    flip_value = Environment(data / "archive", ("index",), durable=True)
+    key = next(iter(flip_value.write(lambda into: list(into.cursor(flip_value.db("index")).iternext()))))[0]
+    flip_value.write(lambda into: into.put(key, b"\0\0\1", db=flip_value.db("index")))
+    flip_value.close()
+    (data / "sums.json").unlink()
+    opened = stores(data)
+    with pytest.raises(JournalCorrupt, match="index"):
+        opened.archive.around("h:s", "1", 30, 30)
+    opened.close()
+    opened = stores(data)
+    assert len(opened.archive.around("h:s", "1", 30, 30)) == 30
     opened.close()
 
 
