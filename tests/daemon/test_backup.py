@@ -20,6 +20,7 @@ from memd.protocol.errors import JournalCorrupt, MemdError, NotFound
 from memd.protocol.event import Captured, Origin, Said
 from memd.protocol.operation import Distilled
 from memd.protocol.request import Remember
+from tests.conftest import FAULT_ROUNDS
 
 ORIGIN = Origin(host="cli", session="here")
 
@@ -200,8 +201,9 @@ def test_a_corrupted_backup_is_refused_and_nothing_is_touched_U3(daemon: Any) ->
         assert client.get(kept.id).content == remember(1).text
 
 
+@pytest.mark.parametrize("round_", range(FAULT_ROUNDS))
 @pytest.mark.parametrize("place", ["restore:planned", "restore:moved", "restore:moved:2", "restore:placed"])
-def test_a_restore_that_is_killed_is_finished_by_the_next_start_U3(daemon: Any, place: str) -> None:
+def test_a_restore_that_is_killed_is_finished_by_the_next_start_U3(daemon: Any, place: str, round_: int) -> None:
     with daemon.client() as client:
         client.remember(remember(1))
         job_done(client, client.backup())

@@ -17,6 +17,7 @@ from memd.protocol.event import Noted, Origin, Said
 from memd.protocol.record import Record
 from memd.protocol.reply import JobState
 from memd.protocol.request import Remember
+from tests.conftest import FAULT_ROUNDS
 
 ORIGIN = Origin(host="cli", session="here")
 SAMPLE = Path(__file__).parents[2] / "clients" / "cli" / "sample" / "session.jsonl"
@@ -322,8 +323,9 @@ PLACES = [
 ]
 
 
+@pytest.mark.parametrize("round_", range(FAULT_ROUNDS))
 @pytest.mark.parametrize("place", PLACES)
-def test_sigkill_at_any_step_is_finished_by_the_next_start_T10(daemon: Any, place: str) -> None:
+def test_sigkill_at_any_step_is_finished_by_the_next_start_T10(daemon: Any, place: str, round_: int) -> None:
     with daemon.client() as client:
         gone = client.remember(said("I prefer the xylofon editor for Python.", "t01")).record.id
         client.remember(said("We deploy the orchard service on Tuesdays.", "t02"))
