@@ -17,11 +17,18 @@ from memd.protocol.errors import MemdError
 from memd.protocol.places import Places, places
 
 START_S = 30.0
-FAULT_ROUNDS = int(os.environ.get("MEMD_FAULT_ROUNDS", "1"))
+
+
+def size(name: str) -> int:
+    """A size of this run, 1 without the variable `MEMD_<name>`, which a daemon would refuse as a setting."""
+    return int(os.environ.setdefault(name, os.environ.pop(f"MEMD_{name}", "1")))
+
+
+FAULT_ROUNDS = size("FAULT_ROUNDS")
 """How often each fault is tried: 20 is the size of the reliability figures, 1 what every run of the tests does."""
 
-EXAMPLES = int(os.environ.get("MEMD_EXAMPLES", "1"))
-"""How many times as many examples the long properties are tried on."""
+EXAMPLES = size("EXAMPLES")
+"""How many times as many examples the properties of replay are tried on."""
 
 
 class RunningDaemon:

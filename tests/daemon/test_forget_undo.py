@@ -20,6 +20,7 @@ from memd.protocol.errors import InvalidRequest, NotFound
 from memd.protocol.event import Captured, Origin, Said
 from memd.protocol.operation import Added, AnyOperation, Decision, Merged, Purged, Rebased, Retirement, SessionOpened
 from memd.protocol.record import Evidence, Provenance, Record, Span
+from tests.conftest import EXAMPLES
 
 SAMPLE = Path(__file__).parents[2] / "clients" / "cli" / "sample" / "session.jsonl"
 AT = "2026-01-01T00:00:00Z"
@@ -164,7 +165,7 @@ def _ids(operation: AnyOperation) -> tuple[str, ...]:
     return touched(operation)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25 * EXAMPLES, deadline=None)
 @given(STEPS, st.integers(0, 7))
 def test_forgetting_one_leaves_the_present_and_the_past_of_the_others_T10(
     tmp_path_factory: Any, steps: list[tuple[str, int, int]], number: int

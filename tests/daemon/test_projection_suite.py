@@ -25,6 +25,7 @@ from memd.daemon.world import real_world
 from memd.protocol import operation as o
 from memd.protocol.event import Captured, Noted, Origin, Said, ToolCalled, Wrote
 from memd.protocol.record import Evidence, Provenance, Record, Signal, Span
+from tests.conftest import EXAMPLES
 
 AT = "2026-01-01T00:00:00Z"
 WHY = o.Decision(action="add", reason="a test")
@@ -247,7 +248,7 @@ def steps_of(seam: Seam) -> Any:
 
 
 @settings(
-    max_examples=15,
+    max_examples=15 * EXAMPLES,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -15,6 +15,7 @@ from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.operation import Added, AnyOperation, Decision, Distilled, Invalidated, Merged, Retirement, Updated
 from memd.protocol.record import Evidence, Provenance, Record, Span
+from tests.conftest import EXAMPLES
 
 AT = "2026-01-01T00:00:00Z"
 WHY = Decision(action="add", reason="a test")
@@ -87,7 +88,7 @@ def state(stores: Stores) -> dict[str, object]:
     }
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25 * EXAMPLES, deadline=None)
 @given(STEPS, STEPS)
 def test_replay_equals_live_from_nothing_and_from_any_applied_seq_U3(
     tmp_path_factory: Any, first: list[tuple[str, int, int]], second: list[tuple[str, int, int]]

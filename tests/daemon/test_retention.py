@@ -13,6 +13,7 @@ from memd.daemon.world import World, real_world
 from memd.protocol.event import Captured, Origin, Said
 from memd.protocol.record import Span
 from memd.protocol.request import Remember
+from tests.conftest import EXAMPLES
 
 NOW = 1_000 * DAY
 
@@ -30,7 +31,7 @@ def archive_of(folder: Path, days: list[int]) -> Archive:
     return archive
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25 * EXAMPLES, deadline=None)
 @given(
     st.lists(st.integers(1, 800), min_size=1, max_size=15),
     st.sets(st.integers(0, 14)),
