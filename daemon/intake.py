@@ -1,7 +1,7 @@
 """The scan at the door: what may enter the archive, and in which words (W5, P-18).
 
-Comes in: an event as a client sent it. Goes out: the capture to archive, secrets out, injected memory out. Invariant:
-whatever can't be taken is refused with a reason that names the turn; nothing is silently cut.
+Comes in: an event as a client sent it. Goes out: the capture to archive, secrets out, injected memory out, `<private>`
+spans out. Invariant: whatever can't be taken is refused with a reason that names the turn; nothing is silently cut.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from ..protocol.errors import InvalidRequest, TooLarge
 from ..protocol.event import AnyEvent, Captured, Noted, Origin, Reworded, text, with_text
 from ..protocol.instant import LONGEST_TIME, SHORTEST_TIME, parse
+from ..protocol.private import SHUT, shut
 from ..protocol.redact import redact
 from ..protocol.wire import TEXT_LIMIT
 
@@ -28,6 +29,7 @@ def admit(origin: Origin, event: AnyEvent) -> Captured:
     if len(origin.cwd) > PATH_LIMIT:
         raise InvalidRequest(f"a folder of {len(origin.cwd):,} characters", hint=f"at most {PATH_LIMIT:,}")
     parse(event.at)
+    event = shut(event)
     if not SHORTEST_TIME <= len(event.at) <= LONGEST_TIME:
         raise InvalidRequest(f"{event.at[:60]!r} is not RFC 3339", hint="write it like 2026-03-04T18:30:00+01:00")
     words = text(event)
@@ -38,8 +40,8 @@ def admit(origin: Origin, event: AnyEvent) -> Captured:
     except UnicodeEncodeError as error:
         raise InvalidRequest(f"the text is not valid Unicode: {error.reason}", hint="drop lone surrogates") from error
     clean, found = redact(_INJECTED.sub("", words))
-    if isinstance(event, Noted | Reworded) and not clean.strip():
-        raise InvalidRequest("there is nothing to remember", hint="the text is empty, or memd's own context alone")
+    if isinstance(event, Noted | Reworded) and not clean.replace(SHUT, "").strip():
+        raise InvalidRequest("there is nothing to remember", hint="it is empty, private, or memd's own context alone")
     return Captured(
         document=origin.document,
         event=event if clean == words else with_text(event, clean),

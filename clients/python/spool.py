@@ -1,10 +1,10 @@
 """The spool: requests that wait on this machine while the daemon can't be reached (W10).
 
 Comes in: Capture and Remember requests. Goes out: the same, in order, each until the daemon acknowledged it. A frame is
-length, CRC-32 and body. Invariants: a request is on the disk when `append` returns; secrets are taken out before it is
-written (P-18); nothing is removed before its acknowledgement; a torn tail is cut off, and anything else that does not
-read is moved aside, never skipped quietly; several processes may append and drain at once; a delivery that was
-acknowledged twice is harmless, because turns are idempotent.
+length, CRC-32 and body. Invariants: a request is on the disk when `append` returns; secrets and `<private>` spans are
+taken out before it is written (P-18); nothing is removed before its acknowledgement; a torn tail is cut off, and
+anything else that does not read is moved aside, never skipped quietly; several processes may append and drain at once;
+a delivery that was acknowledged twice is harmless, because turns are idempotent.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import msgspec
 from ...protocol import event, request, wire
 from ...protocol.errors import Forgotten, InvalidRequest, MemdError, StorageFull, StoreError, TooLarge, UnknownRequest
 from ...protocol.frames import HEAD, framed, frames
+from ...protocol.private import shut, without_private
 from ...protocol.redact import redact
 from .folder import make_private
 
@@ -177,11 +178,12 @@ def _is_poisoned(error: MemdError) -> bool:
 
 def _without_secrets(wish: Waiting) -> Waiting:
     if isinstance(wish, request.Remember):
-        return msgspec.structs.replace(wish, text=redact(wish.text)[0])
+        return msgspec.structs.replace(wish, text=redact(without_private(wish.text))[0])
     return msgspec.structs.replace(wish, events=tuple(_event_without_secrets(each) for each in wish.events))
 
 
 def _event_without_secrets(one: event.AnyEvent) -> event.AnyEvent:
+    one = shut(one)
     if isinstance(one, event.ToolCalled):
         return msgspec.structs.replace(one, arguments=redact(one.arguments)[0])
     words = event.text(one)
