@@ -12,23 +12,18 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from ..protocol.errors import MemdError
-from .projections.folded import Folded
 from .projections.keywords import Keywords, text_of
+from .projections.replay import GROUP, Course, Emit, Sources, Told
 from .projections.swap import BUILDING
 from .projections.turns import Turns
-from .store.archive import Archive
-from .store.journal import Journal
-from .world import World, real_world
-
-GROUP = 2000
-Emit = Callable[[int, int, str], None]
-Told = dict[str, str | int | float | list[str]]
+from .store.verify import verify
+from .world import real_world
 
 
 class Step(msgspec.Struct, frozen=True, tag="step"):
@@ -54,40 +49,6 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
 
 
 Line = Step | Finished | Failed
-
-
-class Course:
-    """Progress over several legs, of known lengths, as one."""
-
-    def __init__(self, emit: Emit, *legs: int) -> None:
-        self._emit, self._total, self._base = emit, sum(legs), 0
-
-    def at(self, done: int, detail: str) -> None:
-        """So far in this leg."""
-        self._emit(min(self._base + done, self._total), self._total, detail)
-
-    def finish(self, leg: int, detail: str) -> None:
-        """That leg is over; the next thing is `detail`."""
-        self._base += leg
-        self.at(0, detail)
-
-
-class Sources:
-    """Journal and archive of a data folder, opened to read."""
-
-    def __init__(self, folder: Path, world: World) -> None:
-        self.folder = folder
-        self.projections = folder / "projections"
-        self.journal = Journal(folder / "journal", world, readonly=True)
-        self.archive = Archive(folder / "archive", world, readonly=True)
-
-    def fold(self, place: Path, course: Course) -> Folded:
-        """The journal folded into fresh tables at `place`, up to where it is now."""
-        folded = Folded(place)
-        while group := self.journal.slice(folded.tables.applied_seq, GROUP):
-            folded.tables.apply(group)
-            course.at(folded.tables.applied_seq, "replaying the journal")
-        return folded
 
 
 def rebuild(sources: Sources, names: Sequence[str], emit: Emit) -> Told:
@@ -124,8 +85,6 @@ def run(task: str, folder: Path, names: Sequence[str], emit: Emit) -> Told:
     """One task. Raises errors of memd's tree."""
     if task == "rebuild":
         return rebuild(Sources(folder, real_world()), names, emit)
-    from .store.verify import verify
-
     return verify(folder, real_world(), emit)
 
 

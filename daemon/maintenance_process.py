@@ -18,7 +18,8 @@ import msgspec
 
 from ..protocol.errors import JournalCorrupt, NotFound, Stopping, Unavailable, by_code
 from ..protocol.places import Places
-from .maintenance import Emit, Failed, Finished, Line, Step, Told
+from .maintenance import Failed, Finished, Line, Step
+from .projections.replay import Emit, Told
 from .store.lock import FolderLock
 from .world import World
 

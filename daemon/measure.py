@@ -1,15 +1,15 @@
 """What the benchmark needs from inside: a home filled without a model, and the speed of replay, store by store.
 
 Comes in: a data folder with no daemon. Goes out: counts and seconds. Invariants: `fill-home` refuses a home that holds
-anything; `replay` reads the journal and builds in a temporary folder, the home's own projections are not touched.
+anything; `replay` reads the journal and builds below `projections/building`, which a start clears; the home's own
+projections are not touched.
 """
 
 from __future__ import annotations
 
-import tempfile
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -22,9 +22,11 @@ from ..protocol.record import Evidence, Provenance, Record, Signal, Span, record
 from ..protocol.reply import Logged
 from .projections.folded import Folded
 from .projections.keywords import Keywords
+from .projections.swap import fresh_folder
 from .projections.vectors import Vectors, VectorStore
 from .store.journal import Journal
 from .store.lock import FolderLock
+from .store.restore import PROJECTIONS
 from .stores import Stores
 from .world import World
 
@@ -114,10 +116,11 @@ def replay_command(places: Places, world: World, arguments: Sequence[str]) -> Ma
         report: dict[str, object] = {"operations": count}
         report["chain_s"] = _timed(lambda: sum(1 for _ in journal.read()))
         model = registry.info()
-        with tempfile.TemporaryDirectory(dir=places.data, prefix="replay-") as folder:
-            folded = Folded(Path(folder) / "tables")
+        folder = fresh_folder(places.data / PROJECTIONS)
+        try:
+            folded = Folded(folder / "tables")
             report["tables_s"] = _applied(journal, folded.tables.apply)
-            keywords = Keywords(Path(folder) / "keywords", folded.records)
+            keywords = Keywords(folder / "keywords", folded.records)
             report["keywords_s"] = _applied(journal, keywords.apply) + _timed(keywords.commit)
             keywords.close()
             store = VectorStore(places.data / "vectors", model.id, model.dimension, world)
@@ -125,6 +128,8 @@ def replay_command(places: Places, world: World, arguments: Sequence[str]) -> Ma
             report["records"] = sum(1 for _ in folded.records.everything())
             store.close()
             folded.close()
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
         journal.close()
         return report
     finally:

@@ -14,11 +14,11 @@ from typing import Protocol
 from ..protocol.errors import InvalidRequest
 from .committer import Committer
 from .failpoint import reach
-from .maintenance import Emit, Told
 from .maintenance_process import Maintenance
 from .projections.folded import Folded
 from .projections.keywords import Keywords
 from .projections.projection import Projection
+from .projections.replay import Emit, Told
 from .projections.swap import BUILDING, fresh_folder, promote
 from .projections.turns import Turns
 from .projections.vectors import Vectors

@@ -23,7 +23,6 @@ from .projections.folded import open_folded
 from .projections.keywords import Keywords
 from .projections.profile import ProfileCards
 from .projections.projection import Projection
-from .projections.swap import settle
 from .projections.turns import Turns
 from .projections.vectors import Vectors, VectorStore
 from .store import restore
@@ -57,14 +56,13 @@ class Stores:
 
     def _open(self, folder: Path, world: World, model: ModelInfo, ballast_bytes: int) -> None:
         restore.finish(folder)
+        self.projections_folder = folder / "projections"
         self.ballast = Ballast(folder / "ballast", ballast_bytes, world)
         self._opening = Opening(folder, world, self.ballast)
         self.journal = Journal(folder / "journal", world)
         self.archive = Archive(folder / "archive", world)
         self._checkpoint = self._opening.opened(self.journal, self.archive)
         self.following = Following(self.journal, lambda: self.projections)
-        self.projections_folder = folder / "projections"
-        settle(self.projections_folder)
         folded = open_folded(self.projections_folder / "tables")
         self.records, self.keys, self.graph = folded.records, folded.keys, folded.graph
         self.sources, self.forgotten, self.tables = folded.sources, folded.forgotten, folded.tables

@@ -29,6 +29,7 @@ from ...protocol.reply import BackupInfo
 from ..world import World
 from .archive import Archive
 from .durable import replace, sync
+from .formats import LAYOUT
 from .journal import Journal
 from .log import FORMAT, Log
 
@@ -51,6 +52,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """What a backup holds, written after it was verified. `at` is microseconds in UTC."""
 
     format: int
+    layout: int = 1
     version: str
     at: int
     stores: dict[str, Copied]
@@ -83,7 +85,7 @@ def write_backup(journal: Journal, archive: Archive, folder: Path, world: World,
         journal.log.environment.copy(partial / "journal")
         archive.log.environment.copy(partial / "archive")
         stores = check_in_child(partial, stopping)
-        manifest = Manifest(format=FORMAT, version=__version__, at=at, stores=stores)
+        manifest = Manifest(format=FORMAT, layout=LAYOUT, version=__version__, at=at, stores=stores)
         replace(partial / MANIFEST, msgspec.json.encode(manifest))
         (partial / MANIFEST).chmod(0o600)
         partial.rename(folder / name)

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import lmdb
 
-from ...protocol.errors import JournalCorrupt, StorageFull
+from ...protocol.errors import JournalCorrupt, StorageFull, StoreError
 from .durable import sync
 
 T = TypeVar("T")
@@ -53,7 +53,10 @@ class Environment:
         map_size: int = MAP_SIZE,
         readonly: bool = False,
     ) -> None:
-        """`readonly`: for a child of the process that owns the folder. Raises JournalCorrupt."""
+        """`readonly`: for a child of the process that owns the folder.
+
+        Raises JournalCorrupt, StorageFull, StoreError where address space is limited.
+        """
         self.folder = folder
         self._databases, self._durable, self._readonly = databases, durable, readonly
         self._gate = threading.Condition()
@@ -88,6 +91,8 @@ class Environment:
                 sync(self.folder.parent)
         except (lmdb.DiskError, OSError) as error:
             raise self._full(error) from error
+        except lmdb.MemoryError as error:
+            raise self._limited(map_size) from error
         except lmdb.Error as error:
             raise JournalCorrupt(
                 f"{self.folder} can't be opened: {error}", hint="restore the newest backup, or move the folder away"
@@ -162,6 +167,12 @@ class Environment:
             hint="free some space; memd stays readable and goes on by itself",
         )
 
+    def _limited(self, size: int) -> StoreError:
+        return StoreError(
+            f"{self.folder.name} needs {size >> 30} GiB of address space, and this process may not have as much",
+            hint="lift the limit (`ulimit -v unlimited`; in a service LimitAS=infinity): it takes no memory",
+        )
+
     def _damaged(self, error: Exception) -> JournalCorrupt:
         self.suspect = True
         return JournalCorrupt(
@@ -174,8 +185,11 @@ class Environment:
             self._growing = True
             while self._readers:
                 self._gate.wait()
+            size = self._lmdb.info()["map_size"] * 2
             try:
-                self._lmdb.set_mapsize(self._lmdb.info()["map_size"] * 2)
+                self._lmdb.set_mapsize(size)
+            except lmdb.MemoryError as error:
+                raise self._limited(size) from error
             finally:
                 self._growing = False
                 self._gate.notify_all()

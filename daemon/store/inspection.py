@@ -18,7 +18,7 @@ import lmdb
 import lmdb.verify as pages
 import msgspec
 
-from ...protocol.errors import MemdError
+from ...protocol.errors import JournalCorrupt, MemdError, StoreError
 from ...protocol.operation import Checkpoint
 from ..world import real_world
 from .archive import Archive
@@ -126,8 +126,10 @@ class _Child:
                 archive = Archive(self._folder / store, real_world())
                 archive.is_indexed()
                 archive.log.verify(self._point.archive_seq, self._point.archive_tip)
-        except MemdError as error:
+        except JournalCorrupt as error:
             return error.message
+        except StoreError:
+            pass  # no damage: whoever opens it next hears why it can't be
         return ""
 
 

@@ -18,6 +18,7 @@ from ...protocol.errors import JournalCorrupt, NotFound, StorageFull
 from ...protocol.instant import from_micros
 from ...protocol.operation import Checkpoint
 from ..failpoint import reach
+from ..projections import swap
 from ..world import World
 from .archive import Archive
 from .backup import FOLDER, newest
@@ -47,6 +48,7 @@ class Opening:
         self._sums = folder / "sums.json"
         self._changed = False
         self._new = bring_up(folder, world)
+        swap.settle(folder / "projections")
         self._marker = Marker(folder)
         end = self._marker.last_end()
         self._unclean = end != "clean"

@@ -16,13 +16,14 @@ from pathlib import Path
 
 import msgspec
 
-from ...protocol.errors import InvalidRequest, StorageFull
+from ...protocol.errors import InvalidRequest, StorageFull, UnsupportedFormat
 from ...protocol.places import Places
 from ..failpoint import reach
 from ..world import World
 from .backup import FOLDER, STORES, Manifest, check_in_child, newest
 from .carried import carry
 from .durable import remove, replace, sync, sync_tree
+from .formats import LAYOUT
 
 PLAN = "restoring"
 PROJECTIONS = "projections"
@@ -45,7 +46,8 @@ class Tip(msgspec.Struct, frozen=True):
 def restore_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
     """`restore-backup [--preview] [--from FOLDER] [NAME]`: verifies, tells what would be lost, restores.
 
-    Raises NotFound, JournalCorrupt for a damaged backup, JournalLocked while a daemon runs, StorageFull.
+    Raises NotFound, JournalCorrupt for a damaged backup, UnsupportedFormat for one of another layout, StorageFull,
+    JournalLocked while a daemon runs.
     """
     words = [word for word in arguments if word != "--preview"]
     folder = places.data / FOLDER
@@ -60,6 +62,7 @@ def restore_command(places: Places, world: World, arguments: Sequence[str]) -> M
     lock = FolderLock(places.data)
     try:
         backup, manifest = newest(folder, *words)
+        _check_layout(backup, manifest)
         check_in_child(backup)
         report: dict[str, object] = {"backup": msgspec.to_builtins(manifest.info(backup.name)), "verified": True}
         report["newer"] = _newer(places.data, manifest)
@@ -68,6 +71,16 @@ def restore_command(places: Places, world: World, arguments: Sequence[str]) -> M
         return report
     finally:
         lock.release()
+
+
+def _check_layout(backup: Path, manifest: Manifest) -> None:
+    """Stores of another layout would stand beside a `format.json` that says they are of this one."""
+    if manifest.layout != LAYOUT:
+        then = "" if manifest.layout > LAYOUT else ", and let this version migrate it"
+        raise UnsupportedFormat(
+            f"{backup.name} has layout {manifest.layout}, written by memd {manifest.version}; this one knows {LAYOUT}",
+            hint=f"restore it with memd {manifest.version} in a home of its own{then}",
+        )
 
 
 def _newer(data: Path, manifest: Manifest) -> dict[str, int]:

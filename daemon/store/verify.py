@@ -17,10 +17,10 @@ import lmdb
 from ...protocol.errors import MemdError
 from ...protocol.event import text
 from ...protocol.record import LIVE, Record, Span
-from ..maintenance import Course, Emit, Sources, Told
 from ..projections import turns as turns_of
 from ..projections.folded import Folded
 from ..projections.keywords import text_of
+from ..projections.replay import Course, Emit, Sources, Told
 from ..projections.swap import fresh_folder
 from ..projections.terms import Text, check_of, contents
 from ..projections.tokens import Tokens

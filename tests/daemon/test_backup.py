@@ -219,6 +219,19 @@ def test_a_restore_that_is_killed_is_finished_by_the_next_start_U3(daemon: Any, 
     assert not list(daemon.places.data.glob("incoming-*"))
 
 
+def test_a_backup_of_another_layout_is_refused_before_anything_is_moved_P13(daemon: Any) -> None:
+    with daemon.client() as client:
+        client.remember(remember(1))
+        path = Path(job_done(client, client.backup())["path"])
+    daemon.terminate()
+    told = msgspec.json.decode((path / MANIFEST).read_bytes())
+    for layout, hint in ((0, "let this version migrate it"), (9, "with memd")):
+        (path / MANIFEST).write_bytes(msgspec.json.encode({**told, "layout": layout}))
+        refused = offline(daemon, "restore-backup", path.name)
+        assert refused.returncode == 5 and f"layout {layout}" in refused.stderr and hint in refused.stderr, refused
+    assert not list(daemon.places.data.glob("replaced-*"))
+
+
 def test_restoring_needs_the_daemon_down_and_a_backup_that_exists(daemon: Any) -> None:
     with daemon.client() as client:
         client.remember(remember(1))

@@ -141,6 +141,32 @@ def test_a_folder_of_an_older_layout_is_refused_where_there_is_no_way_to_it(data
         bring_up(data, real_world(), layout=3, migrations=MIGRATIONS)
 
 
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+from tests.faults.test_opening import Path, stores
+stores(Path(sys.argv[1]))
+"""
+
+
+def test_a_limit_on_address_space_is_named_and_nothing_is_called_damaged(data: Path) -> None:
+    for _ in range(2):
+        told = subprocess.run(
+            [sys.executable, "-c", LIMITED, str(data)], cwd=ROOT, check=False, capture_output=True, text=True
+        )
+        assert "StoreError" in told.stderr and "address space" in told.stderr and "damaged" not in told.stderr
+        leave(stores(data))  # a start after a kill looks at the stores first
+
+
+def test_a_replay_that_was_killed_leaves_nothing_behind(data: Path) -> None:
+    before = (data / "projections" / "tables" / "data.mdb").stat().st_ino
+    (data / "projections" / "building" / "tables").mkdir(parents=True)
+    (data / "projections" / "building" / "tables" / "data.mdb").write_bytes(b"half")
+    stores(data).close()
+    assert not (data / "projections" / "building").exists()
+    assert (data / "projections" / "tables" / "data.mdb").stat().st_ino == before, "the tables were made anew"
+
+
 def test_the_mark_tells_how_the_last_run_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert Marker(tmp_path).last_end() == "clean"
     Marker(tmp_path).opening()

@@ -1,0 +1,56 @@
+"""A replay beside the daemon: its logs opened to read, folded into fresh tables, and how far that is.
+
+Comes in: a data folder whose owner may go on writing. Goes out: tables as the journal alone gives them. Invariant:
+journal and archive are opened read-only; what is built lies where the caller says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ..store.archive import Archive
+from ..store.journal import Journal
+from ..world import World
+from .folded import Folded
+
+GROUP = 2000
+Emit = Callable[[int, int, str], None]
+"""Is told how far a task is: done, total, what it does."""
+
+Told = dict[str, str | int | float | list[str]]
+"""What a task reports."""
+
+
+class Course:
+    """Progress over several legs, of known lengths, as one."""
+
+    def __init__(self, emit: Emit, *legs: int) -> None:
+        self._emit, self._total, self._base = emit, sum(legs), 0
+
+    def at(self, done: int, detail: str) -> None:
+        """So far in this leg."""
+        self._emit(min(self._base + done, self._total), self._total, detail)
+
+    def finish(self, leg: int, detail: str) -> None:
+        """That leg is over; the next thing is `detail`."""
+        self._base += leg
+        self.at(0, detail)
+
+
+class Sources:
+    """Journal and archive of a data folder, opened to read."""
+
+    def __init__(self, folder: Path, world: World) -> None:
+        self.folder = folder
+        self.projections = folder / "projections"
+        self.journal = Journal(folder / "journal", world, readonly=True)
+        self.archive = Archive(folder / "archive", world, readonly=True)
+
+    def fold(self, place: Path, course: Course) -> Folded:
+        """The journal folded into fresh tables at `place`, up to where it is now."""
+        folded = Folded(place)
+        while group := self.journal.slice(folded.tables.applied_seq, GROUP):
+            folded.tables.apply(group)
+            course.at(folded.tables.applied_seq, "replaying the journal")
+        return folded
