@@ -19,6 +19,7 @@ from ..protocol.reply import (
     Explained,
     ExportedRecord,
     ExportPage,
+    Heard,
     Journaled,
     Outcome,
     Page,
@@ -82,10 +83,10 @@ class Answers:
         """WARM. Raises NotFound for a pool that does not exist, InvalidRequest for an empty question."""
         if not request.query.strip():
             raise InvalidRequest("an empty question", hint="say what you look for, or use `memd list`")
-        scope = self._access.scope(request.cwd, request.pools)
+        scope = self._access.scope(request.cwd, request.pools, request.repository)
         view = self._timeline.view(request.as_of, request.believed_at)
         answer = self._warm.recall(request, scope, self.pending(), view)
-        turns = () if view else self._simple.heard(request.query, scope, answer.hits, max(1, request.limit))
+        turns = () if view else self._heard(request, scope, answer)
         if turns:
             answer = with_turns(answer, turns, request)
         if note := self._models.note:
@@ -94,9 +95,12 @@ class Answers:
         self.note("recalled", f"abstained: {answer.reason}" if answer.abstained else found)
         return answer
 
+    def _heard(self, request: Recall, scope: Sequence[str], answer: Recalled) -> tuple[Heard, ...]:
+        return self._simple.heard(request.query, self._access.heard_in(scope), answer.hits, max(1, request.limit))
+
     def profile(self, request: Profile) -> ProfileText:
         """HOT."""
-        scope = self._access.scope(request.cwd, request.pools)
+        scope = self._access.scope(request.cwd, request.pools, request.repository)
         answer = self._hot.profile(scope, request.budget_tokens, self.pending())
         self.note("profiled", f"{len(answer.ids)} lines, {answer.tokens} tokens")
         return answer
@@ -123,12 +127,17 @@ class Answers:
         return record
 
     def list(self, request: List) -> Page:
-        """Records newest first, filtered, with the cursor of the next page. Raises NotFound, InvalidRequest."""
+        """Records newest first, filtered, with the cursor of the next page. Raises NotFound, InvalidRequest.
+
+        Without a pool it is all of them but those of projects that the user left (P4).
+        """
         tally = self._stores.records.tally()
-        pools = [self._access.named(pool) for pool in request.pools] or sorted(tally)
+        pools = [self._access.named(pool) for pool in request.pools]
+        pools = pools or [pool for pool in sorted(tally) if not self._access.is_left(pool)]
         view = self._timeline.view(request.as_of, request.believed_at)
         if view and not request.pools:  # a pool that is empty today may have held something then
-            pools = sorted({PERSONAL, *tally, *(pool.pool for pool in self._stores.sources.pools())})
+            known = {PERSONAL, *tally, *(pool.pool for pool in self._stores.sources.pools())}
+            pools = [pool for pool in sorted(known) if not self._access.is_left(pool)]
         start, before = _cursor(request.after, pools)
         wanted = _filter(request)
         if view:
@@ -152,10 +161,10 @@ class Answers:
 
     def export(self, request: Export) -> ExportPage:
         """Records newest first with all that happened to them, about `PAGE_CHARACTERS` a page. Raises NotFound."""
-        wish = List(pools=request.pools, after=request.after, limit=min(max(1, request.limit), SLICE))
-        page = self.list(wish)
-        records, following, size = list(page.records), page.next, 0
         pools = [self._access.named(pool) for pool in request.pools] or sorted(self._stores.records.tally())
+        limit = min(max(1, request.limit), SLICE)
+        page = self.list(List(pools=tuple(pools), after=request.after, limit=limit)) if pools else Page(records=())
+        records, following, size = list(page.records), page.next, 0
         for number, record in enumerate(records[:-1], 1):
             size += len(record.content)
             if size > PAGE_CHARACTERS:

@@ -25,6 +25,7 @@ from ..protocol.request import (
     AnyRequest,
     Backup,
     Backups,
+    BindScope,
     Capture,
     Compact,
     DiskUsage,
@@ -38,8 +39,10 @@ from ..protocol.request import (
     GetStatus,
     ImportRecords,
     Journal,
+    LeaveProject,
     List,
     ListModels,
+    MoveRecords,
     Pools,
     PreviewForget,
     Profile,
@@ -52,6 +55,7 @@ from ..protocol.request import (
     UseModel,
     Verify,
     Why,
+    WhyScope,
 )
 from .answers import Answers
 from .choice import find
@@ -68,6 +72,7 @@ from .maintenance_process import Maintenance
 from .models import Models
 from .pools.access import Access
 from .pools.identity import Identity
+from .pools.scoping import Scoping
 from .rebuild import Rebuilding, names_of
 from .recall.warm import Warm
 from .store.compact import start_compaction
@@ -144,7 +149,7 @@ class Daemon:
         self._stop = threading.Event()
         self._jobs = Jobs(world)
         self._maintenance = Maintenance()
-        identity = Identity()
+        identity = Identity(self.stores.aliases, world.monotonic)
         self._committer = Committer(self.stores, identity, self._captured, world.monotonic)
         self._worker = WorkerProcess(config.worker_threads)
         self._models = Models(self.stores, self._committer, places.data, found)
@@ -152,7 +157,8 @@ class Daemon:
             self.stores, self._committer, self._worker, self._models, config.batch_captures, config.worker_idle_s
         )
         warm = Warm(self.stores.records, self.stores.keywords, lambda: self._models.sense, config.relevance_floor)
-        access = Access(identity, self.stores.sources)
+        access = Access(identity, self.stores)
+        self._scoping = Scoping(self.stores, identity, access, world)
         self._answers = Answers(self.stores, access, warm, world, self._models, config.simple_below_sessions)
         self._answers.worker_state = lambda: self._distiller.worker_state
         self._triggers = Triggers(
@@ -249,6 +255,12 @@ class Daemon:
         match request:
             case Edit():
                 return self._committer.edit(request)
+            case BindScope():
+                return self._scoping.bind(request)
+            case MoveRecords():
+                return self._scoping.move(request)
+            case LeaveProject():
+                return self._scoping.leave(request)
             case ImportRecords():
                 imported = import_records(self.stores, request)
                 self._distiller.wake()  # it gives vectors to what has none
@@ -273,6 +285,8 @@ class Daemon:
                 return answers.journal(request)
             case Pools():
                 return answers.pools()
+            case WhyScope():
+                return self._scoping.why(request)
             case GetStatus():
                 return answers.status()
             case GetJob():
@@ -311,5 +325,5 @@ class Daemon:
                 return self._undoing.redo(request.names)
             case Compact():
                 return start_compaction(self.stores, self._committer, self._jobs, self._rebuilding.run)
-            case Capture() | Remember() | Edit() | ImportRecords():
+            case Capture() | Remember() | Edit() | ImportRecords() | BindScope() | MoveRecords() | LeaveProject():
                 raise InvalidRequest("that request goes through the committer")

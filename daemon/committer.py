@@ -18,14 +18,15 @@ import msgspec
 
 from ..protocol.errors import Forgotten, InvalidRequest, MemdError, NotFound, Stopping, StoreError, by_code
 from ..protocol.event import Captured, Noted, Origin, Reworded, SessionEnded, text
-from ..protocol.operation import Added, AnyOperation, Decision, PoolOpened, SessionClosed, SessionOpened, Step, Updated
+from ..protocol.operation import Added, AnyOperation, Decision, SessionClosed, SessionOpened, Step, Updated
 from ..protocol.record import LIVE, explicit_id
 from ..protocol.reply import AnyData, Refusal, Remembered, Taken
 from ..protocol.request import Capture, Edit, Remember
 from ..protocol.wire import problem
 from ..stages.batch import PERSONAL
 from .intake import admit
-from .pools.identity import Identity, Project
+from .pools.identity import Identity
+from .pools.opening import Opening
 from .statements import is_edited, provisional, reworded
 from .store.archive import Fate
 from .stores import Stores
@@ -68,7 +69,7 @@ class Committer:
         monotonic: Callable[[], float],
     ) -> None:
         self._stores = stores
-        self._identity = identity
+        self._opening = Opening(stores, identity)
         self._captured = captured
         self._monotonic = monotonic
         self._expected, self._commit_s = 1, 0.0
@@ -219,23 +220,18 @@ class Committer:
         return self._projects
 
     def _openings(self, jobs: Sequence[_Job]) -> list[AnyOperation]:
-        """Pools and sessions that are seen for the first time."""
+        """Sessions that are seen for the first time; a pool that is new is opened before."""
         operations: list[AnyOperation] = []
         opened: set[str] = set()
         known = self._projects_of(jobs)
         for job in jobs:
             if job.captures and job.document not in known and job.document not in opened:
                 opened.add(job.document)
-                origin = job.request.origin
-                project = self._identity.project(origin)
-                name = project.pool if project else ""
-                if project and name not in opened and self._stores.sources.pool(name) is None:
-                    opened.add(name)
-                    operations.append(_pool_opened(project))
-                at = job.captures[0].event.at
+                origin, at = job.request.origin, job.captures[0].event.at
+                project = self._opening.pool(origin, at)
                 if self._stores.forgotten.names(job.document):
                     origin = msgspec.structs.replace(origin, title="")
-                operations.append(SessionOpened(document=job.document, origin=origin, project=name, at=at))
+                operations.append(SessionOpened(document=job.document, origin=origin, project=project, at=at))
         return operations
 
     def _closings(self, jobs: Sequence[_Job]) -> list[AnyOperation]:
@@ -315,7 +311,8 @@ class Committer:
         self._stores.take([captured])
         operations: list[AnyOperation] = []
         if self._stores.sources.session(origin.document) is None:
-            operations.append(SessionOpened(document=origin.document, origin=origin, project="", at=request.at))
+            project = "" if before.pool == PERSONAL else before.pool  # it is said of that record, so said there
+            operations.append(SessionOpened(document=origin.document, origin=origin, project=project, at=request.at))
         record = reworded(before, captured)
         operations.append(Updated(record=record, decision=Decision(action="update", reason="edited by the user")))
         self._stores.commit(operations)
@@ -329,8 +326,3 @@ def bug(error: BaseException) -> MemdError:
     """What a client is told of an error that is none of the tree."""
     log.error("a bug while committing", exc_info=error)
     return MemdError(f"memd failed on this request: {type(error).__name__}", hint="the daemon's log has the details")
-
-
-def _pool_opened(project: Project) -> PoolOpened:
-    roots = (project.root,) if project.root else ()
-    return PoolOpened(pool=project.pool, title=project.title, roots=roots, evidence=project.evidence)

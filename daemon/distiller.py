@@ -107,13 +107,18 @@ class Distiller:
         items: list[Item] = []
         size, upto = 0, min(cursor + most, self._stores.archive.last)
         for seq, captured in self._stores.archive.after(cursor, most):
-            session = self._stores.sources.session(captured.document)
-            items.append(Item(seq=seq, captured=captured, project=session.opened.project if session else ""))
+            items.append(Item(seq=seq, captured=captured, project=self._project(captured.document)))
             upto = seq
             size += len(getattr(captured.event, "text", ""))
             if size > BATCH_CHARACTERS:
                 break
         return items, upto
+
+    def _project(self, document: str) -> str:
+        """The project that a document feeds, "" for the user's own pool: as decided when it was opened, and joined."""
+        session = self._stores.sources.session(document)
+        home = self._stores.aliases.home(session.opened.project) if session and session.opened.project else ""
+        return "" if home == PERSONAL else home
 
     def _distil_some(self) -> bool:
         try:

@@ -2,7 +2,7 @@
 
 Comes in: proposals with the revisions they were judged against. Goes out: operations, or the ids to judge again.
 Invariants: no model here; a proposal whose record is there already changes nothing (P-7); what the user edited stays as
-the user put it; evidence of the same turn is counted once.
+the user put it, and where; evidence of the same turn is counted once; no record lies wider than any of its sources.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import msgspec
 from ..protocol.operation import Added, AnyOperation, Merged, Updated
 from ..protocol.record import LIVE, Record
 from ..stages.batch import Proposal
+from .pools.placing import Placing
 from .statements import is_edited
 from .stores import Stores
 
@@ -45,15 +46,21 @@ def operations_of(stores: Stores, proposals: Sequence[Proposal]) -> list[AnyOper
     known = stores.records.many({p.record.id for p in proposals} | {p.target for p in proposals if p.target} - {""})
     made: dict[str, Record] = {}
     operations: list[AnyOperation] = []
+    placing = Placing(stores.sources, stores.aliases)
     for proposal in proposals:
-        record, decision = proposal.record, proposal.decision
+        record, decision = _placed(stores, placing, proposal.record), proposal.decision
         before = made.get(record.id) or known.get(record.id)
         if before is not None and before.status == "hidden":
             continue  # it was taken back: saying it again in the same turn does not bring it back
         if decision.action == "noop":
             target = made.get(proposal.target) or known.get(proposal.target)
-            if target is not None and proposal.evidence is not None and not _has(target, proposal):
+            if target is None or proposal.evidence is None or _has(target, proposal):
+                continue
+            if placing.may_rest(target, proposal.evidence):
                 operations.append(Merged(id=target.id, evidence=proposal.evidence, decision=decision))
+            elif before is None:  # it says the same in another pool, which must not hear of it
+                operations.append(Added(record=record, decision=msgspec.structs.replace(decision, action="add")))
+                made[record.id] = record
         elif before is None:
             operations.append(Added(record=record, retires=proposal.retires, decision=decision))
             made[record.id] = record
@@ -63,9 +70,20 @@ def operations_of(stores: Stores, proposals: Sequence[Proposal]) -> list[AnyOper
             and (decision.action == "update" or before.status == "provisional")
         ):
             changed = msgspec.structs.replace(record, rev=before.rev + 1)
+            if before.placed:
+                changed = msgspec.structs.replace(changed, pool=before.pool, placed=True)
             operations.append(Updated(record=changed, retires=proposal.retires, decision=decision))
             made[record.id] = changed
     return operations
+
+
+def _placed(stores: Stores, placing: Placing, record: Record) -> Record:
+    """The record where it may lie; a key that is held there is not taken from its holder."""
+    placed = placing.narrowed(record)
+    if placed.pool == record.pool or not placed.key:
+        return placed
+    holder = stores.keys.get(placed.pool, placed.key)
+    return placed if holder in ("", placed.id) else msgspec.structs.replace(placed, key="", needs_review=True)
 
 
 def _has(target: Record, proposal: Proposal) -> bool:

@@ -15,6 +15,7 @@ import msgspec
 from .instant import Instant
 
 Trust = Literal["user", "assistant", "tool", "document"]
+Visibility = Literal["private", "shared"]
 
 ARGUMENT_LIMIT = 200
 """Characters kept of a tool call's arguments: what was done, not what came back."""
@@ -29,7 +30,10 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where events come from. `host` and `session` name the document; `cwd` decides the project (P3)."""
+    """Where events come from. `host` and `session` name the document; `cwd` decides the project (P3).
+
+    `visibility`: whether what is said there may ever be shared (P7): a record takes the narrowest of its sources.
+    """
 
     host: str
     session: str
@@ -38,6 +42,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     agent: str = ""
     live: bool = True
     title: str = ""
+    visibility: Visibility = "private"
 
     @property
     def document(self) -> str:

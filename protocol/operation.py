@@ -76,6 +76,18 @@ class PoolOpened(Operation, tag="pool_opened", frozen=True, kw_only=True):
     evidence: str = ""
 
 
+class AliasAdded(Operation, tag="alias_added", frozen=True, kw_only=True):
+    """These names lead to a pool from now on: later evidence of a project, or the user's own word (P3).
+
+    A name is `repository:ROOT@REMOTE`, `id:ID`, `checkout:FOLDER`, `folder:FOLDER` or `pool:POOL`.
+    """
+
+    pool: str
+    names: tuple[str, ...]
+    evidence: str = ""
+    by: Literal["memd", "user"] = "memd"
+
+
 class SessionOpened(Operation, tag="session_opened", frozen=True, kw_only=True):
     """A document was seen for the first time: where it comes from and which project pool it feeds."""
 
@@ -214,6 +226,18 @@ class Unhidden(Operation, tag="unhidden", frozen=True, kw_only=True):
     after: tuple[Shift, ...]
 
 
+class Moved(Operation, tag="moved", frozen=True, kw_only=True):
+    """The user put records into another pool; what happened to them before stays their history (P3).
+
+    `unkeyed`: those of them whose key a live record of that pool holds; they come without, to be looked at.
+    """
+
+    ids: tuple[str, ...]
+    pool: str
+    reason: str
+    unkeyed: tuple[str, ...] = ()
+
+
 class Checkpoint(Operation, tag="checkpoint", frozen=True, kw_only=True):
     """Up to here both logs were verified, by the seqs and hashes of their headers: a start verifies what follows."""
 
@@ -231,6 +255,7 @@ class Unknown(Operation, tag="unknown", frozen=True, kw_only=True):
 
 AnyOperation = (
     PoolOpened
+    | AliasAdded
     | SessionOpened
     | SessionClosed
     | Added
@@ -244,6 +269,7 @@ AnyOperation = (
     | Rebased
     | Hidden
     | Unhidden
+    | Moved
     | Checkpoint
     | Unknown
 )

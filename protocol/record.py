@@ -12,13 +12,12 @@ from typing import Literal
 
 import msgspec
 
-from .event import Trust
+from .event import Trust, Visibility
 
 Kind = Literal["fact", "note", "edge", "procedure", "persona"]
 Layer = Literal["L1", "L2", "L3"]
 Status = Literal["provisional", "active", "quarantined", "hidden", "archived", "retired"]
 Volatility = Literal["stable", "semi", "situational"]
-Visibility = Literal["private", "shared"]
 
 LIVE: frozenset[str] = frozenset({"provisional", "active", "quarantined"})
 """The statuses that default reads show."""
@@ -85,7 +84,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
     """What memd believes. `description` is the text that is embedded and searched (R2); `content` the clause.
 
     `key`: exact key of a fact (`prefers.indentation`), or `subject predicate object` of an edge; "" where none.
-    `tags`: the clause type first (`decision`, `lesson`, …), then keywords.
+    `tags`: the clause type first (`decision`, `lesson`, …), then keywords. `placed`: the user chose its pool.
     """
 
     id: str
@@ -112,6 +111,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
     supersedes: tuple[str, ...] = ()
     superseded_by: str = ""
     needs_review: bool = False
+    placed: bool = False
     flags: tuple[str, ...] = ()
     signal: Signal = Signal()
 

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from .event import AnyEvent, Origin
+from .event import AnyEvent, Origin, Repository
 from .instant import Instant
 from .operation import PoolOpened, SessionOpened
 from .record import Kind, Status
@@ -59,7 +59,8 @@ class Edit(Request, tag="edit", frozen=True, kw_only=True):
 
 
 class Recall(Request, tag="recall", frozen=True, kw_only=True):
-    """What is known about a question (Q2). `cwd` chooses the pools (P2, P8); `pools` names them instead.
+    """What is known about a question (Q2). `cwd` chooses the pools (P2, P8); `pools` names them instead; `repository`
+    is a hint where the daemon can't see the folder.
 
     `as_of`: what was true at that time. `believed_at`: what memd believed at that time (Q12). Both RFC 3339; "" is now.
     """
@@ -73,6 +74,7 @@ class Recall(Request, tag="recall", frozen=True, kw_only=True):
     explain: bool = False
     as_of: str = ""
     believed_at: str = ""
+    repository: Repository | None = None
 
 
 class Profile(Request, tag="profile", frozen=True, kw_only=True):
@@ -81,6 +83,7 @@ class Profile(Request, tag="profile", frozen=True, kw_only=True):
     cwd: str = ""
     pools: Names = ()
     budget_tokens: Many = 500
+    repository: Repository | None = None
 
 
 class Get(Request, tag="get", frozen=True, kw_only=True):
@@ -130,6 +133,45 @@ class Distil(Request, tag="distil", frozen=True, kw_only=True):
 
 class Pools(Request, tag="pools", frozen=True, kw_only=True):
     """Every pool, with its title and its number of records by status."""
+
+
+class WhyScope(Request, tag="scope_why", frozen=True, kw_only=True):
+    """Which pool a folder belongs to, by which evidence (P3); `repository` as in `recall`."""
+
+    cwd: str
+    repository: Repository | None = None
+
+
+class BindScope(Request, tag="scope_bind", frozen=True, kw_only=True):
+    """The user says which pool a folder belongs to (P3): its repository wherever it lies, or the folder and all below.
+
+    `pool` is one that there is, or `personal`, or "" for a new one of its own. What lies in an unbound pool comes
+    along; a project's own memory comes along with `join`, and every other checkout of it too.
+    """
+
+    cwd: str
+    at: Instant
+    pool: str = ""
+    title: str = ""
+    join: bool = False
+    repository: Repository | None = None
+
+
+class MoveRecords(Request, tag="scope_move", frozen=True, kw_only=True):
+    """The user puts records into another pool, by ids or beginnings of them; their history stays (P3)."""
+
+    ids: tuple[str, ...]
+    pool: str
+
+
+class LeaveProject(Request, tag="leave", frozen=True, kw_only=True):
+    """Close the pointer to a project, or open it again with `back` (P4): by its folder, or by `pool`."""
+
+    at: Instant
+    cwd: str = ""
+    pool: str = ""
+    back: bool = False
+    repository: Repository | None = None
 
 
 class GetStatus(Request, tag="status", frozen=True, kw_only=True):
@@ -257,6 +299,10 @@ AnyRequest = (
     | Journal
     | Distil
     | Pools
+    | WhyScope
+    | BindScope
+    | MoveRecords
+    | LeaveProject
     | GetStatus
     | GetJob
     | Verify
@@ -289,6 +335,10 @@ LANES: dict[type[Request], Lane] = {
     Journal: "slow",
     Distil: "door",
     Pools: "door",
+    WhyScope: "slow",
+    BindScope: "committer",
+    MoveRecords: "committer",
+    LeaveProject: "committer",
     GetStatus: "door",
     GetJob: "door",
     Verify: "slow",

@@ -1,7 +1,8 @@
 """Which pools a question may read: decided before any ranking (P2, P8, Q2).
 
 Comes in: the asker's folder, or pools it names. Goes out: pools in order of precedence. Invariants: own facts stand
-before the project's; outside a repository only the personal pool is read; a pool that does not exist is an error.
+before the project's; outside a repository only the personal pool is read, and what was said in that very folder; a
+project that the user left is read by its name alone; a pool that does not exist is an error.
 """
 
 from __future__ import annotations
@@ -9,27 +10,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...protocol.errors import NotFound
-from ...protocol.event import Origin
+from ...protocol.event import Repository
 from ...stages.batch import PERSONAL
-from ..projections.sources import Sources
-from .identity import Identity
+from ..stores import Stores
+from .identity import READ_S, Identity
+from .pointer import is_left
 
 
 class Access:
     """Resolves the scope of a read."""
 
-    def __init__(self, identity: Identity, sources: Sources) -> None:
-        self._identity = identity
-        self._sources = sources
+    def __init__(self, identity: Identity, stores: Stores) -> None:
+        self._identity, self._stores = identity, stores
+        self._sources = stores.sources
 
-    def scope(self, cwd: str, pools: Sequence[str]) -> tuple[str, ...]:
+    def scope(self, cwd: str, pools: Sequence[str], repository: Repository | None = None) -> tuple[str, ...]:
         """The pools to read, the user's own first. Raises NotFound for a pool that memd does not have."""
         if pools:
             return tuple(dict.fromkeys(self.named(pool) for pool in pools))
-        project = self._identity.project(Origin(host="local", session="", cwd=cwd)) if cwd else None
-        if project is None:
+        if not cwd and repository is None:
             return (PERSONAL,)
-        return (PERSONAL, *(pool.pool for pool in self._sources.pools() if pool.pool == project.pool))
+        pool = self._identity.place(cwd, repository, wait_s=READ_S).pool
+        if pool == PERSONAL or self._sources.pool(pool) is None or self.is_left(pool):
+            return (PERSONAL,)
+        return (PERSONAL, pool)
+
+    def heard_in(self, scope: Sequence[str]) -> tuple[str, ...]:
+        """The pools whose sessions are heard in a scope: its own and those that the user joined to them."""
+        return tuple(dict.fromkeys(each for pool in scope for each in self._stores.aliases.joined(pool)))
+
+    def is_left(self, pool: str) -> bool:
+        """Whether the user left this project: it is read where it is named, and nowhere else (P4)."""
+        return is_left(self._stores.records, pool)
 
     def named(self, pool: str) -> str:
         """The full name of a pool, from its name, its title, or an unambiguous beginning. Raises NotFound."""

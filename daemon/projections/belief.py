@@ -16,6 +16,7 @@ from ...protocol.operation import (
     Hidden,
     Invalidated,
     Merged,
+    Moved,
     Rebased,
     Redacted,
     Retirement,
@@ -41,6 +42,8 @@ def touched(operation: AnyOperation) -> tuple[str, ...]:
             return operation.records
         case Erased():
             return tuple(dict.fromkeys((*(each.id for each in operation.retires), *operation.ids)))
+        case Moved():
+            return operation.ids
         case Hidden() | Unhidden():
             return tuple(shift.id for shift in operation.after)
         case _:
@@ -70,6 +73,8 @@ def believed(before: Record | None, id: str, entry: Logged) -> Record | None:
             return _retired(before, found, entry.at, operation.by) if found else before
         case Hidden() | Unhidden():
             return _shifted(before, next(shift for shift in operation.after if shift.id == id))
+        case Moved():
+            return _moved(before, operation)
         case _:
             return before
 
@@ -111,3 +116,10 @@ def _shifted(before: Record | None, shift: Shift) -> Record | None:
         superseded_by=shift.superseded_by,
         rev=before.rev + 1,
     )
+
+
+def _moved(before: Record | None, moved: Moved) -> Record | None:
+    if before is None:
+        return None
+    changed = msgspec.structs.replace(before, pool=moved.pool, placed=True, rev=before.rev + 1)
+    return msgspec.structs.replace(changed, key="", needs_review=True) if before.id in moved.unkeyed else changed

@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 
 from ...protocol.errors import JournalCorrupt
+from .aliases import Aliases
 from .forgotten import Forgotten
 from .graph import Graph, edge_rows
 from .keys import Keys, key_rows
@@ -29,7 +30,9 @@ class Folded:
         self.graph = Graph(self.records)
         self.sources = Sources(self.records)
         self.forgotten = Forgotten(self.records)
-        self.tables = Tables(folder, (self.records, self.sources, self.forgotten), readonly=readonly)
+        self.aliases = Aliases(self.records)
+        folds = (self.records, self.sources, self.forgotten, self.aliases)
+        self.tables = Tables(folder, folds, readonly=readonly)
         self.records.attach(self.tables.environment)
 
     def close(self) -> None:

@@ -75,6 +75,18 @@ EVERY: dict[type, st.SearchStrategy[Any]] = {
     o.Merged: st.builds(o.Merged, id=IDS, evidence=st.just(EVIDENCE), decision=st.just(WHY)),
     o.Invalidated: st.builds(o.Invalidated, id=IDS, valid_to=st.just(AT), reason=st.just("wrong")),
     o.PoolOpened: st.builds(o.PoolOpened, pool=st.sampled_from(POOLS)),
+    o.AliasAdded: st.builds(
+        o.AliasAdded,
+        pool=st.sampled_from(POOLS),
+        names=st.lists(st.sampled_from(["repository:a@h/x", "folder:/a", "pool:project/b"]), max_size=2).map(tuple),
+    ),
+    o.Moved: st.builds(
+        o.Moved,
+        ids=st.lists(IDS, max_size=2, unique=True).map(tuple),
+        pool=st.sampled_from(POOLS),
+        reason=st.just("asked"),
+        unkeyed=st.lists(IDS, max_size=1).map(tuple),
+    ),
     o.SessionOpened: st.builds(
         o.SessionOpened,
         document=DOCUMENTS,
