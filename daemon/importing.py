@@ -18,10 +18,10 @@ from ..protocol.errors import Forgotten, InvalidRequest, MemdError, TooLarge
 from ..protocol.instant import from_micros, parse
 from ..protocol.operation import Added, AnyOperation, Decision, Step
 from ..protocol.record import LIVE, Record
-from ..protocol.redact import redact
 from ..protocol.reply import Change, RecordsImported, Refusal
 from ..protocol.request import ImportRecords
 from ..protocol.wire import TEXT_LIMIT, problem
+from ..stages.secrets.scan import redact
 from .stores import Stores
 
 REASON = "imported from an export"

@@ -12,8 +12,8 @@ from ..protocol.errors import InvalidRequest, TooLarge
 from ..protocol.event import AnyEvent, Captured, Noted, Origin, Reworded, text, with_text
 from ..protocol.instant import LONGEST_TIME, SHORTEST_TIME, parse
 from ..protocol.private import SHUT, shut
-from ..protocol.redact import redact
 from ..protocol.wire import TEXT_LIMIT
+from ..stages.secrets.scan import redact
 
 _INJECTED = re.compile(r"<memd-context\b[^>]{0,200}>.*?(?:</memd-context>|\Z)", re.DOTALL)
 NAME_LIMIT = 512

@@ -13,9 +13,9 @@ import unicodedata
 import msgspec
 
 from ..protocol.record import Status
-from ..protocol.redact import redact
 from .batch import Batch, Candidate, Rejection, step
 from .rules import any_of, table
+from .secrets.scan import find
 
 STAGE = "scan"
 
@@ -32,7 +32,7 @@ def scan(batch: Batch) -> Batch:
     kept: list[Candidate] = []
     rejections: list[Rejection] = []
     for candidate in batch.candidates:
-        if redact(candidate.quote)[1]:
+        if find(candidate.quote):
             rejections.append(Rejection(stage=STAGE, reason="secret", seq=candidate.item.seq))
             continue
         kept.append(_judged(candidate))

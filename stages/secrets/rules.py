@@ -1,0 +1,89 @@
+"""The rules of the secret scan, read from the data files beside this one.
+
+Comes in: the files. Goes out: `Rule`s, in the order in which they name a span that several find. Invariants: the files
+are the only place where the form of a secret is written down; nothing is compiled here.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+VERSION = 1
+"""Version of the rules; raise it whenever a data file changes, so that `memd scan` knows what it looked at."""
+
+_FOLDER = Path(__file__).parent
+_FILES = ("gitleaks", "noseyparker", "more", "generic")
+_BEFORE = r"""(?:[ \t\w.-]{0,20})[\s'"]{0,3}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s=]{0,5}"""
+_NAMED = r"""[ \t\w.-]{0,20}[\s'"]{0,3}(?::{0,3}=|:|=>|\?=)[\x60'" \t]{0,5}"""
+_AFTER = r"""(?:[\x60'"\s;,)<\]}]|\\[nr"']|$)"""
+_EDGE = r"(?:[^\w+/=-]|=(?:[^\w=+/-]|$)|$)"
+_LITERAL = re.compile(r"(?:[\w@~ -]|\\[.$-])+")
+_OWN, _WIDE = 640, 1_024
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of secret: the first group of `pattern` that took part, all of it without one.
+
+    `keywords`: one of them stands in whatever matches, in any case where it is written small; what is looked at ends
+    `reach` bytes behind it, unless the secret goes on. None: the whole text is looked at.
+    """
+
+    name: str
+    pattern: str
+    keywords: tuple[str, ...]
+    reach: int
+    group: int = 0
+    entropy: float = 0.0
+    allow: tuple[str, ...] = ()
+    allow_match: tuple[str, ...] = ()
+    stop: tuple[str, ...] = ()
+
+
+def read() -> tuple[Rule, ...]:
+    """Every rule. Raises ValueError for one that has no keyword to be looked for by."""
+    rules: list[Rule] = []
+    for file in _FILES:
+        tables = tomllib.loads((_FOLDER / f"{file}.toml").read_text(encoding="utf-8"))
+        for form, rows in tables.items():
+            rules += [_rule(name, form, row) for name, row in rows.items()]
+    return tuple(rules)
+
+
+def _rule(name: str, form: str, row: dict[str, Any]) -> Rule:
+    regex: str = row["regex"]
+    pattern = {
+        "unique": rf"(?:\b|_)({regex}){_EDGE}",
+        "assigned": f"(?i){row.get('near')}{_BEFORE}({regex}){_AFTER}",
+        "named": f"(?i){row.get('near')}{_NAMED}({regex}){_AFTER}",
+        "exact": regex,
+    }[form]
+    return Rule(
+        name=name,
+        pattern=pattern,
+        keywords=() if form == "named" else tuple(_keywords(name, form, row)),
+        reach=_OWN if form == "unique" else _WIDE,
+        group=row.get("group", 0),
+        entropy=row.get("entropy", 0.0),
+        allow=tuple(row.get("allow", ())),
+        allow_match=tuple(row.get("allow_match", ())),
+        stop=tuple(row.get("stop", "").split()) + _before_a_joint(row.get("stop_short", "")),
+    )
+
+
+def _before_a_joint(words: str) -> tuple[str, ...]:
+    return tuple(f"{word}{joint}" for word in words.split() for joint in "-._")
+
+
+def _keywords(name: str, form: str, row: dict[str, Any]) -> list[str]:
+    if "keywords" in row:
+        return row["keywords"]
+    beginning = _LITERAL.match(row["near"] if form == "assigned" else row["regex"])
+    word = beginning.group().replace("\\", "") if beginning else ""
+    if len(word) < 3:
+        raise ValueError(f"the rule {name} needs keywords")
+    return [word.lower() if form == "assigned" else word]
