@@ -33,6 +33,8 @@ COMMANDS = {
     "why": "why",
     "tail": "tail",
     "pools": "overview",
+    "scope": "scoping",
+    "leave": "leaving",
     "undo": "forgetting",
     "redo": "forgetting",
     "forget": "forgetting",

@@ -73,6 +73,10 @@ def _about(operation: ops.AnyOperation) -> str:
             return f"{short(operation.id)} {operation.reason}"
         case ops.PoolOpened():
             return f"{operation.pool} {operation.title}"
+        case ops.AliasAdded():
+            return f"{operation.pool} is also {', '.join(operation.names)}"
+        case ops.Moved():
+            return f"{', '.join(short(id) for id in operation.ids)} to {operation.pool}: {operation.reason}"
         case ops.SessionOpened() | ops.SessionClosed():
             return operation.document
         case ops.Distilled():

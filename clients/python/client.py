@@ -17,7 +17,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from ...protocol import reply, request, wire
+from ...protocol import reply, request, scope, wire
 from ...protocol.errors import DaemonDown, DeadlineExceeded, InvalidRequest, MemdError, Unavailable
 from ...protocol.event import AnyEvent, Origin
 from ...protocol.places import Places
@@ -216,6 +216,23 @@ class Client:
     def use_model(self, folder: str = "default") -> reply.JobState:
         """Starts to check the model in an absolute path, or the package's own, and to choose it (P-14)."""
         return self.ask(request.UseModel(folder=folder), reply.JobState)
+
+    # --- which pool is whose -------------------------------------------------------------------------------------
+    def why_scope(self, cwd: str) -> scope.Scope:
+        """The pool of a folder, and by which evidence (P3)."""
+        return self.ask(request.WhyScope(cwd=cwd), scope.Scope)
+
+    def bind_scope(self, cwd: str, pool: str = "", *, title: str = "", join: bool = False) -> scope.Bound:
+        """Says which pool a folder belongs to; without one, to a new one of its own. Raises NotFound."""
+        return self.ask(request.BindScope(cwd=cwd, at=now(), pool=pool, title=title, join=join), scope.Bound)
+
+    def move_records(self, ids: Sequence[str], pool: str) -> scope.RecordsMoved:
+        """Puts records into another pool, all or none. Raises NotFound."""
+        return self.ask(request.MoveRecords(ids=tuple(ids), pool=pool), scope.RecordsMoved)
+
+    def leave(self, cwd: str = "", *, pool: str = "", back: bool = False) -> scope.Left:
+        """Leaves a project, or comes back to it (P4). Raises NotFound."""
+        return self.ask(request.LeaveProject(at=now(), cwd=cwd, pool=pool, back=back), scope.Left)
 
     # --- what should not be there any more -----------------------------------------------------------------------
     def preview_forget(

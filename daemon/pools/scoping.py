@@ -13,8 +13,8 @@ from pathlib import Path
 from ...protocol.errors import InvalidRequest, NotFound
 from ...protocol.operation import AliasAdded, AnyOperation, Moved, PoolOpened
 from ...protocol.record import LIVE, Record
-from ...protocol.reply import Bound, Left, RecordsMoved, Scope
 from ...protocol.request import BindScope, LeaveProject, MoveRecords, WhyScope
+from ...protocol.scope import Bound, Left, RecordsMoved, Scope
 from ...stages.batch import PERSONAL
 from ..projections.aliases import of_folder, of_pool
 from ..stores import Stores
