@@ -26,7 +26,7 @@ from ..importers import claude_code, git_log
 from ..importers.transcript import Transcript
 from ..python.client import Client
 from .contact import PATIENCE_MS
-from .importing import Imported, difference, imported, report, send
+from .handover import Imported, difference, imported, report, send
 from .output import Answer, JsonFlag, plain, say, styled, wrapped
 from .progress import wait_until_distilled
 from .recalling import recalled_lines
@@ -119,11 +119,11 @@ def _learn(client: Client, answer: Answer) -> tuple[tuple[Imported, ...], dict[s
     """Imports the sample and the commits, waits until both are distilled; the sample's pools."""
     before = client.status().records
     session = claude_code.read(SAMPLE)
-    files = [imported(session, send(client, session))]
+    files = [imported(session, sent=send(client, session))]
     tell(answer, report(files, dry_run=False), "$ memd import claude-code session.jsonl")
     commits = _commits(answer)
     if commits:
-        files.append(imported(commits, send(client, commits)))
+        files.append(imported(commits, sent=send(client, commits)))
         tell(answer, report(files[1:], dry_run=False), f"$ memd import git {commits.path}")
     begin = time.monotonic()
     pending = wait_until_distilled(client, answer, STALLED_S)

@@ -7,6 +7,7 @@ back is not, so it asks nothing and says how to bring it back.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +17,8 @@ import typer
 
 from ...protocol.errors import InvalidRequest, Refused
 from ...protocol.reply import ForgetPlan, JobState
-from ..python.client import Client
+from ..importers.cursors import Cursors
+from ..python.client import Client, places_here
 from .contact import PATIENCE_MS, reach
 from .output import Answer, JsonFlag, plain, say, shortened, styled, width, wrapped
 from .overview import size
@@ -204,12 +206,12 @@ def _documents(name: str) -> list[str]:
     path = Path(name).expanduser()
     if not path.exists():
         return [name]
-    from ..importers import claude_code, git_log
+    from ..importers import git_log
+    from ..importers.agents import documents
 
-    if path.is_dir() and not (files := claude_code.find([path])):
+    found = documents(path, os.environ, Cursors(places_here().state))
+    if not found and path.is_dir():
         return [each.origin.document for each in git_log.read(path, 1).sessions]
-    files = claude_code.find([path])
-    found = {each.origin.document for file in files for each in claude_code.read(file, "").sessions}
     if not found:
         raise InvalidRequest(f"there is no session in {path}", hint="name a session: `memd show ID` does")
     return sorted(found)

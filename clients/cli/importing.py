@@ -1,77 +1,94 @@
 """`memd import`: what other programs wrote down, handed to the daemon, with an account of every line.
 
-Comes in: paths. Goes out: a report for each file and for all: taken, noise by kind, malformed with line numbers, what
-the daemon accepted, knew already, or refused; and what it led to once it is distilled. Invariant: importing the same
-again changes nothing, so an import that was interrupted is simply run again (W13).
+Comes in: paths, or nothing: then it lists what lies on this machine, and asks. Goes out: a report for each file and for
+all: taken, noise by kind, malformed with line numbers, what the daemon accepted, knew already, or refused; and what it
+led to once it is distilled. Invariants: nothing is imported that nobody named or agreed to; importing the same again
+changes nothing, so an import that was interrupted is simply run again (W13).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 
-from ...protocol.errors import InvalidRequest
-from ...protocol.reply import Refusal
-from ..importers.transcript import Account, Transcript, batches
-from ..python.client import Client
+from ..importers.agents import AGENTS, MARKDOWN, agent_named, find, find_markdown, reader
+from ..importers.cursors import Cursors
+from ..python.client import places_here
 from .contact import PATIENCE_MS, deliver, reach
-from .output import Answer, JsonFlag, plain, say, shortened, styled, wrapped
+from .handover import Import, Imported, Source, difference, hand_over, look, report, require
+from .output import Answer, JsonFlag, plain, say
 from .progress import Bar, wait_until_distilled
 from .wording import count
 
 app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
-    no_args_is_help=True,
-    help="Read what other tools wrote down: sessions, commits.",
+    help="""Read what other tools wrote down: sessions, notes, commits. Without a name: list what is here, and ask.
+
+    \b
+    Examples:
+      memd import                      what lies on this machine; nothing is read before you say so
+      memd import --agent codex        the same of one agent
+      memd import --yes --dry-run      what importing all of it would take
+      memd import claude-code ~/.claude/projects""",
 )
-NAMED_LINES = 5
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Read and account for every line; send nothing.")]
 NoWait = Annotated[bool, typer.Option("--no-wait", help="Return as soon as all is durable, before it is distilled.")]
+Paths = Annotated[list[Path], typer.Argument(help="Session files, or folders that hold some.")]
+Cwd = Annotated[str | None, typer.Option(help="The project's folder, instead of the one in the files.")]
+Whole = Annotated[bool, typer.Option("--whole", help="Read from the beginning what was imported before.")]
 
 
-class Sent(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one document's events: the pool they feed, and how many the daemon took, knew, took anew."""
+@app.callback(invoke_without_command=True)
+def everything(
+    context: typer.Context,
+    agent: Annotated[list[str] | None, typer.Option("--agent", help="Only this agent's; may be repeated.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Import all that is listed; do not ask.")] = False,
+    dry_run: DryRun = False,
+    no_wait: NoWait = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Without a command: what lies on this machine, by agent, and whether it was imported."""
+    if context.invoked_subcommand is not None:
+        return
+    from .discovery import Discovery, discover, listed
 
-    document: str
-    events: int
-    pool: str = ""
-    accepted: int = 0
-    duplicate: int = 0
-    changed: int = 0
-    forgotten: int = 0
-    refused: tuple[Refusal, ...] = ()
+    with Answer("import", as_json) as answer:
+        for name in agent or ():
+            if name != MARKDOWN:
+                agent_named(name)
+        cursors = Cursors(places_here().state)
+        found = discover(os.environ, Path.cwd(), cursors, agent or ())
+        files = [(each.agent, Path(file.path)) for each in found for file in each.files if file.state != "imported"]
+        if not yes or not files:
+            answer.give(Discovery(agents=found), listed(found))
+        if not files or not (yes or _agreed(len(files), as_json)):
+            return
+        run(answer, [_source(name, path, "", cursors, dry_run) for name, path in files], dry_run, no_wait)
 
 
-class Imported(msgspec.Struct, frozen=True, kw_only=True):
-    """One file: its account, and its documents."""
-
-    path: str
-    account: Account
-    sessions: tuple[Sent, ...]
-
-
-class Import(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `import`: each file, and, if it waited, how many records of each status there are more than before."""
-
-    files: tuple[Imported, ...]
-    dry_run: bool
-    pending: int = 0
-    led_to: dict[str, int] = {}
+def _agreed(number: int, as_json: bool) -> bool:
+    """Whether the user says yes; where nobody can, nothing is imported."""
+    if as_json or not sys.stdin.isatty():
+        if not as_json:
+            say(["", "nothing was imported: add --yes, and --agent NAME for one agent's alone"])
+        return False
+    return typer.confirm(f"\nImport {count(number, 'file')}?", default=False, err=True)
 
 
 @app.command("claude-code")
 def claude_code(
-    paths: Annotated[list[Path], typer.Argument(help="Session files, or folders that hold some.")],
+    paths: Paths,
     dry_run: DryRun = False,
     no_wait: NoWait = False,
-    cwd: Annotated[str | None, typer.Option(help="The project's folder, instead of the one in the files.")] = None,
+    whole: Whole = False,
+    cwd: Cwd = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Import sessions of Claude Code. Doing it again takes only what is new.
@@ -82,18 +99,84 @@ def claude_code(
       memd import claude-code ~/.claude/projects/-home-ada-orchard
       memd import claude-code session.jsonl --cwd ~/src/orchard
     """
-    from ..importers import claude_code as importer
+    _import_sessions("claude-code", paths, dry_run, no_wait, whole, cwd, as_json)
 
-    with Answer("import claude-code", as_json) as answer:
-        files = importer.find(paths)
-        if not files:
-            raise InvalidRequest(
-                "there is no session in these folders",
-                hint="sessions are files that end in .jsonl: see ~/.claude/projects",
-            )
-        folder = os.path.abspath(cwd) if cwd else ""
-        readers = [lambda path=path: importer.read(path, folder) for path in files]
-        run(answer, readers, dry_run, no_wait)
+
+@app.command("codex")
+def codex(
+    paths: Paths,
+    dry_run: DryRun = False,
+    no_wait: NoWait = False,
+    whole: Whole = False,
+    cwd: Cwd = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Import sessions of Codex. Doing it again takes only what is new.
+
+    \b
+    Examples:
+      memd import codex ~/.codex/sessions --dry-run
+      memd import codex ~/.codex/sessions/2026/03
+    """
+    _import_sessions("codex", paths, dry_run, no_wait, whole, cwd, as_json)
+
+
+@app.command("pi")
+def pi(
+    paths: Paths,
+    dry_run: DryRun = False,
+    no_wait: NoWait = False,
+    whole: Whole = False,
+    cwd: Cwd = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Import sessions of pi. Doing it again takes only what is new.
+
+    \b
+    Examples:
+      memd import pi ~/.pi/agent/sessions --dry-run
+      memd import pi ~/.pi/agent/sessions/--home-ada-orchard--
+    """
+    _import_sessions("pi", paths, dry_run, no_wait, whole, cwd, as_json)
+
+
+@app.command("gemini")
+def gemini(
+    paths: Paths,
+    dry_run: DryRun = False,
+    no_wait: NoWait = False,
+    whole: Whole = False,
+    cwd: Cwd = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Import sessions of Gemini CLI; older ones do not name their project's folder: say it with --cwd.
+
+    \b
+    Examples:
+      memd import gemini ~/.gemini/tmp --dry-run
+      memd import gemini session-2026-03-04T10-00-1a2b3c4d.json --cwd ~/src/orchard
+    """
+    _import_sessions("gemini", paths, dry_run, no_wait, whole, cwd, as_json)
+
+
+@app.command("markdown")
+def markdown(
+    paths: Annotated[list[Path], typer.Argument(help="Markdown files, or folders that hold some.")],
+    dry_run: DryRun = False,
+    no_wait: NoWait = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Import Markdown: CLAUDE.md, AGENTS.md, notes. Again after a change, what vanished from it is believed no more.
+
+    \b
+    Examples:
+      memd import markdown CLAUDE.md docs/ --dry-run
+      memd import markdown ~/notes
+    """
+    with Answer("import markdown", as_json) as answer:
+        files = require(find_markdown(paths), "Markdown file", "Markdown files end in .md")
+        cursors = Cursors(places_here().state)
+        run(answer, [_source(MARKDOWN, path, "", cursors, dry_run) for path in files], dry_run, no_wait)
 
 
 @app.command("git")
@@ -114,7 +197,7 @@ def git(
     from ..importers import git_log
 
     with Answer("import git", as_json) as answer:
-        run(answer, [lambda: git_log.read(path, newest)], dry_run, no_wait)
+        run(answer, [Source("git", path, lambda _: git_log.read(path, newest), False)], dry_run, no_wait)
 
 
 @app.command("memd")
@@ -135,21 +218,35 @@ def memd(
         take_in(answer, path, dry_run)
 
 
-def run(answer: Answer, readers: Sequence[Callable[[], Transcript]], dry_run: bool, no_wait: bool) -> None:
-    """Reads each transcript, sends it, reports; then waits until it is distilled."""
+def _import_sessions(
+    name: str, paths: Sequence[Path], dry_run: bool, no_wait: bool, whole: bool, cwd: str | None, as_json: bool
+) -> None:
+    with Answer(f"import {name}", as_json) as answer:
+        agent = AGENTS[name]
+        files = require(find(paths, agent.patterns, agent.example), "session", f"they lie in {agent.example}")
+        folder = os.path.abspath(cwd) if cwd else ""
+        cursors = Cursors(places_here().state)
+        run(answer, [_source(name, path, folder, cursors, dry_run) for path in files], dry_run, no_wait, whole)
+
+
+def _source(name: str, path: Path, cwd: str, cursors: Cursors, dry_run: bool) -> Source:
+    return Source(name, path, reader(name, path, cwd, cursors, dry_run=dry_run))
+
+
+def run(answer: Answer, sources: Sequence[Source], dry_run: bool, no_wait: bool, whole: bool = False) -> None:
+    """Reads each source, sends it, reports; then waits until it is distilled."""
+    cursors = Cursors(places_here().state)
+    if whole:
+        cursors.pass_over(source.path for source in sources)
     if dry_run:
-        files = tuple(imported(reader()) for reader in readers)
+        with Bar(len(sources), "reading", answer.as_json or len(sources) == 1) as bar:
+            files = tuple(_stepped(look(source, cursors), bar) for source in sources)
         answer.give(Import(files=files, dry_run=True), report(files, dry_run=True))
         return
     with reach(PATIENCE_MS) as client:
         before = client.status().records
-        sent: list[Imported] = []
-        with Bar(len(readers), "reading and sending", answer.as_json or len(readers) == 1) as bar:
-            for reader in readers:
-                transcript = reader()
-                sent.append(imported(transcript, send(client, transcript)))
-                bar.step(1)
-        files = tuple(sent)
+        with Bar(len(sources), "reading and sending", answer.as_json or len(sources) == 1) as bar:
+            files = tuple(_stepped(hand_over(client, source, cursors), bar) for source in sources)
         deliver(client, answer)
         if not answer.as_json:
             say(report(files, dry_run=False))
@@ -163,75 +260,9 @@ def run(answer: Answer, readers: Sequence[Callable[[], Transcript]], dry_run: bo
         answer.give(told, _outcome(files, led_to, pending))
 
 
-def send(client: Client, transcript: Transcript) -> tuple[Sent, ...]:
-    """Hands a transcript to the daemon, in batches; each is durable when the next one goes."""
-    done: list[Sent] = []
-    for session in transcript.sessions:
-        told = Sent(document=session.origin.document, events=len(session.events))
-        for batch in batches(session.events):
-            taken = client.capture(session.origin, batch)
-            told = msgspec.structs.replace(
-                told,
-                pool=taken.pool,
-                accepted=told.accepted + taken.accepted,
-                duplicate=told.duplicate + taken.duplicate,
-                changed=told.changed + taken.changed,
-                forgotten=told.forgotten + taken.forgotten,
-                refused=told.refused + taken.refused,
-            )
-        done.append(told)
-    return tuple(done)
-
-
-def imported(transcript: Transcript, sent: tuple[Sent, ...] | None = None) -> Imported:
-    if sent is None:
-        sent = tuple(Sent(document=each.origin.document, events=len(each.events)) for each in transcript.sessions)
-    return Imported(path=transcript.path, account=transcript.account, sessions=sent)
-
-
-def difference(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
-    """How many records there are more of each status."""
-    return {name: more for name in sorted(after) if (more := after[name] - before.get(name, 0)) > 0}
-
-
-def report(files: Sequence[Imported], dry_run: bool) -> Iterator[str]:
-    for each in files:
-        yield from _file_lines(each, dry_run)
-    if len(files) > 1:
-        accounts = [each.account for each in files]
-        lines, taken = sum(each.lines for each in accounts), sum(each.taken for each in accounts)
-        malformed = sum(len(each.malformed) for each in accounts)
-        noise = lines - taken - malformed
-        yield f"{len(files)} files, {lines:,} lines: {taken:,} taken, {noise:,} noise, {malformed:,} malformed"
-
-
-def _file_lines(each: Imported, dry_run: bool) -> Iterator[str]:
-    account = each.account
-    noise = sum(account.noise.values())
-    yield styled(shortened(plain(each.path), 100), "bold")
-    parts = f"{account.taken:,} taken, {noise:,} noise, {len(account.malformed):,} malformed"
-    yield f"  {count(account.lines, 'line')}: {parts}"
-    if account.noise:
-        kinds = ", ".join(f"{number:,} {plain(kind)}" for kind, number in account.noise.items())
-        yield from (styled(line, "dim") for line in wrapped(f"noise: {kinds}", "    ", "  "))
-    for bad in account.malformed[:NAMED_LINES]:
-        yield from wrapped(f"line {bad.line}: {plain(bad.reason)[:300]}", "    ", "  malformed: ")
-    if len(account.malformed) > NAMED_LINES:
-        others = ", ".join(str(bad.line) for bad in account.malformed[NAMED_LINES:40])
-        yield from wrapped(f"also lines {others}{' …' if len(account.malformed) > 40 else ''}", "    ", "  malformed: ")
-    for sent in each.sessions:
-        if dry_run:
-            yield f"  would send {count(sent.events, 'event')} of {plain(sent.document)}"
-            continue
-        words = (
-            f"{plain(sent.document)}: {sent.accepted:,} accepted, {sent.duplicate:,} known, {sent.changed:,} changed"
-        )
-        words += f", {sent.forgotten:,} forgotten" if sent.forgotten else ""
-        yield from wrapped(f"{words} → {plain(sent.pool)}", "    ", "  ")
-        for refusal in sent.refused[:NAMED_LINES]:
-            yield from wrapped(f"refused: turn {plain(refusal.turn)}: {plain(refusal.problem.message)}", "    ", "  ")
-        if len(sent.refused) > NAMED_LINES:
-            yield f"  refused: {len(sent.refused) - NAMED_LINES} more"
+def _stepped(done: Imported, bar: Bar) -> Imported:
+    bar.step(1)
+    return done
 
 
 def _later(pending: int) -> list[str]:
@@ -249,4 +280,4 @@ def _outcome(files: Sequence[Imported], led_to: dict[str, int], pending: int) ->
         yield f"{count(pending, 'capture')} still to distil: see `memd status`"
     if events:
         pool = max(events, key=lambda name: events[name])
-        yield f'ask for them: memd recall "what did we decide" --pool {pool}'
+        yield f'ask for them: memd recall "what did we decide" --pool {plain(pool)}'

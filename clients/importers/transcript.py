@@ -25,12 +25,13 @@ class Malformed(msgspec.Struct, frozen=True):
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
-    """Where every line went: taken, noise by kind, malformed."""
+    """Where every line went: taken, noise by kind, malformed. `before`: lines that an earlier import accounted for."""
 
     lines: int
     taken: int
     noise: dict[str, int]
     malformed: tuple[Malformed, ...]
+    before: int = 0
 
     @property
     def is_complete(self) -> bool:
@@ -39,10 +40,19 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """The events of one document, in order."""
+    """The events of one document, in order. `is_all`: whatever else it once held is gone from it (W13)."""
 
     origin: Origin
     events: tuple[AnyEvent, ...]
+    is_all: bool = False
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a later import reads on: bytes and lines before it, and what its reader has to know, in its own words."""
+
+    offset: int
+    lines: int
+    state: str = ""
 
 
 class Transcript(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,16 +61,23 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     sessions: tuple[Session, ...]
     account: Account
+    mark: Mark | None = None
 
 
 class Ledger:
     """The account while it is being written."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: int = 0) -> None:
+        self._before = before
         self._lines = 0
         self._taken = 0
         self._noise: dict[str, int] = {}
         self._malformed: list[Malformed] = []
+
+    @property
+    def number(self) -> int:
+        """The number of the last line, from 1."""
+        return self._before + self._lines
 
     def take(self) -> None:
         """A line was taken."""
@@ -75,12 +92,14 @@ class Ledger:
     def refuse(self, reason: str) -> None:
         """A line could not be read."""
         self._lines += 1
-        self._malformed.append(Malformed(self._lines, reason))
+        self._malformed.append(Malformed(self.number, reason))
 
     def close(self) -> Account:
         """The account, noise with the most frequent kind first."""
         noise = dict(sorted(self._noise.items(), key=lambda item: (-item[1], item[0])))
-        return Account(lines=self._lines, taken=self._taken, noise=noise, malformed=tuple(self._malformed))
+        return Account(
+            lines=self._lines, taken=self._taken, noise=noise, malformed=tuple(self._malformed), before=self._before
+        )
 
 
 def batches(

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from memd.clients.importers import claude_code
+from memd.clients.importers import claude_code, json_line
+from memd.clients.importers.agents import AGENTS, find
 from memd.clients.importers.transcript import Account, Transcript, batches
 from memd.protocol.errors import NotFound
 from memd.protocol.event import AnyEvent, Said, SessionEnded, SessionStarted, ToolCalled, text
+from tests.clients.growing import check_reading_on
 
 SESSIONS = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "sessions"
 REAL = sorted(SESSIONS.glob("claude-code*/**/*.jsonl"))
@@ -61,11 +63,12 @@ LARGE = [path for path in REAL if path.stat().st_size > 1_000_000]
 
 
 @pytest.mark.skipif(not LARGE, reason=f"no large sessions below {SESSIONS}")
-@pytest.mark.parametrize("path", LARGE, ids=lambda path: path.name[:8])
-def test_a_large_session_holds_two_turns_of_the_user(path: Path) -> None:
+@pytest.mark.parametrize(("path", "typed"), list(zip(LARGE, (4, 2), strict=False)), ids=lambda each: str(each)[-12:])
+def test_a_large_session_holds_few_turns_of_the_user(path: Path, typed: int) -> None:
+    """Two of the four were typed while the agent worked, and stand in the queue's lines alone."""
     (session,) = claude_code.read(path).sessions
     users = [event.text for event in session.events if isinstance(event, Said) and event.role == "user"]
-    assert len(users) == 2
+    assert len(users) == typed
     outcomes = {event.outcome for event in session.events if isinstance(event, ToolCalled)}
     assert {"ok", "error"} <= outcomes
 
@@ -117,6 +120,7 @@ def test_several_blocks_of_a_line_have_turns_of_their_own(tmp_path: Path) -> Non
         ("<system-reminder>never mention this</system-reminder>", "system-reminder"),
         ("[Request interrupted by user for tool use]", "interruption"),
         ("This session is being continued from a previous conversation that ran out.", "compaction summary"),
+        ("<command-name>/clear</command-name><command-args>  </command-args>", "command-name"),
         ("  \n", "empty text"),
     ],
 )
@@ -130,7 +134,6 @@ def test_what_a_machine_wrote_is_not_the_user(tmp_path: Path, content: str, kind
     ("fields", "kind"),
     [
         ({"isMeta": True}, "meta"),
-        ({"isCompactSummary": True}, "compaction summary"),
         ({"isSidechain": True}, "sidechain"),
         ({"forkedFrom": {"sessionId": "s0"}}, "copy of another session"),
     ],
@@ -143,6 +146,91 @@ def test_a_line_that_says_that_it_is_no_turn(tmp_path: Path, fields: dict[str, A
 def test_a_word_about_a_tag_is_the_users(tmp_path: Path) -> None:
     words = "what does <command-name>/mcp</command-name> mean?"
     assert [text(event) for event in events(read(tmp_path, line("user", words)))] == [words]
+
+
+def test_words_behind_a_slash_command_are_the_users(tmp_path: Path) -> None:
+    words = "<command-name>/plan</command-name>\n<command-args>keep it small\nplease</command-args>"
+    (said,) = events(read(tmp_path, line("user", words, uuid="u1")))
+    assert said == Said(turn="u1", at=AT, role="user", text="keep it small\nplease")
+
+
+SUMMARY = """This session is being continued from a previous conversation that ran out of context. The summary follows.
+
+Analysis:
+I look at each message.
+
+Summary:
+1. Primary Request and Intent:
+   The user wants a parser.
+
+4. Errors and fixes:
+   - The cache was stale: `make clean` before a release build fixes it.
+
+6. All user messages:
+   - "I prefer tabs"
+
+7. Pending Tasks:
+   - Write the tests.
+Please continue the conversation from where we left off without asking the user any further questions."""
+
+
+@pytest.mark.parametrize("fields", [{"isCompactSummary": True}, {}])
+def test_of_a_compaction_summary_the_lessons_are_kept_as_the_assistants(tmp_path: Path, fields: dict[str, Any]) -> None:
+    """W9: what the user said is not taken a second time, and what was being done just then is no memory."""
+    first = line("user", "hello", uuid="u1", isSidechain=False)
+    _, said = events(read(tmp_path, first, line("user", SUMMARY, uuid="u2", **fields)))
+    words = "4. Errors and fixes:\n   - The cache was stale: `make clean` before a release build fixes it."
+    assert said == Said(turn="u2", at=AT, role="assistant", text=words)
+
+
+def queue(operation: str, content: str | None = None, at: str = AT) -> dict[str, Any]:
+    """A line about the queue of prompts."""
+    told = {"type": "queue-operation", "operation": operation, "timestamp": at, "sessionId": "s1"}
+    return told if content is None else {**told, "content": content}
+
+
+def test_a_prompt_typed_while_the_agent_works_is_the_users(tmp_path: Path) -> None:
+    transcript = read(
+        tmp_path,
+        line("user", "go", uuid="u1"),
+        queue("enqueue", "use tabs, please"),
+        queue("enqueue", "<task-notification>done</task-notification>", AT.replace("00.", "01.")),
+        queue("enqueue", "/mcp", AT.replace("00.", "02.")),
+        queue("enqueue", "/plan small steps", AT.replace("00.", "03.")),
+        queue("remove"),
+    )
+    assert [(event.turn, text(event)) for event in events(transcript)] == [
+        ("u1", "go"),
+        (f"queued-{AT}", "use tabs, please"),
+        (f"queued-{AT.replace('00.', '03.')}", "small steps"),
+    ]
+    assert transcript.account.noise == {"command": 1, "queue-operation": 1, "task-notification": 1}
+
+
+def test_a_queued_prompt_that_becomes_a_turn_is_taken_once(tmp_path: Path) -> None:
+    """P-7: as a line of the user's, or as an attachment; the same words typed later are said again."""
+    attachment = {"type": "queued_command", "prompt": "and test it", "origin": {"kind": "human"}}
+    transcript = read(
+        tmp_path,
+        line("user", "go", uuid="u1"),
+        queue("enqueue", "use tabs, please"),
+        queue("dequeue"),
+        line("user", "use tabs, please", uuid="u2"),
+        queue("enqueue", "and test it", AT.replace("00.", "05.")),
+        queue("remove", "and test it"),
+        line("attachment", uuid="u3", attachment=attachment),
+        line("assistant", [{"type": "text", "text": "Will do."}], uuid="a1"),
+        line("user", "and test it", uuid="u4"),
+    )
+    words = ["go", "use tabs, please", "and test it", "Will do.", "and test it"]
+    assert [text(event) for event in events(transcript)] == words
+    assert transcript.account.noise["repeated"] == 2
+
+
+@pytest.mark.skipif(not REAL, reason=f"no sessions to read below {SESSIONS}")
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.name[:24])
+def test_reading_on_gives_what_reading_the_whole_gives_W13(path: Path, tmp_path: Path) -> None:
+    check_reading_on(claude_code.read, path, tmp_path / path.name)
 
 
 def test_a_subagent_is_a_document_of_its_own(tmp_path: Path) -> None:
@@ -250,7 +338,7 @@ def test_lines_of_many_megabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     huge = line("user", [{"type": "tool_result", "tool_use_id": "t", "content": "x" * 12_000_000}], uuid="u2")
     lines = line("user", "a", uuid="u1"), huge, line("user", "b", uuid="u3")
     assert read(tmp_path, *lines).account.noise == {"tool result": 1}
-    monkeypatch.setattr(claude_code, "LINE_LIMIT", 1_000_000)
+    monkeypatch.setattr(json_line, "LINE_LIMIT", 1_000_000)
     (malformed,) = read(tmp_path, *lines).account.malformed
     assert (malformed.line, malformed.reason) == (2, "longer than 1,000,000 bytes")
     assert read(tmp_path, huge, end=b"").account.lines == 1
@@ -277,9 +365,11 @@ def test_folders_are_searched_and_missing_paths_are_told(tmp_path: Path) -> None
     paths = [tmp_path / "s1.jsonl", tmp_path / "s1" / "subagents" / "agent-1.jsonl"]
     for path in (*paths, tmp_path / "notes.txt"):
         path.touch()
-    assert sorted(claude_code.find([tmp_path, paths[0]])) == sorted(paths)
+    (tmp_path / "history.jsonl").touch()
+    agent = AGENTS["claude-code"]
+    assert sorted(find([tmp_path, paths[0]], agent.patterns, agent.example)) == sorted(paths)
     with pytest.raises(NotFound, match=r"gone\.jsonl"):
-        claude_code.find([tmp_path / "gone.jsonl"])
+        find([tmp_path / "gone.jsonl"], agent.patterns, agent.example)
 
 
 def test_batches_keep_order_and_size() -> None:

@@ -1,0 +1,137 @@
+"""Lines of JSON in files that other programs wrote: read one by one, decoded, or refused with a reason.
+
+Comes in: bytes of any quality. Goes out: values, or BadLine. Invariants: whatever the bytes, decoding ends in a value
+or in BadLine; a line beyond the limit is passed over without being held in memory; arguments of a tool call come out
+without their secrets.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from typing import Any, BinaryIO, TypeVar, cast
+
+import msgspec
+
+from ...protocol import instant
+from ...protocol.errors import MemdError
+from ...protocol.event import ARGUMENT_LIMIT
+from ...protocol.redact import redact
+
+LINE_LIMIT = 64 * 1024 * 1024
+"""Bytes of a line that is still decoded; a longer one is passed over without being held in memory."""
+
+TAKEN = ""
+"""The kind of a line that gave something; any other text is a kind of noise."""
+
+_UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_WINDOW = 8_000
+_LONE_SURROGATE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+)
+
+T = TypeVar("T")
+
+
+class BadLine(Exception):
+    """A line that can't be read, and why."""
+
+
+class Block(msgspec.Struct, frozen=True):
+    """One block of a message's content, whoever wrote it."""
+
+    type: str = ""
+    text: str | None = None
+    id: str | None = None
+    name: str | None = None
+    input: msgspec.Raw = msgspec.Raw()
+    arguments: msgspec.Raw = msgspec.Raw()
+    tool_use_id: str | None = None
+    is_error: bool | None = None
+
+
+def lines(file: BinaryIO, offset: int = 0, limit: int = LINE_LIMIT) -> Iterator[tuple[bytes | None, int, bool]]:
+    """Each line from `offset` on, where it begins, and whether the file ends in it without a line break.
+
+    None stands in place of a line over the limit.
+    """
+    file.seek(offset)
+    while content := file.readline(limit):
+        begin = offset
+        offset += len(content)
+        if begin == 0:
+            content = content.removeprefix(codecs.BOM_UTF8)
+            if not content:
+                continue
+        if len(content) < limit or content.endswith(b"\n"):
+            yield content, begin, not content.endswith(b"\n")
+            continue
+        while content and not content.endswith(b"\n"):
+            content = file.readline(limit)
+            offset += len(content)
+        yield None, begin, False
+
+
+def decode(decoder: msgspec.json.Decoder[T], content: bytes, what: str = "") -> T:
+    """The value in `content`. JavaScript cuts texts in the middle of a character; such a half is replaced.
+
+    Raises BadLine, which names `what` was read.
+    """
+    try:
+        return decoder.decode(content)
+    except _UNDECODABLE as error:
+        mended, count = _LONE_SURROGATE.subn(rb"\\ufffd", content)
+        if count:
+            return decode(decoder, mended, what)
+        raise BadLine(f"{what}: {_reason(error)}" if what else _reason(error)) from error
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"not valid UTF-8: {error.reason}"
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    return str(error)
+
+
+def checked_time(text: str) -> str:
+    """`text`, if it can be an event's time. Raises BadLine."""
+    try:
+        instant.parse(text)
+    except MemdError as error:
+        raise BadLine(error.message) from error
+    if not 17 <= len(text) <= 40:
+        raise BadLine(f"{text[:60]!r} is not a full date and time")
+    return text
+
+
+def arguments(raw: msgspec.Raw) -> str:
+    """The first characters of a tool call's arguments as compact JSON, secrets out. Raises BadLine."""
+    content = bytes(raw)
+    if not content:
+        return ""
+    value = decode(_any, content, "input")
+    return redact(msgspec.json.encode(_masked(value)).decode())[0][:ARGUMENT_LIMIT]
+
+
+def arguments_in(text: str) -> str:
+    """The same of arguments that come as a text, JSON or not. Raises nothing."""
+    try:
+        return arguments(msgspec.Raw(text[: 64 * _WINDOW].encode(errors="replace")))
+    except BadLine:
+        return redact(text[:_WINDOW])[0][:ARGUMENT_LIMIT]
+
+
+_any = msgspec.json.Decoder(Any)
+
+
+def _masked(value: Any) -> Any:
+    """Each text without its secrets, before JSON's own quotes and escapes hide them."""
+    if isinstance(value, str):
+        return redact(value[:_WINDOW])[0]
+    if isinstance(value, dict):
+        return {key: _masked(each) for key, each in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_masked(each) for each in cast("list[Any]", value)[:ARGUMENT_LIMIT]]
+    return value
