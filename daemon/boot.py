@@ -50,6 +50,7 @@ from ..protocol.request import (
     Recall,
     Redo,
     Remember,
+    ScanSecrets,
     Stop,
     Undo,
     UseModel,
@@ -57,6 +58,7 @@ from ..protocol.request import (
     Why,
     WhyScope,
 )
+from ..stages.secrets.scan import prepare
 from .answers import Answers
 from .choice import find
 from .committer import Committer, bug
@@ -75,6 +77,7 @@ from .pools.identity import Identity
 from .pools.scoping import Scoping
 from .rebuild import Rebuilding, names_of
 from .recall.warm import Warm
+from .secret_check import check_secrets
 from .store.compact import start_compaction
 from .store.forget import Forgetting
 from .stores import Stores
@@ -189,6 +192,7 @@ class Daemon:
         self._indexer.start()
         self._door.start()
         self._loading.start()
+        threading.Thread(target=prepare, name="rules", daemon=True).start()
         self._places.socket_file.write_text(str(self._places.socket), encoding="utf-8")
         notify("READY=1")
         log.info("memd is up: %s", self._places.socket)
@@ -295,6 +299,8 @@ class Daemon:
                 return self._verify()
             case Rebuild():
                 return self._rebuild(request.name)
+            case ScanSecrets():
+                return check_secrets(self.stores, self._jobs)
             case Backup():
                 return self._upkeep.backup(request.to, request.keep)
             case Backups():

@@ -283,6 +283,10 @@ class Compact(Request, tag="compact", frozen=True, kw_only=True):
     """Give the disk what removed entries still take of it, a job (P-20)."""
 
 
+class ScanSecrets(Request, tag="scan", frozen=True, kw_only=True):
+    """Look at all captures and records with the rules of today, a job; nothing is changed (W5, P-18)."""
+
+
 class Stop(Request, tag="stop", frozen=True, kw_only=True):
     """Finish what is acknowledged and end."""
 
@@ -320,6 +324,7 @@ AnyRequest = (
     | Undo
     | Redo
     | Compact
+    | ScanSecrets
     | Stop
 )
 
@@ -356,5 +361,6 @@ LANES: dict[type[Request], Lane] = {
     Undo: "slow",
     Redo: "slow",
     Compact: "slow",
+    ScanSecrets: "slow",
     Stop: "door",
 }

@@ -45,6 +45,7 @@ COMMANDS = {
     "expire": "keeping",
     "compact": "forgetting",
     "verify": "checking",
+    "scan": "scanning",
     "rebuild": "checking",
     "model": "models",
     "bench": "bench",

@@ -261,6 +261,10 @@ class Client:
         """Starts to give the disk back what nothing needs any more (P-20)."""
         return self.ask(request.Compact(), reply.JobState)
 
+    def scan(self) -> reply.JobState:
+        """Starts to look at what is stored with the rules for secrets of today; nothing is changed (P-18)."""
+        return self.ask(request.ScanSecrets(), reply.JobState)
+
     # --- keeping -------------------------------------------------------------------------------------------------
     def backup(self, to: str = "", keep: int = 0) -> reply.JobState:
         """Starts a backup into an absolute path, or memd's own folder, where the newest `keep` stay."""
