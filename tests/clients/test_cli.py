@@ -258,9 +258,11 @@ def test_the_same_file_twice_changes_nothing(memd: Any, daemon: Any) -> None:
     assert first["pending"] == 0
     assert sum(first["led_to"].values()) >= 5
     before = memd("status", "--json").data
-    second = memd("import", "claude-code", str(SAMPLE), "--json").data
-    (sent,) = second["files"][0]["sessions"]
-    assert (sent["accepted"], sent["duplicate"], sent["changed"]) == (0, events_of_the_sample(), 0)
+    for whole in ((), ("--whole",)):
+        second = memd("import", "claude-code", str(SAMPLE), *whole, "--json").data
+        (sent,) = second["files"][0]["sessions"]
+        assert (sent["accepted"], sent["changed"]) == (0, 0)
+        assert (sent["duplicate"] == events_of_the_sample()) == bool(whole)
     after = memd("status", "--json").data
     assert (after["journal_seq"], after["archive_seq"]) == (before["journal_seq"], before["archive_seq"])
 
