@@ -67,7 +67,7 @@ from .disk import disk_use
 from .distiller import Distiller
 from .door import Arrived, Door, Respond
 from .importing import import_records
-from .jobs import Jobs
+from .jobs import Jobs, Progress, Report
 from .lifecycle.triggers import Triggers
 from .lifecycle.upkeep import Upkeep
 from .maintenance_process import Maintenance
@@ -249,7 +249,14 @@ class Daemon:
 
     def _verify(self) -> JobState:
         folder = self._places.data
-        return self._jobs.start("verify", lambda progress: self._maintenance.run("verify", folder, (), progress))
+
+        def work(progress: Progress) -> Report:
+            report = self._maintenance.run("verify", folder, (), progress)
+            if report["damage"]:
+                self.stores.doubt()
+            return report
+
+        return self._jobs.start("verify", work)
 
     def _rebuild(self, name: str) -> JobState:
         names = names_of(name)

@@ -125,6 +125,10 @@ class Stores:
         """Drop the vectors that no record needs, and those of models that are in use no more."""
         self.vector_store.keep(record.description for record in self.records.everything())
 
+    def doubt(self) -> None:
+        """Something was found damaged: let the next start look at everything, however clean the stop."""
+        self.journal.log.environment.suspect = True
+
     @property
     def pending(self) -> int:
         """Captures whose records can't be recalled yet: the cursor counts once every projection has passed it."""

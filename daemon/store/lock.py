@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from pathlib import Path
 
 from ...protocol.errors import JournalLocked
+
+HOLDER_S, HOLDER_TRIES = 1.0, 100
+"""How long, and how often, the holder's number is looked for."""
 
 
 class FolderLock:
@@ -22,8 +26,7 @@ class FolderLock:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            self._file.seek(0)
-            holder = self._file.read().strip() or "unknown"
+            holder = self._holder()
             self._file.close()
             raise JournalLocked(
                 f"{folder} is in use by process {holder}", hint="one daemon per home: `memd status`, or `memd down`"
@@ -31,6 +34,15 @@ class FolderLock:
         self._file.truncate(0)
         self._file.write(str(os.getpid()))
         self._file.flush()
+
+    def _holder(self) -> str:
+        """Who holds it: a process that has only just taken it writes its number a moment later."""
+        for _ in range(HOLDER_TRIES):
+            self._file.seek(0)
+            if found := self._file.read().strip():
+                return found
+            time.sleep(HOLDER_S / HOLDER_TRIES)
+        return "unknown"
 
     def release(self) -> None:
         """Let go of the folder."""

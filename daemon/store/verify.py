@@ -56,6 +56,8 @@ class Verification:
         self._course = Course(self._emit, operations, captures, operations, operations)
         journal_holds = self._chain("journal", "operations", sources.journal.log)
         archive_holds = self._chain("archive", "captures", sources.archive.log)
+        if archive_holds and not sources.archive.is_indexed():
+            self._damaged("archive", "its index is not what was written", "`memd down && memd up` writes it anew")
         if journal_holds:
             building = fresh_folder(sources.projections)
             try:

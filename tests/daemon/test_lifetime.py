@@ -74,6 +74,18 @@ def test_a_second_daemon_names_the_first_and_leaves_it_alone_P26(daemon: Any) ->
         assert client.status().pid == daemon.process.pid
 
 
+def test_of_two_daemons_that_start_at_once_one_serves_and_the_other_names_it_P26(home: dict[str, str]) -> None:
+    command, pipe = [sys.executable, "-m", "memd.daemon"], subprocess.PIPE
+    both = [subprocess.Popen(command, env=home, stderr=pipe, text=True) for _ in range(2)]
+    while all(each.poll() is None for each in both):
+        time.sleep(0.01)
+    loser, winner = sorted(both, key=lambda each: each.poll() is None)
+    said = loser.communicate(timeout=30)[1]
+    assert loser.returncode == 5 and f"process {winner.pid}" in said and "hint:" in said
+    winner.terminate()
+    assert winner.wait(30) == 0
+
+
 def test_a_stale_socket_of_a_killed_daemon_is_no_obstacle_P26(daemon: Any) -> None:
     daemon.kill()
     assert daemon.places.socket.exists()

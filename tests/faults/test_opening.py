@@ -20,6 +20,7 @@ from memd.daemon.store.formats import bring_up, read_format
 from memd.daemon.store.journal import Journal
 from memd.daemon.store.marker import Marker
 from memd.daemon.store.opening import CHECKPOINT_EVERY, checkpoint
+from memd.daemon.store.verify import verify
 from memd.daemon.stores import Stores
 from memd.daemon.world import real_world
 from memd.models import registry
@@ -226,6 +227,13 @@ def test_a_flipped_bit_in_the_archives_index_is_mended_after_a_kill_P11(data: Pa
         assert found is not None and text(found.event) == f"word {number}"
         assert len(opened.archive.around("h:s", str(number), 30, 30)) == 30
     opened.close()
+
+
+def test_verify_names_a_damaged_index_of_the_archive_P11(data: Path) -> None:
+    assert verify(data, real_world(), lambda *_: None)["damage"] == []
+    flip_key(data / "archive", "index")
+    told = verify(data, real_world(), lambda *_: None)["damage"]
+    assert isinstance(told, list) and "its index is not what was written" in told[0]
 
 
 @pytest.mark.parametrize("table", ["pools", "recent", "tally", "history"])
