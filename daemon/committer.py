@@ -30,6 +30,7 @@ from .pools.opening import Opening
 from .statements import is_edited, provisional, reworded
 from .store.archive import Fate
 from .stores import Stores
+from .withdrawal import withdrawals
 
 GROUP = 64
 """Jobs taken at most before the thread yields."""
@@ -160,6 +161,8 @@ class Committer:
             for job in jobs:
                 job.fates = [next(fates) for _ in job.captures]
             operations = [*self._closings(jobs), *self._provisional(jobs)]
+            for job in jobs:
+                operations += withdrawals(self._stores, zip(job.captures, job.fates, strict=True))
             if operations:
                 self._stores.commit(operations)
             projects = self._projects_of(jobs)

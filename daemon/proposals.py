@@ -11,12 +11,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ..protocol.operation import Added, AnyOperation, Merged, Updated
+from ..protocol.operation import Added, AnyOperation, Decision, Merged, Updated
 from ..protocol.record import LIVE, Record
 from ..stages.batch import Proposal
 from .pools.placing import Placing
 from .statements import is_edited
 from .stores import Stores
+from .withdrawal import is_withdrawn
 
 
 def stale(stores: Stores, proposals: Sequence[Proposal]) -> list[str]:
@@ -64,17 +65,20 @@ def operations_of(stores: Stores, proposals: Sequence[Proposal]) -> list[AnyOper
         elif before is None:
             operations.append(Added(record=record, retires=proposal.retires, decision=decision))
             made[record.id] = record
-        elif (
-            before.status in LIVE
-            and not is_edited(before)
-            and (decision.action == "update" or before.status == "provisional")
-        ):
+        elif _takes_its_place(stores, before, decision):
             changed = msgspec.structs.replace(record, rev=before.rev + 1)
             if before.placed:
                 changed = msgspec.structs.replace(changed, pool=before.pool, placed=True)
             operations.append(Updated(record=changed, retires=proposal.retires, decision=decision))
             made[record.id] = changed
     return operations
+
+
+def _takes_its_place(stores: Stores, before: Record, decision: Decision) -> bool:
+    """Whether a proposal becomes the next revision of the record with its id."""
+    if before.status in LIVE:
+        return not is_edited(before) and (decision.action == "update" or before.status == "provisional")
+    return is_withdrawn(stores, before)  # its source says it again
 
 
 def _placed(stores: Stores, placing: Placing, record: Record) -> Record:
