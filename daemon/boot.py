@@ -247,6 +247,15 @@ class Daemon:
 
         future.add_done_callback(lambda _: done())
 
+    def _check(self, request: Verify | Rebuild | ScanSecrets) -> JobState:
+        match request:
+            case Verify():
+                return self._verify()
+            case Rebuild():
+                return self._rebuild(request.name)
+            case ScanSecrets():
+                return check_secrets(self.stores, self._jobs)
+
     def _verify(self) -> JobState:
         folder = self._places.data
 
@@ -302,12 +311,8 @@ class Daemon:
                 return answers.status()
             case GetJob():
                 return self._jobs.get(request.id)
-            case Verify():
-                return self._verify()
-            case Rebuild():
-                return self._rebuild(request.name)
-            case ScanSecrets():
-                return check_secrets(self.stores, self._jobs)
+            case Verify() | Rebuild() | ScanSecrets():
+                return self._check(request)
             case Backup():
                 return self._upkeep.backup(request.to, request.keep)
             case Backups():
