@@ -33,6 +33,7 @@ from ..protocol.request import PROTOCOL, Export, Get, Journal, List, Profile, Re
 from ..stages.batch import PERSONAL
 from .models import Models
 from .pools.access import Access
+from .pools.placing import documents_of
 from .recall.deep import Deep
 from .recall.hot import Hot
 from .recall.simple import Simple, with_turns
@@ -171,7 +172,7 @@ class Answers:
                 following = f"{pools.index(record.pool)}:{record.learned_at}:{record.id}"
                 del records[number:]
                 break
-        documents = dict.fromkeys(span.document for record in records for span in record.provenance.spans)
+        documents = dict.fromkeys(document for record in records for document in documents_of(record))
         found = (self._stores.sources.session(document) for document in documents)
         inside = {record.pool for record in records}
         return ExportPage(

@@ -99,6 +99,7 @@ def check_home(places: Places) -> None:
     """Make the folders, 0700, and refuse what would not be safe. Raises Refused."""
     if os.environ.get("SUDO_UID", str(os.getuid())) != str(os.getuid()):
         raise Refused("memd will not run under sudo", hint="run it as the user whose memory it is")
+    _check_owner(places)
     for folder in (places.data, places.state, places.config, places.run, places.spool):
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -111,6 +112,14 @@ def check_home(places: Places) -> None:
             raise Refused(f"others may enter {folder}", hint=f"chmod 700 {folder}")
     if (kind := _file_system(places.data)) in NETWORK_FILE_SYSTEMS:
         raise Refused(f"{places.data} lies on {kind}", hint="a memory map needs a local disk: set MEMD_HOME to one")
+
+
+def _check_owner(places: Places) -> None:
+    """Refuse a home of another user, as `su` leaves it behind: what lay in it would be his to read, or not his."""
+    home = Path(os.environ.get("MEMD_HOME") or os.environ.get("HOME") or "/").absolute()
+    inside = any(folder.is_relative_to(home) for folder in (places.data, places.state, places.config))
+    if inside and home.exists() and (owner := home.stat().st_uid) != os.getuid():
+        raise Refused(f"{home} belongs to uid {owner}", hint="use a home of your own: HOME, or MEMD_HOME")
 
 
 def _file_system(folder: Path) -> str:

@@ -10,7 +10,7 @@ came here, and the decision what it went through before.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -22,6 +22,7 @@ from ..protocol.reply import Change, RecordsImported, Refusal
 from ..protocol.request import ImportRecords
 from ..protocol.wire import TEXT_LIMIT, problem
 from ..stages.secrets.scan import redact
+from .pools.placing import Placing, documents_of, narrowed
 from .stores import Stores
 
 REASON = "imported from an export"
@@ -36,18 +37,20 @@ def import_records(stores: Stores, request: ImportRecords) -> RecordsImported:
     gone = stores.forgotten.among((span.document, span.turn) for each in spans.values() for span in each)
     here = stores.records.many(exported.record.id for exported in request.records)
     keys: set[tuple[str, str]] = set()
+    gate = _gate(stores, request)
     refused: list[Refusal] = []
     added = known = 0
     for exported in request.records:
         try:
-            record = admit_record(exported.record)
+            admitted = admit_record(exported.record)
+            record = gate(admitted)
             if any((span.document, span.turn) in gone for span in record.provenance.spans):
                 raise Forgotten("it rests on a turn that was forgotten here", hint="say it again in a new turn")
         except MemdError as error:
             refused.append(Refusal(exported.record.id, problem(error)))
             continue
         if (before := here.get(record.id)) is not None:
-            known += before == record
+            known += before in (admitted, record)
             continue
         place = (record.pool, record.key)
         free = not record.key or not (place in keys or stores.keys.get(*place))
@@ -62,6 +65,20 @@ def import_records(stores: Stores, request: ImportRecords) -> RecordsImported:
         stores.commit(operations)
     differing = len(request.records) - added - known - len(refused)
     return RecordsImported(added=added, known=known, differing=differing, refused=tuple(refused))
+
+
+def _gate(stores: Stores, request: ImportRecords) -> Callable[[Record], Record]:
+    """What puts a record no wider than its sources, by the sessions here, else by those that come with it (A2)."""
+    coming = {session.document: session for session in request.sessions}
+    placing = Placing(stores.sources, stores.aliases)
+
+    def gate(record: Record) -> Record:
+        documents = documents_of(record)
+        known = stores.sources.sessions_of(documents)
+        sessions = (known[each].opened if each in known else coming.get(each) for each in documents)
+        return narrowed(record, [placing.source(session) for session in sessions])
+
+    return gate
 
 
 def _openings(stores: Stores, request: ImportRecords) -> Iterator[AnyOperation]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from ...protocol.event import Visibility
+from ...protocol.operation import SessionOpened
 from ...protocol.record import Evidence, Record
 from ...stages.batch import PERSONAL
 from ..projections.aliases import Aliases
@@ -59,22 +60,20 @@ class Placing:
         """Where documents lie, each."""
         wanted = tuple(documents)
         sessions = self._sources.sessions_of(wanted)
-        found: list[Source] = []
-        for document in wanted:
-            session = sessions.get(document)
-            if session is None:
-                found.append(Source(""))
-            else:
-                opened = session.opened
-                found.append(Source(self._aliases.home(opened.project or PERSONAL), opened.origin.visibility))
-        return tuple(found)
+        return tuple(self.source(sessions[each].opened if each in sessions else None) for each in wanted)
+
+    def source(self, opened: SessionOpened | None) -> Source:
+        """Where what a session says lies; one that is not known lies nowhere."""
+        if opened is None:
+            return Source("")
+        return Source(self._aliases.home(opened.project or PERSONAL), opened.origin.visibility)
 
     def narrowed(self, record: Record) -> Record:
         """The record as it may be believed."""
         return narrowed(record, self.of(documents_of(record)))
 
     def may_rest(self, record: Record, evidence: Evidence) -> bool:
-        """Whether a record may get this evidence: else it would have a source that its pool does not allow."""
-        if record.pool == PERSONAL:
-            return True
-        return may_hold(record.pool, self.of((evidence.span.document,)))
+        """Whether a record may get this evidence: else it would have a source that is narrower than itself."""
+        source = self.of((evidence.span.document,))
+        shown = record.provenance.visibility == "shared"
+        return may_hold(record.pool, source) and not (shown and source[0].visibility == "private")

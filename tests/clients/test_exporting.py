@@ -15,8 +15,9 @@ from memd.daemon.stores import Stores
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.errors import InvalidRequest
+from memd.protocol.event import Origin
 from memd.protocol.export import decode_line, encode_line, leaving
-from memd.protocol.operation import Added, Decision, Invalidated, Retirement
+from memd.protocol.operation import Added, Decision, Invalidated, Retirement, SessionOpened
 from memd.protocol.record import Evidence, Provenance, Record, Span, record_id
 from memd.protocol.reply import ExportedRecord
 from memd.protocol.request import ImportRecords
@@ -26,8 +27,14 @@ WHY = Decision(action="add", reason="a test")
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=40)
 
 
+POOLS = ("personal", "project/x1", "unbound/y")
+SESSIONS = tuple(
+    SessionOpened(document=f"h:{pool}", origin=Origin(host="h", session=pool), project=pool, at=AT) for pool in POOLS
+)
+
+
 def record(number: int, words: str = "", **more: Any) -> Record:
-    span = Span("h:s", str(number), 0, 5)
+    span = Span(f"h:{more.get('pool', 'personal')}", str(number), 0, 5)
     text = words or f"statement {number}"
     provenance = Provenance(author="user", source="h:s", trust="user", spans=(span,), quote=text, said_at=AT)
     id = record_id("personal", "h:s", str(number), 0, 0)
@@ -40,11 +47,12 @@ def histories(draw: Any) -> list[Any]:
     """Operations that add records with any words, keys, pools and statuses, and retire some of them."""
     operations: list[Any] = []
     for number in range(draw(st.integers(1, 8))):
-        evidence = Evidence(kind="restated", span=Span("h:s", f"e{number}", 0, 1), trust="user", at=AT)
+        pool = draw(st.sampled_from(POOLS))
+        evidence = Evidence(kind="restated", span=Span(f"h:{pool}", f"e{number}", 0, 1), trust="user", at=AT)
         made = record(
             number,
             draw(WORDS),
-            pool=draw(st.sampled_from(["personal", "project/x1", "unbound/y"])),
+            pool=pool,
             status=draw(st.sampled_from(["active", "provisional", "quarantined", "hidden", "archived", "retired"])),
             key=draw(st.sampled_from(["", f"k{number}"])),
             valid_from=draw(st.sampled_from(["", AT])),
@@ -55,7 +63,11 @@ def histories(draw: Any) -> list[Any]:
         retires = (Retirement(operations[-1].record.id, AT, "new"),) if number and draw(st.booleans()) else ()
         operations.append(Added(record=made, retires=retires, decision=WHY))
     last = operations[-1].record.id
-    return [*operations, *([Invalidated(id=last, valid_to=AT, reason="wrong")] if draw(st.booleans()) else [])]
+    return [
+        *SESSIONS,
+        *operations,
+        *([Invalidated(id=last, valid_to=AT, reason="wrong")] if draw(st.booleans()) else []),
+    ]
 
 
 def everything(stores: Stores) -> dict[str, Record]:
@@ -71,7 +83,8 @@ def test_a_round_trip_keeps_every_field_and_twice_changes_nothing_P25(
     for operation in history:
         here.commit([operation])
     there = Stores(tmp_path_factory.mktemp("there"), real_world(), registry.info())
-    wish = ImportRecords(records=tuple(ExportedRecord(record=each) for each in everything(here).values()))
+    records = tuple(ExportedRecord(record=each) for each in everything(here).values())
+    wish = ImportRecords(records=records, sessions=SESSIONS)
     told = import_records(there, wish)
     assert (told.added, told.refused) == (len(everything(here)), ())
     assert everything(there) == everything(here)
