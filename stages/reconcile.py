@@ -10,23 +10,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import msgspec
 import numpy as np
 
+from ..models.pair import Relation
 from ..protocol.instant import micros
 from ..protocol.operation import Decision, Neighbour, Retirement, Step
 from ..protocol.record import LIVE, QUOTE_LIMIT, Evidence, Provenance, Record, Signal, Span, explicit_id, record_id
 from .batch import Candidate, Known, Proposal
 from .contradictions import Verdict, compare
 from .rules import VERSION
-from .words import tokens
+from .words import STOP, tokens
 
 NEAR = 0.1
 """Cosine below which records of one batch are not neighbours of each other, unless they share a key."""
 
 MOST_NEIGHBOURS = 8
 """Neighbours that a decision names."""
+
+LIKE, ALIKE, CERTAIN = 0.5, 0.85, 0.9
+"""Cosine from which the pair model is asked, from which it may say "the same", and how sure it has to be."""
+
+SHORT, SHARED = 16, 0.4
+"""Words of a statement that the pair model is asked about, and the share of content that two must have in common."""
 
 _MOST = 16
 
@@ -39,11 +47,25 @@ def candidate_id(candidate: Candidate) -> str:
     return record_id(candidate.pool, span.document, span.turn, span.start, candidate.ordinal)
 
 
+class PairReader(Protocol):
+    """What the stages ask of the pair model."""
+
+    def judge(self, earlier: str, later: str) -> dict[Relation, float]:
+        """The probability of each label, from the most likely on."""
+        ...
+
+
 def judge(
-    candidates: Sequence[Candidate], known: Mapping[str, Sequence[Known]], distiller: str = "rules"
+    candidates: Sequence[Candidate],
+    known: Mapping[str, Sequence[Known]],
+    distiller: str = "rules",
+    reader: PairReader | None = None,
 ) -> list[Proposal]:
-    """One proposal a candidate, in order. `known`: the records near a candidate, by the candidate's record id."""
-    state = _State()
+    """One proposal a candidate, in order. `known`: the records near a candidate, by the candidate's record id.
+
+    `reader` is asked where the rules see two different things that are near each other.
+    """
+    state = _State(reader=reader)
     return [_Judgement(one, known.get(candidate_id(one), ()), distiller, state).proposal() for one in candidates]
 
 
@@ -53,6 +75,7 @@ class _State:
 
     records: dict[str, tuple[Record, bytes]] = field(default_factory=dict[str, tuple[Record, bytes]])
     retired: set[str] = field(default_factory=set[str])
+    reader: PairReader | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +138,7 @@ class _Judgement:
             label = "same" if record.content == self._one.quote and self._one.explicit else "unrelated"
             return _Judged(record, each.similarity, Verdict(label, "another pool"), later)
         older, newer = (record, self._record) if later else (self._record, record)
-        return _Judged(record, each.similarity, _compared(older, newer, each.similarity), later)
+        return _Judged(record, each.similarity, _compared(older, newer, each.similarity, self._state.reader), later)
 
     def _decision(self, action: str, reason: str) -> Decision:
         neighbours = tuple(
@@ -253,13 +276,15 @@ def _record(one: Candidate, id_: str, distiller: str) -> Record:
     )
 
 
-def _compared(older: Record, newer: Record, cosine: float) -> Verdict:
-    """Exact key first, then the words."""
+def _compared(older: Record, newer: Record, cosine: float, reader: PairReader | None) -> Verdict:
+    """Exact key first, then the words, then the pair model where the words leave it open."""
     if older.key and older.key == newer.key:
         if older.kind != "fact" or _value(older.value) == _value(newer.value):
             return Verdict("same", f"the same key {older.key} and value")
         return Verdict("replaces", f"the same key {older.key}, another value")
     verdict = compare(older.content, newer.content, cosine)
+    if verdict.label == "unrelated" and reader is not None and cosine >= LIKE:
+        verdict = _read(older, newer, cosine, reader) or verdict
     change = verdict.label in {"replaces", "contradicts"}
     if change and older.type == "event" and _dated(older):
         return Verdict("unrelated", "what happened stays so")
@@ -270,6 +295,27 @@ def _compared(older: Record, newer: Record, cosine: float) -> Verdict:
     if change and newer.provenance.trust != "user" and verdict.reason == "another value in the same place":
         return Verdict("unrelated", "alike in form only")
     return verdict
+
+
+def _read(older: Record, newer: Record, cosine: float, reader: PairReader) -> Verdict | None:
+    """What the pair model is sure of, of two short statements in the user's words; None in doubt: both stay (P-8).
+
+    It learnt from short statements that share a subject. In free talk it takes any two warm sentences for a change.
+    """
+    if newer.provenance.trust != "user" or "edge" in {older.kind, newer.kind}:
+        return None
+    left, right = set(_content(older.content)), set(_content(newer.content))
+    shared = len(left & right) / max(1, min(len(left), len(right)))
+    if max(len(older.content.split()), len(newer.content.split())) > SHORT or shared < SHARED:
+        return None
+    label, likely = next(iter(reader.judge(older.content, newer.content).items()))
+    if label in {"unrelated", "refines"} or likely < CERTAIN or (label == "same" and cosine < ALIKE):
+        return None
+    return Verdict(label, f"read as {label}, {likely:.2f}")
+
+
+def _content(words: str) -> list[str]:
+    return [token.stem for token in tokens(words) if token.kind in {"word", "code"} and token.text.lower() not in STOP]
 
 
 def _value(words: str) -> tuple[str, ...]:
