@@ -21,6 +21,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # two BLAS threads cost 70 t
 
 def main() -> int:
     """Run the daemon; returns the exit code."""
+    from ..protocol.disabled import why_disabled
     from ..protocol.errors import MemdError
     from ..protocol.places import places
     from . import failpoint
@@ -32,6 +33,8 @@ def main() -> int:
     except MemdError as error:
         print(f"memd: {error.message}\nhint: {error.hint}", file=sys.stderr)
         return error.exit_code
+    if why_disabled(os.environ, home):  # quietly and at once (W14)
+        return 0
     if len(sys.argv) > 1:
         from . import offline
 

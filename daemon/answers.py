@@ -32,6 +32,7 @@ from ..protocol.reply import (
 from ..protocol.request import PROTOCOL, Export, Get, Journal, List, Profile, Recall, Why
 from ..stages.batch import PERSONAL
 from .models import Models
+from .pauses import Pauses
 from .pools.access import Access
 from .pools.placing import documents_of
 from .recall.deep import Deep
@@ -67,6 +68,7 @@ class Answers:
         self._started = world.now()
         self.last: dict[str, Outcome] = {}
         self.worker_state: Callable[[], str] = lambda: "idle"
+        self.pauses: Pauses | None = None
 
     def note(self, name: str, what: str) -> None:
         """Remember that this just happened."""
@@ -208,7 +210,7 @@ class Answers:
         for statuses in tally.values():
             for status, count in statuses.items():
                 counts[status] = counts.get(status, 0) + count
-        failed = (f"{document} {turn}: {stage}: {error}" for _, document, turn, stage, error in progress.failed)
+        failed = (f"{each.document} {each.turn}: {each.stage}: {each.reason}" for each in stores.letters.newest())
         last = dict(self.last)
         if progress.last_at:
             what = f"{progress.captures} captures, {progress.candidates} candidates so far"
@@ -231,6 +233,9 @@ class Answers:
             failures=tuple(failed),
             size_bytes=stores.size_bytes(),
             troubles=(*stores.troubles, *self._models.troubles),
+            pauses=self.pauses.state().pauses if self.pauses else (),
+            ignored=self.pauses.ignored if self.pauses else (),
+            inbox=stores.inbox.open(),
         )
 
 

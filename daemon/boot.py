@@ -16,6 +16,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+from ..protocol.disabled import why_disabled
 from ..protocol.errors import InvalidRequest, MemdError, Refused
 from ..protocol.event import SessionEnded
 from ..protocol.instant import from_micros
@@ -72,11 +73,13 @@ from .lifecycle.triggers import Triggers
 from .lifecycle.upkeep import Upkeep
 from .maintenance_process import Maintenance
 from .models import Models
+from .pauses import Pauses
 from .pools.access import Access
 from .pools.identity import Identity
 from .pools.scoping import Scoping
 from .rebuild import Rebuilding, names_of
 from .recall.warm import Warm
+from .running import AnyRunning, Running
 from .secret_check import check_secrets
 from .store.compact import start_compaction
 from .store.forget import Forgetting
@@ -162,17 +165,26 @@ class Daemon:
         self._jobs = Jobs(world)
         self._maintenance = Maintenance()
         identity = Identity(self.stores.aliases, world.monotonic)
-        self._committer = Committer(self.stores, identity, self._captured, world.monotonic)
+        home = os.environ.get("HOME", "/")
+        self._pauses = Pauses(places.state, config.ignored_folders, home, world.now, self._disabled)
+        self._committer = Committer(self.stores, identity, self._captured, world.monotonic, self._pauses)
         self._worker = WorkerProcess(config.worker_threads)
         self._models = Models(self.stores, self._committer, places.data, found)
         self._distiller = Distiller(
-            self.stores, self._committer, self._worker, self._models, config.batch_captures, config.worker_idle_s
+            self.stores,
+            self._committer,
+            self._worker,
+            self._models,
+            config.batch_captures,
+            config.worker_idle_s,
+            lambda: self._pauses.everywhere,
         )
         warm = Warm(self.stores.records, self.stores.keywords, lambda: self._models.sense, config.relevance_floor)
         access = Access(identity, self.stores)
         self._scoping = Scoping(self.stores, identity, access, world)
         self._answers = Answers(self.stores, access, warm, world, self._models, config.simple_below_sessions)
         self._answers.worker_state = lambda: self._distiller.worker_state
+        self._answers.pauses = self._pauses
         self._triggers = Triggers(
             world,
             idle_s=config.idle_s,
@@ -186,6 +198,12 @@ class Daemon:
         renew = self._rebuilding.run
         self._forgetting = Forgetting(self.stores, places, self._committer, self._jobs, world, renew)
         self._forgetting.finish_at_start()
+        self._running = Running(
+            self.stores, self._committer, self._distiller, self._jobs, self._pauses, self._forgetting
+        )
+        open_sessions = self.stores.unfinished.documents()
+        heard = {each: at for each in open_sessions if (at := self.stores.archive.heard_at(each))}
+        self._triggers.resume(heard)
         self._undoing = Undoing(self.stores, self._committer, self._jobs, self._distiller.wake)
         self._keyword_commit_s = config.keyword_commit_s
         self._loading = threading.Thread(target=self.stores.vectors.load, name="vectors")
@@ -205,7 +223,7 @@ class Daemon:
         self._places.socket_file.write_text(str(self._places.socket), encoding="utf-8")
         notify("READY=1")
         log.info("memd is up: %s", self._places.socket)
-        while not self._stop.wait(WAKE_S):
+        while not self._stop.wait(WAKE_S) and not self._disabled():
             pass
         notify("STOPPING=1")
         self._triggers.stop()
@@ -220,6 +238,9 @@ class Daemon:
         self.stores.close()
         log.info("memd is down")
 
+    def _disabled(self) -> str:
+        return why_disabled(os.environ, self._places)
+
     def stop(self) -> None:
         """Ask the daemon to end; returns at once."""
         self._stop.set()
@@ -230,7 +251,9 @@ class Daemon:
 
     def _captured(self, documents: Mapping[str, bool], urgent: bool) -> None:
         self._answers.note("captured", next(iter(documents)))
-        self._triggers.captured([document for document, live in documents.items() if live], urgent)
+        for document in (document for document, goes_on in documents.items() if not goes_on):
+            self._triggers.ended(document)
+        self._triggers.captured([document for document, goes_on in documents.items() if goes_on], urgent)
 
     def _end_session(self, document: str) -> None:
         session = self.stores.sources.session(document)
@@ -281,6 +304,8 @@ class Daemon:
         return self._jobs.start("rebuild", lambda progress: self._rebuilding.run(names, progress))
 
     def _write(self, request: AnyRequest) -> AnyData:
+        if isinstance(request, AnyRunning):
+            return self._running.answer(request)
         match request:
             case Edit():
                 return self._committer.edit(request)
@@ -299,6 +324,8 @@ class Daemon:
 
     def _answer(self, request: AnyRequest) -> AnyData:
         answers = self._answers
+        if isinstance(request, AnyRunning):
+            return self._running.answer(request)
         match request:
             case Recall():
                 return answers.recall(request)

@@ -18,13 +18,25 @@ import msgspec
 
 from ..protocol.errors import Forgotten, InvalidRequest, MemdError, NotFound, Stopping, StoreError, by_code
 from ..protocol.event import Captured, Noted, Origin, Reworded, SessionEnded, text
-from ..protocol.operation import Added, AnyOperation, Decision, SessionClosed, SessionOpened, Step, Updated
+from ..protocol.operation import (
+    Added,
+    AnyOperation,
+    Decision,
+    SessionClosed,
+    SessionOpened,
+    SessionResumed,
+    Step,
+    Updated,
+)
 from ..protocol.record import LIVE, explicit_id
 from ..protocol.reply import AnyData, Refusal, Remembered, Taken
+from ..protocol.private import without_private
 from ..protocol.request import Capture, Edit, Remember
+from ..protocol.running import Skip
 from ..protocol.wire import problem
 from ..stages.batch import PERSONAL
 from .intake import admit
+from .pauses import Pauses
 from .pools.identity import Identity
 from .pools.opening import Opening
 from .statements import is_edited, provisional, reworded
@@ -51,6 +63,8 @@ class _Job(msgspec.Struct):
     captures: list[Captured] = []
     refused: list[Refusal] = []
     forgotten: int = 0
+    skipped: int = 0
+    why: Skip = ""
     fates: list[Fate] = []
 
 
@@ -60,7 +74,7 @@ def _nothing() -> None:
 
 class Committer:
     """The writing thread with its queue. `captured` is called after captures became durable, with their documents, each
-    with whether it is live, and whether one of them is urgent."""
+    with whether its session is live and goes on, and whether one of them is urgent."""
 
     def __init__(
         self,
@@ -68,7 +82,9 @@ class Committer:
         identity: Identity,
         captured: Callable[[Mapping[str, bool], bool], None],
         monotonic: Callable[[], float],
+        pauses: Pauses,
     ) -> None:
+        self._pauses = pauses
         self._stores = stores
         self._opening = Opening(stores, identity)
         self._captured = captured
@@ -76,6 +92,7 @@ class Committer:
         self._expected, self._commit_s = 1, 0.0
         self._queue: queue.SimpleQueue[list[_Job] | Callable[[], None] | None] = queue.SimpleQueue()
         self._projects: dict[str, str] = {}
+        self._ended: set[str] = set()
         self._projects_at = 0
         self._thread = threading.Thread(target=self._loop, name="committer")
         self._stopping = False
@@ -160,7 +177,7 @@ class Committer:
             self._commit_s = min(self._monotonic() - begin, LONGEST_S)
             for job in jobs:
                 job.fates = [next(fates) for _ in job.captures]
-            operations = [*self._closings(jobs), *self._provisional(jobs)]
+            operations = [*self._resumed(jobs), *self._closings(jobs), *self._provisional(jobs)]
             for job in jobs:
                 operations += withdrawals(self._stores, zip(job.captures, job.fates, strict=True))
             if operations:
@@ -187,7 +204,7 @@ class Committer:
             return
         urgent = any(isinstance(captured.event, SessionEnded | Noted) for job in jobs for captured in job.captures)
         try:
-            self._captured({job.document: job.request.origin.live for job in jobs}, urgent)
+            self._captured({job.document: _goes_on(job) for job in jobs}, urgent)
         except Exception:  # the captures are durable and acknowledged: whoever is told must not end this thread
             log.exception("nobody could be told of captures")
 
@@ -200,10 +217,22 @@ class Committer:
         )
         for event in events:
             try:
-                job.captures.append(admit(request.origin, event))
+                captured = admit(request.origin, event)
+                if why := self._skip(captured, request.origin):
+                    job.skipped, job.why = job.skipped + 1, why
+                else:
+                    job.captures.append(captured)
             except MemdError as error:
                 log.warning("refused %s of %s: %s", event.turn[:80], job.document[:80], error.message)
                 job.refused.append(Refusal(event.turn, problem(error)))
+
+    def _skip(self, captured: Captured, origin: Origin) -> Skip:
+        """Why it is not taken; "" if it is. A session that was open before a pause may end in it."""
+        why = self._pauses.skip(origin, captured.event.at)
+        if why in ("paused", "ignored") and isinstance(captured.event, SessionEnded):
+            session = self._stores.sources.session(captured.document)
+            return "" if session and not session.closed_at else why
+        return why
 
     def _drop_forgotten(self, jobs: Sequence[_Job]) -> None:
         """A forgotten turn is never taken again (T10)."""
@@ -216,10 +245,11 @@ class Committer:
     def _projects_of(self, jobs: Sequence[_Job]) -> Mapping[str, str]:
         """The project of each of these documents that is open; kept for as long as the journal stands still."""
         if self._projects_at != self._stores.journal.last:
-            self._projects_at, self._projects = self._stores.journal.last, {}
+            self._projects_at, self._projects, self._ended = self._stores.journal.last, {}, set()
         if wanted := {job.document for job in jobs if job.document not in self._projects}:
             found = self._stores.sources.sessions_of(wanted)
             self._projects.update((document, session.opened.project) for document, session in found.items())
+            self._ended.update(document for document, session in found.items() if session.closed_at)
         return self._projects
 
     def _openings(self, jobs: Sequence[_Job]) -> list[AnyOperation]:
@@ -234,8 +264,21 @@ class Committer:
                 project = self._opening.pool(origin, at)
                 if self._stores.forgotten.names(job.document):
                     origin = msgspec.structs.replace(origin, title="")
+                elif origin.title:
+                    origin = msgspec.structs.replace(origin, title=without_private(origin.title))
                 operations.append(SessionOpened(document=job.document, origin=origin, project=project, at=at))
         return operations
+
+    def _resumed(self, jobs: Sequence[_Job]) -> list[AnyOperation]:
+        """Live sessions that had ended and go on: they will end once more (W2)."""
+        operations: dict[str, AnyOperation] = {}
+        self._projects_of(jobs)
+        for job in jobs:
+            for captured, fate in zip(job.captures, job.fates, strict=True):
+                new = fate != "duplicate" and not isinstance(captured.event, SessionEnded)
+                if new and captured.live and job.document in self._ended and job.document not in operations:
+                    operations[job.document] = SessionResumed(document=job.document, at=captured.event.at)
+        return list(operations.values())
 
     def _closings(self, jobs: Sequence[_Job]) -> list[AnyOperation]:
         """Sessions that ended; also where only the capture of it was written the last time."""
@@ -279,12 +322,16 @@ class Committer:
                 pool=projects.get(job.document) or PERSONAL,
                 pending=pending,
                 forgotten=job.forgotten,
+                skipped=job.skipped,
+                why=job.why,
             )
         if job.refused:
             refusal = job.refused[0].problem
             return by_code(refusal.code, refusal.message, refusal.hint)
         if job.forgotten:
             return Forgotten(f"turn {job.request.turn[:80]} was forgotten", hint="say it again in a new turn")
+        if job.why:
+            return self._pauses.refusal(job.request.origin, job.why)
         captured = job.captures[0]
         record = self._stores.records.get(explicit_id(captured.document, captured.event.turn))
         assert record is not None
@@ -323,6 +370,11 @@ class Committer:
         found = self._stores.records.get(before.id)
         assert found is not None
         return Remembered(record=found)
+
+
+def _goes_on(job: _Job) -> bool:
+    """Whether a job's session is live and has not ended with it."""
+    return job.request.origin.live and not isinstance(job.captures[-1].event, SessionEnded)
 
 
 def bug(error: BaseException) -> MemdError:

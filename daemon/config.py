@@ -18,7 +18,7 @@ from msgspec import Meta
 from ..protocol.errors import BadConfig
 from .store.retention import Keep
 
-NOT_SETTINGS = frozenset({"MEMD_HOME", "MEMD_BENCH", "MEMD_LOG", "MEMD_FAIL"})
+NOT_SETTINGS = frozenset({"MEMD_HOME", "MEMD_BENCH", "MEMD_LOG", "MEMD_FAIL", "MEMD_DISABLED"})
 
 
 Seconds = Annotated[float, Meta(ge=0.01, le=10_000_000)]
@@ -63,6 +63,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     archive_keep_by_pool: dict[str, Keep] = {}
     """Other limits for single pools, as tables `[archive_keep_by_pool."personal"]` with `days` and `mb`."""
 
+    ignored_folders: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
+    """Nothing is captured of these folders and all below: globs, `~` is the home; a bare name is a folder's anywhere.
+    In the environment they are separated by colons."""
+
 
 def load_config(folder: Path, environment: Mapping[str, str]) -> Config:
     """The configuration in force. Raises BadConfig, naming the nearest known setting."""
@@ -76,6 +80,8 @@ def load_config(folder: Path, environment: Mapping[str, str]) -> Config:
     for name, text in environment.items():
         if name.startswith("MEMD_") and name not in NOT_SETTINGS:
             values[name.removeprefix("MEMD_").lower()] = text
+    if isinstance(listed := values.get("ignored_folders"), str):
+        values["ignored_folders"] = [each for each in listed.split(":") if each]
     known = Config.__struct_fields__
     for name in values:
         if name not in known:

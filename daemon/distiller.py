@@ -9,27 +9,37 @@ capture that fails after its retries is recorded and passed over, never dropped 
 from __future__ import annotations
 
 import logging
+import queue
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 
 import msgspec
 import numpy as np
 
 from ..protocol.errors import JournalCorrupt
-from ..protocol.operation import AnyOperation, Distilled, Failure
+from ..protocol.operation import Added, AnyOperation, Distilled, Failure, Retried, Updated
+from ..protocol.running import DeadLetter
 from ..stages.batch import PERSONAL, Candidate, Item, Known, Proposal
+from . import holding
 from .committer import Committer
 from .models import Models
 from .proposals import operations_of, stale
 from .stores import Stores
-from .work import DistilItems, Distillate, Embedded, EmbedTexts, JudgeCandidates, Judged
+from .work import Conflicts, DistilItems, Distillate, Embedded, EmbedTexts, JudgeCandidates, Judged
 from .worker_process import TaskCrashed, WorkerDied, WorkerProcess, WorkerUnusable
 
 NEIGHBOURS = 8
 ROUNDS = 3
 DEATHS = 4
 """A worker may be killed from outside; the same captures are to blame when it died of them this often."""
+
+HELD_S = 1.0
+"""While memd is paused everywhere, how often it is looked whether it still is."""
+
+Closing = Callable[[Distillate], AnyOperation]
+"""What is committed with what a batch led to: the cursor, or the word on a dead letter."""
 
 PAUSE_S, LONGEST_PAUSE_S = 1.0, 300.0
 BATCH_CHARACTERS = 256 * 1024
@@ -47,7 +57,11 @@ class Distiller:
         models: Models,
         batch: int,
         worker_idle_s: float,
+        paused: Callable[[], bool],
     ) -> None:
+        """`paused`: whether nothing is to be distilled now."""
+        self._paused = paused
+        self._letters: queue.SimpleQueue[tuple[DeadLetter, Future[str]]] = queue.SimpleQueue()
         self._stores, self._committer, self._worker, self._models = stores, committer, worker, models
         self._batch, self._worker_idle_s = batch, worker_idle_s
         self._wake = threading.Event()
@@ -67,6 +81,13 @@ class Distiller:
         """Distil what is pending, soon."""
         self._wake.set()
 
+    def retry(self, letter: DeadLetter) -> Future[str]:
+        """Try a dead letter again, soon: why it stays one, "" if it is done; WorkerUnusable if there is no worker."""
+        future: Future[str] = Future()
+        self._letters.put((letter, future))
+        self._wake.set()
+        return future
+
     def stop(self) -> None:
         """End at once: what is not committed yet is done by the next start."""
         self._stopping.set()
@@ -81,15 +102,67 @@ class Distiller:
                 self._worker.end()
                 self._wake.wait()
             self._wake.clear()
+            self._retry_letters()
+            if self._paused():
+                self._worker.end()
+                self._wake.wait(HELD_S)
+                self._wake.set()
+                continue
             try:
-                while not self._stopping.is_set() and (self._distil_some() or self._embed_some() or self._advance()):
-                    pass
+                while not self._stopping.is_set() and not self._paused() and self._work():
+                    self._retry_letters()
                 self.trouble, pause_s = "", PAUSE_S
             except (WorkerDied, WorkerUnusable) as error:
                 pause_s = self._pause(f"the worker failed: {error}", pause_s)
             except Exception as error:
                 log.exception("distilling failed")
                 pause_s = self._pause(f"distilling failed: {error}", pause_s)
+
+    def _work(self) -> bool:
+        return self._distil_some() or self._embed_some() or self._advance()
+
+    def _retry_letters(self) -> None:
+        while not self._stopping.is_set() and not self._letters.empty():
+            letter, future = self._letters.get()
+            try:
+                future.set_result(self._retry(letter))
+            except Exception as error:  # whoever waits for the future hears of it
+                future.set_exception(error)
+
+    def _retry(self, letter: DeadLetter) -> str:
+        """Distil one capture again, alone; what comes of it and of the letter is one commit (P-12)."""
+        failed: Failure | None = None
+
+        def closing(distillate: Distillate) -> AnyOperation:
+            nonlocal failed
+            failed = next(iter(distillate.batch.failures), None)
+            return self._retried(letter, failed)
+
+        for again in (True, False):
+            try:
+                if items := self._item(letter):
+                    self._distil(items, closing)
+                    return failed.error if failed else ""
+                break
+            except (WorkerDied, JournalCorrupt) as error:
+                if again and isinstance(error, WorkerDied) and not isinstance(error, TaskCrashed):
+                    continue  # perhaps from outside: a second death is its own
+                failed = Failure(letter.id, letter.document, letter.turn, "worker", str(error)[:300])
+                break
+        operation = self._retried(letter, failed)
+        self._committer.run(lambda: self._stores.commit([operation])).result()
+        return failed.error if failed else ""
+
+    def _retried(self, letter: DeadLetter, failed: Failure | None) -> Retried:
+        return Retried(archive_seq=letter.id, document=letter.document, turn=letter.turn, failed=failed)
+
+    def _item(self, letter: DeadLetter) -> list[Item]:
+        """The capture of a letter; none if its words are gone, or a later version of the turn took its place."""
+        archive = self._stores.archive
+        for seq, captured in archive.after(letter.id - 1, 1):
+            if seq == letter.id == archive.seq_of(captured.document, captured.event.turn):
+                return [Item(seq=seq, captured=captured, project=self._project(captured.document))]
+        return []
 
     def _pause(self, trouble: str, pause_s: float) -> float:
         """Say what is wrong, wait, and come back: nothing is lost, the captures are in the archive."""
@@ -128,7 +201,7 @@ class Distiller:
         if not items:
             return self._pass_over(upto)
         try:
-            self._distil(items, upto)
+            self._distil(items, lambda distillate: _cursor(items, upto, distillate))
         except WorkerDied as error:
             if self._stopping.is_set() or not self._is_to_blame(items[0].seq, error):
                 raise
@@ -160,22 +233,21 @@ class Distiller:
         cursor = Distilled(archive_seq=seq, captures=1, candidates=0, failed=(failure,))
         self._committer.run(lambda: self._stores.commit([cursor])).result()
 
-    def _distil(self, items: Sequence[Item], upto: int) -> None:
+    def _distil(self, items: Sequence[Item], closing: Closing) -> None:
         self._worker.load(self._models.searching.folder)
         distillate = self._worker.ask(DistilItems(items=tuple(items)), Distillate)
-        rejected = Counter(f"{rejection.stage}: {rejection.reason}" for rejection in distillate.batch.rejections)
         self.seconds.update(distillate.seconds)
-        cursor = Distilled(
-            archive_seq=upto,
-            captures=len(items),
-            candidates=len(distillate.batch.candidates),
-            rejected=dict(rejected),
-            failed=distillate.batch.failures,
-        )
+        end = closing(distillate)
         for rounds in range(1, ROUNDS + 1):
             proposals = self._judge(distillate, rounds)
-            if not self._commit(items, proposals, cursor, final=rounds == ROUNDS):
+            conflicts = self._hold(items, proposals)
+            if not self._commit(items, proposals, (end, conflicts), final=rounds == ROUNDS):
                 break
+
+    def _hold(self, items: Sequence[Item], proposals: Sequence[Proposal]) -> Conflicts:
+        """What the sessions that end here say against what is held on to (T13)."""
+        question = holding.question(self._stores, items, proposals)
+        return self._worker.ask(question, Conflicts) if question else Conflicts(found=())
 
     def _pass_over(self, upto: int) -> bool:
         """Nothing is left of the captures up to `upto`: they were forgotten before they were distilled (T10)."""
@@ -211,9 +283,14 @@ class Distiller:
         return [Known(record=record, similarity=similar[near]) for near, record in records.items()]
 
     def _commit(
-        self, items: Sequence[Item], proposals: Sequence[Proposal], cursor: Distilled, *, final: bool
+        self,
+        items: Sequence[Item],
+        proposals: Sequence[Proposal],
+        end: tuple[AnyOperation, Conflicts],
+        *,
+        final: bool,
     ) -> list[str]:
-        """Commit the batch with its cursor, all or nothing; the ids to judge again, if any went stale.
+        """Commit the batch with its end and its conflicts, all or nothing; the ids to judge again, if any went stale.
 
         A batch that a turn was forgotten from meanwhile is dropped: it is read and distilled again without it (T10).
         """
@@ -226,9 +303,12 @@ class Distiller:
             if again and not final:
                 return again
             standing = [_unsure(p) if p.record.id in again else p for p in proposals]
+            spared = [holding.spare(self._stores, p) for p in standing]
+            operations: list[AnyOperation] = operations_of(self._stores, [p for p, _ in spared])
+            coming = [each.record.id for each in operations if isinstance(each, Added | Updated)]
+            conflicts = [*(each for _, found in spared for each in found), *end[1].found]
             self._stores.vector_store.put(vectors)
-            operations: list[AnyOperation] = [*operations_of(self._stores, standing), cursor]
-            self._stores.commit(operations)
+            self._stores.commit([*operations, *holding.proposed(self._stores, conflicts, coming), end[0]])
             return []
 
         return self._committer.run(work).result()
@@ -254,8 +334,20 @@ class Distiller:
 
     @property
     def worker_state(self) -> str:
-        """`running`, `idle` while there is no process, or what is wrong."""
-        return self.trouble or ("running" if self._worker.alive else "idle")
+        """`running`, `idle` while there is no process, `paused`, or what is wrong."""
+        return self.trouble or ("paused" if self._paused() else "running" if self._worker.alive else "idle")
+
+
+def _cursor(items: Sequence[Item], upto: int, distillate: Distillate) -> Distilled:
+    """The pipeline's cursor behind these items."""
+    rejected = Counter(f"{rejection.stage}: {rejection.reason}" for rejection in distillate.batch.rejections)
+    return Distilled(
+        archive_seq=upto,
+        captures=len(items),
+        candidates=len(distillate.batch.candidates),
+        rejected=dict(rejected),
+        failed=distillate.batch.failures,
+    )
 
 
 def _unsure(proposal: Proposal) -> Proposal:

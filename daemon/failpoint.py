@@ -46,6 +46,7 @@ NAMES = (
     "restore:placed",  # both are in place, projections and the plan are still there
     "model:embedded",  # a batch of the coming model's vectors is on the disk
     "model:swapped",  # the coming model searches, nothing says so yet
+    "inbox:decided",  # the user's word on a proposal is on the disk, nobody was told
     "close:synced",  # a clean stop has brought everything to the disk, the mark is still there
 )
 """Every name, in the order of the code's way; whoever adds a place adds it here."""

@@ -67,6 +67,7 @@ class Stores:
         self.records, self.keys, self.graph = folded.records, folded.keys, folded.graph
         self.sources, self.forgotten, self.tables = folded.sources, folded.forgotten, folded.tables
         self.aliases = folded.aliases
+        self.letters, self.unfinished, self.inbox = folded.letters, folded.unfinished, folded.inbox
         self.keywords = Keywords(self.projections_folder / "keywords", self.records)
         self.turns = Turns(self.projections_folder / "turns", self.archive)
         self.vector_store = VectorStore(folder / "vectors", model.id, model.dimension, world)

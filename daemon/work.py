@@ -10,7 +10,9 @@ from typing import IO
 
 import msgspec
 
+from ..protocol.record import Record
 from ..stages.batch import Batch, Item, Known, Proposal
+from ..stages.standing import Conflict
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="task"):
@@ -35,7 +37,15 @@ class EmbedTexts(Task, tag="embed", frozen=True, kw_only=True):
     texts: tuple[str, ...]
 
 
-AnyTask = DistilItems | JudgeCandidates | EmbedTexts
+class HoldAgainst(Task, tag="hold_against", frozen=True, kw_only=True):
+    """Hold the new records of ended sessions against what is held on to (T13); `cosines` by held, then by fresh."""
+
+    held: tuple[Record, ...]
+    fresh: tuple[Record, ...]
+    cosines: tuple[tuple[float, ...], ...]
+
+
+AnyTask = DistilItems | JudgeCandidates | EmbedTexts | HoldAgainst
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="result"):
@@ -66,13 +76,19 @@ class Embedded(Result, tag="embedded", frozen=True, kw_only=True):
     vectors: tuple[bytes, ...]
 
 
+class Conflicts(Result, tag="conflicts", frozen=True, kw_only=True):
+    """Pairs that can't both be true."""
+
+    found: tuple[Conflict, ...]
+
+
 class Crashed(Result, tag="crashed", frozen=True, kw_only=True):
     """The task raised; the worker lives on."""
 
     error: str
 
 
-AnyResult = Ready | Distillate | Judged | Embedded | Crashed
+AnyResult = Ready | Distillate | Judged | Embedded | Conflicts | Crashed
 
 _encode = msgspec.msgpack.Encoder().encode
 _tasks = msgspec.msgpack.Decoder(AnyTask)

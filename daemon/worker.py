@@ -20,14 +20,17 @@ from ..stages.batch import Batch
 from ..stages.pipeline import pipeline, run
 from ..stages.reconcile import candidate_id, judge
 from ..stages.rules import VERSION
+from ..stages.standing import conflicts
 from .work import (
     AnyResult,
     AnyTask,
+    Conflicts,
     Crashed,
     DistilItems,
     Distillate,
     Embedded,
     EmbedTexts,
+    HoldAgainst,
     JudgeCandidates,
     Judged,
     Ready,
@@ -56,6 +59,8 @@ class Worker:
                 return Distillate(batch=self._batch, ids=ids, seconds=seconds)
             case JudgeCandidates():
                 return Judged(proposals=tuple(judge(self._batch.candidates, task.known, self._distiller)))
+            case HoldAgainst():
+                return Conflicts(found=tuple(conflicts(task.held, task.fresh, task.cosines)))
             case EmbedTexts():
                 return Embedded(vectors=tuple(row.tobytes() for row in self._embedder.embed(task.texts)))
 

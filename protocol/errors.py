@@ -61,6 +61,13 @@ class Forgotten(InvalidRequest):
     code = "forgotten"
 
 
+class Withheld(InvalidRequest):
+    """Nothing is taken here now, because the user said so: a pause, an ignored folder. Sending it again changes
+    nothing, so a spool counts it as delivered."""
+
+    code = "withheld"
+
+
 class BadConfig(InvalidRequest):
     """A setting that does not exist or has a value out of range."""
 
@@ -144,6 +151,13 @@ class Refused(MemdError):
 
     code = "refused"
     exit_code = 7
+
+
+class Disabled(MemdError):
+    """memd is switched off for this user or process (W14): who hears of it does nothing, and ends well."""
+
+    code = "disabled"
+    exit_code = 0
 
 
 def by_code(code: str, message: str, hint: str) -> MemdError:

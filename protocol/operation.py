@@ -105,6 +105,13 @@ class SessionClosed(Operation, tag="session_ended", frozen=True, kw_only=True):
     reason: str = ""
 
 
+class SessionResumed(Operation, tag="session_resumed", frozen=True, kw_only=True):
+    """A live session that had ended goes on: it will end once more (W2)."""
+
+    document: str
+    at: str
+
+
 class Added(Operation, tag="added", frozen=True, kw_only=True):
     """A record is believed; what it contradicts is retired in the same entry (T1, P-8)."""
 
@@ -146,6 +153,45 @@ class Distilled(Operation, tag="distilled", frozen=True, kw_only=True):
     candidates: int
     rejected: dict[str, int] = {}
     failed: tuple[Failure, ...] = ()
+
+
+class Retried(Operation, tag="retried", frozen=True, kw_only=True):
+    """A dead letter was tried again, committed with what it led to; `failed` says why it stays one (P-12)."""
+
+    archive_seq: int
+    document: str
+    turn: str
+    failed: Failure | None = None
+
+
+class Pinned(Operation, tag="pinned", frozen=True, kw_only=True):
+    """The user holds on to a record, or lets go of it: while held, no statement retires it by itself (T13)."""
+
+    id: str
+    pinned: bool
+
+
+class ChangeProposed(Operation, tag="proposed", frozen=True, kw_only=True):
+    """Something that only the user decides: an agent asks to forget `record`, or `against` contradicts it (T13).
+
+    `label` and `reason` are a rule's, in the rule's own words.
+    """
+
+    id: str
+    what: Literal["forget", "conflict"]
+    record: str
+    against: str = ""
+    document: str = ""
+    by: str = ""
+    label: str = ""
+    reason: str = ""
+
+
+class ChangeDecided(Operation, tag="decided", frozen=True, kw_only=True):
+    """The user's word on a proposal; what follows from it is committed with it, or was done before (G7)."""
+
+    id: str
+    accepted: bool
 
 
 class Turns(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -258,11 +304,16 @@ AnyOperation = (
     | AliasAdded
     | SessionOpened
     | SessionClosed
+    | SessionResumed
     | Added
     | Updated
     | Merged
     | Invalidated
     | Distilled
+    | Retried
+    | Pinned
+    | ChangeProposed
+    | ChangeDecided
     | Redacted
     | Purged
     | Erased

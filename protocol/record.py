@@ -85,6 +85,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
 
     `key`: exact key of a fact (`prefers.indentation`), or `subject predicate object` of an edge; "" where none.
     `tags`: the clause type first (`decision`, `lesson`, …), then keywords. `placed`: the user chose its pool.
+    `pinned`: the user holds on to it.
     """
 
     id: str
@@ -112,8 +113,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
     superseded_by: str = ""
     needs_review: bool = False
     placed: bool = False
+    pinned: bool = False
     flags: tuple[str, ...] = ()
     signal: Signal = Signal()
+
+    @property
+    def held(self) -> bool:
+        """Whether no statement retires it by itself: pinned, identity or playbook (T13)."""
+        return self.pinned or self.layer != "L3"
 
     @property
     def type(self) -> str:

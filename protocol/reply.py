@@ -13,6 +13,7 @@ import msgspec
 from .event import Trust
 from .operation import AnyOperation, Decision, PoolOpened, SessionOpened
 from .record import Record
+from .running import DeadLetters, Inbox, Pauses, PauseState, Proposed, Skip
 from .scope import Bound, Left, RecordsMoved, Scope
 
 
@@ -34,7 +35,8 @@ class Refusal(msgspec.Struct, frozen=True):
 class Taken(msgspec.Struct, frozen=True, kw_only=True):
     """Of a `capture`: durable now (`accepted`), known before (`duplicate`), rewritten (`changed`), refused.
 
-    `forgotten`: turns that the user had forgotten; they are not taken again (T10).
+    `forgotten`: turns that the user had forgotten; they are not taken again (T10). `skipped`: turns that are not taken
+    because of a pause, an ignored folder or because memd is disabled, and `why`: nobody need send them again.
     """
 
     accepted: int
@@ -44,6 +46,8 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     pool: str
     pending: int
     forgotten: int = 0
+    skipped: int = 0
+    why: Skip = ""
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True):
@@ -243,6 +247,9 @@ class StatusText(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: dict[str, int]
     troubles: tuple[str, ...] = ()
     reembedding: Reembedding | None = None
+    pauses: tuple[PauseState, ...] = ()
+    ignored: tuple[str, ...] = ()
+    inbox: int = 0
 
 
 class JobState(msgspec.Struct, frozen=True, kw_only=True):
@@ -259,6 +266,13 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
     report: dict[str, str | int | float | list[str]] = {}
     problem: Problem | None = None
+
+
+class Decided(msgspec.Struct, frozen=True, kw_only=True):
+    """Of `decide`: how many proposals are open now; the job that forgets, where that is what was accepted."""
+
+    open: int
+    job: JobState | None = None
 
 
 class BackupInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -373,5 +387,10 @@ AnyData = (
     | ModelList
     | ForgetPlan
     | Done
+    | Pauses
+    | DeadLetters
+    | Proposed
+    | Inbox
+    | Decided
     | Record
 )

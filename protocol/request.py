@@ -1,36 +1,22 @@
 """Every request of the protocol, one per intent (U8), with the lane that answers it.
 
-Comes in: a client's wish. Goes out: a frozen tagged value. Invariants: unknown fields are refused (a typo must not be
-a silent no-op); `rid` comes back in the reply; the lane of each request stands in `LANES` and nowhere else.
+Comes in: a client's wish. Goes out: a frozen tagged value; what all of them have is in `intent.py`. Invariant: the lane
+of each request stands in `LANES` and nowhere else.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-import msgspec
+from typing import Literal
 
 from .event import AnyEvent, Origin, Repository
 from .instant import Instant
+from .intent import PROTOCOL, Lane, Many, Names, Request
 from .operation import PoolOpened, SessionOpened
 from .record import Kind, Status
 from .reply import ExportedRecord
+from .running import Decide, ListInbox, ListLetters, Pause, Pin, ProposeForget, Resume, Retry
 
-PROTOCOL = 1
-"""Version of requests and replies. A daemon answers any request whose `v` is not above its own."""
-
-Many = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
-Names = Annotated[tuple[str, ...], msgspec.Meta(max_length=64)]
-
-Lane = Literal["door", "slow", "committer"]
-
-
-class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True,
-              tag_field="request"):  # fmt: skip
-    """Base: protocol version and the number that the reply carries back."""
-
-    v: int = PROTOCOL
-    rid: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] = 0
+__all__ = ["LANES", "PROTOCOL", "AnyRequest", "Lane", "Request"]
 
 
 class Capture(Request, tag="capture", frozen=True, kw_only=True):
@@ -253,18 +239,21 @@ class PreviewForget(Request, tag="preview_forget", frozen=True, kw_only=True):
     query: str = ""
     session: str = ""
     source: str = ""
+    letter: Many = 0
 
 
 class Forget(Request, tag="forget", frozen=True, kw_only=True):
-    """Forget for good, a job (T10): records by id, whatever holds these words, a session, or all of one source.
+    """Forget for good, a job (T10): records by id, whatever holds these words, a session, all of one source, or what
+    could not be distilled, by its number (`dead_letters`).
 
-    Exactly one of the four is given; there is no request that forgets everything.
+    Exactly one of them is given; there is no request that forgets everything.
     """
 
     ids: tuple[str, ...] = ()
     query: str = ""
     session: str = ""
     source: str = ""
+    letter: Many = 0
 
 
 class Undo(Request, tag="undo", frozen=True, kw_only=True):
@@ -363,4 +352,12 @@ LANES: dict[type[Request], Lane] = {
     Compact: "slow",
     ScanSecrets: "slow",
     Stop: "door",
+    Pause: "slow",
+    Resume: "slow",
+    ListLetters: "slow",
+    Retry: "slow",
+    ProposeForget: "committer",
+    ListInbox: "slow",
+    Decide: "slow",
+    Pin: "committer",
 }

@@ -8,6 +8,7 @@ the command that is run is imported, so that `memd status` starts fast.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from typing import Any, NoReturn
 
@@ -15,6 +16,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from ...protocol.disabled import why_disabled
 from ...protocol.errors import InvalidRequest
 from .output import fail, stop_writing
 
@@ -33,6 +35,10 @@ COMMANDS = {
     "why": "why",
     "tail": "tail",
     "pools": "overview",
+    "pause": "running",
+    "resume": "running",
+    "retry": "running",
+    "inbox": "inbox",
     "scope": "scoping",
     "leave": "leaving",
     "undo": "forgetting",
@@ -109,6 +115,8 @@ def main() -> NoReturn:
 
 
 def _run() -> int:
+    if why := _disabled():
+        return _say_disabled(why)
     try:
         code = app(prog_name="memd", standalone_mode=False)
     except typer.Exit as error:
@@ -121,6 +129,28 @@ def _run() -> int:
     except Exception as error:
         code = _usage(error)
     return code if isinstance(code, int) else 0
+
+
+def _disabled() -> str:
+    """What switches memd off (W14), "" where that changes nothing: a daemon may be stopped, and help is help."""
+    from ..python.client import places_here
+
+    why = why_disabled(os.environ, places_here())
+    return "" if {"-h", "--help", "--version", "down"} & set(sys.argv[1:]) or len(sys.argv) < 2 else why
+
+
+def _say_disabled(why: str) -> int:
+    """Does nothing, at once: only who asks how memd is, or sits at a terminal, hears why."""
+    from .output import Envelope, is_watched, print_json
+
+    command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+    if "--json" in sys.argv:
+        print_json(Envelope(command=command, duration_ms=0.0, data={"disabled": why}))
+    elif command in ("status", "up"):
+        print(f"memd is disabled by {why}: nothing is captured or recalled")
+    elif is_watched():
+        print(f"memd: disabled by {why}", file=sys.stderr)
+    return 0
 
 
 def _usage(error: Exception) -> int:

@@ -45,12 +45,22 @@ def _status_lines(told: StatusText) -> Iterator[str]:
         yield _row("last", "nothing has happened yet")
     for n, (name, outcome) in enumerate(sorted(told.last.items(), key=lambda item: item[1].at, reverse=True)):
         yield _row("" if n else "last", f"{plain(name):<10} {age(outcome.at):<15} {plain(outcome.what)}")
+    for pause in told.pauses:
+        until = f"until {plain(pause.until)}" if pause.until else "until `memd resume`"
+        where = f"in {plain(pause.folder)} and below" if pause.folder else "everywhere"
+        yield _row("paused", styled(f"{where}, {until}", "yellow"))
+    if told.ignored:
+        yield from wrapped(", ".join(map(plain, told.ignored)), " " * 10, _row("ignored", ""))
+    if told.inbox:
+        yield _row("inbox", f"{count(told.inbox, 'proposal waits', 'proposals wait')}: `memd inbox`")
     for n, failure in enumerate(told.failures[:5]):
         yield from wrapped(plain(failure), " " * 10, _row("" if n else "failures", ""))
     if not told.failures:
         yield _row("failures", "none")
     elif len(told.failures) > 5:
-        yield _row("", f"and {len(told.failures) - 5} more: `memd status --json`")
+        yield _row("", f"{len(told.failures)} in all")
+    if told.failures:
+        yield _row("", "`memd retry` lists them and tries them again")
     for n, trouble in enumerate(told.troubles):
         yield from wrapped(plain(trouble), " " * 10, _row("" if n else "trouble", ""))
     yield from wrapped(model_line(told), " " * 10, _row("model", ""))

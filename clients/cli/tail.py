@@ -77,8 +77,17 @@ def _about(operation: ops.AnyOperation) -> str:
             return f"{operation.pool} is also {', '.join(operation.names)}"
         case ops.Moved():
             return f"{', '.join(short(id) for id in operation.ids)} to {operation.pool}: {operation.reason}"
-        case ops.SessionOpened() | ops.SessionClosed():
+        case ops.SessionOpened() | ops.SessionClosed() | ops.SessionResumed():
             return operation.document
+        case ops.Retried():
+            return f"capture {operation.archive_seq}: {operation.failed.error if operation.failed else 'done'}"
+        case ops.Pinned():
+            return f"{short(operation.id)} {'held' if operation.pinned else 'let go'}"
+        case ops.ChangeProposed():
+            against = f" against {short(operation.against)}" if operation.against else ""
+            return f"{operation.what} {short(operation.record)}{against}"
+        case ops.ChangeDecided():
+            return f"{short(operation.id)} {'accepted' if operation.accepted else 'rejected'}"
         case ops.Distilled():
             failed = f", {len(operation.failed)} failed" if operation.failed else ""
             return f"{count(operation.captures, 'capture')} → {count(operation.candidates, 'candidate')}{failed}"

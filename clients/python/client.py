@@ -18,11 +18,13 @@ from typing import Literal, TypeVar
 import msgspec
 
 from ...protocol import reply, request, scope, wire
+from ...protocol.disabled import why_disabled
 from ...protocol.errors import DaemonDown, DeadlineExceeded, InvalidRequest, MemdError, Unavailable
 from ...protocol.event import AnyEvent, Origin
 from ...protocol.places import Places
 from ...protocol.places import places as places_of
 from ...protocol.record import Kind, Record, Status
+from .running import RunningRequests, nothing
 from .spool import Drained, Spool, Spooled, Waiting
 from .zmtp import Connection, Deadline
 
@@ -33,7 +35,7 @@ OTHER_LANE_MS = 10_000
 """How long a request of each lane may take, connecting included, unless the client was given one deadline for all."""
 
 
-class Client:
+class Client(RunningRequests):
     """A connection that is made when it is first needed, and made again when the daemon was restarted."""
 
     def __init__(self, places: Places | None = None, deadline_ms: float | None = None) -> None:
@@ -94,13 +96,18 @@ class Client:
             return self.spool.append(wish, reason=error.message)
 
     @property
+    def disabled(self) -> str:
+        """What switches memd off, "" while it is on (W14)."""
+        return why_disabled(os.environ, self.places)
+
+    @property
     def spool(self) -> Spool:
         """What waits on this machine until the daemon is reached."""
         return Spool(self.places.spool)
 
     def drain(self) -> Drained:
         """Delivers what waits in the spool, in order; stops at the first request that can't be delivered now."""
-        return self.spool.drain(self._deliver)
+        return Drained() if self.disabled else self.spool.drain(self._deliver)
 
     def _deliver(self, wish: Waiting) -> reply.Taken | reply.Remembered:
         if not isinstance(wish, request.Capture):
@@ -292,7 +299,13 @@ class Client:
 
     # --- the exchange -------------------------------------------------------------------------------------------
     def ask(self, wish: request.Request, data: type[T]) -> T:
-        """Sends any request and waits for its reply. Raises DaemonDown, DeadlineExceeded, or the daemon's own error."""
+        """Sends any request and waits for its reply. Raises DaemonDown, DeadlineExceeded, or the daemon's own error.
+
+        While memd is disabled nothing is sent (W14): what captures or recalls gets an empty answer, anything else
+        raises Disabled.
+        """
+        if why := why_disabled(os.environ, self.places):
+            return nothing(wish, data, why)
         self._rid += 1
         body = _encoded(msgspec.structs.replace(wish, rid=self._rid))
         deadline = Deadline(self._deadline_ms or LANE_MS.get(request.LANES[type(wish)], OTHER_LANE_MS))

@@ -18,7 +18,16 @@ from pathlib import Path
 import msgspec
 
 from ...protocol import event, request, wire
-from ...protocol.errors import Forgotten, InvalidRequest, MemdError, StorageFull, StoreError, TooLarge, UnknownRequest
+from ...protocol.errors import (
+    Forgotten,
+    InvalidRequest,
+    MemdError,
+    StorageFull,
+    StoreError,
+    TooLarge,
+    UnknownRequest,
+    Withheld,
+)
 from ...protocol.frames import HEAD, framed, frames
 from ...protocol.private import shut, without_private
 from ...protocol.redact import redact
@@ -164,7 +173,7 @@ def _try(send: Callable[[Waiting], object], body: bytes) -> MemdError | None:
         if not isinstance(wish, Waiting):
             return InvalidRequest(f"a {type(wish).__name__} has no business in a spool")
         send(wish)
-    except Forgotten:  # it must not wait any longer, nor be kept aside
+    except (Forgotten, Withheld):  # it must not wait any longer, nor be kept aside
         return None
     except MemdError as error:
         return error

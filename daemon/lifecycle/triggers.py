@@ -1,13 +1,14 @@
 """When to distil without being asked: the store is quiet, or a live session has been idle long enough to have ended.
 
 Comes in: news of captures. Goes out: calls of `distil`. Invariants: a job never runs beside itself and never piles up;
-an idle session is closed by an event of its own in the archive, so that replay sees the same end (W2).
+an idle session is closed by an event of its own in the archive, so that replay sees the same end (W2); a restart
+goes on counting where the last run was.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from apscheduler.schedulers.background import BackgroundScheduler
@@ -18,7 +19,7 @@ IDLE_JOB, SESSIONS_JOB = "idle", "sessions"
 
 
 class Triggers:
-    """Two jobs: one a while after the last capture, one every minute over the sessions that are open."""
+    """Two jobs: one a while after the last capture, one at least every minute over the sessions that are open."""
 
     def __init__(
         self,
@@ -38,8 +39,15 @@ class Triggers:
 
     def start(self) -> None:
         """Begin to watch."""
-        self._scheduler.add_job(self._end_idle, "interval", seconds=60, id=SESSIONS_JOB)
+        seconds = max(0.1, min(60.0, self._session_idle_s / 2))
+        self._scheduler.add_job(self._end_idle, "interval", seconds=seconds, id=SESSIONS_JOB)
         self._scheduler.start()
+
+    def resume(self, heard_at: Mapping[str, int]) -> None:
+        """Live sessions that were open when memd ended last, with the time of their last turn in microseconds."""
+        now, here = self._world.now(), self._world.monotonic()
+        with self._lock:
+            self._heard.update({each: here - max(0.0, (now - at) / 1e6) for each, at in heard_at.items()})
 
     def every(self, seconds: float, work: Callable[[], None], name: str) -> None:
         """Call `work` again and again, for the first time after one interval."""
@@ -75,7 +83,7 @@ class Triggers:
             self._distil()
 
     def ended(self, document: str) -> None:
-        """The session ended by itself."""
+        """The session ended by itself, or with the event of `end_session`."""
         with self._lock:
             self._heard.pop(document, None)
 

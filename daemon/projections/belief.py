@@ -17,6 +17,7 @@ from ...protocol.operation import (
     Invalidated,
     Merged,
     Moved,
+    Pinned,
     Rebased,
     Redacted,
     Retirement,
@@ -34,7 +35,7 @@ def touched(operation: AnyOperation) -> tuple[str, ...]:
         case Added() | Updated():
             retired = (retirement.id for retirement in operation.retires if retirement.id != operation.record.id)
             return (*retired, operation.record.id)
-        case Merged() | Invalidated():
+        case Merged() | Invalidated() | Pinned():
             return (operation.id,)
         case Rebased():
             return (operation.record.id,)
@@ -64,6 +65,8 @@ def believed(before: Record | None, id: str, entry: Logged) -> Record | None:
             return _retired(before, retirement, entry.at, operation.by)
         case Merged():
             return _merged(before, operation)
+        case Pinned():
+            return before and msgspec.structs.replace(before, pinned=operation.pinned, rev=before.rev + 1)
         case Rebased():
             return operation.record
         case Redacted():
@@ -86,7 +89,8 @@ def _stamped(record: Record, at: int, before: Record | None) -> Record:
     """
     learned_at = before.learned_at if before else min(record.learned_at or at, at)
     retired_at = min(record.retired_at or at, at) if record.status == "retired" else 0
-    return msgspec.structs.replace(record, learned_at=learned_at, retired_at=retired_at)
+    pinned = record.pinned or (before is not None and before.pinned)
+    return msgspec.structs.replace(record, learned_at=learned_at, retired_at=retired_at, pinned=pinned)
 
 
 def _retired(before: Record | None, retirement: Retirement, at: int, by: str) -> Record | None:

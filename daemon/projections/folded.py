@@ -13,11 +13,14 @@ from ...protocol.errors import JournalCorrupt
 from .aliases import Aliases
 from .forgotten import Forgotten
 from .graph import Graph, edge_rows
+from .inbox import InboxTable, held_rows
 from .keys import Keys, key_rows
+from .letters import Letters
 from .profile import card_rows
 from .projection import Tables
 from .records import Records
 from .sources import Sources
+from .unfinished import Unfinished
 from .vectors import embedded_rows
 
 
@@ -25,13 +28,18 @@ class Folded:
     """One set of tables, opened."""
 
     def __init__(self, folder: Path, *, readonly: bool = False) -> None:
-        self.records = Records({"keys": key_rows, "edges": edge_rows, "cards": card_rows, "embedded": embedded_rows})
+        indexes = {"keys": key_rows, "edges": edge_rows, "cards": card_rows, "embedded": embedded_rows}
+        self.records = Records({**indexes, "held": held_rows})
         self.keys = Keys(self.records)
         self.graph = Graph(self.records)
         self.sources = Sources(self.records)
         self.forgotten = Forgotten(self.records)
         self.aliases = Aliases(self.records)
-        folds = (self.records, self.sources, self.forgotten, self.aliases)
+        self.letters = Letters(self.records)
+        self.unfinished = Unfinished(self.records)
+        self.inbox = InboxTable(self.records)
+        running = (self.letters, self.unfinished, self.inbox)
+        folds = (self.records, self.sources, self.forgotten, self.aliases, *running)
         self.tables = Tables(folder, folds, readonly=readonly)
         self.records.attach(self.tables.environment)
 

@@ -19,7 +19,7 @@ from ...protocol.reply import Logged
 from ..store.environment import Environment
 from ..store.sealed import seal, unseal
 
-LAYOUT = b"3"
+LAYOUT = b"4"
 """Changes with the rows of any table: older tables are emptied and replayed."""
 
 

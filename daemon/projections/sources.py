@@ -11,16 +11,22 @@ from collections.abc import Iterable, Sequence
 import lmdb
 import msgspec
 
-from ...protocol.operation import Distilled, Hidden, PoolOpened, Redacted, SessionClosed, SessionOpened, Unhidden
+from ...protocol.operation import (
+    Distilled,
+    Hidden,
+    PoolOpened,
+    Redacted,
+    SessionClosed,
+    SessionOpened,
+    SessionResumed,
+    Unhidden,
+)
 from ...protocol.reply import Logged
 from ...stages.batch import PERSONAL
 from ..store.sealed import unseal
 from .belief import touched
 from .projection import Batch
 from .records import Records, digest
-
-FAILURES = 200
-"""Dead letters listed at most; the journal has all of them."""
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +43,6 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     captures: int = 0
     candidates: int = 0
     rejected: dict[str, int] = {}
-    failed: tuple[tuple[int, str, str, str, str], ...] = ()
     last_at: int = 0
 
 
@@ -68,12 +73,12 @@ class Sources:
                 key = digest(operation.document)
                 batch.put(key, _encode(Session(opened=operation)), db=self._db("sessions"))
                 batch.put(digest(operation.project) + key, operation.document.encode(), db=self._db("projects"))
-            case SessionClosed():
+            case SessionClosed() | SessionResumed():
                 key = digest(operation.document)
                 if stored := batch.get(key, db=self._db("sessions")):
-                    session = _session.decode(stored)
-                    closed = msgspec.structs.replace(session, closed_at=operation.at)
-                    batch.put(key, _encode(closed), db=self._db("sessions"))
+                    closed_at = operation.at if isinstance(operation, SessionClosed) else ""
+                    session = msgspec.structs.replace(_session.decode(stored), closed_at=closed_at)
+                    batch.put(key, _encode(session), db=self._db("sessions"))
             case Distilled():
                 self._advance(batch, operation, entry.at)
             case Redacted():
@@ -105,31 +110,23 @@ class Sources:
         rejected = dict(before.rejected)
         for reason, count in distilled.rejected.items():
             rejected[reason] = rejected.get(reason, 0) + count
-        failed = tuple((f.seq, f.document, f.turn, f.stage, f.error) for f in distilled.failed)
         after = Progress(
             archive_seq=distilled.archive_seq,
             captures=before.captures + distilled.captures,
             candidates=before.candidates + distilled.candidates,
             rejected=rejected,
-            failed=(*before.failed, *failed)[-FAILURES:],
             last_at=at,
         )
         batch.put(b"progress", _encode(after), db=self._db("progress"))
 
     def _forget(self, batch: Batch, redacted: Redacted) -> None:
-        """No session of that name was ever opened, no forgotten turn ever failed (T10)."""
+        """No session of that name was ever opened (T10)."""
         for document in redacted.sessions:
             key = digest(document)
             if stored := batch.get(key, db=self._db("sessions")):
                 project = _session.decode(stored).opened.project
                 batch.delete(digest(project) + key, db=self._db("projects"))
                 batch.delete(key, db=self._db("sessions"))
-        if stored := batch.get(b"progress", db=self._db("progress")):
-            before = _progress.decode(stored)
-            gone = {(one.document, turn) for one in redacted.turns for turn in one.turns}
-            failed = tuple(each for each in before.failed if each[1:3] not in gone)
-            after = msgspec.structs.replace(before, failed=failed)
-            batch.put(b"progress", _encode(after), db=self._db("progress"))
 
     def sessions(self) -> list[str]:
         """Every document that was opened, in no order."""

@@ -171,6 +171,18 @@ class Archive:
         seq = self.seq_of(document, turn)
         return self._at(seq, _turn_key(document, turn)) if seq else None
 
+    def heard_at(self, document: str) -> int:
+        """When the newest turn of a document came here, in microseconds; 0 if none did."""
+        mark, tail = _document_key(document), list(self._tail.items())
+        with self.log.environment.read() as transaction:
+            cursor = transaction.cursor(self._index)
+            cursor.set_range(mark)
+            rows = takewhile(lambda row: row[0].startswith(mark), cursor.iternext())
+            newest = max((_seq(key, stored) for key, stored in rows), default=0)
+        newest = max([newest, *(number for key, number in tail if key.startswith(mark))])
+        entry = self.log.get(newest) if newest else None
+        return entry.header.at if entry else 0
+
     def span(self, span: Span) -> str | None:
         """The words of a span as they were captured, or None where the turn is unknown or its words are removed."""
         captured = self.turn(span.document, span.turn)

@@ -11,11 +11,12 @@ Comes in: a scope. Goes out: a report. Invariants:
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from ...protocol.errors import InvalidRequest, StorageFull, Unavailable
-from ...protocol.operation import Purged, Rebased, Redacted
+from ...protocol.errors import InvalidRequest, NotFound, StorageFull, Unavailable
+from ...protocol.operation import AnyOperation, Purged, Rebased, Redacted
 from ...protocol.places import Places
 from ...protocol.record import Record
 from ...protocol.reply import ForgetPlan, Going, JobState
@@ -70,10 +71,13 @@ class Forgetting:
             spooled=sum(not seqs for seqs in loss.turns.values()),
         )
 
-    def start(self, request: Forget) -> JobState:
-        """Start to forget. Raises InvalidRequest without exactly one scope, NotFound, Unavailable beside a job."""
+    def start(self, request: Forget, before: Sequence[AnyOperation] = ()) -> JobState:
+        """Start to forget; `before` is committed with the word that it is forgotten.
+
+        Raises InvalidRequest without exactly one scope, NotFound, Unavailable beside a job.
+        """
         scope = self._scope(request)
-        return self._jobs.start("forget", lambda progress: self._forget(scope, progress))
+        return self._jobs.start("forget", lambda progress: self._forget(scope, progress, before))
 
     def finish(self) -> int:
         """Carry out what a stop cut off, before anything else runs; how many redactions. Raises StorageFull."""
@@ -110,16 +114,26 @@ class Forgetting:
             log.error("something is forgotten, but not gone from the disk yet: %s (%s)", error.message, error.hint)
 
     def _scope(self, request: Forget | PreviewForget) -> Scope:
-        given = [name for name in ("ids", "query", "session", "source") if getattr(request, name)]
+        given = [name for name in ("ids", "query", "session", "source", "letter") if getattr(request, name)]
         if len(given) != 1:
             raise InvalidRequest(
                 "forget what?" if not given else f"forget by {' or by '.join(given)}?",
-                hint="name exactly one scope: ids of records, a query, a session or a source",
+                hint="name exactly one scope: ids of records, a query, a session, a source or a failed capture",
             )
+        if request.letter:
+            return self._capture(request.letter)
         documents: frozenset[str] = frozenset()
         if name := request.session or request.source:
             documents = documents_named(self._stores, name, source=bool(request.source))
         return Scope(ids=request.ids, query=request.query, documents=documents)
+
+    def _capture(self, number: int) -> Scope:
+        """The turn of a capture that could not be distilled (P-12)."""
+        letter = self._stores.letters.get(number)
+        if letter is None or not letter.document:
+            what = "no failed capture" if letter is None else "it can't be read which turn that is:"
+            raise NotFound(f"{what} {number}", hint="`memd retry` lists them; a whole session goes by --session")
+        return Scope(turns=frozenset({(letter.document, letter.turn)}))
 
     def _redaction(self, seq: int) -> Redacted:
         entry = self._stores.journal.get(seq)
@@ -127,12 +141,12 @@ class Forgetting:
         return entry.operation
 
     # --- the work ------------------------------------------------------------------------------------------------
-    def _forget(self, scope: Scope, progress: Progress) -> Report:
+    def _forget(self, scope: Scope, progress: Progress, before: Sequence[AnyOperation]) -> Report:
         progress(0, STEPS, "looking for what rests on it, removing it")
         run = self._committer.run
         run(self.finish).result()
 
-        loss, seq = run(lambda: self._begin(scope)).result()
+        loss, seq = run(lambda: self._begin(scope, before)).result()
         if not seq:
             return {"records": 0, "captures": 0}
         self._rebuild(NAMES, lambda done, total, detail: progress(1, STEPS, f"fresh indexes: {detail}"))
@@ -155,13 +169,13 @@ class Forgetting:
         progress(STEPS, STEPS, "done")
         return {**report, "documents": documents, "out_of_reach": list(OUT_OF_REACH)}
 
-    def _begin(self, scope: Scope) -> tuple[Loss, int]:
+    def _begin(self, scope: Scope, before: Sequence[AnyOperation] = ()) -> tuple[Loss, int]:
         """Say what is forgotten, then remove it: that operation's seq, 0 for nothing. On the committer's thread."""
         loss = find_loss(self._stores, scope, waiting(self._places.spool))
         if not loss:
             return loss, 0
         rows = [Rebased(record=record) for record in loss.rebased.values()]
-        entries = self._stores.commit([loss.redacted(), *rows, *loss.after], reserve=True)
+        entries = self._stores.commit([*before, loss.redacted(), *rows, *loss.after], reserve=True)
         reach("forget:redacted")
         seq = next(entry.seq for entry in entries if isinstance(entry.operation, Redacted))
         self._erase(self._redaction(seq))

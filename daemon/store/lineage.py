@@ -25,6 +25,7 @@ from ...protocol.operation import (
     Rebased,
     Redacted,
     Remnant,
+    Retried,
     Retirement,
     SessionOpened,
     Updated,
@@ -192,7 +193,7 @@ def _read_journal(stores: Stores, holds: Callable[[str], bool], loss: Loss, othe
                 record = entry.operation.record
                 if any(holds(words) for words in (*_words(record), record.key, record.value)):
                     loss.chosen.add(record.id)
-            case SessionOpened() | Redacted():
+            case SessionOpened() | Redacted() | Retried():
                 others.append(entry)
             case Distilled() if entry.operation.failed:
                 others.append(entry)
@@ -334,6 +335,8 @@ def _beside(stores: Stores, found: AnyOperation, loss: Loss, holds: Callable[[st
             if session is not None and session.closed_at:
                 loss.after.append(operation.SessionClosed(document=found.document, at=session.closed_at))
             return untitled
+        case Retried() if (found.document, found.turn) in loss.turns:
+            return Erased()
         case Distilled() if any((each.document, each.turn) in loss.turns for each in found.failed):
             kept = tuple(each for each in found.failed if (each.document, each.turn) not in loss.turns)
             return msgspec.structs.replace(found, failed=kept)

@@ -68,6 +68,8 @@ RETIRES = st.lists(st.builds(o.Retirement, IDS, st.just(AT), st.just("old")), ma
 SHIFTS = st.lists(st.builds(o.Shift, IDS, STATUSES, st.just(AT)), max_size=2).map(tuple)
 EVIDENCE = Evidence(kind="restated", span=Span("h:s", "e", 0, 1), trust="user", at=AT)
 DOCUMENTS = st.sampled_from(["h:s", "h:t"])
+TURN = st.sampled_from("123")
+PROPOSALS = st.sampled_from(["p1", "p2"])
 TURNS = st.lists(st.builds(o.Turns, DOCUMENTS, st.just(("1", "2"))), max_size=1).map(tuple)
 EVERY: dict[type, st.SearchStrategy[Any]] = {
     o.Added: st.builds(o.Added, record=RECORDS, retires=RETIRES, decision=st.just(WHY)),
@@ -101,7 +103,23 @@ EVERY: dict[type, st.SearchStrategy[Any]] = {
         captures=st.integers(0, 9),
         candidates=st.integers(0, 9),
         rejected=st.just({"noise": 1}),
+        failed=st.lists(st.builds(o.Failure, NUMBERS, DOCUMENTS, TURN, st.just("route"), st.just("bad")), max_size=2).map(
+            tuple
+        ),
     ),
+    o.SessionResumed: st.builds(o.SessionResumed, document=DOCUMENTS, at=st.just(AT)),
+    o.Retried: st.builds(
+        o.Retried,
+        archive_seq=NUMBERS,
+        document=DOCUMENTS,
+        turn=TURN,
+        failed=st.none() | st.builds(o.Failure, NUMBERS, DOCUMENTS, TURN, st.just("route"), st.just("worse")),
+    ),
+    o.Pinned: st.builds(o.Pinned, id=IDS, pinned=st.booleans()),
+    o.ChangeProposed: st.builds(
+        o.ChangeProposed, id=PROPOSALS, what=st.sampled_from(["forget", "conflict"]), record=IDS, against=IDS
+    ),
+    o.ChangeDecided: st.builds(o.ChangeDecided, id=PROPOSALS, accepted=st.booleans()),
     o.Redacted: st.builds(o.Redacted, records=st.lists(IDS, max_size=2).map(tuple), turns=TURNS),
     o.Purged: st.builds(o.Purged, redacted=st.integers(1, 9)),
     o.Erased: st.builds(o.Erased, ids=st.lists(IDS, max_size=2).map(tuple), retires=RETIRES),
