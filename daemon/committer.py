@@ -28,9 +28,9 @@ from ..protocol.operation import (
     Step,
     Updated,
 )
+from ..protocol.private import without_private
 from ..protocol.record import LIVE, explicit_id
 from ..protocol.reply import AnyData, Refusal, Remembered, Taken
-from ..protocol.private import without_private
 from ..protocol.request import Capture, Edit, Remember
 from ..protocol.running import Skip
 from ..protocol.wire import problem

@@ -315,6 +315,14 @@ AnyRequest = (
     | Compact
     | ScanSecrets
     | Stop
+    | Pause
+    | Resume
+    | ListLetters
+    | Retry
+    | ProposeForget
+    | ListInbox
+    | Decide
+    | Pin
 )
 
 LANES: dict[type[Request], Lane] = {

@@ -25,8 +25,8 @@ from ...protocol.operation import (
     Rebased,
     Redacted,
     Remnant,
-    Retried,
     Retirement,
+    Retried,
     SessionOpened,
     Updated,
 )

@@ -103,9 +103,9 @@ EVERY: dict[type, st.SearchStrategy[Any]] = {
         captures=st.integers(0, 9),
         candidates=st.integers(0, 9),
         rejected=st.just({"noise": 1}),
-        failed=st.lists(st.builds(o.Failure, NUMBERS, DOCUMENTS, TURN, st.just("route"), st.just("bad")), max_size=2).map(
-            tuple
-        ),
+        failed=st.lists(
+            st.builds(o.Failure, NUMBERS, DOCUMENTS, TURN, st.just("route"), st.just("bad")), max_size=2
+        ).map(tuple),
     ),
     o.SessionResumed: st.builds(o.SessionResumed, document=DOCUMENTS, at=st.just(AT)),
     o.Retried: st.builds(
