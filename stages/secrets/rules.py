@@ -7,7 +7,6 @@ are the only place where the form of a secret is written down; nothing is compil
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ _FOLDER = Path(__file__).parent
 _FILES = ("gitleaks", "noseyparker", "more", "generic")
 _BEFORE = r"""(?:[ \t\w.-]{0,20})[\s'"]{0,3}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s=]{0,5}"""
 _NAMED = r"""[ \t\w.-]{0,20}[\s'"]{0,3}(?::{0,3}=|:|=>|\?=)[\x60'" \t]{0,5}"""
+_PERHAPS = r"""[ \t\w.-]*[\s'"]*(?::{0,3}=|:|=>|\?=)[\x60'" \t]*[\w./+=-]{10}"""
 _AFTER = r"""(?:[\x60'"\s;,)<\]}]|\\[nr"']|$)"""
 _EDGE = r"(?:[^\w+/=-]|=(?:[^\w=+/-]|$)|$)"
 _LITERAL = re.compile(r"(?:[\w@~ -]|\\[.$-])+")
@@ -30,12 +30,14 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of secret: the first group of `pattern` that took part, all of it without one.
 
     `keywords`: one of them stands in whatever matches, in any case where it is written small; what is looked at ends
-    `reach` bytes behind it, unless the secret goes on. None: the whole text is looked at.
+    `reach` bytes behind it, unless the secret goes on. Without one `probe` matches whatever `pattern` does, and more,
+    and the whole text is looked at where it does.
     """
 
     name: str
     pattern: str
     keywords: tuple[str, ...]
+    probe: str = ""
     reach: int
     group: int = 0
     entropy: float = 0.0
@@ -46,6 +48,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 def read() -> tuple[Rule, ...]:
     """Every rule. Raises ValueError for one that has no keyword to be looked for by."""
+    import tomllib  # here, for the daemon's start
+
     rules: list[Rule] = []
     for file in _FILES:
         tables = tomllib.loads((_FOLDER / f"{file}.toml").read_text(encoding="utf-8"))
@@ -66,6 +70,7 @@ def _rule(name: str, form: str, row: dict[str, Any]) -> Rule:
         name=name,
         pattern=pattern,
         keywords=() if form == "named" else tuple(_keywords(name, form, row)),
+        probe=f"(?i:{row['near']}{_PERHAPS})" if form == "named" else "",
         reach=_OWN if form == "unique" else _WIDE,
         group=row.get("group", 0),
         entropy=row.get("entropy", 0.0),

@@ -114,14 +114,17 @@ class _Engine:
         self._set = re2.Set.SearchSet(options)
         self._keyed: list[tuple[str, list[int]]] = []
         numbers: dict[str, int] = {}
+        self._probed: dict[int, int] = {}
         for number, rule in enumerate(rules):
+            if rule.probe:
+                self._probed[self._set.Add(rule.probe)] = number
+                self._keyed.append(("", []))
             for word in rule.keywords:
                 if word not in numbers:
                     numbers[word] = self._set.Add(_as_written(word))
                     self._keyed.append((word, []))
                 self._keyed[numbers[word]][1].append(number)
         self._set.Compile()
-        self._everywhere = [number for number, rule in enumerate(rules) if not rule.keywords]
 
         def compiled(pattern: str) -> re2.Regexp:
             return re2.compile(pattern, options)
@@ -130,14 +133,15 @@ class _Engine:
 
     def hits(self, data: bytes) -> Iterator[tuple[int, int, int]]:
         """Start, end and rule's number of each secret; they may overlap."""
-        for number in self._everywhere:
-            yield from self._within(data, number, 0, len(data))
         clues = self._set.Match(data)
         if not clues:
             return
         folded = data.lower()
         places: dict[int, list[tuple[int, int]]] = {}
         for clue in clues:
+            if (probed := self._probed.get(clue)) is not None:
+                yield from self._within(data, probed, 0, len(data))
+                continue
             word, numbers = self._keyed[clue]
             stands = list(_all(word.encode(), folded if word.islower() else data))
             for number in numbers:
