@@ -23,7 +23,7 @@ READ_S = 0.02
 """How long a question waits for a look at its folder; then what the folder was last counts."""
 
 WRITE_S = 2.0
-"""How long the opening of a session waits: its pool is decided for good."""
+"""How long the opening of a session waits, and the user who asks for the scope: they look anew."""
 
 
 class Place(NamedTuple):
@@ -85,7 +85,7 @@ class Identity:
         folder = cwd or (hint.root if hint else "")
         if not folder:
             return Place(PERSONAL, "", "", "no folder was named", (), Sight("unseen", why="no folder was named"))
-        sight = self._sights.look(folder, wait_s)
+        sight = self._sights.look(folder, wait_s, anew=wait_s > READ_S)
         if sight.root_commit or sight.remote:
             return self._settled(self._of_repository(sight), folder)
         if sight.id:

@@ -62,10 +62,10 @@ class Sights:
         self._looking: dict[str, threading.Event] = {}
         self._lock = threading.Lock()
 
-    def look(self, folder: str, wait_s: float) -> Sight:
-        """What a folder shows, or showed last if that takes longer than `wait_s`."""
+    def look(self, folder: str, wait_s: float, *, anew: bool = False) -> Sight:
+        """What a folder shows, or showed last if that takes longer than `wait_s`; `anew`: not what was kept of it."""
         seen = self._seen.get(folder)
-        if seen is not None and self._monotonic() - seen[0] < FRESH_S:
+        if not anew and seen is not None and self._monotonic() - seen[0] < FRESH_S:
             return seen[1]
         done = self._start(folder)
         if done is not None:

@@ -1,0 +1,91 @@
+"""`memd scope` and `memd leave` as a user meets them, with a real daemon (P3, P4, P-17)."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def git(folder: Path, *arguments: str) -> None:
+    who = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main"]
+    subprocess.run(["git", "-C", str(folder), *who, *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "orchard"
+    folder.mkdir()
+    git(folder, "init")
+    git(folder, "commit", "--allow-empty", "-m", "first")
+    git(folder, "remote", "add", "origin", "git@example.org:ada/orchard.git")
+    return folder
+
+
+def test_scope_why_says_the_pool_and_the_evidence_in_words_P3(daemon: Any, memd: Any, repository: Path) -> None:
+    before = memd("scope", "why", str(repository))
+    assert before.code == 0
+    assert "remote example.org/ada/orchard" in before.text and "nothing was captured for it yet" in before.text
+    memd("remember", "The orchard service deploys on Tuesdays.", "--cwd", str(repository))
+    told = memd("scope", "why", str(repository), "--json").json["data"]
+    assert (told["title"], told["seen"], told["is_open"]) == ("orchard", "repository", True)
+    assert told["reads"] == ["personal", told["pool"]]
+    assert "by the folder" in memd("scope", "why", str(repository)).text
+    assert "unbound/" in memd("scope", "why", "/nonexistent/folder").text
+
+
+def test_a_plain_folder_becomes_a_project_by_an_id_file_only_when_asked_P3(
+    daemon: Any, memd: Any, tmp_path: Path
+) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    memd("remember", "The garden service writes its logs to disk.", "--cwd", str(notes))
+    daemon.settle()
+    assert not (notes / ".memd-id").exists()
+    told = memd("scope", "bind", "--new", "--title", "garden", str(notes))
+    assert told.code == 0 and "(garden)" in told.text
+    assert (notes / ".memd-id").read_text().strip()
+    assert ".memd-id names the project" in told.errors
+    (tmp_path / "elsewhere").mkdir()
+    (notes / ".memd-id").rename(tmp_path / "elsewhere" / ".memd-id")
+    pools = [memd("scope", "why", str(each), "--json").json["data"]["pool"] for each in (tmp_path / "elsewhere", notes)]
+    assert pools[0] == pools[1] and pools[0].startswith("project/")
+
+
+def test_leaving_says_how_to_come_back_and_that_works_P4(daemon: Any, memd: Any, repository: Path) -> None:
+    memd("remember", "The orchard service deploys on Tuesdays.", "--cwd", str(repository))
+    told = memd("leave", str(repository))
+    assert told.code == 0 and "you left orchard" in told.text
+    back = told.text.split("`")[1].split()
+    assert back[:2] == ["memd", "leave"]
+    assert "you left this project" in " ".join(memd("scope", "why", str(repository)).text.split())
+    assert "you work on orchard" in memd(*back[1:]).text
+    assert "left" not in memd("scope", "why", str(repository)).text
+
+
+def test_moving_shows_in_why_and_in_tail_P3(daemon: Any, memd: Any, repository: Path) -> None:
+    id = memd("remember", "I like small commits.", "--json").json["data"]["record"]["id"]
+    memd("remember", "The orchard service deploys on Tuesdays.", "--cwd", str(repository))
+    told = memd("scope", "move", id[:8], "orchard")
+    assert told.code == 0 and f"{id[:8]}: now in project/" in told.text
+    assert "there already" in memd("scope", "move", id[:8], "orchard").text
+    assert "moved" in memd("why", id[:8]).text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message", "hint"),
+    [
+        (("scope", "bind"), 2, "no pool was named", "memd pools"),
+        (("scope", "bind", "--personal", "--new"), 2, "one pool is enough", "--personal"),
+        (("scope", "bind", "nowhere"), 4, "no pool 'nowhere'", "there are: personal"),
+        (("scope", "move", "7q3hjwch"), 2, "a record and a pool are needed", "memd scope move"),
+        (("scope", "move", "7q3hjwch", "personal"), 4, "no record '7q3hjwch'", "memd list"),
+        (("leave", "/nonexistent"), 4, "is no project that memd knows", "memd scope why"),
+    ],
+)
+def test_what_can_not_be_done_is_told_with_a_hint_P3(
+    daemon: Any, memd: Any, arguments: tuple[str, ...], code: int, message: str, hint: str
+) -> None:
+    told = memd(*arguments)
+    assert told.code == code
+    assert message in told.errors and hint in told.errors
