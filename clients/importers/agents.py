@@ -26,7 +26,8 @@ _INSTRUCTIONS = ("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "GEMINI.md", ".git
 
 
 class Agent(msgspec.Struct, frozen=True):
-    """An agent: the name of its command, its title, its home by an environment variable or below `~`, its sessions."""
+    """An agent: the name of its command, its title, its home by an environment variable ("" where it has none)
+    or below `~`, its sessions."""
 
     name: str
     title: str
@@ -51,7 +52,7 @@ AGENTS = {
               "~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl"),
         Agent("pi", "pi", "PI_CODING_AGENT_DIR", ".pi/agent", "sessions", ("*.jsonl",),
               "~/.pi/agent/sessions/--<folder>--/*.jsonl"),
-        Agent("gemini", "Gemini CLI", "GEMINI_DIR", ".gemini", "tmp",
+        Agent("gemini", "Gemini CLI", "", ".gemini", "tmp",
               ("session-*.json", "session-*.jsonl", "chats/*/*.jsonl"),
               "~/.gemini/tmp/<project>/chats/session-*.json"),
     )

@@ -22,9 +22,10 @@ _FRAMES = re.compile(
 _SCRATCH = re.compile(r"\A\s*(?:<analysis>.*?</analysis>|Analysis:\n.*?(?=\n(?:<summary>|Summary:)))", re.DOTALL)
 _WRAPPING = re.compile(r"\A\s*(?:<summary>|Summary:)|</summary>\s*\Z")
 _TITLE = re.compile(r"^(?:#{1,6}[ \t]+(?:\d+\.[ \t]*)?|\d{1,2}\.[ \t]+)(?P<title>[^\n]{2,80}?):?[ \t]*$", re.MULTILINE)
+_CURRENT = re.compile(r"^[ \t]*[-*][ \t]+\**CURRENT\b[^\n]*\n?", re.MULTILINE)
 _PASSING = re.compile(
     r"next steps?|pending|current|remaining|to-?do|in progress|progress|completed|done|status|files?\b|file reorg|"
-    r"user messages|primary request|request and intent|\bgoals?\b|branch|blocked|work packages",
+    r"user messages|primary request|request and intent|\bgoals?\b|branch|blocked|work packages|concepts",
     re.IGNORECASE,
 )
 
@@ -44,6 +45,6 @@ def _kept(body: str) -> Iterator[str]:
     yield body[: titles[0].start()].strip()
     for title, following in zip(titles, [*titles[1:], None], strict=True):
         end = following.start() if following else len(body)
-        section = body[title.start() : end].strip()
+        section = _CURRENT.sub("", body[title.start() : end]).strip()
         if not _PASSING.search(title["title"]) and section.count("\n"):
             yield section

@@ -36,7 +36,7 @@ def machine(home: dict[str, str], tmp_path: Path) -> Path:
         shutil.copyfile(source, folder / name)
     (folder / ".claude/history.jsonl").write_text('{"display": "typed"}\n')
     home["HOME"] = str(folder)
-    for variable in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "PI_CODING_AGENT_DIR", "GEMINI_DIR"):
+    for variable in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "PI_CODING_AGENT_DIR"):
         home.pop(variable, None)
     return folder
 

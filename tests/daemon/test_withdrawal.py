@@ -35,7 +35,8 @@ class Notes:
         """Write it, import it, wait until it is distilled; what became of its turns."""
         self.hour += 1
         self.path.write_text(content)
-        os.utime(self.path, (HOUR + 3600 * self.hour,) * 2)
+        at = HOUR + 3600 * self.hour
+        os.utime(self.path, (at, at))
         return self.again()
 
     def again(self) -> dict[str, int]:
