@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
+from ..models.pair import PairJudge
 from ..models.trunk import Trunk
 from ..stages.batch import Batch
 from ..stages.pipeline import pipeline, run
@@ -46,6 +47,7 @@ class Worker:
         """`trunk`: the package's own, which distils; `embedder`: the model whose vectors are searched."""
         self._embedder = embedder
         self._stages = pipeline(trunk, embedder)
+        self._pairs = PairJudge()
         self._monotonic = monotonic
         self._batch = Batch()
         self._distiller = f"rules-{VERSION}+{trunk.info.id}"
@@ -58,7 +60,7 @@ class Worker:
                 ids = tuple(candidate_id(candidate) for candidate in self._batch.candidates)
                 return Distillate(batch=self._batch, ids=ids, seconds=seconds)
             case JudgeCandidates():
-                return Judged(proposals=tuple(judge(self._batch.candidates, task.known, self._distiller)))
+                return Judged(proposals=tuple(judge(self._batch.candidates, task.known, self._distiller, self._pairs)))
             case HoldAgainst():
                 return Conflicts(found=tuple(conflicts(task.held, task.fresh, task.cosines)))
             case EmbedTexts():

@@ -2,7 +2,7 @@
 
 In the environment of `export_trunk.py`, and with the trunk that it made:
 
-    python train_distiller.py [--trunk FILE] [--out FOLDER] [--epochs 5] [--seed 0]
+    python train_distiller.py [--trunk FILE] [--out FOLDER] [--epochs 3] [--seed 0]
 
 Comes in: the clauses in `data/`, labelled as LABELS.md says, and for the figures `tests/data/test_clauses.txt` by
 another author. Goes out: figures as trained, and `distiller.onnx` beside the trunk. One adapter feeds four heads: type,
@@ -132,7 +132,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description="Train the distiller.")
     options.add_argument("--trunk", type=Path, default=HERE.parent / "weights" / "minilm-l6-int8.onnx")
     options.add_argument("--out", type=Path, default=HERE.parent / "weights")
-    options.add_argument("--epochs", type=int, default=5)
+    options.add_argument("--epochs", type=int, default=3)
     options.add_argument("--seed", type=int, default=0)
     chosen = options.parse_args()
     torch.set_num_threads(1)
