@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 import threading
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -88,7 +89,7 @@ def _engine() -> _Engine:
 def _spans(data: bytes) -> list[tuple[int, int, str]]:
     """Start, end and rule of each secret, in bytes; where several overlap, the whole of them under the first's name."""
     taken = [match.span() for match in _PLACEHOLDER.finditer(data)]
-    hits = [hit for hit in _engine().hits(data) if not any(hit[0] < end and start < hit[1] for start, end in taken)]
+    hits = [hit for hit in _engine().hits(data) if not (taken and _overlaps(hit[0], hit[1], taken))]
     hits.sort(key=lambda hit: (hit[0], -hit[1], hit[2]))
     merged: list[tuple[int, int, int]] = []
     for start, end, number in hits:
@@ -99,6 +100,12 @@ def _spans(data: bytes) -> list[tuple[int, int, str]]:
             merged.append((start, end, number))
     rules = _engine().rules
     return [(start, end, rules[number].name) for start, end, number in merged]
+
+
+def _overlaps(start: int, end: int, spans: list[tuple[int, int]]) -> bool:
+    """Whether one of these spans, which are in order and apart, has a byte between the two."""
+    before = bisect_left(spans, (end, 0))
+    return before > 0 and spans[before - 1][1] > start
 
 
 class _Engine:

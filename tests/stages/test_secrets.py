@@ -107,6 +107,12 @@ def test_a_secret_longer_than_what_is_looked_at_first_goes_whole_P18() -> None:
     assert redact(f"say {token} and more words " * 2) == ("say [redacted:jwt] and more words " * 2, ("jwt", "jwt"))
 
 
+def test_what_stands_beside_a_placeholder_is_still_found_P18() -> None:
+    text = f"[redacted:jwt] {SAMPLES['github-pat']} [redacted:jwt]"
+    assert redact(text) == ("[redacted:jwt] [redacted:github-pat] [redacted:jwt]", ("github-pat",))
+    assert redact("key = [redacted:generic-api-key]; password: '[redacted:quoted-password]'")[1] == ()
+
+
 def test_what_the_first_net_takes_out_the_door_takes_out_too_P18() -> None:
     for secret in SAMPLES.values():
         if first_net(secret)[1]:
