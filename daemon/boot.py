@@ -164,7 +164,7 @@ class Daemon:
         self._stop = threading.Event()
         self._jobs = Jobs(world)
         self._maintenance = Maintenance()
-        identity = Identity(self.stores.aliases, world.monotonic)
+        identity = self._identity = Identity(self.stores.aliases, world.monotonic)
         home = os.environ.get("HOME", "/")
         self._pauses = Pauses(places.state, config.ignored_folders, home, world.now, self._disabled)
         self._committer = Committer(self.stores, identity, self._captured, world.monotonic, self._pauses)
@@ -222,6 +222,8 @@ class Daemon:
         threading.Thread(target=prepare, name="rules", daemon=True).start()
         self._places.socket_file.write_text(str(self._places.socket), encoding="utf-8")
         notify("READY=1")
+        if self.stores.sources.pools():
+            self._identity.prepare()
         log.info("memd is up: %s", self._places.socket)
         while not self._stop.wait(WAKE_S) and not self._disabled():
             pass

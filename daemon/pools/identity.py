@@ -70,6 +70,10 @@ class Identity:
         self._aliases = aliases
         self._sights = Sights(monotonic, self._roots)
 
+    def prepare(self) -> None:
+        """Load libgit2 beside everything else, where there are projects to ask for: no question has to wait for it."""
+        self._sights.prepare()
+
     def _roots(self, checkout: str) -> tuple[str, ...]:
         alias = self._aliases.get(of_checkout(checkout))
         return tuple(root for root, _ in self._repositories(alias.pool) if root) if alias else ()

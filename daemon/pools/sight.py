@@ -2,12 +2,14 @@
 
 Comes in: a folder of this machine. Goes out: root commit, remote, checkout, id file, or why none of them can be seen.
 Invariants: nobody waits longer than he says, however slow the disk: a look goes on by itself and its result is kept;
-libgit2 is loaded by the first look (0.1 s, 20 MB); a history is followed by first parents from the default branch, so
-that every branch and worktree of a repository shows the same root commit; a shallow one shows none.
+libgit2 (0.1 s, 20 MB) is loaded by the first look, or once the daemon is up where there are projects; a history is
+followed by first parents from the default branch, so that every branch and worktree of a repository shows the same root
+commit; a shallow one shows none.
 """
 
 from __future__ import annotations
 
+import importlib
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -72,6 +74,10 @@ class Sights:
             done.wait(wait_s)
         seen = self._seen.get(folder)
         return seen[1] if seen is not None else Sight("unseen", why="looking at it takes too long")
+
+    def prepare(self) -> None:
+        """Load libgit2 in a thread of its own: its import keeps the interpreter for itself, some 0.1 s."""
+        threading.Thread(target=importlib.import_module, args=("pygit2",), name="libgit2", daemon=True).start()
 
     def _start(self, folder: str) -> threading.Event | None:
         with self._lock:
