@@ -41,6 +41,7 @@ def forget(
     query: Annotated[str, typer.Option(help="All that holds these words, as one phrase, in any case.")] = "",
     session: Annotated[str, typer.Option(help="A whole session, as `memd show` names it.")] = "",
     source: Annotated[str, typer.Option(help="All that came from one source: claude-code, git, cli, …")] = "",
+    letter: Annotated[int, typer.Option(min=0, help="A capture that failed, by its number: see `memd retry`.")] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: JsonFlag = False,
@@ -56,9 +57,9 @@ def forget(
       memd forget --session claude-code:0b5c7b3e --yes
     """
     with Answer("forget", as_json) as answer, reach(4 * PATIENCE_MS) as client:
-        _check_scope(ids or [], query, session, source)
+        _check_scope(ids or [], query, session, source, letter)
         chosen = tuple(client.get(id).id for id in ids or ())
-        plan = client.preview_forget(chosen, query=query, session=session, source=source)
+        plan = client.preview_forget(chosen, query=query, session=session, source=source, letter=letter)
         empty = not plan.record_count and not plan.captures and not plan.spooled
         if dry_run or empty:
             answer.give(
@@ -67,17 +68,18 @@ def forget(
             return
         if not yes:
             _confirm(plan, as_json)
-        done = wait_for_job(client, client.forget(chosen, query=query, session=session, source=source), answer)
+        job = client.forget(chosen, query=query, session=session, source=source, letter=letter)
+        done = wait_for_job(client, job, answer)
         transcripts = [str(path) for path in _transcripts(plan.documents)]
         answer.give({**done.report, "transcripts": transcripts}, _forgotten_lines(done, transcripts))
 
 
-def _check_scope(ids: list[str], query: str, session: str, source: str) -> None:
-    given = sum(bool(each) for each in (ids, query, session, source))
+def _check_scope(ids: list[str], query: str, session: str, source: str, letter: int) -> None:
+    given = sum(bool(each) for each in (ids, query, session, source, letter))
     if given != 1:
         raise InvalidRequest(
             "forget what?" if not given else "more than one scope",
-            hint="name exactly one: ids, --query, --session or --source; nothing forgets everything",
+            hint="name exactly one: ids, --query, --session, --source or --letter; nothing forgets all",
         )
 
 

@@ -53,6 +53,8 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
     changed: int = 0
     vanished: int = 0
     forgotten: int = 0
+    skipped: int = 0
+    why: str = ""
     refused: tuple[Refusal, ...] = ()
 
 
@@ -167,6 +169,8 @@ def _counted(client: Client, origin: Origin, batch: Sequence[AnyEvent], told: Se
         duplicate=told.duplicate + taken.duplicate,
         changed=told.changed + taken.changed,
         forgotten=told.forgotten + taken.forgotten,
+        skipped=told.skipped + taken.skipped,
+        why=taken.why or told.why,
         refused=told.refused + taken.refused,
     )
 
@@ -279,6 +283,7 @@ def _sent_lines(sent: Sent, dry_run: bool) -> Iterator[str]:
         return
     words = f"{plain(sent.document)}: {sent.accepted:,} accepted, {sent.duplicate:,} known, {sent.changed:,} changed"
     words += gone + (f", {sent.forgotten:,} forgotten" if sent.forgotten else "")
+        words += f", {sent.skipped:,} not taken ({sent.why})" if sent.skipped else ""
     yield from wrapped(f"{words} → {plain(sent.pool)}", "    ", "  ")
     for refusal in sent.refused[:NAMED_LINES]:
         yield from wrapped(f"refused: turn {plain(refusal.turn)}: {plain(refusal.problem.message)}", "    ", "  ")

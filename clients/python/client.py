@@ -243,17 +243,17 @@ class Client(RunningRequests):
 
     # --- what should not be there any more -----------------------------------------------------------------------
     def preview_forget(
-        self, ids: Sequence[str] = (), *, query: str = "", session: str = "", source: str = ""
+        self, ids: Sequence[str] = (), *, query: str = "", session: str = "", source: str = "", letter: int = 0
     ) -> reply.ForgetPlan:
         """What `forget` would take. Raises InvalidRequest without exactly one scope."""
-        wish = request.PreviewForget(ids=tuple(ids), query=query, session=session, source=source)
+        wish = request.PreviewForget(ids=tuple(ids), query=query, session=session, source=source, letter=letter)
         return self.ask(wish, reply.ForgetPlan)
 
     def forget(
-        self, ids: Sequence[str] = (), *, query: str = "", session: str = "", source: str = ""
+        self, ids: Sequence[str] = (), *, query: str = "", session: str = "", source: str = "", letter: int = 0
     ) -> reply.JobState:
         """Starts to forget for good (T10). Raises InvalidRequest without exactly one scope."""
-        wish = request.Forget(ids=tuple(ids), query=query, session=session, source=source)
+        wish = request.Forget(ids=tuple(ids), query=query, session=session, source=source, letter=letter)
         return self.ask(wish, reply.JobState)
 
     def undo(self, names: Sequence[str]) -> reply.JobState:
