@@ -106,7 +106,7 @@ def hand_over(client: Client, source: Source, cursors: Cursors) -> Imported:
     except StoreError as error:
         return _unreadable(source, error)
     sent = send(client, transcript, cursor)
-    if status:
+    if status and not any(each.skipped for each in sent):  # what is not taken now may be taken another time
         _keep(source, transcript, status, cursors)
     return imported(transcript, source, sent)
 
@@ -283,7 +283,7 @@ def _sent_lines(sent: Sent, dry_run: bool) -> Iterator[str]:
         return
     words = f"{plain(sent.document)}: {sent.accepted:,} accepted, {sent.duplicate:,} known, {sent.changed:,} changed"
     words += gone + (f", {sent.forgotten:,} forgotten" if sent.forgotten else "")
-        words += f", {sent.skipped:,} not taken ({sent.why})" if sent.skipped else ""
+    words += f", {sent.skipped:,} not taken ({plain(sent.why)})" if sent.skipped else ""
     yield from wrapped(f"{words} → {plain(sent.pool)}", "    ", "  ")
     for refusal in sent.refused[:NAMED_LINES]:
         yield from wrapped(f"refused: turn {plain(refusal.turn)}: {plain(refusal.problem.message)}", "    ", "  ")
