@@ -19,6 +19,7 @@ from ..protocol.record import QUOTE_LIMIT, Span
 from .batch import Batch, Candidate, Item, Rejection
 from .clauses import Clause, cut
 from .cues import count_words, foreign, lasting, noise, weights
+from .meaning import Meaning, Reader
 from .prototypes import Embedder, Prototypes
 from .rules import any_of, table
 from .subjects import dangling
@@ -61,8 +62,9 @@ class _Found:
 class Extract:
     """The stage. The trunk is asked for vectors only when a clause is left after the word rules."""
 
-    def __init__(self, trunk: Embedder) -> None:
+    def __init__(self, trunk: Embedder, reader: Reader) -> None:
         self._prototypes = Prototypes(trunk)
+        self._meaning = Meaning(reader)
 
     def __call__(self, batch: Batch) -> Batch:
         candidates: list[Candidate] = []
@@ -76,6 +78,7 @@ class Extract:
                 found.extend(_survivors(item, rejections))
             else:
                 rejections.append(Rejection(stage=STAGE, reason="not prose", seq=item.seq))
+        found = [one for one in found if not self._unmeant(one, rejections)]
         nearness = self._prototypes.near([_bare(one.clause.text) for one in found])
         scored = [_scored(one, near, rejections) for one, near in zip(found, nearness, strict=True)]
         candidates.extend(_best([one for one in scored if one is not None], rejections))
@@ -85,6 +88,17 @@ class Extract:
             candidates=batch.candidates + tuple(candidates),
             rejections=batch.rejections + tuple(rejections),
         )
+
+    def _unmeant(self, one: _Found, rejections: list[Rejection]) -> bool:
+        words = one.clause.text
+        if language(words) != "en":
+            return False
+        following = _bare(one.following.text) if one.following else ""
+        durable = one.trust == "user" and lasting(words)
+        reason = self._meaning.objection(words.replace("**", ""), following, one.trust, lasting=durable)
+        if reason:
+            rejections.append(Rejection(stage=STAGE, reason=reason, seq=one.item.seq, quote=words[:QUOTE_LIMIT]))
+        return bool(reason)
 
     def _noted(self, item: Item, event: Noted, candidates: list[Candidate], rejections: list[Rejection]) -> None:
         words = event.text

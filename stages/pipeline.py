@@ -11,12 +11,14 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from ..models.distiller import Distiller
 from ..models.trunk import Trunk
 from ..protocol.operation import Failure
 from .batch import Batch, Stage
 from .embed import Embed
 from .enrich import enrich
 from .extract import Extract
+from .meaning import Reader
 from .prototypes import Embedder
 from .route import route
 from .scan import scan
@@ -24,14 +26,14 @@ from .scan import scan
 Named = tuple[str, Stage]
 
 
-def pipeline(trunk: Trunk, embedder: Embedder | None = None) -> tuple[Named, ...]:
+def pipeline(trunk: Trunk, embedder: Embedder | None = None, reader: Reader | None = None) -> tuple[Named, ...]:
     """Stages one to five, in order. The sixth, reconcile, needs neighbours and is called by itself.
 
     `trunk` reads what is said: rules and thresholds were fitted to it. `embedder` gives the vectors that are searched,
     if it is another model's.
     """
     return (
-        ("extract", Extract(trunk)),
+        ("extract", Extract(trunk, reader or Distiller())),
         ("enrich", enrich),
         ("embed", Embed(embedder or trunk)),
         ("route", route),

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from memd.models.distiller import Distiller
 from memd.models.trunk import Trunk
 from memd.protocol.event import Captured, Noted, Ran, Said, SessionEnded, ToolCalled, Wrote, text
 from memd.stages.batch import Batch, Candidate, Item
@@ -205,4 +206,4 @@ def test_the_same_input_gives_the_same_output_whoever_stands_beside_it(distil: D
     among = distil(said(words), said("I prefer dark roast coffee in the morning.", turn="t2"), said("ok", turn="t3"))
     assert among.candidates[0] == alone
     item = Item(seq=1, captured=Captured(document="test:one", event=said(words)))
-    assert Extract(trunk)(Batch(items=(item,))).candidates[0].score == alone.score
+    assert Extract(trunk, Distiller())(Batch(items=(item,))).candidates[0].score == alone.score
