@@ -20,15 +20,15 @@ IDLE = ("instruction", "question", "smalltalk", "noise")
 """Types of a clause that nobody looks for later."""
 
 SURE, PLAIN, EMPTY = 0.5, 0.8, 0.85
-"""Probabilities from which a clause is left out: not meant; not meant though marked as lasting; nothing worth keeping."""
+"""Probabilities from which a clause is left out: not meant; not meant though marked as lasting; not worth keeping."""
 
 HALF_EMPTY, SLIGHT = 0.35, 1.0
 """A user's clause that may be idle and matters as little as this (of 3) is left out as well: irony reads like that."""
 
 
 _REPORTED = re.compile(
-    r"\b(?:sa(?:id|ys?)|told|tells|claim(?:s|ed)?|think(?:s)?|thought|wrote|writes|according to|mention(?:s|ed)|reckons?|"
-    r"insist(?:s|ed)|promised|heard|believes?|report(?:s|ed)|swears?|suggest(?:s|ed)|expects?|want(?:s|ed))\b",
+    r"\b(?:sa(?:id|ys?)|told|tells|claim(?:s|ed)?|think(?:s)?|thought|wrote|writes|according to|mention(?:s|ed)|"
+    r"reckons?|insist(?:s|ed)|promised|heard|believes?|report(?:s|ed)|swears?|suggest(?:s|ed)|expects?|want(?:s|ed))\b",
     re.IGNORECASE,
 )
 """Who says so stands in the clause itself: then it is kept whole, as what somebody says."""

@@ -16,14 +16,14 @@ import re
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from memd.models.distiller import TYPES, Distiller, Speaker
 from memd.models.injection import InjectionJudge, Place
-from memd.models.pair import RELATIONS, PairJudge
+from memd.models.pair import RELATIONS, PairJudge, Relation
 from memd.models.recipes.labelled import MODALITIES, SPEAKERS, TESTS, clauses, pairs
 from memd.models.trunk import Trunk
 from memd.stages.batch import Batch, Item
@@ -35,7 +35,7 @@ CHANGES = ("replaces", "contradicts")
 Rows = np.ndarray
 
 
-def interval(right: Sequence[float]) -> str:
+def interval(right: Sequence[float] | np.ndarray) -> str:
     """Mean and 95 % interval of a row of zeros and ones (or scores)."""
     values = np.asarray(right, float)
     draws = np.random.default_rng(7).choice(values, (2000, len(values))).mean(axis=1)
@@ -117,7 +117,9 @@ def measure_traps(_data: Path) -> None:
     kept = 0
     for at, line in enumerate(line for line in lines if line[0] != "#"):
         kind, speaker, must, text = (part.strip() for part in line.split(" | ", 3))
-        said = Said(turn=f"t{at}", at="2026-01-01T09:00:00Z", role=speaker, text=text)
+        said = Said(
+            turn=f"t{at}", at="2026-01-01T09:00:00Z", role="user" if speaker == "user" else "assistant", text=text
+        )
         item = Item(seq=1, captured=Captured(document=f"trap:{at}", event=said))
         batch, _ = run(Batch(items=(item,)), stages, time.monotonic)
         quotes = [one.quote for one in batch.candidates]
@@ -144,7 +146,7 @@ def measure_pairs(_data: Path) -> None:
         print_pairs(f"head, change claimed from {sure}", truth, [claimed(one, sure) for one in found])
 
 
-def claimed(probabilities: dict[str, float], sure: float) -> str:
+def claimed(probabilities: Mapping[Relation, float], sure: float) -> str:
     """The most likely label; a change only where it is likely enough, else the best of the others."""
     return next(label for label, p in probabilities.items() if label not in CHANGES or p >= sure)
 
