@@ -111,7 +111,7 @@ def test_a_record_that_is_here_stays_and_its_key_is_not_taken_P7(tmp_path: Path)
 
 def test_what_memd_can_not_have_written_is_refused_one_by_one(tmp_path: Path) -> None:
     stores = Stores(tmp_path / "s", real_world(), registry.info())
-    good = record(1, "my token is ghp_" + "a1B2" * 9)
+    good = record(1, "my token is ghp_" + "k7Qz2VtR9wXb4LmN8pYc3HsD6fGj1AaE5uTi")
     bad = [
         msgspec.structs.replace(good, id="../../etc"),
         record(2, pool="somewhere else"),
@@ -152,24 +152,27 @@ def test_the_commands_carry_a_memory_to_another_home_P25(memd: Any, daemon: Any,
         memd("remember", text)
     daemon.settle()
     file, again = tmp_path / "m.jsonl", tmp_path / "again.jsonl"
-    assert memd("export", "-o", str(file), "--json").data["records"] == 3
+    count = len(memd("list", "--json").data["records"])  # and the edge to this folder's project, if it has one
+    assert count >= 3
+    assert memd("export", "-o", str(file), "--json").data["records"] == count
     assert file.stat().st_mode & 0o077 == 0
     other = tmp_path / "other"
     other.mkdir(mode=0o700)
     assert memd("up", MEMD_HOME=str(other)).code == 0
     try:
         told = memd("import", "memd", str(file), "--json", MEMD_HOME=str(other)).data
-        assert (told["added"], told["known"], told["is_whole"]) == (3, 0, True)
-        assert memd("import", "memd", str(file), "--json", MEMD_HOME=str(other)).data["known"] == 3
+        assert (told["added"], told["known"], told["is_whole"]) == (count, 0, True)
+        assert memd("import", "memd", str(file), "--json", MEMD_HOME=str(other)).data["known"] == count
         assert memd("export", "-o", str(again), MEMD_HOME=str(other)).code == 0
         records = [[line for line in f.read_bytes().splitlines() if b'"record"' in line] for f in (file, again)]
         there = [sorted(str(msgspec.json.decode(line)["record"]) for line in lines) for lines in records]
         assert there[0] == there[1]
-        id = msgspec.json.decode(records[0][0])["record"]["id"]
+        lamp = next(line for line in records[0] if b"lamp" in line)
+        id = msgspec.json.decode(lamp)["record"]["id"]
         why = memd("why", id, MEMD_HOME=str(other))
         assert "imported from an export" in why.text and "no longer kept" in why.text
     finally:
         memd("down", MEMD_HOME=str(other))
     shared = memd("export", "--shareable").text
-    assert '"quote":""' in shared and '"line":"end","records":3' in shared
+    assert '"quote":""' in shared and f'"line":"end","records":{count}' in shared
     assert "Tuesdays" in memd("export", "--format", "md").text
