@@ -156,10 +156,8 @@ def test_what_was_said_while_it_was_down_arrives(memd: Any) -> None:
         up = memd("up")
         assert "2 requests from the time without the daemon delivered" in up.errors
         records = memd("list", "--json").data["records"]
-        assert {record["provenance"]["quote"] for record in records if record["kind"] != "edge"} == {
-            "We deploy on Tuesdays.",
-            "I prefer tabs.",
-        }
+        said = {each["provenance"]["quote"] for each in records if each["kind"] != "edge"}
+        assert said == {"We deploy on Tuesdays.", "I prefer tabs."}
     finally:
         memd("down")
 
