@@ -2,7 +2,7 @@
 
 With memd installed (`pip install -e '.[test]'`), from the root of the checkout:
 
-    python -m tests.models.measure_heads [--data FOLDER] [clauses|traps|pairs|injection|salience|speed ...]
+    python -m tests.models.measure_heads [--data FOLDER] [clauses|traps|pairs|injection|extraction|salience|speed ...]
 
 Comes in: the authored tests in `tests/data/`, and from `--data` the sets that you bring: labelled real sentences,
 injection texts, LoCoMo conversations. Goes out: a table for each, with 95 % intervals (bootstrap, 2,000 draws). Nothing
@@ -18,6 +18,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -189,6 +190,46 @@ def measure_injection(data: Path) -> None:
                 print(f"    {source:26} {name} {caught} (n {one.sum()})", flush=True)
 
 
+KINDS = {
+    "identity": "fact",
+    "convention": "fact",
+    "lesson": "fact",
+    "event": "fact",
+    "procedure": "fact",
+    "decision": "decision",
+    "commitment": "commitment",
+    "preference": "preference",
+}
+"""What the snippets call our types; they have opinions as well, which we have not."""
+
+
+def measure_extraction(data: Path) -> None:
+    """Sentences of the snippets with a type, against the labelled memories, each cited to its nearest sentence."""
+    folder = data / "extraction"
+    snippets = {row["id"]: row["text"] for row in _lines(folder / "snippets_dev.jsonl")}
+    trunk, distiller = Trunk(), Distiller()
+    hits: dict[str, list[int]] = defaultdict(list)
+    for row in _lines(folder / "labels_dev.jsonl"):
+        sentences = re.split(r"(?<=[.!?])\s+", snippets[row["id"]].strip())
+        vectors = trunk.embed(sentences)
+        wanted: set[tuple[int, str]] = set()
+        for memory in row["memories"]:
+            wanted.add((int((vectors @ trunk.embed([memory["content"]])[0]).argmax()), memory["type"]))
+        read = [distiller.read(sentence, "user") for sentence in sentences]
+        told = {(at, KINDS[one.type]) for at, one in enumerate(read) if one.type in KINDS and one.salience >= 1}
+        hits["type and sentence, precision"] += [int(one in wanted) for one in told]
+        hits["type and sentence, recall"] += [int(one in told) for one in wanted]
+        cited = {at for at, _ in wanted}
+        hits["sentence alone, precision"] += [int(at in cited) for at, _ in told]
+        hits["sentence alone, recall"] += [int(at in {place for place, _ in told}) for at in cited]
+    for name, ones in hits.items():
+        print(f"extraction, {name}: {interval(ones)} (n {len(ones)})", flush=True)
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
 def measure_salience(data: Path) -> None:
     from tests.models.salience_locomo import measure
 
@@ -220,6 +261,7 @@ def main() -> None:
         "traps": measure_traps,
         "pairs": measure_pairs,
         "injection": measure_injection,
+        "extraction": measure_extraction,
         "salience": measure_salience,
         "speed": measure_speed,
     }
