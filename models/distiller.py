@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeVar, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from .session import Head, softmax
+from .network import Head, softmax
 
 Speaker = Literal["user", "assistant", "other"]
 Type = Literal[

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from .session import Head
+from .network import Head
 
 Place = Literal["user", "document", "tool"]
 PLACES: tuple[Place, ...] = ("user", "document", "tool")

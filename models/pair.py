@@ -11,8 +11,8 @@ from typing import Literal, cast
 
 import numpy as np
 
+from .network import Head, softmax
 from .pair_features import features
-from .session import Head, softmax
 
 Relation = Literal["same", "refines", "replaces", "contradicts", "unrelated"]
 RELATIONS: tuple[Relation, ...] = ("same", "refines", "replaces", "contradicts", "unrelated")

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from .network import open_network
 from .registry import WEIGHTS, ModelInfo, info, require
-from .session import open_session
 from .tokens import Tokens
 
 
@@ -30,7 +30,7 @@ class Trunk:
         folder = WEIGHTS if folder is None else folder
         self.info: ModelInfo = info(folder)
         require(folder, (self.info.trunk, self.info.tokenizer))
-        self._session = open_session(folder / self.info.trunk, threads)
+        self._session = open_network(folder / self.info.trunk, threads)
         self.tokens = Tokens(folder / self.info.tokenizer, self.info.max_tokens)
 
     def embed(self, texts: Sequence[str], batch: int = 1) -> NDArray[np.float32]:

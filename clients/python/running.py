@@ -6,6 +6,7 @@ whose `Client` these belong to.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -15,12 +16,12 @@ from ...protocol.errors import Disabled
 T = TypeVar("T")
 
 
-class RunningRequests:
-    """A part of `Client`."""
+class RunningRequests(ABC):
+    """A part of `Client`, which sends what these ask."""
 
+    @abstractmethod
     def ask(self, wish: intent.Request, data: type[T]) -> T:
-        """Sends a request."""
-        raise NotImplementedError
+        """The reply to a request."""
 
     def pause(self, folder: str = "", for_s: float = 0) -> running.Pauses:
         """Captures nothing from now on (P-2): everywhere, or of an absolute folder and below; for a while, or until

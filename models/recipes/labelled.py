@@ -27,8 +27,6 @@ class Clause(NamedTuple):
     modality: int
     salience: int
     spans: tuple[tuple[int, int, int], ...]
-    previous: int
-    """Where the line before it in the same conversation stands in the list, or -1."""
 
 
 def unmarked(marked: str) -> tuple[str, tuple[tuple[int, int, int], ...]]:
@@ -47,17 +45,14 @@ def clauses(*paths: Path) -> list[Clause]:
     """Every line of clause files. Raises ValueError for a label that LABELS.md does not know."""
     found: list[Clause] = []
     for path in paths:
-        previous = -1
         for line in path.read_text(encoding="utf-8").splitlines():
             if not line.strip() or line.startswith("#"):
-                previous = previous if line.strip() else -1
                 continue
             type_, modality, salience, speaker, marked = (part.strip() for part in line.split(" | ", 4))
             text, spans = unmarked(marked)
             who = SPEAKERS.index(speaker) if speaker in SPEAKERS else 2
             labels = (TYPES.index(type_), MODALITIES.index(modality), int(salience))
-            found.append(Clause(text, who, *labels, spans, previous))
-            previous = len(found) - 1
+            found.append(Clause(text, who, *labels, spans))
     return found
 
 

@@ -2,7 +2,7 @@
 
 In the environment of `export_trunk.py`, and with the trunk that it made:
 
-    python train_injection.py [--trunk FILE] [--out FOLDER] [--epochs 5] [--seed 0]
+    python train_injection.py [--trunk FILE] [--out FOLDER] [--epochs 4] [--seed 0]
 
 Comes in: the passages in `data/`, labelled as LABELS.md says. Goes out: figures on every tenth passage, held out by
 blocks, and `injection.onnx` beside the trunk. Where a passage stands (user, document, tool) is added to each token.
@@ -71,7 +71,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description="Train the injection head.")
     options.add_argument("--trunk", type=Path, default=HERE.parent / "weights" / "minilm-l6-int8.onnx")
     options.add_argument("--out", type=Path, default=HERE.parent / "weights")
-    options.add_argument("--epochs", type=int, default=5)
+    options.add_argument("--epochs", type=int, default=4)
     options.add_argument("--seed", type=int, default=0)
     chosen = options.parse_args()
     torch.set_num_threads(1)

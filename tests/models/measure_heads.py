@@ -68,7 +68,7 @@ def spread(truth: list[str], guess: list[str], least: int = 1) -> str:
 
 def report_clauses(name: str, rows: list[tuple[str, Speaker, str, str, int]]) -> None:
     distiller = Distiller()
-    read = [distiller.read(re.sub(r"\*\*|__|`", "", text), speaker) for text, speaker, *_ in rows]
+    read = [distiller.read(text.replace("**", ""), speaker) for text, speaker, *_ in rows]
     for what, truth, guess in (
         ("type", [row[2] for row in rows], [str(one.type) for one in read]),
         ("modality", [row[3] for row in rows], [str(one.modality) for one in read]),

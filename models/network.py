@@ -26,7 +26,7 @@ Ids = tuple[Sequence[int], Sequence[int]]
 """Token ids of a text, and beside each the segment it belongs to."""
 
 
-def open_session(path: Path, threads: int = 1) -> InferenceSession:
+def open_network(path: Path, threads: int = 1) -> InferenceSession:
     """The network in `path`, on `threads` threads. Loading the trunk takes some 0.15 s and 30 MB."""
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else it writes a device id into the home (P-27)
     import onnxruntime
@@ -58,7 +58,7 @@ class Head:
         if name not in self.info.heads:
             raise ModelMissing(f"{folder} has no {name} head", hint=remedy(folder))
         require(folder, (self.info.trunk, self.info.tokenizer, self.info.heads[name]))
-        self._session = open_session(folder / self.info.heads[name], threads)
+        self._session = open_network(folder / self.info.heads[name], threads)
         self.tokens = Tokens(folder / self.info.tokenizer, self.info.max_tokens)
 
     def run(self, row: Ids, **more: NDArray[np.float32]) -> list[NDArray[np.float32]]:
