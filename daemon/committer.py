@@ -167,8 +167,9 @@ class Committer:
         if not jobs:
             return
         try:
+            disabled = self._pauses.disabled()
             for job in jobs:
-                self._admit(job)
+                self._admit(job, disabled)
             self._drop_forgotten(jobs)
             if openings := self._openings(jobs):  # first: a capture without its session would lose its project
                 self._stores.commit(openings)
@@ -208,7 +209,7 @@ class Committer:
         except Exception:  # the captures are durable and acknowledged: whoever is told must not end this thread
             log.exception("nobody could be told of captures")
 
-    def _admit(self, job: _Job) -> None:
+    def _admit(self, job: _Job, disabled: bool) -> None:
         request = job.request
         events = (
             request.events
@@ -218,7 +219,7 @@ class Committer:
         for event in events:
             try:
                 captured = admit(request.origin, event)
-                if why := self._skip(captured, request.origin):
+                if why := "disabled" if disabled else self._skip(captured, request.origin):
                     job.skipped, job.why = job.skipped + 1, why
                 else:
                     job.captures.append(captured)
@@ -273,6 +274,8 @@ class Committer:
         """Live sessions that had ended and go on: they will end once more (W2)."""
         operations: dict[str, AnyOperation] = {}
         self._projects_of(jobs)
+        if not self._ended:
+            return []
         for job in jobs:
             for captured, fate in zip(job.captures, job.fates, strict=True):
                 new = fate != "duplicate" and not isinstance(captured.event, SessionEnded)

@@ -123,10 +123,12 @@ class Pauses:
         )
         return Held(pauses=tuple(held))
 
+    def disabled(self) -> bool:
+        """Whether memd is switched off (W14): a look at a file, so once for a group of events."""
+        return bool(self._disabled())
+
     def skip(self, origin: Origin, at: str) -> Skip:
-        """Why an event of this origin, said at this time, is not taken; "" if it is."""
-        if self._disabled():
-            return "disabled"
+        """Why an event of this origin, said at this time, is not taken; "" if it is. Asks not whether memd is off."""
         if not self._pauses and self._globs is None:
             return ""
         root = origin.repository.root if origin.repository else ""
