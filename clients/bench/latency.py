@@ -1,6 +1,6 @@
 """Latency of the door: what a recall and a remember take, beside a bare echo in the same run.
 
-Comes in: a number of rounds. Goes out: rows. Invariants: the same connection class and the same sizes of messages on
+Comes in: a setting. Goes out: figures. Invariants: the same connection class and the same sizes of messages on
 both sides; rounds of memd and of the echo take turns, so that a busy moment of the machine hits both.
 """
 
@@ -16,8 +16,9 @@ from ...protocol.event import Origin
 from ..python.client import Client, now, socket_path
 from ..python.zmtp import Connection, Deadline
 from .echo import echoing
+from .figure import Figure, percentile
 from .home import temporary_home
-from .row import Row, percentile
+from .part import Part, Setting
 
 ROUNDS = 1000
 RECORDS = 200
@@ -26,8 +27,9 @@ _NOUNS = "orchard server migration bucket printer database invoice calendar rout
 _VERBS = "prefer use keep avoid check deploy rename test archive review".split()
 
 
-def recall(rounds: int = ROUNDS) -> list[Row]:
+def recall(setting: Setting) -> Part:
     """A recall among 200 records, against an echo of as many bytes."""
+    rounds = _rounds(setting)
     with temporary_home() as places, Client(places) as client:
         for n in range(RECORDS):
             client.remember(_remember(_statement(n)))
@@ -39,11 +41,12 @@ def recall(rounds: int = ROUNDS) -> list[Row]:
                 lambda n: client.recall(questions[n % 100]), lambda n: _exchange(echo, bytes(size)), rounds
             )
             echo.close()
-    return _rows("recall", times, floor)
+    return _part("recall", times, floor)
 
 
-def remember(rounds: int = ROUNDS // 2) -> list[Row]:
+def remember(setting: Setting) -> Part:
     """A remember until its acknowledgement, which comes when it is on the disk, against an echo."""
+    rounds = _rounds(setting) // 2
     with temporary_home() as places, Client(places) as client:
         wishes = [_remember(_statement(n)) for n in range(rounds + 20)]
         size = len(wire.encode_data(client.remember(_remember("A statement to begin with.")), 0, "msgpack"))
@@ -53,16 +56,17 @@ def remember(rounds: int = ROUNDS // 2) -> list[Row]:
                 lambda n: client.remember(wishes[n]), lambda n: _exchange(echo, bytes(size)), rounds
             )
             echo.close()
-    return _rows("remember", times, floor)
+    return _part("remember", times, floor)
 
 
-def connect(rounds: int = ROUNDS // 2) -> list[Row]:
+def connect(setting: Setting) -> Part:
     """The smallest request on a new connection each time, as every command makes one, against an echo."""
+    rounds = _rounds(setting) // 2
     with temporary_home() as places, echoing(places.run / "echo.sock") as path:
         listening = socket_path(places)
         wish = wire.encode_request(request.GetStatus(rid=1))
         times, floor = _in_turns(lambda n: _once(listening, wish), lambda n: _once(path, wish), rounds)
-    return _rows("connect", times, floor)
+    return _part("connect", times, floor)
 
 
 def _once(path: Path, body: bytes) -> None:
@@ -96,9 +100,13 @@ def _in_turns(
     return times, floors
 
 
-def _rows(name: str, times: list[float], floor: list[float]) -> list[Row]:
-    return [
-        Row(
+def _rounds(setting: Setting) -> int:
+    return ROUNDS // 10 if setting.quick else ROUNDS
+
+
+def _part(name: str, times: list[float], floor: list[float]) -> Part:
+    figures = (
+        Figure(
             name=f"{name} p{point}",
             value=percentile(times, point),
             unit="ms",
@@ -106,7 +114,8 @@ def _rows(name: str, times: list[float], floor: list[float]) -> list[Row]:
             samples=len(times),
         )
         for point in (50, 99)
-    ]
+    )
+    return Part(figures=tuple(figures), shows_not="many clients at once, nor a large memory")
 
 
 def _statement(n: int) -> str:

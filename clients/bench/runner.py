@@ -1,51 +1,65 @@
-"""Runs measurements by name: one explicit list, each a function that returns rows.
+"""Runs parts of the benchmark by name, one after the other: one explicit table of groups.
 
-Comes in: names, or none for all. Goes out: what each measured, or InvalidRequest with the names there are.
+Comes in: names (`store`, `store/replay`), or none for all. Goes out: parts as they are done, or InvalidRequest with the
+names there are. Invariant: a part that fails is told as failed, and the others run all the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from ...protocol.errors import InvalidRequest
+from ...protocol.errors import InvalidRequest, MemdError
 from . import latency, store
-from .row import Row
+from .part import DataMissing, Measure, Part, Setting
 
-Measurement = Callable[[], list[Row]]
-
-MEASUREMENTS: dict[str, Measurement] = {
-    "recall": latency.recall,
-    "remember": latency.remember,
-    "connect": latency.connect,
-    "store": store.measure,
+GROUPS: dict[str, dict[str, Measure]] = {
+    "latency": {
+        "recall": latency.recall,
+        "remember": latency.remember,
+        "connect": latency.connect,
+    },
+    "store": {
+        "captures": store.captures,
+        "journal": store.journal_growth,
+        "disk": store.on_disk,
+        "replay": store.replay,
+    },
 }
-"""Every measurement. A new one is a function in a module of this room, and a line here."""
+"""Every part. A new one is a function `(Setting) -> Part` in a module of this room, and a line here. Modules of this
+room import at their head only what every command may load; numpy and the like are imported where they are used."""
 
-QUICK: dict[str, Measurement] = {"store": store.measure_quickly}
-"""What `--quick` runs instead, where the whole takes minutes."""
-
-
-class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """One measurement's rows."""
-
-    name: str
-    what: str
-    rows: tuple[Row, ...]
+ALL = "all"
 
 
-def chosen(names: Sequence[str]) -> list[str]:
-    """The names, checked; all of them if none is given. Raises InvalidRequest."""
-    for name in names:
-        if name not in MEASUREMENTS:
-            raise InvalidRequest(f"no measurement {name!r}", hint=f"there are: {', '.join(MEASUREMENTS)}")
-    return list(names) or list(MEASUREMENTS)
+def chosen(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Group and part of each name, checked, each once; all of them if none is given. Raises InvalidRequest."""
+    every = [(group, part) for group, parts in GROUPS.items() for part in parts]
+    found: dict[tuple[str, str], None] = {}
+    for name in names or (ALL,):
+        group, _, part = name.partition("/")
+        matching = [each for each in every if group in (ALL, each[0]) and part in ("", each[1])]
+        if not matching:
+            known = GROUPS.get(group) or [*GROUPS, ALL]
+            raise InvalidRequest(f"no measurement {name!r}", hint=f"there are: {', '.join(known)}")
+        found.update(dict.fromkeys(matching))
+    return list(found)
 
 
-def run(names: Sequence[str], quick: bool = False) -> Iterator[Measured]:
-    """Runs them one after the other, never at once."""
-    for name in chosen(names):
-        measure = QUICK.get(name, MEASUREMENTS[name]) if quick else MEASUREMENTS[name]
+def run(wanted: Sequence[tuple[str, str]], setting: Setting) -> Iterator[Part]:
+    """Runs what `chosen` gave, one after the other, never at once."""
+    for group, name in wanted:
+        setting.tell(f"{group}/{name}")
+        measure = GROUPS[group][name]
         what = (measure.__doc__ or "").strip().partition("\n")[0]
-        yield Measured(name=name, what=what, rows=tuple(measure()))
+        begin = time.perf_counter()
+        try:
+            part = measure(setting)
+        except DataMissing as error:
+            part = Part(skipped=f"{error.message} ({error.hint})")
+        except MemdError as error:
+            part = Part(failed=f"{error.message} ({error.hint})" if error.hint else error.message)
+        seconds = time.perf_counter() - begin
+        yield msgspec.structs.replace(part, group=group, name=name, what=what, seconds=seconds)

@@ -1,19 +1,15 @@
 """The store: durable captures beside two floors, growth of the journal, bytes on disk, replay, opening.
 
-Comes in: a size. Goes out: rows, each with its target from RELIABILITY. Invariants: the floors run in the same minutes
-as memd, in turns, driven by the same 32 sockets with the same bodies; replay is measured in seconds of a core inside of
-the daemon's own offline command; nothing of the daemon is imported.
+Comes in: a setting. Goes out: figures, each with its target from RELIABILITY. Invariants: the floors run in the same
+minutes as memd, in turns, driven by the same 32 sockets with the same bodies; replay is measured in seconds of a core
+inside of the daemon's own offline command; nothing of the daemon is imported.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
-import tempfile
 import time
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -23,12 +19,14 @@ import msgspec
 from ...protocol import request, wire
 from ...protocol.errors import Unavailable
 from ...protocol.event import AnyEvent, Origin, Said
-from ...protocol.places import Places, places
+from ...protocol.places import Places
 from ..importers.transcript import BATCH_BYTES, BATCH_EVENTS, batches
 from ..python import launch
 from ..python.client import Client, socket_path
+from .figure import Figure, at_least, at_most
 from .floor import floor
-from .row import Row
+from .home import empty_home, running, settle
+from .part import Part, Setting
 from .turns import turns
 
 CLIENTS = 32
@@ -55,42 +53,12 @@ class Replayed(msgspec.Struct, frozen=True):
     vectors_s: float
 
 
-def measure() -> list[Row]:
-    """The store at full size: 100 MB of captures, 100,000 records."""
-    return [*captures(2.0), *journal_growth(), *on_disk(100 * MB), *replay(100_000)]
-
-
-def measure_quickly() -> list[Row]:
-    """The store at a tenth of its size: 10 MB of captures, 10,000 records."""
-    return [*captures(0.7), *journal_growth(), *on_disk(10 * MB), *replay(10_000)]
-
-
-@contextmanager
-def _home(settings: Mapping[str, str] | None = None) -> Generator[tuple[Places, dict[str, str]]]:
-    folder = tempfile.mkdtemp(prefix="memd-bench-")
-    environment = {**os.environ, **(settings or {}), "MEMD_HOME": folder}
-    where = places(environment, os.getuid())
-    try:
-        yield where, environment
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _running(where: Places, environment: Mapping[str, str], wait_s: float = 600.0) -> Generator[Client]:
-    process = launch.start(where, environment, wait_s)
-    try:
-        with Client(where, 60_000) as client:
-            yield client
-    finally:
-        launch.end(process, where)
-
-
 # --- acknowledged captures a second ----------------------------------------------------------------------------------
-def captures(seconds: float) -> list[Row]:
+def captures(setting: Setting) -> Part:
     """Durable captures from 32 clients, against the smaller of an echo and of a bare group commit."""
+    seconds = 0.7 if setting.quick else 2.0
     rates: dict[str, list[float]] = {"echo": [], "lmdb": [], "memd": []}
-    with _home(QUIET) as (where, environment), _running(where, environment):
+    with empty_home(QUIET) as (where, environment), running(where, environment):
         driver = Driver()
         with floor("echo", where.run / "echo.sock") as echo, floor("lmdb", where.run / "lmdb.sock") as bare:
             for _ in range(TURNS):
@@ -99,11 +67,13 @@ def captures(seconds: float) -> list[Row]:
                 rates["memd"].append(driver.rate(socket_path(where), seconds))
     least = min(median(rates["echo"]), median(rates["lmdb"]))
     value = median(rates["memd"])
-    return [
-        Row(name="captures acknowledged", value=value, unit="/s", floor=least, samples=TURNS, target="≥ 0.6 ×"),
-        Row(name="  bare ROUTER echo", value=median(rates["echo"]), unit="/s", samples=TURNS),
-        Row(name="  bare LMDB group commit", value=median(rates["lmdb"]), unit="/s", samples=TURNS),
-    ]
+    target = at_least(0.6, times=True)
+    figures = (
+        Figure(name="captures acknowledged", value=value, unit="/s", floor=least, samples=TURNS, target=target),
+        Figure(name="  bare ROUTER echo", value=median(rates["echo"]), unit="/s", samples=TURNS),
+        Figure(name="  bare LMDB group commit", value=median(rates["lmdb"]), unit="/s", samples=TURNS),
+    )
+    return Part(figures=figures, shows_not="what distilling them costs later")
 
 
 class Driver:
@@ -152,33 +122,34 @@ class Driver:
 
 
 # --- bytes -----------------------------------------------------------------------------------------------------------
-def journal_growth() -> list[Row]:
+def journal_growth(setting: Setting) -> Part:
     """How much the journal grows when nothing is captured: 500 recalls and profiles."""
-    with _home() as (where, environment), _running(where, environment) as client:
+    with empty_home() as (where, environment), running(where, environment) as client:
         for n in range(50):
             client.remember(f"The lamp{n} stands in room{n}.")
-        while client.distil().pending:
-            time.sleep(0.1)
+        settle(client)
         before = _payload_bytes(client)
         for n in range(RECALLS):
             client.recall(f"where is lamp{n % 60}")
             client.profile()
         grown = _payload_bytes(client) - before
-    return [Row(name="journal at 500 recalls", value=grown / MB, unit="MB", samples=RECALLS, target="≤ 1 MB")]
+    grown_mb = Figure(name="journal at 500 recalls", value=grown / MB, unit="MB", samples=RECALLS, target=at_most(1))
+    return Part(figures=(grown_mb,))
 
 
 def _payload_bytes(client: Client) -> float:
     return float(client.status().size_bytes["journal"])
 
 
-def on_disk(size_bytes: int) -> list[Row]:
-    """Bytes on disk for each byte of accepted captures: as captured, and what distilling adds at `RECORD_EVERY`."""
-    with _home(QUIET) as (where, environment), _running(where, environment) as client:
+def on_disk(setting: Setting) -> Part:
+    """Bytes on disk for each byte of accepted captures: as captured, and what distilling adds to them."""
+    size_bytes = 10 * MB if setting.quick else 100 * MB
+    with empty_home(QUIET) as (where, environment), running(where, environment) as client:
         empty = _data_bytes(client)
         accepted = _capture(client, size_bytes)
         time.sleep(2.5)  # the indexes commit every second
         raw = (_data_bytes(client) - empty) / accepted
-    with _home() as (where, environment), _running(where, environment) as client:
+    with empty_home() as (where, environment), running(where, environment) as client:
         source = turns()
         first = _distilled(client, source, size_bytes // 100)  # a small store is mostly pages that are not full yet
         then = _distilled(client, source, size_bytes // 25)
@@ -186,19 +157,20 @@ def on_disk(size_bytes: int) -> list[Row]:
     each, said_each = max(0.0, (then[0] - first[0]) / records), then[2] / records / 1000
     derived = each / RECORD_EVERY
     size = f"{size_bytes // MB} MB"
-    return [
-        Row(name="disk for captures", value=raw + derived, unit="×", samples=accepted // 1000, target="≤ 2.5 ×"),
-        Row(name=f"  as captured, {size}", value=raw, unit="×"),
-        Row(name=f"  distilled, a record every {RECORD_EVERY / 1000:.1f} kB", value=derived, unit="×"),
-        Row(name=f"  a record's bytes, of {said_each:.1f} kB said", value=each, unit="B", samples=records),
-    ]
+    total = raw + derived
+    figures = (
+        Figure(name="disk for captures", value=total, unit="×", samples=accepted // 1000, target=at_most(2.5)),
+        Figure(name=f"  as captured, {size}", value=raw, unit="×"),
+        Figure(name=f"  distilled, a record every {RECORD_EVERY / 1000:.1f} kB", value=derived, unit="×"),
+        Figure(name=f"  a record's bytes, of {said_each:.1f} kB said", value=each, unit="B", samples=records),
+    )
+    return Part(figures=figures, shows_not="a session that gives more records a byte than the five real ones did")
 
 
 def _distilled(client: Client, source: Iterator[AnyEvent], size_bytes: int) -> tuple[int, int, int]:
     """Captures so much more and distils it; bytes derived and records in all, bytes captured now."""
     said = _capture(client, size_bytes, source)
-    while client.distil().pending:
-        time.sleep(0.2)
+    settle(client)
     time.sleep(2.5)
     return _data_bytes(client, RAW), sum(client.status().records.values()), said
 
@@ -224,34 +196,34 @@ def _data_bytes(client: Client, but: frozenset[str] = frozenset()) -> int:
 
 
 # --- replay and opening ----------------------------------------------------------------------------------------------
-def replay(records: int) -> list[Row]:
-    """A journal of that many records read back, applied to each projection, and a daemon that opens it."""
-    with _home(QUIET) as (where, environment):
+def replay(setting: Setting) -> Part:
+    """A journal of 100,000 records read back, applied to each projection, and a daemon that opens it."""
+    records = 10_000 if setting.quick else 100_000
+    with empty_home(QUIET) as (where, environment):
+        setting.tell(f"filling a home with {records:,} records")
         _offline(environment, "fill-home", str(records))
+        setting.tell("replaying it")
         told = msgspec.json.decode(_offline(environment, "replay"), type=Replayed)
         opened = median(_opening(where, environment) for _ in range(ROUNDS))
-    return [*_rates(told), _opened(records, opened)]
-
-
-def _rates(told: Replayed) -> Iterator[Row]:
-    for name, seconds, count, target in (
-        ("replay: read, decode, chain", told.chain_s, told.operations, "≥ 250,000/s"),
-        ("replay: tables", told.tables_s, told.operations, "≥ 30,000/s"),
-        ("replay: keywords", told.keywords_s, told.operations, ""),
-        ("replay: vectors", told.vectors_s, told.records, ""),
-    ):
-        yield Row(name=name, value=count / max(seconds, 1e-9), unit="/s", samples=count, target=target)
-
-
-def _opened(records: int, seconds: float) -> Row:
     name = f"open to serving, {records:,} records"
-    return Row(name=name, value=seconds, unit="s", samples=ROUNDS, target="≤ 1 s")
+    opening = Figure(name=name, value=opened, unit="s", samples=ROUNDS, target=at_most(1))
+    return Part(figures=(*_rates(told), opening), shows_not="a cold page cache: the files were just written")
+
+
+def _rates(told: Replayed) -> Iterator[Figure]:
+    for name, seconds, count, target in (
+        ("replay: read, decode, chain", told.chain_s, told.operations, at_least(250_000)),
+        ("replay: tables", told.tables_s, told.operations, at_least(30_000)),
+        ("replay: keywords", told.keywords_s, told.operations, None),
+        ("replay: vectors", told.vectors_s, told.records, None),
+    ):
+        yield Figure(name=name, value=count / max(seconds, 1e-9), unit="/s", samples=count, target=target)
 
 
 def _opening(where: Places, environment: Mapping[str, str]) -> float:
     """Seconds from the start of a process to its first answer, after a clean stop."""
     begin = time.perf_counter()
-    with _running(where, environment):
+    with running(where, environment):
         return time.perf_counter() - begin
 
 

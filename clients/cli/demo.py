@@ -83,7 +83,7 @@ def demo(
     """
     signal.signal(signal.SIGTERM, _end)
     started = time.monotonic()
-    with Answer("demo", as_json) as answer, temporary_home("memd-demo-", keep) as places:
+    with Answer("demo", as_json) as answer, temporary_home(prefix="memd-demo-", keep=keep) as places:
         home = places.data.parent
         with Client(places, PATIENCE_MS) as client:
             tell(answer, [f"A daemon of its own listens, in {home}."])

@@ -16,7 +16,7 @@ import typer
 from ...protocol.errors import by_code
 from ...protocol.reply import JobState
 from ..python.client import Client
-from .output import Answer, is_watched
+from .output import Answer, is_watched, plain, shortened, width
 
 STALLED_S = 60.0
 _POLL_S = 0.1
@@ -42,6 +42,31 @@ class Bar:
         """So much more is done."""
         if self._bar and steps > 0:
             self._bar.update(steps)
+
+
+class Ticker:
+    """One line that says what is going on now, written over and over, where somebody sees it."""
+
+    def __init__(self, hidden: bool = False) -> None:
+        self._hidden = hidden or not is_watched()
+
+    def __enter__(self) -> Ticker:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.clear()
+
+    def tell(self, words: str) -> None:
+        """This is what is going on now."""
+        self._write(shortened(plain(words), width() - 1) + "…")
+
+    def clear(self) -> None:
+        """Nothing is: the line goes."""
+        self._write("")
+
+    def _write(self, words: str) -> None:
+        if not self._hidden:
+            print(f"\r\x1b[K{words}", end="", file=sys.stderr, flush=True)
 
 
 def wait_for_job(client: Client, started: JobState, answer: Answer) -> JobState:

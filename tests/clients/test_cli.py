@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from memd.clients.cli.bench import table
+from memd.clients.bench.part import Setting
+from memd.clients.cli.bench import told
 from memd.clients.cli.main import COMMANDS
 from memd.clients.importers import claude_code
 from memd.clients.importers.transcript import batches
@@ -47,7 +48,7 @@ def test_an_error_is_one_json_object_with_json(memd: Any) -> None:
         (("list", "--kind", "fakt"), "'fakt' is no kind", "fact, note"),
         (("remember", "  "), "nothing to remember", "memd remember"),
         (("import", "claude-code", "/nonexistent.jsonl"), "no /nonexistent.jsonl", ".claude/projects"),
-        (("bench", "nothing"), "no measurement 'nothing'", "recall"),
+        (("bench", "nothing"), "no measurement 'nothing'", "latency"),
     ],
 )
 def test_wrong_arguments_are_told_with_a_hint(memd: Any, arguments: tuple[str, ...], message: str, hint: str) -> None:
@@ -360,11 +361,10 @@ def test_a_demo_that_is_told_to_end_leaves_nothing(home: dict[str, str], tempora
 def test_bench_measures_beside_a_floor(monkeypatch: pytest.MonkeyPatch) -> None:
     from memd.clients.bench import latency, runner
 
-    for measure in (latency.recall, latency.remember, latency.connect):
-        rows = measure(5)
-        assert [row.samples for row in rows] == [5, 5]
-        assert all(row.value > 0 and row.floor > 0 for row in rows)
-    monkeypatch.setattr(latency.connect, "__defaults__", (3,))
-    (measured,) = runner.run(["connect"])
-    assert measured.what.startswith("The smallest request")
-    assert "connect p50" in "\n".join(table(measured.rows))
+    monkeypatch.setattr(latency, "ROUNDS", 10)
+    parts = list(runner.run(runner.chosen(["latency"]), Setting()))
+    assert [part.name for part in parts] == ["recall", "remember", "connect"]
+    assert all(figure.value > 0 and figure.floor > 0 for part in parts for figure in part.figures)
+    assert [figure.samples for figure in parts[-1].figures] == [5, 5]
+    assert parts[-1].what.startswith("The smallest request")
+    assert "connect p50" in "\n".join(told(parts[-1]))

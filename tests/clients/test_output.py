@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memd.clients.bench.row import Row, percentile
+from memd.clients.bench.figure import Figure, percentile
 from memd.clients.cli.output import complete, plain, shortened
 from memd.clients.cli.overview import size
 from memd.clients.cli.wording import age, count
@@ -70,7 +70,7 @@ def test_percentiles_are_samples_that_were_measured() -> None:
     samples = list(range(1, 101))
     assert [percentile(samples, point) for point in (50, 99, 100)] == [50, 99, 100]
     assert percentile([7.0], 99) == 7.0
-    assert (Row(name="x", value=3.0, unit="ms", floor=2.0).ratio, Row(name="x", value=3.0, unit="ms").ratio) == (1.5, 0)
+    assert (Figure(name="x", value=3.0, floor=2.0).ratio, Figure(name="x", value=3.0).ratio) == (1.5, 0)
 
 
 def test_an_envelope_leaves_no_field_out() -> None:
