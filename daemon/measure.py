@@ -1,4 +1,4 @@
-"""What the benchmark needs from inside: a home filled without a model, and the speed of replay, store by store.
+"""What the benchmark needs from inside: a home filled without a model, the speed of replay, texts judged by the scan.
 
 Comes in: a data folder with no daemon. Goes out: counts and seconds. Invariants: `fill-home` refuses a home that holds
 anything; `replay` reads the journal and builds below `projections/building`, which a start clears; the home's own
@@ -10,7 +10,9 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from ..models import registry
@@ -20,6 +22,8 @@ from ..protocol.operation import Added, AnyOperation, Decision, Distilled, Inval
 from ..protocol.places import Places
 from ..protocol.record import Evidence, Provenance, Record, Signal, Span, record_id
 from ..protocol.reply import Logged
+from ..stages.scan import found
+from ..stages.secrets.scan import redact
 from .projections.folded import Folded
 from .projections.keywords import Keywords
 from .projections.swap import fresh_folder
@@ -134,6 +138,21 @@ def replay_command(places: Places, world: World, arguments: Sequence[str]) -> Ma
         return report
     finally:
         lock.release()
+
+
+def scan_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
+    """`scan-texts FILE`, a JSON list of texts: the rules for secrets that hit each one, as the door asks them, and the
+    seconds that took; whether the stage would flag it."""
+    if len(arguments) != 1:
+        raise InvalidRequest("which texts?", hint="python -m memd.daemon scan-texts texts.json")
+    try:
+        texts = msgspec.json.decode(Path(arguments[0]).read_bytes(), type=list[str])
+    except (OSError, msgspec.MsgspecError) as error:
+        raise InvalidRequest(f"{arguments[0]} can't be read: {error}", hint="it holds a JSON list of texts") from error
+    redact("the first text compiles the rules")
+    rules: list[tuple[str, ...]] = []
+    seconds = _timed(lambda: rules.extend(redact(text)[1] for text in texts))
+    return {"rules": rules, "flagged": [bool(found(text)) for text in texts], "seconds": seconds}
 
 
 def _timed(work: Callable[[], object]) -> float:

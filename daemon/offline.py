@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "fill-home": ("measure", "fill_command"),
     "verify": ("maintenance_process", "verify_command"),
     "replay": ("measure", "replay_command"),
+    "scan-texts": ("measure", "scan_command"),
     "check-model": ("choice", "check_command"),
     "use-model": ("choice", "use_command"),
     "list-models": ("choice", "list_command"),

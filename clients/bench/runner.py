@@ -14,6 +14,7 @@ import msgspec
 from ...protocol.errors import InvalidRequest, MemdError
 from . import latency, store
 from .part import DataMissing, Measure, Part, Setting
+from .write import identity, languages, reconcile, secrets, sets, sources, speed
 
 GROUPS: dict[str, dict[str, Measure]] = {
     "latency": {
@@ -26,6 +27,21 @@ GROUPS: dict[str, dict[str, Measure]] = {
         "journal": store.journal_growth,
         "disk": store.on_disk,
         "replay": store.replay,
+    },
+    "write": {
+        "speed": speed.imported,
+        "hot": speed.hot,
+        "idle": speed.idle,
+        "again": sets.again,
+        "order": sets.any_order,
+        "live": sources.live_then_import,
+        "quotes": sources.quotes,
+        "echoes": sources.echoes,
+        "secrets": secrets.secrets,
+        "invisible": secrets.invisible,
+        "identity": identity.identity,
+        "languages": languages.languages,
+        "reconcile": reconcile.reconcile,
     },
 }
 """Every part. A new one is a function `(Setting) -> Part` in a module of this room, and a line here. Modules of this

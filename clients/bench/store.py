@@ -7,7 +7,6 @@ inside of the daemon's own offline command; nothing of the daemon is imported.
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -21,11 +20,11 @@ from ...protocol.errors import Unavailable
 from ...protocol.event import AnyEvent, Origin, Said
 from ...protocol.places import Places
 from ..importers.transcript import BATCH_BYTES, BATCH_EVENTS, batches
-from ..python import launch
 from ..python.client import Client, socket_path
 from .figure import Figure, at_least, at_most
 from .floor import floor
 from .home import empty_home, running, settle
+from .offline import offline
 from .part import Part, Setting
 from .turns import turns
 
@@ -201,9 +200,9 @@ def replay(setting: Setting) -> Part:
     records = 10_000 if setting.quick else 100_000
     with empty_home(QUIET) as (where, environment):
         setting.tell(f"filling a home with {records:,} records")
-        _offline(environment, "fill-home", str(records))
+        offline(environment, "fill-home", str(records))
         setting.tell("replaying it")
-        told = msgspec.json.decode(_offline(environment, "replay"), type=Replayed)
+        told = msgspec.json.decode(offline(environment, "replay"), type=Replayed)
         opened = median(_opening(where, environment) for _ in range(ROUNDS))
     name = f"open to serving, {records:,} records"
     opening = Figure(name=name, value=opened, unit="s", samples=ROUNDS, target=at_most(1))
@@ -225,12 +224,3 @@ def _opening(where: Places, environment: Mapping[str, str]) -> float:
     begin = time.perf_counter()
     with running(where, environment):
         return time.perf_counter() - begin
-
-
-def _offline(environment: Mapping[str, str], *arguments: str) -> bytes:
-    """What an offline command of the daemon prints. Raises Unavailable with its reason."""
-    command = [*launch.command(), *arguments]
-    done = subprocess.run(command, capture_output=True, check=False, cwd="/", env=launch.surroundings(environment))
-    if done.returncode:
-        raise Unavailable(f"{arguments[0]} ended with {done.returncode}", hint=done.stderr.decode(errors="replace"))
-    return done.stdout

@@ -15,7 +15,7 @@ from memd.stages.reconcile import candidate_id, explicit_id, judge
 DATA = Path(__file__).resolve().parents[1]
 Distil = Callable[..., Batch]
 Judge = Callable[..., list[Proposal]]
-PAIRS = [DATA / "data" / "contradictions_dev.json", DATA / "stages" / "data" / "pairs.json"]
+PAIRS = [DATA.parent / "clients" / "bench" / "samples" / "contradictions.json", DATA / "stages" / "data" / "pairs.json"]
 
 
 def said(text: str, role: str = "user", turn: str = "t1", at: str = "2026-03-10T09:00:00+01:00") -> Said:
