@@ -30,8 +30,8 @@ SAMPLES = {
 """In two halves, so that no other scanner takes this file for a leak."""
 
 OF_ANOTHER_RULE = {
-    "anthropic-api-key": {"anthropic-admin-api-key", "model-api-key"},
-    "anthropic-admin-api-key": {"anthropic-api-key", "model-api-key"},
+    "anthropic-api-key": {"anthropic-admin-api-key"},
+    "anthropic-admin-api-key": {"anthropic-api-key"},
     "clickhouse-cloud-api-secret-key": {"generic-api-key"},
     "np.slack.2": {"slack-user-token", "slack-legacy-bot-token"},
     "np.slack.4": {"slack-bot-token", "slack-legacy-bot-token"},
@@ -98,6 +98,31 @@ def test_what_a_session_is_full_of_is_left_alone_P18(text: str) -> None:
     assert redact(text) == (text, ())
 
 
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("openssl pkcs12 -export -in a.crt -out a.p12 -passout pass:tr0ub4dor", "openssl-passphrase"),
+        ("sshpass -p 'tr0ub4dor' ssh ada@orchard", "sshpass-password"),
+        ("mysql://ada:tr0ub4dor@orchard.example/db", "url-password"),
+    ],
+)
+def test_a_password_on_a_command_line_is_found_P18(text: str, rule: str) -> None:
+    assert redact(text) == (text.replace("tr0ub4dor", f"[redacted:{rule}]"), (rule,))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgres://postgres:postgres@localhost:5432/test",
+        "mongodb://root:root@localhost:27017/",
+        'api_key = "a1b2c3d4e5f6g7h8i9j0k1l2m3n4o5p6"',
+        "openssl rsa -in key.pem -passin pass:password",
+    ],
+)
+def test_what_everybody_has_is_no_secret_P18(text: str) -> None:
+    assert redact(text) == (text, ())
+
+
 def test_a_secret_longer_than_what_is_looked_at_first_goes_whole_P18() -> None:
     token = (
         "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJ"
@@ -138,15 +163,20 @@ def _rows() -> list[dict[str, Any]]:
 
 
 def test_the_labelled_rows_are_told_apart_P18() -> None:
-    right, missed, alarms = 0, 0, 0
+    right, missed, alarms, strictly = 0, 0, 0, 0
     for row in _rows():
         found = {each.rule for each in find(row["text"])}
         if row["label"]:
             right, missed = right + bool(found), missed + (not found)
         else:
             alarms += bool(found - OF_ANOTHER_RULE.get(row["rule"], set()))
-    precision, recall = right / (right + alarms), right / (right + missed)
-    assert 2 * precision * recall / (precision + recall) >= 0.95, (right, missed, alarms)
+            strictly += bool(found)
+    assert _f1(right, missed, alarms) >= 0.95, (right, missed, alarms)
+    assert _f1(right, missed, strictly) >= 0.93, (right, missed, strictly)
+
+
+def _f1(right: int, missed: int, alarms: int) -> float:
+    return 2 * right / (2 * right + missed + alarms)
 
 
 def test_placeholders_are_never_found_again_P18() -> None:
