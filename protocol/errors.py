@@ -153,6 +153,12 @@ class Refused(MemdError):
     exit_code = 7
 
 
+class Denied(Refused):
+    """The access pass does not verify, is past its time, is revoked, or does not reach so far (A1)."""
+
+    code = "denied"
+
+
 class Disabled(MemdError):
     """memd is switched off for this user or process (W14): who hears of it does nothing, and ends well."""
 

@@ -20,7 +20,8 @@ Lane = Literal["door", "slow", "committer"]
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True,
               tag_field="request"):  # fmt: skip
-    """Base: protocol version and the number that the reply carries back."""
+    """Base: protocol version, the number that the reply carries back, and the pass of who asks under one (A1)."""
 
     v: int = PROTOCOL
     rid: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] = 0
+    token: Annotated[str, msgspec.Meta(max_length=4096)] = msgspec.field(default="", name="pass")

@@ -10,8 +10,10 @@ from typing import Literal
 
 import msgspec
 
+from .access import Grants, PassGranted, Revocation
 from .event import Trust
 from .operation import AnyOperation, Decision, PoolOpened, SessionOpened
+from .profile import ContextPackage, Injections, PrintNoted, ProfileText
 from .record import Record
 from .running import DeadLetters, Inbox, Pauses, PauseState, Proposed, Skip
 from .scope import Bound, Left, RecordsMoved, Scope
@@ -103,17 +105,6 @@ class Recalled(msgspec.Struct, frozen=True, kw_only=True):
     pending: int = 0
     tokens: int = 0
     note: str = ""
-
-
-class ProfileText(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `profile`: text for an agent's context, its revision, and the records each line rests on."""
-
-    text: str
-    rev: str
-    ids: tuple[str, ...]
-    scope: tuple[str, ...]
-    tokens: int
-    pending: int = 0
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
@@ -392,5 +383,11 @@ AnyData = (
     | Proposed
     | Inbox
     | Decided
+    | PrintNoted
+    | Injections
+    | ContextPackage
+    | PassGranted
+    | Revocation
+    | Grants
     | Record
 )

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import Literal
 
+from .access import Grant, ListGrants, Revoke
 from .event import AnyEvent, Origin, Repository
 from .instant import Instant
 from .intent import PROTOCOL, Lane, Many, Names, Request
 from .operation import PoolOpened, SessionOpened
+from .profile import GetContext, ListInjected, Printed, Profile
 from .record import Kind, Status
 from .reply import ExportedRecord
 from .running import Decide, ListInbox, ListLetters, Pause, Pin, ProposeForget, Resume, Retry
@@ -60,15 +62,6 @@ class Recall(Request, tag="recall", frozen=True, kw_only=True):
     explain: bool = False
     as_of: str = ""
     believed_at: str = ""
-    repository: Repository | None = None
-
-
-class Profile(Request, tag="profile", frozen=True, kw_only=True):
-    """The cached profile of a user, inside a project if `cwd` lies in one (Q1)."""
-
-    cwd: str = ""
-    pools: Names = ()
-    budget_tokens: Many = 500
     repository: Repository | None = None
 
 
@@ -323,6 +316,12 @@ AnyRequest = (
     | ListInbox
     | Decide
     | Pin
+    | Printed
+    | ListInjected
+    | GetContext
+    | Grant
+    | Revoke
+    | ListGrants
 )
 
 LANES: dict[type[Request], Lane] = {
@@ -368,4 +367,10 @@ LANES: dict[type[Request], Lane] = {
     ListInbox: "slow",
     Decide: "slow",
     Pin: "committer",
+    Printed: "slow",
+    ListInjected: "slow",
+    GetContext: "slow",
+    Grant: "committer",
+    Revoke: "committer",
+    ListGrants: "slow",
 }

@@ -24,6 +24,7 @@ from ...protocol.event import AnyEvent, Origin
 from ...protocol.places import Places
 from ...protocol.places import places as places_of
 from ...protocol.record import Kind, Record, Status
+from .giving import GivingRequests
 from .running import RunningRequests, nothing
 from .spool import Drained, Spool, Spooled, Waiting
 from .zmtp import Connection, Deadline
@@ -35,11 +36,15 @@ OTHER_LANE_MS = 10_000
 """How long a request of each lane may take, connecting included, unless the client was given one deadline for all."""
 
 
-class Client(RunningRequests):
+class Client(RunningRequests, GivingRequests):
     """A connection that is made when it is first needed, and made again when the daemon was restarted."""
 
-    def __init__(self, places: Places | None = None, deadline_ms: float | None = None) -> None:
+    def __init__(
+        self, places: Places | None = None, deadline_ms: float | None = None, token: str | None = None
+    ) -> None:
+        """`token`: the access pass to ask under (A1), by default the one in `MEMD_PASS`."""
         self.places = places or places_here()
+        self._token = os.environ.get("MEMD_PASS", "") if token is None else token
         self._deadline_ms = deadline_ms
         self._connection: Connection | None = None
         self._rid = 0
@@ -145,11 +150,6 @@ class Client(RunningRequests):
             believed_at=believed_at,
         )
         return self.ask(wish, reply.Recalled)
-
-    def profile(self, *, cwd: str = "", pools: Sequence[str] = (), budget_tokens: int = 500) -> reply.ProfileText:
-        """The profile of the user, inside a project if `cwd` lies in one (Q1)."""
-        wish = request.Profile(cwd=cwd, pools=tuple(pools), budget_tokens=budget_tokens)
-        return self.ask(wish, reply.ProfileText)
 
     def get(self, id: str, *, as_of: str = "", believed_at: str = "") -> Record:
         """One record by its id, or by an unambiguous beginning of it; as it stood then (Q12). Raises NotFound."""
@@ -307,7 +307,7 @@ class Client(RunningRequests):
         if why := why_disabled(os.environ, self.places):
             return nothing(wish, data, why)
         self._rid += 1
-        body = _encoded(msgspec.structs.replace(wish, rid=self._rid))
+        body = _encoded(msgspec.structs.replace(wish, rid=self._rid, token=self._token))
         deadline = Deadline(self._deadline_ms or LANE_MS.get(request.LANES[type(wish)], OTHER_LANE_MS))
         connection = self._connected(deadline)
         try:
