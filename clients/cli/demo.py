@@ -23,10 +23,11 @@ from ...protocol.record import Record
 from ...protocol.reply import Explained, ProfileText, Recalled
 from ..bench.home import temporary_home
 from ..importers import claude_code, git_log
+from ..importers.delivery import Imported, imported, send
 from ..importers.transcript import Transcript
 from ..python.client import Client
 from .contact import PATIENCE_MS
-from .handover import Imported, difference, imported, report, send
+from .handover import difference, report
 from .output import Answer, JsonFlag, plain, say, styled, wrapped
 from .progress import wait_until_distilled
 from .recalling import recalled_lines

@@ -18,9 +18,10 @@ import typer
 
 from ..importers.agents import AGENTS, MARKDOWN, agent_named, find, find_markdown, reader
 from ..importers.cursors import Cursors
+from ..importers.delivery import Imported, Source, hand_over, look
 from ..python.client import places_here
 from .contact import PATIENCE_MS, deliver, reach
-from .handover import Import, Imported, Source, difference, hand_over, look, report, require
+from .handover import Import, difference, report, require
 from .output import Answer, JsonFlag, plain, say
 from .progress import Bar, wait_until_distilled
 from .wording import count

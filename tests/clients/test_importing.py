@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from memd.clients.cli.handover import Source, hand_over
 from memd.clients.importers.agents import AGENTS, find, reader
 from memd.clients.importers.cursors import Cursors
+from memd.clients.importers.delivery import Source, hand_over
 from memd.protocol.errors import MemdError
 from tests.conftest import RunningDaemon
 

@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from memd.clients.cli.handover import Source, hand_over
 from memd.clients.importers import markdown
 from memd.clients.importers.cursors import Cursors
+from memd.clients.importers.delivery import Source, hand_over
 
 BEFORE = """# Orchard
 
