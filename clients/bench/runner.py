@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from ...protocol.errors import InvalidRequest, MemdError
-from . import latency, store
+from . import latency, soak, store
 from .part import DataMissing, Measure, Part, Setting
 from .write import identity, languages, reconcile, secrets, sets, sources, speed
 
@@ -42,6 +42,9 @@ GROUPS: dict[str, dict[str, Measure]] = {
         "identity": identity.identity,
         "languages": languages.languages,
         "reconcile": reconcile.reconcile,
+    },
+    "soak": {
+        "mixed": soak.mixed,
     },
 }
 """Every part. A new one is a function `(Setting) -> Part` in a module of this room, and a line here. Modules of this
