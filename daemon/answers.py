@@ -68,6 +68,7 @@ class Answers:
         self._started = world.now()
         self.last: dict[str, Outcome] = {}
         self.worker_state: Callable[[], str] = lambda: "idle"
+        self.retrieved: Callable[[Sequence[str]], None] = lambda _: None
         self.pauses: Pauses | None = None
 
     def note(self, name: str, what: str) -> None:
@@ -89,6 +90,8 @@ class Answers:
         scope = self._access.scope(request.cwd, request.pools, request.repository)
         view = self._timeline.view(request.as_of, request.believed_at)
         answer = self._warm.recall(request, scope, self.pending(), view)
+        if view is None:
+            self.retrieved([hit.record.id for hit in answer.hits])
         turns = () if view else self._heard(request, scope, answer)
         if turns:
             answer = with_turns(answer, turns, request)

@@ -63,12 +63,13 @@ from ..stages.secrets.scan import prepare
 from .answers import Answers
 from .choice import find
 from .committer import Committer, bug
-from .config import Config
+from .config import Config, RulesInForce
 from .disk import disk_use
 from .distiller import Distiller
 from .door import Arrived, Door, Respond
 from .importing import import_records
 from .jobs import Jobs, Progress, Report
+from .lifecycle.lifetime import Lifetime
 from .lifecycle.triggers import Triggers
 from .lifecycle.upkeep import Upkeep
 from .maintenance_process import Maintenance
@@ -193,6 +194,10 @@ class Daemon:
             end_session=self._end_session,
         )
         self._upkeep = Upkeep(self.stores, self._committer, self._jobs, config, world, self._answers.put)
+        rules = RulesInForce(places.config, os.environ, config.forgetting)
+        self._lifetime = Lifetime(self.stores, self._committer, rules)
+        self._lifetime.begin(self._triggers.every)
+        self._answers.retrieved = self._lifetime.recalled
         self._triggers.every(config.upkeep_s, self._upkeep.tick, "upkeep")
         self._rebuilding = Rebuilding(self.stores, self._committer, self._maintenance)
         renew = self._rebuilding.run
@@ -232,6 +237,7 @@ class Daemon:
         self._maintenance.end()
         self._jobs.stop()
         self._distiller.stop()
+        self._lifetime.stop()
         self._committer.stop()
         self._door.stop()
         self._places.socket_file.unlink(missing_ok=True)
@@ -253,8 +259,10 @@ class Daemon:
 
     def _captured(self, documents: Mapping[str, bool], urgent: bool) -> None:
         self._answers.note("captured", next(iter(documents)))
-        for document in (document for document, goes_on in documents.items() if not goes_on):
+        ended = [document for document, goes_on in documents.items() if not goes_on]
+        for document in ended:
             self._triggers.ended(document)
+        self._lifetime.ended(ended)
         self._triggers.captured([document for document, goes_on in documents.items() if goes_on], urgent)
 
     def _end_session(self, document: str) -> None:

@@ -7,6 +7,7 @@ error that names the nearest one, never a silent no-op.
 from __future__ import annotations
 
 import difflib
+import logging
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,8 +17,10 @@ import msgspec
 from msgspec import Meta
 
 from ..protocol.errors import BadConfig
+from .lifecycle.rules import Rules
 from .store.retention import Keep
 
+log = logging.getLogger("memd.config")
 NOT_SETTINGS = frozenset({"MEMD_HOME", "MEMD_BENCH", "MEMD_LOG", "MEMD_FAIL", "MEMD_DISABLED"})
 
 
@@ -63,6 +66,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     archive_keep_by_pool: dict[str, Keep] = {}
     """Other limits for single pools, as tables `[archive_keep_by_pool."personal"]` with `days` and `mb`."""
 
+    forgetting: Rules = Rules()
+    """Strength, sleep and review, as a table `[forgetting]`: see `lifecycle/rules.py`. Read again when it changes."""
+
     ignored_folders: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
     """Nothing is captured of these folders and all below: globs, `~` is the home; a bare name is a folder's anywhere.
     In the environment they are separated by colons."""
@@ -93,3 +99,28 @@ def load_config(folder: Path, environment: Mapping[str, str]) -> Config:
         return msgspec.convert(values, Config, strict=False)
     except msgspec.ValidationError as error:
         raise BadConfig(f"a setting has a wrong value: {error}", hint=f"mend {file} or the MEMD_ variable") from error
+
+
+class RulesInForce:
+    """The table `[forgetting]` as it stands now: calling it reads the file again when it changed."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str], rules: Rules) -> None:
+        self._folder, self._environment, self._rules = folder, environment, rules
+        self._stamp = self._stamped()
+
+    def _stamped(self) -> tuple[int, int]:
+        try:
+            found = (self._folder / "memd.toml").stat()
+        except OSError:
+            return 0, 0
+        return found.st_mtime_ns, found.st_size
+
+    def __call__(self) -> Rules:
+        """The rules in force; a file that does not read leaves those before, and the log says why."""
+        if (stamp := self._stamped()) != self._stamp:
+            self._stamp = stamp
+            try:
+                self._rules = load_config(self._folder, self._environment).forgetting
+            except BadConfig as error:
+                log.error("memd.toml is not read: %s (%s)", error.message, error.hint)
+        return self._rules

@@ -66,7 +66,7 @@ class Stores:
         folded = open_folded(self.projections_folder / "tables")
         self.records, self.keys, self.graph = folded.records, folded.keys, folded.graph
         self.sources, self.forgotten, self.tables = folded.sources, folded.forgotten, folded.tables
-        self.aliases = folded.aliases
+        self.aliases, self.counters = folded.aliases, folded.counters
         self.letters, self.unfinished, self.inbox = folded.letters, folded.unfinished, folded.inbox
         self.keywords = Keywords(self.projections_folder / "keywords", self.records)
         self.turns = Turns(self.projections_folder / "turns", self.archive)

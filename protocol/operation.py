@@ -11,8 +11,10 @@ from typing import Literal, get_args
 
 import msgspec
 
+from .envelope import Operation
 from .errors import JournalCorrupt
 from .event import Origin
+from .fading import Archived, Counted, Folded, Released, Restored, Reviewed, Slept
 from .record import Evidence, Record, Status
 
 VERSION = 1
@@ -61,10 +63,6 @@ class Failure(msgspec.Struct, frozen=True, array_like=True, gc=False):
     turn: str
     stage: str
     error: str
-
-
-class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):
-    """Base of what happened. The envelope `{seq, at, kind, version}` is the log's header."""
 
 
 class PoolOpened(Operation, tag="pool_opened", frozen=True, kw_only=True):
@@ -151,7 +149,7 @@ class Distilled(Operation, tag="distilled", frozen=True, kw_only=True):
     archive_seq: int
     captures: int
     candidates: int
-    rejected: dict[str, int] = {}
+    rejected: dict[str, int] = msgspec.field(default_factory=dict[str, int])
     failed: tuple[Failure, ...] = ()
 
 
@@ -322,6 +320,13 @@ AnyOperation = (
     | Unhidden
     | Moved
     | Checkpoint
+    | Counted
+    | Slept
+    | Archived
+    | Restored
+    | Released
+    | Reviewed
+    | Folded
     | Unknown
 )
 

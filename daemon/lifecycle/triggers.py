@@ -49,7 +49,7 @@ class Triggers:
         with self._lock:
             self._heard.update({each: here - max(0.0, (now - at) / 1e6) for each, at in heard_at.items()})
 
-    def every(self, seconds: float, work: Callable[[], None], name: str) -> None:
+    def every(self, seconds: float, work: Callable[[], object], name: str) -> None:
         """Call `work` again and again, for the first time after one interval."""
         self._scheduler.add_job(work, "interval", seconds=seconds, id=name)
 

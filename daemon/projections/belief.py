@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
+from ...protocol.fading import Archived, Released, Restored, Reviewed
 from ...protocol.operation import (
     Added,
     AnyOperation,
@@ -25,8 +26,10 @@ from ...protocol.operation import (
     Unhidden,
     Updated,
 )
-from ...protocol.record import Record
+from ...protocol.record import LIVE, Record, Review, Status
 from ...protocol.reply import Logged
+
+_ARCHIVED, _QUARANTINED = frozenset({"archived"}), frozenset({"quarantined"})
 
 
 def touched(operation: AnyOperation) -> tuple[str, ...]:
@@ -35,7 +38,7 @@ def touched(operation: AnyOperation) -> tuple[str, ...]:
         case Added() | Updated():
             retired = (retirement.id for retirement in operation.retires if retirement.id != operation.record.id)
             return (*retired, operation.record.id)
-        case Merged() | Invalidated() | Pinned():
+        case Merged() | Invalidated() | Pinned() | Reviewed():
             return (operation.id,)
         case Rebased():
             return (operation.record.id,)
@@ -43,7 +46,7 @@ def touched(operation: AnyOperation) -> tuple[str, ...]:
             return operation.records
         case Erased():
             return tuple(dict.fromkeys((*(each.id for each in operation.retires), *operation.ids)))
-        case Moved():
+        case Moved() | Archived() | Restored() | Released():
             return operation.ids
         case Hidden() | Unhidden():
             return tuple(shift.id for shift in operation.after)
@@ -78,6 +81,14 @@ def believed(before: Record | None, id: str, entry: Logged) -> Record | None:
             return _shifted(before, next(shift for shift in operation.after if shift.id == id))
         case Moved():
             return _moved(before, operation)
+        case Archived():
+            return _standing(before, LIVE, "archived", operation.by)
+        case Restored():
+            return _standing(before, _ARCHIVED, "quarantined" if id in operation.quarantined else "active")
+        case Released():
+            return _standing(before, _QUARANTINED, "active")
+        case Reviewed():
+            return _reviewed(before, operation)
         case _:
             return before
 
@@ -127,3 +138,17 @@ def _moved(before: Record | None, moved: Moved) -> Record | None:
         return None
     changed = msgspec.structs.replace(before, pool=moved.pool, placed=True, rev=before.rev + 1)
     return msgspec.structs.replace(changed, key="", needs_review=True) if before.id in moved.unkeyed else changed
+
+
+def _standing(before: Record | None, among: frozenset[str], status: Status, by: str = "") -> Record | None:
+    """The record with another status, if it has one of those that can become it."""
+    if before is None or before.status not in among:
+        return before
+    return msgspec.structs.replace(before, status=status, superseded_by=by, rev=before.rev + 1)
+
+
+def _reviewed(before: Record | None, reviewed: Reviewed) -> Record | None:
+    if before is None:
+        return None
+    review = msgspec.structs.replace(before.review or Review(), next=reviewed.next)
+    return msgspec.structs.replace(before, confidence=reviewed.confidence, review=review, rev=before.rev + 1)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ...protocol.errors import JournalCorrupt
 from .aliases import Aliases
+from .counters import Counters
 from .forgotten import Forgotten
 from .graph import Graph, edge_rows
 from .inbox import InboxTable, held_rows
@@ -38,8 +39,9 @@ class Folded:
         self.letters = Letters(self.records)
         self.unfinished = Unfinished(self.records)
         self.inbox = InboxTable(self.records)
+        self.counters = Counters(self.records)
         running = (self.letters, self.unfinished, self.inbox)
-        folds = (self.records, self.sources, self.forgotten, self.aliases, *running)
+        folds = (self.records, self.sources, self.forgotten, self.aliases, *running, self.counters)
         self.tables = Tables(folder, folds, readonly=readonly)
         self.records.attach(self.tables.environment)
 

@@ -14,12 +14,13 @@ from typing import Protocol
 
 import lmdb
 
+from ...protocol.fading import Rest, Tally
 from ...protocol.record import Record
 from ...protocol.reply import Logged
 from ..store.environment import Environment
 from ..store.sealed import seal, unseal
 
-LAYOUT = b"4"
+LAYOUT = b"5"
 """Changes with the rows of any table: older tables are emptied and replayed."""
 
 
@@ -48,13 +49,15 @@ def check_order(name: str, applied_seq: int, entries: Sequence[Logged]) -> None:
 class Batch:
     """The rows that a group of operations writes, over the transaction that they will go into.
 
-    `records` holds decoded records by id, so that a group decodes each once.
+    `records`, `tallies` and `rests` hold decoded rows by id or pool, so that a group decodes each once.
     """
 
     def __init__(self, transaction: lmdb.Transaction) -> None:
         self._transaction = transaction
         self._rows: dict[lmdb.Database, dict[bytes, bytes | None]] = {}
         self.records: dict[str, Record | None] = {}
+        self.tallies: dict[str, Tally | None] = {}
+        self.rests: dict[str, Rest] = {}
 
     def get(self, key: bytes, db: lmdb.Database) -> bytes | None:
         """The value as this group leaves it so far, or None. Raises JournalCorrupt for a damaged row."""

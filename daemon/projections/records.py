@@ -71,7 +71,7 @@ class Records:
     def apply(self, batch: Batch, entry: Logged) -> None:
         """Fold one operation in."""
         for id in touched(entry.operation):
-            before = self._believed(batch, id)
+            before = self.standing(batch, id)
             after = believed(before, id, entry)
             if after is not before:
                 self._replace(batch, id, before, after)
@@ -105,7 +105,8 @@ class Records:
             for place in _places(after):
                 rows[place] = b""
 
-    def _believed(self, batch: Batch, id: str) -> Record | None:
+    def standing(self, batch: Batch, id: str) -> Record | None:
+        """The record as the group leaves it so far."""
         if id in batch.records:
             return batch.records[id]
         found = batch.get(id.encode(), db=self.environment.db("records"))

@@ -17,6 +17,7 @@ from ...protocol.reply import JobState
 from ..committer import Committer
 from ..failpoint import reach
 from ..jobs import Jobs, Progress, Report
+from ..lifecycle.folding import fold_counters
 from ..projections.renewal import NAMES
 from ..stores import Stores
 from .durable import sync
@@ -72,6 +73,8 @@ def start_compaction(stores: Stores, committer: Committer, jobs: Jobs, rebuild: 
     def work(progress: Progress) -> Report:
         before = stores.size_bytes()
         total = len(swaps) + 1
+        progress(0, total, "folding what was counted")
+        folded = fold_counters(stores, committer)
         for number, (name, swap) in enumerate(swaps):
             progress(number, total, name)
             committer.run(swap).result()
@@ -83,6 +86,7 @@ def start_compaction(stores: Stores, committer: Committer, jobs: Jobs, rebuild: 
         return {
             "before_bytes": sum(before.values()),
             "after_bytes": sum(after.values()),
+            "folded_bytes": folded,
             **{f"{name}_before_bytes": size for name, size in before.items()},
             **{f"{name}_after_bytes": size for name, size in after.items()},
         }

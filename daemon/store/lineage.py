@@ -229,7 +229,7 @@ def _read_records(stores: Stores, loss: Loss) -> None:
         if record.id not in loss.chosen:
             if not lost:
                 continue
-            left = None if lost == cited else rebased(stores, record, loss.turns)
+            left = None if lost == cited else rebased(stores, stores.counters.with_signal(record), loss.turns)
         if left is None:
             loss.gone[record.id] = record
             loss.texts.update(_words(record))

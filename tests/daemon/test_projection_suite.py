@@ -22,6 +22,7 @@ from memd.daemon.projections.vectors import Vectors, VectorStore
 from memd.daemon.store.archive import Archive, decode
 from memd.daemon.store.journal import Journal
 from memd.daemon.world import real_world
+from memd.protocol import fading as f
 from memd.protocol import operation as o
 from memd.protocol.event import Captured, Noted, Origin, Said, ToolCalled, Wrote
 from memd.protocol.record import Evidence, Provenance, Record, Signal, Span
@@ -126,6 +127,31 @@ EVERY: dict[type, st.SearchStrategy[Any]] = {
     o.Rebased: st.builds(o.Rebased, record=RECORDS),
     o.Hidden: st.builds(o.Hidden, documents=st.just(("h:s",)), before=SHIFTS, after=SHIFTS),
     o.Unhidden: st.builds(o.Unhidden, hidden=st.integers(1, 9), documents=st.just(("h:s",)), after=SHIFTS),
+    f.Counted: st.builds(
+        f.Counted,
+        pool=st.sampled_from(POOLS),
+        counts=st.dictionaries(
+            IDS,
+            st.builds(f.Count, st.integers(0, 3), st.integers(0, 40), st.integers(0, 9), st.sampled_from([0.0, 2.0])),
+            max_size=3,
+        ),
+        perspective=st.sampled_from(["", "cost", "risk"]),
+    ),
+    f.Slept: st.builds(
+        f.Slept,
+        pool=st.sampled_from(POOLS),
+        tasks_per_day=st.just(1.0),
+        days=st.sampled_from([0.5, 1.0]),
+        retention=st.sampled_from([(0.95, 0.97, 0.98, 0.99, 0.995, 0.998), (0.1,) * 6]),
+        spared=st.sampled_from([(), ("procedure", "persona", "fact")]),
+    ),
+    f.Archived: st.builds(f.Archived, pool=st.sampled_from(POOLS), ids=st.lists(IDS, max_size=3).map(tuple)),
+    f.Restored: st.builds(
+        f.Restored, ids=st.lists(IDS, max_size=3).map(tuple), quarantined=st.lists(IDS, max_size=1).map(tuple)
+    ),
+    f.Released: st.builds(f.Released, ids=st.lists(IDS, max_size=2).map(tuple)),
+    f.Reviewed: st.builds(f.Reviewed, id=IDS, confidence=st.sampled_from([0.2, 0.9]), next=st.just(AT)),
+    f.Folded: st.just(f.Folded()),
     o.Checkpoint: st.builds(o.Checkpoint, journal_seq=st.integers(0, 9)),
     o.Unknown: st.builds(o.Unknown, name=st.just("of a later version")),
 }
