@@ -81,7 +81,6 @@ from .pools.scoping import Scoping
 from .rebuild import Rebuilding, names_of
 from .recall.warm import Warm
 from .running import AnyRunning, Running
-from .secret_check import check_secrets
 from .store.compact import start_compaction
 from .store.forget import Forgetting
 from .stores import Stores
@@ -296,7 +295,7 @@ class Daemon:
             case Rebuild():
                 return self._rebuild(request.name)
             case ScanSecrets():
-                return check_secrets(self.stores, self._jobs)
+                return self._forgetting.clean(request.dry_run)
 
     def _verify(self) -> JobState:
         folder = self._places.data

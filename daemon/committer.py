@@ -35,6 +35,7 @@ from ..protocol.request import Capture, Edit, Remember
 from ..protocol.running import Skip
 from ..protocol.wire import problem
 from ..stages.batch import PERSONAL
+from ..stages.secrets.scan import redact
 from .intake import admit
 from .pauses import Pauses
 from .pools.identity import Identity
@@ -266,7 +267,7 @@ class Committer:
                 if self._stores.forgotten.names(job.document):
                     origin = msgspec.structs.replace(origin, title="")
                 elif origin.title:
-                    origin = msgspec.structs.replace(origin, title=without_private(origin.title))
+                    origin = msgspec.structs.replace(origin, title=redact(without_private(origin.title))[0])
                 operations.append(SessionOpened(document=job.document, origin=origin, project=project, at=at))
         return operations
 

@@ -71,6 +71,7 @@ class Distiller:
         self.trouble = ""
         self._alone = 0
         self._died_at, self._deaths = 0, 0
+        self._cut_by = 0
 
     def start(self) -> None:
         """Begin; what was left pending by the last run is done first."""
@@ -159,6 +160,7 @@ class Distiller:
     def _item(self, letter: DeadLetter) -> list[Item]:
         """The capture of a letter; none if its words are gone, or a later version of the turn took its place."""
         archive = self._stores.archive
+        self._cut_by = archive.cut_by
         for seq, captured in archive.after(letter.id - 1, 1):
             if seq == letter.id == archive.seq_of(captured.document, captured.event.turn):
                 return [Item(seq=seq, captured=captured, project=self._project(captured.document))]
@@ -175,6 +177,7 @@ class Distiller:
 
     def _next_items(self) -> tuple[list[Item], int]:
         """What is distilled next, one capture alone while the one that stopped a batch is looked for."""
+        self._cut_by = self._stores.archive.cut_by
         cursor = self._stores.sources.progress().archive_seq
         most = 1 if self._alone else self._batch
         items: list[Item] = []
@@ -292,12 +295,14 @@ class Distiller:
     ) -> list[str]:
         """Commit the batch with its end and its conflicts, all or nothing; the ids to judge again, if any went stale.
 
-        A batch that a turn was forgotten from meanwhile is dropped: it is read and distilled again without it (T10).
+        A batch is dropped if a turn of it was forgotten or a secret cut out meanwhile: it is read and distilled again
+        without it (T10, P-18).
         """
         vectors = [(p.record.description, p.vector) for p in proposals if p.vector]
 
         def work() -> list[str]:
-            if self._stores.forgotten.among((item.captured.document, item.captured.event.turn) for item in items):
+            turns = ((item.captured.document, item.captured.event.turn) for item in items)
+            if self._stores.forgotten.among(turns) or self._stores.archive.cut_by != self._cut_by:
                 return []
             again = stale(self._stores, proposals)
             if again and not final:

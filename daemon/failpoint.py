@@ -32,6 +32,7 @@ NAMES = (
     "forget:redacted",  # what is forgotten is named, no byte of it is gone
     "forget:journal-erased",  # the words are out of the journal, but not of its file
     "forget:archive-erased",
+    "forget:archive-cut",  # where a secret stood in a capture a placeholder stands, but not in its file
     "forget:logs-compacted",
     "forget:projections-renewed",
     "forget:vectors-swept",

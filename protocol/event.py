@@ -152,6 +152,10 @@ def with_text(event: AnyEvent, words: str) -> AnyEvent:
             return msgspec.structs.replace(event, text=words)
         case Ran():
             return msgspec.structs.replace(event, command=words)
+        case ToolCalled():
+            name = " ".join(event.name.split())
+            arguments = words.removeprefix(name).strip() if words.startswith(name) else words
+            return msgspec.structs.replace(event, name=name if words.startswith(name) else "", arguments=arguments)
         case _:
             return event
 

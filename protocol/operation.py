@@ -207,11 +207,21 @@ class Remnant(msgspec.Struct, frozen=True, array_like=True, gc=False):
     payload: bytes
 
 
-class Redacted(Operation, tag="redacted", frozen=True, kw_only=True):
-    """Records and captures are forgotten for good; pending until `purged` names this operation (T10).
+class Cut(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Characters `start:end` of the text of the capture at `seq` are a secret of the kind `rule` (P-18)."""
 
-    It holds names alone, no content and no hash of any: ids of records, turns, `captures` as archive seqs, `entries`
-    as journal seqs with what stands in for them, so that replay believes of everything else what it believed before.
+    seq: int
+    start: int
+    end: int
+    rule: str
+
+
+class Redacted(Operation, tag="redacted", frozen=True, kw_only=True):
+    """Records and captures are forgotten for good, or secrets cut out of them; pending until `purged` names it (T10).
+
+    It holds no word that goes and no hash of any: ids of records, turns, `captures` as archive seqs, `entries` as
+    journal seqs with what stands in for them, so that replay believes of everything else what it believed before, and
+    `cuts` in order of place: there each capture gets a placeholder, and its other words stay.
     """
 
     records: tuple[str, ...] = ()
@@ -219,6 +229,7 @@ class Redacted(Operation, tag="redacted", frozen=True, kw_only=True):
     captures: tuple[int, ...] = ()
     entries: tuple[Remnant, ...] = ()
     sessions: tuple[str, ...] = ()
+    cuts: tuple[Cut, ...] = ()
 
 
 class Purged(Operation, tag="purged", frozen=True, kw_only=True):

@@ -266,7 +266,12 @@ class Compact(Request, tag="compact", frozen=True, kw_only=True):
 
 
 class ScanSecrets(Request, tag="scan", frozen=True, kw_only=True):
-    """Look at all captures and records with the rules of today, a job; nothing is changed (W5, P-18)."""
+    """Look at all captures and records with the rules of today, a job (W5, P-18).
+
+    Without `dry_run` each secret becomes a placeholder wherever it stands, and no byte of it stays.
+    """
+
+    dry_run: bool = True
 
 
 class Stop(Request, tag="stop", frozen=True, kw_only=True):

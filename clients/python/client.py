@@ -268,9 +268,10 @@ class Client(RunningRequests, GivingRequests):
         """Starts to give the disk back what nothing needs any more (P-20)."""
         return self.ask(request.Compact(), reply.JobState)
 
-    def scan(self) -> reply.JobState:
-        """Starts to look at what is stored with the rules for secrets of today; nothing is changed (P-18)."""
-        return self.ask(request.ScanSecrets(), reply.JobState)
+    def scan(self, *, dry_run: bool = True) -> reply.JobState:
+        """Starts to look at what is stored with the rules for secrets of today; without `dry_run` each becomes a
+        placeholder, for good (P-18)."""
+        return self.ask(request.ScanSecrets(dry_run=dry_run), reply.JobState)
 
     # --- keeping -------------------------------------------------------------------------------------------------
     def backup(self, to: str = "", keep: int = 0) -> reply.JobState:

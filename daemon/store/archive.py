@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import takewhile
+from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Literal
 
@@ -22,9 +22,11 @@ import lmdb
 import msgspec
 
 from ...protocol.errors import JournalCorrupt
-from ...protocol.event import Captured, text
+from ...protocol.event import Captured, text, with_text
+from ...protocol.operation import Cut
 from ...protocol.record import Span
 from ..world import World
+from .cuts import replaced
 from .log import Draft, Entry, Log
 from .sealed import walk
 
@@ -195,6 +197,32 @@ class Archive:
         """
         self.index()
         self.log.erase(seqs)
+
+    @property
+    def cut_by(self) -> int:
+        """The seq of the last operation whose cuts were made; 0 for none."""
+        with self.log.environment.read() as transaction:
+            return int.from_bytes(transaction.get(b"cut_by", db=self.log.environment.db("meta")) or b"")
+
+    def cut(self, cuts: Sequence[Cut], by: int) -> None:
+        """Put placeholders in the place of secrets, once for the operation `by`, all or none. Called by the writing
+        thread. Raises StorageFull."""
+        if self.cut_by >= by:
+            return
+        payloads: dict[int, bytes] = {}
+        for seq, group in groupby(cuts, key=lambda cut: cut.seq):
+            entry = self.log.get(seq)
+            if entry is None or (captured := decode(entry)) is None:
+                continue  # its words have expired, or it is forgotten
+            made = tuple(group)
+            words = replaced(text(captured.event), made)
+            rules = tuple(cut.rule for cut in made)
+            captured = msgspec.structs.replace(
+                captured, event=with_text(captured.event, words), redacted=(*captured.redacted, *rules)
+            )
+            payloads[seq] = _encoder.encode(captured)
+        meta = self.log.environment.db("meta")
+        self.log.rewrite(payloads, lambda transaction: transaction.put(b"cut_by", by.to_bytes(8), db=meta))
 
     def around(self, document: str, turn: str, before: int, after: int) -> list[tuple[int, Captured]]:
         """The captures of one document around a turn, in order, with their seqs: for DEEP and `memd why`."""

@@ -1,9 +1,9 @@
 """Copies of the stores that memd made itself: backups, what a restore set aside. What holds forgotten words goes (T10).
 
 Comes in: a redaction. Goes out: which copies were dropped, and the backup that was written before they went.
-Invariants: a copy that still has a payload where the live log has none any more is dropped, as is one that can't be
-read; the new backup knows of the redaction, so that restoring it neither brings back what was forgotten nor forgets
-that it was.
+Invariants: a copy that still has a payload where the live log has none any more, or another, is dropped, as is one that
+can't be read; the new backup knows of the redaction, so that restoring it neither brings back what was forgotten nor
+forgets that it was.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..world import World
 from .backup import FOLDER, write_backup
 from .durable import sync
 from .environment import Environment
-from .log import REMOVED
+from .log import REMOVED, Log
 
 if TYPE_CHECKING:
     from ..stores import Stores
@@ -35,9 +35,12 @@ def drop_copies(stores: Stores, redacted: Redacted, world: World, stopping: Even
     """Drop every copy that holds what was redacted, and back up what is left if that was a backup; both by name."""
     backups = stores.folder / FOLDER
     entries = [remnant.seq for remnant in redacted.entries]
+    captures = sorted({*redacted.captures, *(cut.seq for cut in redacted.cuts)})
     doomed: list[Path] = []
     for copy in _copies(stores.folder):
-        if _holds(copy / "journal", entries) or _holds(copy / "archive", redacted.captures):
+        if _holds(copy / "journal", stores.journal.log, entries) or _holds(
+            copy / "archive", stores.archive.log, captures
+        ):
             doomed.append(copy)
     written = ""
     if any(copy.parent == backups and not copy.name.startswith(PARTIAL) for copy in doomed):
@@ -56,8 +59,9 @@ def _copies(data: Path) -> Iterable[Path]:
     return sorted(place for place in places if place != data)
 
 
-def _holds(folder: Path, seqs: Sequence[int]) -> bool:
-    """Whether a copy has a payload at one of these places; of another history it can't be told apart, and goes too."""
+def _holds(folder: Path, live: Log, seqs: Sequence[int]) -> bool:
+    """Whether a copy has another payload at one of these places than the live log, which has none any more, or one
+    without its secrets; of another history it can't be told apart, and goes too."""
     if not seqs or not (folder / "data.mdb").exists():
         return False
     try:
@@ -65,9 +69,12 @@ def _holds(folder: Path, seqs: Sequence[int]) -> bool:
     except MemdError:
         return True
     try:
-        with environment.read() as transaction:
+        now = live.environment
+        with environment.read() as transaction, now.read() as present:
             for seq in seqs:
-                if transaction.get(seq.to_bytes(8), db=environment.db("payloads")) not in (None, REMOVED):
+                key = seq.to_bytes(8)
+                held = transaction.get(key, db=environment.db("payloads"))
+                if held not in (None, REMOVED, present.get(key, db=now.db("payloads"))):
                     return True
     finally:
         environment.close()

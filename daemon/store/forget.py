@@ -2,8 +2,9 @@
 
 Comes in: a scope. Goes out: a report. Invariants:
 - first the `redacted` operation, pending, on the disk; from then on nothing of it is served, taken again or learnt;
-- then payload and blind go from journal and archive, and every file that held them is replaced: LMDB by compact copies,
-  projections by fresh ones, vectors by what records need, backups by a new one; captures wait for the logs alone;
+- then payload and blind go from journal and archive (a capture that held a secret is rewritten without it instead), and
+  every file that held them is replaced: LMDB by compact copies, projections by fresh ones, vectors by what records
+  need, backups by a new one; captures wait for the logs alone;
 - each step may be done twice; a start finishes what is pending before the door opens; `purged` ends it;
 - the words themselves are kept nowhere: they are in memory for the search of bytes at the end, and never in a log.
 """
@@ -16,11 +17,13 @@ from pathlib import Path
 from typing import Literal
 
 from ...protocol.errors import InvalidRequest, NotFound, StorageFull, Unavailable
+from ...protocol.event import AnyEvent, text, with_text
 from ...protocol.operation import AnyOperation, Purged, Rebased, Redacted
 from ...protocol.places import Places
 from ...protocol.record import Record
 from ...protocol.reply import ForgetPlan, Going, JobState
 from ...protocol.request import Forget, PreviewForget
+from ...stages.secrets.scan import redact
 from ..committer import Committer
 from ..failpoint import reach
 from ..jobs import Jobs, Progress, Report
@@ -28,9 +31,11 @@ from ..projections.renewal import NAMES, renew
 from ..stores import Stores
 from ..world import World
 from .carried import carried, settle
+from .cleaning import find_cleaning
 from .compact import Rebuild, clear, compact, compact_log
 from .copies import drop_copies
 from .lineage import Loss, Scope, documents_named, find_loss
+from .sighting import look
 from .spools import scrub, waiting
 from .traces import Searched, pieces_of, search, wipe
 
@@ -79,13 +84,22 @@ class Forgetting:
         scope = self._scope(request)
         return self._jobs.start("forget", lambda progress: self._forget(scope, progress, before))
 
+    def clean(self, dry_run: bool) -> JobState:
+        """Start to look for secrets with the rules of today, and unless `dry_run` to cut them out for good (P-18).
+
+        Raises Unavailable beside a job.
+        """
+        if dry_run:
+            return self._jobs.start("scan", lambda progress: look(self._stores, self._jobs, progress)[1])
+        return self._jobs.start("scan", self._clean)
+
     def finish(self) -> int:
         """Carry out what a stop cut off, before anything else runs; how many redactions. Raises StorageFull."""
         clear(self._stores.folder)
         pending = self._stores.forgotten.pending()
         for seq in pending:
             redacted = self._redaction(seq)
-            self._erase(redacted)
+            self._erase(redacted, seq)
             renew(self._stores)
             self._sweep_vectors()
             self._sweep(redacted, [])
@@ -98,7 +112,7 @@ class Forgetting:
         """What was forgotten before a restore put an older journal back."""
         turns = frozenset(carried(self._stores.folder))
         if left := turns - self._stores.forgotten.among(turns):
-            loss, seq = self._begin(Scope(turns=left))
+            loss, seq = self._begin(self._loss(Scope(turns=left)))
             renew(self._stores)
             self._sweep_vectors()
             self._sweep(self._redaction(seq), pieces_of(loss.texts))
@@ -146,42 +160,67 @@ class Forgetting:
         run = self._committer.run
         run(self.finish).result()
 
-        loss, seq = run(lambda: self._begin(scope, before)).result()
+        loss, seq = run(lambda: self._begin(self._loss(scope), before)).result()
         if not seq:
             return {"records": 0, "captures": 0}
+        done = self._carry_out(loss, seq, progress)
+        documents = sorted({document for document, _ in loss.turns})
+        log.info("forgot %d records and %d captures", len(loss.gone), len(loss.turns))
+        progress(STEPS, STEPS, "done")
+        return {
+            "records": len(loss.gone),
+            "rebased": len(loss.rebased),
+            "captures": sum(len(seqs) for seqs in loss.turns.values()),
+            **done,
+            "documents": documents,
+            "out_of_reach": list(OUT_OF_REACH),
+        }
+
+    def _clean(self, progress: Progress) -> Report:
+        run = self._committer.run
+        run(self.finish).result()
+        sighting, report = look(self._stores, self._jobs, progress)
+        if not sighting:
+            return report
+        loss, seq = run(lambda: self._begin(find_cleaning(self._stores, sighting))).result()
+        if not seq:
+            return report
+        done = self._carry_out(loss, seq, progress)
+        log.info("cut %d secrets out of captures, %d records changed", len(loss.cuts), len(loss.changed))
+        progress(STEPS, STEPS, "done")
+        changed = {"cuts": len(loss.cuts), "changed": sorted(loss.changed)}
+        return {**report, **changed, **done, "out_of_reach": list(OUT_OF_REACH)}
+
+    def _carry_out(self, loss: Loss, seq: int, progress: Progress) -> Report:
+        """What `_begin` began: out of every file, and the proof of it."""
+        run = self._committer.run
         self._rebuild(NAMES, lambda done, total, detail: progress(1, STEPS, f"fresh indexes: {detail}"))
         run(self._sweep_vectors).result()
         progress(2, STEPS, "spools and backups")
         pieces = pieces_of(loss.texts)
-        report: dict[str, str | int | float | list[str]] = {
-            "records": len(loss.gone),
-            "rebased": len(loss.rebased),
-            "captures": sum(len(seqs) for seqs in loss.turns.values()),
-        }
-        report |= self._sweep(self._redaction(seq), pieces)
+        swept = self._sweep(self._redaction(seq), pieces)
         progress(3, STEPS, "searching every byte")
-        report |= self._prove(pieces)
+        proof = self._prove(pieces)
         progress(4, STEPS, "closing")
         run(lambda: self._stores.commit([Purged(redacted=seq)], reserve=True)).result()
         reach("forget:purged")
-        documents = sorted({document for document, _ in loss.turns})
-        log.info("forgot %d records and %d captures", len(loss.gone), len(loss.turns))
-        progress(STEPS, STEPS, "done")
-        return {**report, "documents": documents, "out_of_reach": list(OUT_OF_REACH)}
+        return {**swept, **proof}
 
-    def _begin(self, scope: Scope, before: Sequence[AnyOperation] = ()) -> tuple[Loss, int]:
-        """Say what is forgotten, then remove it: that operation's seq, 0 for nothing. On the committer's thread."""
-        loss = find_loss(self._stores, scope, waiting(self._places.spool))
+    def _loss(self, scope: Scope) -> Loss:
+        return find_loss(self._stores, scope, waiting(self._places.spool))
+
+    def _begin(self, loss: Loss, before: Sequence[AnyOperation] = ()) -> tuple[Loss, int]:
+        """Say what goes, then remove it: that operation's seq, 0 for nothing. On the committer's thread."""
         if not loss:
             return loss, 0
         rows = [Rebased(record=record) for record in loss.rebased.values()]
         entries = self._stores.commit([*before, loss.redacted(), *rows, *loss.after], reserve=True)
         reach("forget:redacted")
         seq = next(entry.seq for entry in entries if isinstance(entry.operation, Redacted))
-        self._erase(self._redaction(seq))
+        self._erase(self._redaction(seq), seq)
         return loss, seq
 
-    def _erase(self, redacted: Redacted) -> None:
+    def _erase(self, redacted: Redacted, seq: int) -> None:
         """Out of both logs and of their files. On the committer's thread."""
         stores = self._stores
         stores.turns.mask(redacted.captures)
@@ -189,6 +228,9 @@ class Forgetting:
         reach("forget:journal-erased")
         stores.archive.log.erase(redacted.captures)
         reach("forget:archive-erased")
+        if redacted.cuts:
+            stores.archive.cut(redacted.cuts, seq)
+            reach("forget:archive-cut")
         compact_log(stores.journal.log)
         compact_log(stores.archive.log)
         reach("forget:logs-compacted")
@@ -204,7 +246,13 @@ class Forgetting:
     def _sweep(self, redacted: Redacted, pieces: list[bytes]) -> Report:
         """Everything beside it: spools, copies, logs. Off the committer's thread: clients may be delivering."""
         gone = {(one.document, turn) for one in redacted.turns for turn in one.turns}
-        spooled = scrub(self._places.spool, lambda document, event: (document, event.turn) in gone)
+
+        def left(document: str, event: AnyEvent) -> AnyEvent | None:
+            if (document, event.turn) in gone:
+                return None
+            return with_text(event, redact(text(event))[0]) if redacted.cuts else event
+
+        spooled = scrub(self._places.spool, left)
         reach("forget:spools-scrubbed")
         dropped, written = drop_copies(self._stores, redacted, self._world, self._jobs.stopping)
         reach("forget:copies-dropped")

@@ -18,6 +18,7 @@ from ...protocol.event import AnyEvent, text
 from ...protocol.operation import (
     Added,
     AnyOperation,
+    Cut,
     Distilled,
     Erased,
     Invalidated,
@@ -67,9 +68,11 @@ class Loss(msgspec.Struct, kw_only=True):
     after: list[AnyOperation] = []
     sessions: tuple[str, ...] = ()
     texts: set[str] = set()
+    cuts: tuple[Cut, ...] = ()
+    changed: list[str] = []
 
     def __bool__(self) -> bool:
-        return bool(self.gone or self.turns)
+        return bool(self.gone or self.turns or self.entries or self.cuts)
 
     def redacted(self) -> Redacted:
         """The operation that says so, in names alone."""
@@ -82,6 +85,7 @@ class Loss(msgspec.Struct, kw_only=True):
             captures=tuple(sorted(seq for seqs in self.turns.values() for seq in seqs)),
             entries=tuple(self.entries),
             sessions=self.sessions,
+            cuts=self.cuts,
         )
 
 
@@ -172,14 +176,15 @@ def _statements(stores: Stores, scope: Scope, loss: Loss) -> set[str]:
 def _rests_on(found: AnyOperation) -> Iterator[Turn]:
     match found:
         case Added() | Updated() | Rebased():
-            yield from _cited(found.record)
+            yield from cited(found.record)
         case Merged():
             yield found.evidence.span.document, found.evidence.span.turn
         case _:
             pass
 
 
-def _cited(record: Record) -> set[Turn]:
+def cited(record: Record) -> set[Turn]:
+    """The turns that a record rests on, by its spans or as evidence."""
     provenance = record.provenance
     spans = (*provenance.spans, *(each.span for each in provenance.evidence))
     return {(span.document, span.turn) for span in spans}
@@ -223,13 +228,13 @@ def _read_archive(stores: Stores, scope: Scope, holds: Callable[[str], bool], lo
 def _read_records(stores: Stores, loss: Loss) -> None:
     """Which records go with the turns, and which stay on what is left of them."""
     for record in stores.records.everything():
-        cited = _cited(record)
-        lost = cited & loss.turns.keys()
+        turns = cited(record)
+        lost = turns & loss.turns.keys()
         left = None
         if record.id not in loss.chosen:
             if not lost:
                 continue
-            left = None if lost == cited else rebased(stores, stores.counters.with_signal(record), loss.turns)
+            left = None if lost == turns else rebased(stores, stores.counters.with_signal(record), loss.turns)
         if left is None:
             loss.gone[record.id] = record
             loss.texts.update(_words(record))

@@ -7,12 +7,13 @@ Comes in: drafts (kind, version, payload). Goes out: entries with seq, time and 
 - whatever is read is checked against the entry after it (the last one against the tip that its group wrote beside it),
   so a header is vouched for as well as a payload, and a hole is never taken for the end;
 - one thread appends; a group is one transaction and on the disk (fsync) when `append` returns;
+- a payload is removed or rewritten only in a group that says so first; a rewritten one vouches for itself;
 - `put`'s return value is checked: LMDB says False, not an error, for a key out of order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -30,6 +31,9 @@ GENESIS = bytes(32)
 BLIND = 16
 REMOVED = b"removed"
 """What stands in place of a removed payload: one that is merely gone is damage, and is not taken for forgotten."""
+
+REWRITTEN = b"rewritten"
+"""What a payload begins with that took the place of another: its own hash follows, the header vouches for the first."""
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -191,6 +195,18 @@ class Log:
 
         self.environment.write(work)
 
+    def rewrite(self, payloads: Mapping[int, bytes], alongside: Callable[[lmdb.Transaction], object]) -> None:
+        """Put other payloads in place of these, all or none; headers stay, and the chain verifies. What was there goes
+        from the file with `compact` (P-18). `alongside` writes in the same transaction. Raises StorageFull."""
+
+        def work(transaction: lmdb.Transaction) -> None:
+            for seq, payload in payloads.items():
+                key = seq.to_bytes(8)
+                transaction.put(key, REWRITTEN + digest(key + payload) + payload, db=self._payloads)
+            alongside(transaction)
+
+        self.environment.write(work)
+
     def get(self, seq: int) -> Entry | None:
         """The entry at `seq`, checked against its hash, or None past the end. Raises JournalCorrupt."""
         return next(iter(self.slice(seq - 1, 1)), None) if seq > 0 else None
@@ -231,9 +247,12 @@ class Log:
             raise self._corrupt(f"there is no entry {seq}")
         if stored == REMOVED:
             return Entry(header, None)
-        if stored is None or blake2b(stored, digest_size=32).digest() != header.payload_hash:
-            raise self._corrupt(f"entry {seq} is not what was written")
-        return Entry(header, stored[BLIND:])
+        if stored is not None and blake2b(stored, digest_size=32).digest() == header.payload_hash:
+            return Entry(header, stored[BLIND:])
+        vouched, payload = len(REWRITTEN), (stored or b"")[len(REWRITTEN) + 32 :]
+        if stored and stored.startswith(REWRITTEN) and stored[vouched : vouched + 32] == digest(key + payload):
+            return Entry(header, payload)
+        raise self._corrupt(f"entry {seq} is not what was written")
 
     def fingerprint(self, seq: int) -> str:
         """The hash of the header at `seq`, which vouches for everything up to it; "" where there is no such entry."""

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from ...protocol.errors import MemdError, Unavailable
-from ...protocol.event import AnyEvent, Noted
+from ...protocol.event import AnyEvent, Noted, text
 from ...protocol.frames import framed, frames
 from ...protocol.request import AnyRequest, Capture, Remember
 from ...protocol.wire import decode_request, encode_request, form
@@ -27,8 +27,8 @@ TRIES, POLL_S = 300, 0.05
 """How often, and how many seconds apart, a spool is asked for while a client delivers from it."""
 
 NO_SPOOLS = frozenset({".lock", ".drain", ".new"})
-Forgotten = Callable[[str, AnyEvent], bool]
-"""Whether an event of a document is forgotten."""
+Left = Callable[[str, AnyEvent], AnyEvent | None]
+"""What may be left of an event of a document; None for nothing."""
 
 
 def waiting(folder: Path) -> Iterator[tuple[str, AnyEvent]]:
@@ -40,16 +40,19 @@ def waiting(folder: Path) -> Iterator[tuple[str, AnyEvent]]:
                 yield from _events(request)
 
 
-def scrub(folder: Path, is_forgotten: Forgotten) -> int:
-    """Take forgotten events out of every spool; how many. Raises Unavailable while a client holds one for too long."""
-    return sum(_scrub(path, is_forgotten) for path in _files(folder))
+def scrub(folder: Path, left: Left) -> int:
+    """Take out of every spool, or change, what may not stay so; how many events.
+
+    Raises Unavailable while a client holds one for too long.
+    """
+    return sum(_scrub(path, left) for path in _files(folder))
 
 
 def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*") if path.is_file() and path.suffix not in NO_SPOOLS)
 
 
-def _scrub(path: Path, is_forgotten: Forgotten) -> int:
+def _scrub(path: Path, allowed: Left) -> int:
     with ExitStack() as locks:
         for suffix in (".drain", ".lock"):
             locks.enter_context(_locked(path.with_suffix(suffix)))
@@ -58,7 +61,7 @@ def _scrub(path: Path, is_forgotten: Forgotten) -> int:
         kept: list[bytes] = []
         count = 0
         for body in bodies:
-            left, dropped = _left(body, is_forgotten)
+            left, dropped = _left(body, allowed)
             count += dropped
             kept += [left] if left else []
         if count:
@@ -99,18 +102,23 @@ def _events(request: AnyRequest) -> Iterator[tuple[str, AnyEvent]]:
             pass
 
 
-def _left(body: bytes, is_forgotten: Forgotten) -> tuple[bytes, int]:
-    """A request without its forgotten events, empty if none is left; and how many went."""
+def _left(body: bytes, allowed: Left) -> tuple[bytes, int]:
+    """A request as it may stay, empty if nothing of it may; and how many events went or changed."""
     request = _decoded(body)
     if request is None:
         return body, 0
-    gone = [event for document, event in _events(request) if is_forgotten(document, event)]
-    if not gone:
+    events = [(event, allowed(document, event)) for document, event in _events(request)]
+    changed = sum(after != event for event, after in events)
+    kept = tuple(after for _, after in events if after is not None)
+    if not changed:
         return body, 0
-    if not isinstance(request, Capture) or len(gone) == len(request.events):
-        return b"", len(gone)
-    events = tuple(event for event in request.events if event not in gone)
-    return encode_request(msgspec.structs.replace(request, events=events), form(body)), len(gone)
+    if not kept:
+        return b"", changed
+    if isinstance(request, Remember):
+        after = msgspec.structs.replace(request, text=text(kept[0]))
+    else:
+        after = msgspec.structs.replace(request, events=kept)
+    return encode_request(after, form(body)), changed
 
 
 def _replace(path: Path, content: bytes) -> None:
