@@ -7,6 +7,7 @@ scope is resolved before anything is searched; the lanes of `protocol.request` d
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -14,6 +15,7 @@ import msgspec
 from .. import __version__
 from ..protocol.errors import InvalidRequest, NotFound
 from ..protocol.instant import from_micros, micros
+from ..protocol.operation import SessionOpened
 from ..protocol.record import Record
 from ..protocol.reply import (
     Explained,
@@ -37,6 +39,7 @@ from .pools.access import Access
 from .pools.placing import documents_of
 from .recall.deep import Deep
 from .recall.hot import Hot
+from .recall.screen import screened, shown, without_secrets
 from .recall.simple import Simple, with_turns
 from .recall.timeline import Timeline, View
 from .recall.warm import Warm
@@ -95,6 +98,7 @@ class Answers:
         turns = () if view else self._heard(request, scope, answer)
         if turns:
             answer = with_turns(answer, turns, request)
+        answer = screened(answer)
         if note := self._models.note:
             answer = msgspec.structs.replace(answer, note=note)
         found = f"{len(answer.hits)} records, {len(answer.turns)} turns"
@@ -180,12 +184,14 @@ class Answers:
         documents = dict.fromkeys(document for record in records for document in documents_of(record))
         found = (self._stores.sources.session(document) for document in documents)
         inside = {record.pool for record in records}
+        out = [shown(each) for each in records]
         return ExportPage(
-            records=tuple(ExportedRecord(record=each, changes=self._deep.changes(each.id)) for each in records),
-            sessions=tuple(session.opened for session in found if session is not None),
+            records=tuple(ExportedRecord(record=each, changes=self._deep.changes(each.id)) for each, _ in out),
+            sessions=tuple(_untold(session.opened) for session in found if session is not None),
             pools=tuple(pool for pool in self._stores.sources.pools() if pool.pool in inside),
             next=following,
             total=page.total,
+            screened=dict(Counter(kind for _, seen in out for kind in seen)),
         )
 
     def journal(self, request: Journal) -> Journaled:
@@ -240,6 +246,12 @@ class Answers:
             ignored=self.pauses.ignored if self.pauses else (),
             inbox=stores.inbox.open(),
         )
+
+
+def _untold(opened: SessionOpened) -> SessionOpened:
+    """A session without what its title gives away."""
+    title = without_secrets(opened.origin.title)
+    return msgspec.structs.replace(opened, origin=msgspec.structs.replace(opened.origin, title=title))
 
 
 def _filter(request: List) -> Callable[[Record], bool]:

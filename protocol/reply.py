@@ -91,8 +91,8 @@ class Nearest(msgspec.Struct, frozen=True, kw_only=True):
 class Recalled(msgspec.Struct, frozen=True, kw_only=True):
     """Of a `recall`: records and, while there are few sessions, turns; what was left out and why (Q10).
 
-    Hits and turns have scores on one scale; `abstained` says that there is neither. `note` is "" unless the model
-    changed and some records are found by their words alone (P-14).
+    Hits and turns share one scale; `abstained`: there is neither. `note`: some records are found by words alone (P-14).
+    `filtered` counts what is left out or shown in part, `screened` what the rules of today saw in it (W5).
     """
 
     hits: tuple[Hit, ...]
@@ -105,6 +105,7 @@ class Recalled(msgspec.Struct, frozen=True, kw_only=True):
     pending: int = 0
     tokens: int = 0
     note: str = ""
+    screened: dict[str, int] = {}
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
@@ -308,13 +309,14 @@ class ExportedRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExportPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `export`: records with their history, the sessions and pools they name, the cursor of the next page."""
+    """Of `export`: records with their history, their sessions and pools, the next cursor, what was taken out (P-18)."""
 
     records: tuple[ExportedRecord, ...]
     sessions: tuple[SessionOpened, ...]
     pools: tuple[PoolOpened, ...]
     next: str = ""
     total: int = 0
+    screened: dict[str, int] = {}
 
 
 class RecordsImported(msgspec.Struct, frozen=True, kw_only=True):

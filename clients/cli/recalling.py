@@ -72,6 +72,7 @@ def recalled_lines(told: Recalled, explain: bool = False) -> Iterator[str]:
             yield from wrapped(near, "  ")
     notes = [f"searched {', '.join(plain(pool) for pool in told.scope)}"]
     notes += [f"{count(told.filtered, 'record')} left out"] if told.filtered else []
+    notes += [f"kept back or marked: {', '.join(told.screened)} (see `memd scan`)"] if told.screened else []
     notes += [f"{count(told.pending, 'capture')} not distilled yet"] if told.pending else []
     notes += [plain(told.note)] if told.note else []
     yield ""

@@ -16,6 +16,7 @@ from ...protocol.reply import ProfileText
 from ...stages.batch import PERSONAL
 from ..projections.profile import ProfileCards
 from .budget import tokens
+from .screen import shown
 
 HEADINGS = {"identity": "About the user", "preference": "Preferences", "fact": "Facts"}
 DYNAMIC_HEADINGS = {
@@ -56,7 +57,8 @@ class Hot:
         for name, headings in (("static", HEADINGS), ("dynamic", DYNAMIC_HEADINGS)):
             for pool in scope:
                 spent = 0
-                for heading, record in _ordered(self._cards.cards(pool, name), headings, pool):
+                cards = [card for card in self._cards.cards(pool, name) if not shown(card).seen]
+                for heading, record in _ordered(cards, headings, pool):
                     line = _line(record)
                     cost = tokens(line)
                     if spent + cost > share * (0.6 if name == "static" else 0.4):

@@ -84,7 +84,10 @@ class Simple:
             window = words[start : start + QUOTE_LIMIT]
             best = max(best, (len(terms.intersection(self._tokens.document(window))), -start))
             start += len(line)
-        return -best[1], min(len(words), -best[1] + QUOTE_LIMIT)
+        start, end = -best[1], min(len(words), -best[1] + QUOTE_LIMIT)
+        if end < len(words) and (space := words.rfind(" ", start + 1, end)) > 0:
+            end = space  # half a word may be half a secret, which no rule would know
+        return start, end
 
 
 def with_turns(answer: Recalled, turns: Sequence[Heard], request: Recall) -> Recalled:

@@ -1,5 +1,7 @@
 """Cuts: whatever stood somewhere stands at its moved place afterwards (P-18)."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +17,7 @@ CUTS = st.lists(PLACES.map(lambda pair: Cut(1, *pair, "jwt")), max_size=5)
 @given(CUTS, PLACES)
 def test_a_span_keeps_its_words_and_takes_secrets_whole_P18(found: list[Cut], span: tuple[int, int]) -> None:
     cuts = joined(found)
-    assert all(left.end <= right.start for left, right in zip(cuts, cuts[1:], strict=False))
+    assert all(left.end <= right.start for left, right in pairwise(cuts))
     start, end = moved(*span, cuts)
     after = replaced(WORDS, cuts)[start:end]
     secret = {place for cut in cuts for place in range(cut.start, cut.end)}

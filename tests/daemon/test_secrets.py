@@ -171,7 +171,7 @@ def test_a_secret_found_late_is_cut_out_and_every_span_moves_with_its_words_P18(
 def test_a_capture_in_flight_is_distilled_without_the_secret_P18(daemon: Any) -> None:
     daemon.terminate()
     archive = Archive(daemon.places.data / "archive", real_world())
-    for number in range(60):
+    for number in range(16):
         words = f"I prefer the tool{number} kit with {KEY} for deploying the orchard."
         event = Said(turn=f"t{number}", at=AT, role="user", text=words)
         archive.take([Captured(document=WHERE.document, event=event)])
@@ -180,7 +180,7 @@ def test_a_capture_in_flight_is_distilled_without_the_secret_P18(daemon: Any) ->
     with daemon.client() as client:
         client.distil()
         assert finished(client, client.scan(dry_run=False))["left"] == []
-    daemon.settle()
+    daemon.settle(120)
     assert files_with(daemon, KEY) == []
     assert any(MARK in record.content for record in holding_quotes(daemon).values())
 
