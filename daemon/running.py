@@ -44,6 +44,7 @@ from ..protocol.running import (
 from .committer import Committer
 from .distiller import Distiller
 from .failpoint import reach
+from .hiding import bring_back, hide, may_hide
 from .holding import proposal_id
 from .jobs import Jobs, Progress, Report
 from .pauses import Pauses
@@ -138,10 +139,17 @@ class Running:
             raise InvalidRequest("forget what?", hint="name records by id")
         ids = {proposal_id(id): id for id in records}
         fresh = [each for each in ids if self._stores.inbox.get(each) is None]
-        operations = [ChangeProposed(id=each, what="forget", record=ids[each], by=request.by[:80]) for each in fresh]
+        operations: list[AnyOperation] = [
+            ChangeProposed(id=each, what="forget", record=ids[each], by=request.by[:80]) for each in fresh
+        ]
+        hidden = [records[ids[each]] for each in fresh if may_hide(records[ids[each]])] if request.hide else []
+        if hidden:
+            operations.append(hide(hidden))
         if operations:
             self._stores.commit(operations)
-        return Proposed(ids=tuple(ids), known=len(ids) - len(fresh))
+        gone = tuple(record.id for record in hidden)
+        shown = tuple(id for id in records if id not in gone) if request.hide else ()
+        return Proposed(ids=tuple(ids), known=len(ids) - len(fresh), hidden=gone, shown=shown)
 
     def _inbox(self, request: ListInbox) -> Inbox:
         asked = self._stores.inbox.list(decided=request.all)
@@ -199,6 +207,8 @@ class Running:
                     hint=f"`memd inbox reject {what.id[:8]}` takes it off the list",
                 )
             operations.insert(0, _replaced(old, new, what))
+        elif what.what == "forget" and (back := bring_back(self._stores, what.record)):
+            operations.append(back)
         self._stores.commit(operations)
         reach("inbox:decided")
         return Decided(open=self._open())

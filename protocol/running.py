@@ -79,17 +79,22 @@ class DeadLetters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProposeForget(Request, tag="propose_forget", frozen=True, kw_only=True):
-    """An agent asks for records to be forgotten for good: the user decides (`decide`)."""
+    """An agent asks for records to be forgotten for good: the user decides (`decide`). With `hide` no read shows them
+    until then, but for those that the user holds on to, and those that they decided to keep before."""
 
     ids: Names
     by: str = ""
+    hide: bool = False
 
 
 class Proposed(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `propose_forget`: the proposals that wait now, and how many of them were there before."""
+    """Of `propose_forget`: the proposals that wait now, and how many of them were there before; the records that are
+    hidden now, and those that are shown all the same."""
 
     ids: tuple[str, ...]
     known: int = 0
+    hidden: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
 
 
 class ListInbox(Request, tag="inbox", frozen=True, kw_only=True):

@@ -40,9 +40,10 @@ class RunningRequests(ABC):
         """Starts to try these again, or all of them (P-12). Raises NotFound, InvalidRequest."""
         return self.ask(running.Retry(ids=tuple(ids), all=all), reply.JobState)
 
-    def propose_forget(self, ids: Sequence[str], by: str = "") -> running.Proposed:
-        """What an agent may ask for: that the user forgets these records. Raises NotFound."""
-        return self.ask(running.ProposeForget(ids=tuple(ids), by=by), running.Proposed)
+    def propose_forget(self, ids: Sequence[str], by: str = "", *, hide: bool = False) -> running.Proposed:
+        """What an agent may ask for: that the user forgets these records; with `hide` no read shows them until the user
+        decides. Raises NotFound."""
+        return self.ask(running.ProposeForget(ids=tuple(ids), by=by, hide=hide), running.Proposed)
 
     def inbox(self, *, all: bool = False, limit: int = 50) -> running.Inbox:
         """What waits for the user's word (T13)."""

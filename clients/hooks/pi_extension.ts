@@ -1,0 +1,38 @@
+// memd in pi: your profile in the system prompt of every turn, and each session read on with after its turns.
+// Written by `memd setup pi`; `memd unsetup pi` takes it away. Whatever happens to memd, pi goes on without it.
+import { execFile } from "node:child_process";
+
+const COMMAND: string[] = __COMMAND__;
+const LIMIT_MS = 250;
+
+function call(event: string, ctx: any): Promise<any> {
+	const about = {
+		session_id: ctx.sessionManager.getSessionId(),
+		transcript_path: ctx.sessionManager.getSessionFile() ?? "",
+		cwd: ctx.cwd,
+	};
+	return new Promise((resolve) => {
+		const options = { timeout: LIMIT_MS, killSignal: "SIGKILL" as const };
+		const child = execFile(COMMAND[0], [...COMMAND.slice(1), event], options, (error, told) => {
+			try {
+				resolve(error ? {} : JSON.parse(told || "{}"));
+			} catch {
+				resolve({});
+			}
+		});
+		child.stdin?.on("error", () => {});
+		child.stdin?.end(JSON.stringify(about));
+	});
+}
+
+export default function (pi: any) {
+	pi.on("before_agent_start", async (event: any, ctx: any) => {
+		const { context } = await call("before_agent_start", ctx);
+		return context ? { systemPrompt: `${event.systemPrompt}\n\n${context}` } : undefined;
+	});
+	for (const name of ["agent_end", "session_before_compact", "session_shutdown"]) {
+		pi.on(name, async (event: any, ctx: any) => {
+			if (event.reason !== "reload") await call(name, ctx);
+		});
+	}
+}

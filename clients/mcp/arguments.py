@@ -1,0 +1,166 @@
+"""What each tool takes and gives back: the schemas that hosts are shown are made from these.
+
+Invariants: an unknown argument is refused, so that a typo is no silent no-op; every description says what a model needs
+in order to fill it in.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, cast
+
+import msgspec
+from msgspec import Meta
+
+IDS_LIMIT = 20
+
+Cwd = Annotated[
+    str,
+    Meta(
+        description="Absolute path of the folder you work in: it decides which project's memory is meant. "
+        "By default the folder in which this server was started."
+    ),
+]
+Id = Annotated[str, Meta(min_length=4, max_length=64, description="A memory's id, or the beginning of it.")]
+Ids = Annotated[list[Id], Meta(min_length=1, max_length=IDS_LIMIT, description="Ids of memories.")]
+SomeIds = Annotated[list[Id], Meta(max_length=IDS_LIMIT)]
+
+
+class Arguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of what a tool takes."""
+
+
+class Recall(Arguments, frozen=True, kw_only=True):
+    """Of memory_recall."""
+
+    query: Annotated[str, Meta(min_length=1, max_length=2000, description="A question, or words of what you look for.")]
+    cwd: Cwd = ""
+    limit: Annotated[int, Meta(ge=1, le=50, description="At most this many memories.")] = 8
+    as_of: Annotated[
+        str, Meta(description="What was true then: RFC 3339 with an offset, such as 2026-03-01T00:00:00Z.")
+    ] = ""
+
+
+class Remember(Arguments, frozen=True, kw_only=True):
+    """Of memory_remember."""
+
+    text: Annotated[
+        str,
+        Meta(
+            min_length=1, max_length=4000, description="One self-contained statement, with its reason where it has one."
+        ),
+    ]
+    cwd: Cwd = ""
+
+
+class Forget(Arguments, frozen=True, kw_only=True):
+    """Of memory_forget."""
+
+    ids: Ids
+    reason: Annotated[str, Meta(max_length=200, description="Why, in a few words: the user reads it.")] = ""
+
+
+class History(Arguments, frozen=True, kw_only=True):
+    """Of memory_history."""
+
+    id: Id
+
+
+class Profile(Arguments, frozen=True, kw_only=True):
+    """Of memory_profile."""
+
+    cwd: Cwd = ""
+
+
+class Memory(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory: the statement, the words it rests on, whose they are. `status` quarantined: nobody confirmed it yet."""
+
+    id: str
+    text: str
+    quote: str
+    said_by: str
+    said_at: str
+    status: str
+    pool: str
+    source: str
+    score: float = 0.0
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """Words of a session as they were said, not distilled into a memory (yet)."""
+
+    text: str
+    said_by: str
+    said_at: str
+    source: str
+    score: float
+
+
+class Recalled(msgspec.Struct, frozen=True, kw_only=True):
+    """What memory_recall gives back; `abstained`: memd would not vouch for anything, `reason` says why."""
+
+    memories: list[Memory]
+    turns: list[Turn]
+    abstained: bool
+    reason: str
+    searched: list[str]
+    left_out: int
+    pending: int
+    note: str = ""
+
+
+class Remembered(msgspec.Struct, frozen=True, kw_only=True):
+    """What memory_remember gives back; `kept`: it waits on this machine until memd runs again."""
+
+    id: str
+    status: str
+    kept: bool
+    note: str
+
+
+class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
+    """What memory_forget gives back: what no read shows any more, what is only proposed, and who decides."""
+
+    hidden: list[str]
+    proposed: list[str]
+    note: str
+
+
+class Changed(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that happened to a memory."""
+
+    at: str
+    what: str
+    reason: str
+
+
+class Past(msgspec.Struct, frozen=True, kw_only=True):
+    """What memory_history gives back; times of the world are RFC 3339, "" where open."""
+
+    memory: Memory
+    true_from: str
+    true_until: str
+    changes: list[Changed]
+    replaced: list[Memory]
+    replaced_by: list[Memory]
+    said_around: list[str]
+
+
+class ProfileText(msgspec.Struct, frozen=True, kw_only=True):
+    """What memory_profile gives back: the text, its revision, the memories it rests on."""
+
+    text: str
+    rev: str
+    ids: list[str]
+    searched: list[str]
+
+
+def schema(of: type[msgspec.Struct]) -> dict[str, Any]:
+    """The JSON schema of a type as one object, what it refers to beside it. Its own docstring is the reader's, not a
+    model's."""
+    (_,), parts = msgspec.json.schema_components([of], ref_template="#/$defs/{name}")
+    whole = dict(cast("dict[str, Any]", parts.pop(of.__name__)))
+    for part in (whole, *parts.values()):
+        part.pop("title", None)
+        if part is whole:
+            part.pop("description", None)
+    return {**whole, "$defs": parts} if parts else whole

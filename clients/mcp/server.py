@@ -1,0 +1,198 @@
+"""JSON-RPC over standard input and output, as both generations of the Model Context Protocol speak it.
+
+Comes in: one message a line. Goes out: one answer a line, nothing else. Invariants: a message with the envelope of
+2026-07-28 is answered by that revision, any other as after an `initialize` of before; every request is answered, the
+wrong ones with an error that names what is wrong; a tool's own failure is the tool's result, so that a model can read
+it; it ends when its host hangs up (P-1), and starts no process and no thread.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, BinaryIO, cast
+
+import msgspec
+
+from ... import __version__
+from ...protocol.errors import MemdError
+from ..python.client import Client
+from .arguments import Profile
+from .calls import Calls
+from .tools import INSTRUCTIONS, URI, offered
+
+HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+MODERN = ("2026-07-28",)
+_VERSION, _SERVER = "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/serverInfo"
+_PARSE, _INVALID, _UNKNOWN, _ARGUMENTS, _NOT_FOUND, _UNSUPPORTED = -32700, -32600, -32601, -32602, -32002, -32022
+_CACHEABLE = {"server/discover", "tools/list", "resources/list", "resources/templates/list", "resources/read"}
+DEADLINE_MS = 3_000
+LINE_LIMIT = 4 * 1024 * 1024
+ABOUT = {"name": "memd", "title": "memd", "version": __version__}
+_UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+class RpcError(Exception):
+    """A protocol error: what JSON-RPC answers instead of a result."""
+
+    def __init__(self, code: int, message: str, data: object = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.data = code, message, data
+
+
+class Server:
+    """The answers to messages, one at a time."""
+
+    def __init__(self, client: Client, here: str, read_only: bool = False) -> None:
+        self._client = client
+        self._calls = Calls(client, here)
+        self._tools = {tool.name: tool for tool in offered(read_only)}
+
+    def answer(self, line: bytes) -> bytes:
+        """The line that answers a line; b"" where nothing is to be said."""
+        try:
+            message = msgspec.json.decode(line)
+        except _UNDECODABLE as error:
+            return _encoded(_failure(None, RpcError(_PARSE, f"not JSON: {error}")))
+        if isinstance(message, list):  # a batch, as 2025-03-26 had them
+            told = [self._message(each) for each in cast("list[Any]", message)]
+            answers = [each for each in told if each is not None]
+            return _encoded(answers) if answers else b""
+        told = self._message(message)
+        return _encoded(told) if told is not None else b""
+
+    def _message(self, message: Any) -> dict[str, Any] | None:
+        if not isinstance(message, dict):
+            return _failure(None, RpcError(_INVALID, "a message is an object"))
+        found = cast("dict[str, Any]", message)
+        id, method = found.get("id"), found.get("method")
+        if not isinstance(method, str):
+            is_answer = "result" in found or "error" in found
+            return None if is_answer else _failure(id, RpcError(_INVALID, "a request has a method"))
+        if "id" not in found:  # a notification
+            return None
+        params: Any = found.get("params", {})
+        try:
+            if not isinstance(params, dict):
+                raise RpcError(_ARGUMENTS, "params is no object")
+            return self._response(id, method, cast("dict[str, Any]", params))
+        except RpcError as error:
+            return _failure(id, error)
+        except Exception as error:  # a bug: the host hears of it, and the server goes on
+            print(f"memd mcp: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+            return _failure(id, RpcError(-32603, f"memd failed on this: {type(error).__name__}"))
+
+    def _response(self, id: object, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        meta = params.get("_meta")
+        version = cast("dict[str, Any]", meta).get(_VERSION) if isinstance(meta, dict) else None
+        if version is not None and version not in MODERN:
+            data = {"supported": [*MODERN, *HANDSHAKE], "requested": str(version)}
+            raise RpcError(_UNSUPPORTED, f"protocol version {version} is not served", data)
+        result = self._result(method, params)
+        if version is not None:
+            result = {"resultType": "complete", **result, "_meta": {_SERVER: ABOUT}}
+            if method in _CACHEABLE:
+                result |= {"ttlMs": 0, "cacheScope": "private"}
+        return {"jsonrpc": "2.0", "id": id, "result": result}
+
+    def _result(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        abilities: dict[str, dict[str, Any]] = {"tools": {}, "resources": {}}
+        match method:
+            case "server/discover":
+                return {
+                    "supportedVersions": [*MODERN],
+                    "capabilities": abilities,
+                    "instructions": INSTRUCTIONS,
+                }
+            case "initialize":
+                wanted = params.get("protocolVersion")
+                return {
+                    "protocolVersion": wanted if wanted in HANDSHAKE else HANDSHAKE[0],
+                    "capabilities": abilities,
+                    "serverInfo": ABOUT,
+                    "instructions": INSTRUCTIONS,
+                }
+            case "ping":
+                return {}
+            case "tools/list":
+                return {"tools": [] if self._client.disabled else [tool.listed() for tool in self._tools.values()]}
+            case "tools/call":
+                return self._call(params)
+            case "resources/list":
+                return {"resources": [] if self._client.disabled else [_RESOURCE]}
+            case "resources/templates/list":
+                return {"resourceTemplates": []}
+            case "resources/read":
+                return self._read(params)
+            case _:
+                raise RpcError(_UNKNOWN, f"no method {method!r}")
+
+    def _call(self, params: dict[str, Any]) -> dict[str, Any]:
+        tool = self._tools.get(str(params.get("name")))
+        if tool is None:
+            raise RpcError(_ARGUMENTS, f"no tool {params.get('name')!r}; there are {', '.join(self._tools)}")
+        try:
+            wish = msgspec.convert(params.get("arguments") or {}, tool.takes)
+        except msgspec.ValidationError as error:
+            hint = " It takes ids alone, never a query: recall first." if tool.name == "memory_forget" else ""
+            return _failed(f"{tool.name}: {error}.{hint}")
+        try:
+            value, text = self._calls.call(wish)
+        except MemdError as error:
+            return _failed(f"{error.message}. {error.hint}".rstrip(". ") + ".")
+        return {"content": [_text(text)], "structuredContent": msgspec.to_builtins(value), "isError": False}
+
+    def _read(self, params: dict[str, Any]) -> dict[str, Any]:
+        if params.get("uri") != URI:
+            raise RpcError(_NOT_FOUND, f"no resource {params.get('uri')!r}; there is {URI}", {"uri": params.get("uri")})
+        try:
+            _, text = self._calls.profile(Profile())
+        except MemdError as error:
+            raise RpcError(-32603, f"{error.message}: {error.hint}") from error
+        return {"contents": [{"uri": URI, "mimeType": "text/markdown", "text": text}]}
+
+
+_RESOURCE = {
+    "uri": URI,
+    "name": "profile",
+    "title": "Profile",
+    "description": "The user and this project on a page: preferences, recent decisions, open threads.",
+    "mimeType": "text/markdown",
+}
+
+
+def _text(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}
+
+
+def _failed(text: str) -> dict[str, Any]:
+    return {"content": [_text(text)], "isError": True}
+
+
+def _failure(id: object, error: RpcError) -> dict[str, Any]:
+    told = {"code": error.code, "message": error.message, **({"data": error.data} if error.data is not None else {})}
+    return {"jsonrpc": "2.0", "id": id, "error": told}
+
+
+def _encoded(value: object) -> bytes:
+    return msgspec.json.encode(value) + b"\n"
+
+
+def serve(server: Server, source: BinaryIO, sink: BinaryIO) -> None:
+    """Answers every line until there are no more."""
+    while line := source.readline(LINE_LIMIT):
+        if line.strip() and (told := server.answer(line)):
+            sink.write(told)
+            sink.flush()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The whole program; its exit code."""
+    try:
+        with Client(deadline_ms=DEADLINE_MS) as client:
+            server = Server(client, os.getcwd(), read_only="--read-only" in arguments)
+            serve(server, sys.stdin.buffer, sys.stdout.buffer)
+    except (BrokenPipeError, KeyboardInterrupt):
+        os._exit(0)  # the host is gone: nothing that is left unwritten has a reader
+    return 0
