@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from ..hooks.notes import has_notes
 from ..python.client import Client
 from ..python.spool import Drained
 from .output import Answer
@@ -45,8 +46,12 @@ def instant(text: str) -> str:
 
 
 def deliver(client: Client, answer: Answer) -> Drained:
-    """Hands over what waits in the spool, and says so."""
+    """Hands over what waits in the spool, and says so; has sessions read on that grew while memd was down."""
     drained = client.drain()
+    if has_notes(client.places.state) and not client.disabled:
+        from ..hooks.follow import start
+
+        start()
     if drained.delivered:
         answer.warn(f"{count(drained.delivered, 'request')} from the time without the daemon delivered")
     if drained.rejected:

@@ -5,11 +5,13 @@ Comes in: nothing. Goes out: actual outcomes, each with its time (U6).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import typer
 
 from ...protocol.reply import PoolList, StatusText
+from ..hooks.notes import SkipCount, skipped
 from .contact import reach
 from .output import Answer, JsonFlag, complete, plain, styled, wrapped
 from .wording import age, count, reembedding_text
@@ -31,10 +33,11 @@ def status(as_json: JsonFlag = False) -> None:
         if waiting:
             answer.warn(f"{count(waiting, 'request waits', 'requests wait')} in the spool; `memd up` delivers them")
         told = client.status()
-        answer.give({**complete(told), "spooled": waiting}, _status_lines(told))
+        skips = skipped(client.places.state, time.time())
+        answer.give({**complete(told), "spooled": waiting, "skipped": complete(skips)}, _status_lines(told, skips))
 
 
-def _status_lines(told: StatusText) -> Iterator[str]:
+def _status_lines(told: StatusText, skips: SkipCount | None = None) -> Iterator[str]:
     yield styled(f"memd {told.version} runs", "bold") + f" (pid {told.pid}, started {age(told.started_at)})"
     total = sum(told.records.values())
     by_status = ", ".join(f"{number:,} {name}" for name, number in sorted(told.records.items()) if number)
@@ -45,6 +48,10 @@ def _status_lines(told: StatusText) -> Iterator[str]:
         yield _row("last", "nothing has happened yet")
     for n, (name, outcome) in enumerate(sorted(told.last.items(), key=lambda item: item[1].at, reverse=True)):
         yield _row("" if n else "last", f"{plain(name):<10} {age(outcome.at):<15} {plain(outcome.what)}")
+    if skips:
+        reasons = ", ".join(f"{number:,} {plain(reason)}" for reason, number in skips.reasons.items())
+        said = f"{count(skips.total, 'turn')} of agents without memory in 24 hours, {age(int(skips.last.at * 1e6))}"
+        yield from wrapped(f"{said}: {reasons}", " " * 10, _row("skipped", ""))
     for pause in told.pauses:
         until = f"until {plain(pause.until)}" if pause.until else "until `memd resume`"
         where = f"in {plain(pause.folder)} and below" if pause.folder else "everywhere"

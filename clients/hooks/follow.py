@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Generator, Iterable, Iterator
@@ -105,7 +106,13 @@ def _alone(path: Path) -> Generator[bool]:
 
 def command(executable: str = sys.executable) -> list[str]:
     """How this is run in the background."""
-    return [executable, "-P", "-m", __spec__.name if __spec__ else "memd.clients.hooks.follow"]
+    return [executable, "-P", "-m", "memd.clients.hooks.follow"]
+
+
+def start() -> None:
+    """Starts it in the background, and waits for nothing."""
+    nothing = subprocess.DEVNULL
+    subprocess.Popen(command(), stdin=nothing, stdout=nothing, stderr=nothing, cwd="/", start_new_session=True)
 
 
 def main(arguments: Iterable[str] = ()) -> int:

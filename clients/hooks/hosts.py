@@ -83,19 +83,20 @@ class Hosts:
         if not any(self.ledger(each).kept for each in TITLES):
             program.remove(self._places)
 
-    def state(self, name: str) -> HostState:
-        """How things stand with a host. Raises nothing: what can't be read is the problem."""
+    def state(self, name: str, *, tried: bool = True) -> HostState:
+        """How things stand with a host; the hook is `tried` as the host would run it. What can't be read is the
+        problem."""
         here = (claude_code if name == claude_code.NAME else pi).is_here(self._environment)
         try:
             is_set_up = bool(self.ledger(name).kept)
-            problem = self._problem(name) if is_set_up else ""
+            problem = self._problem(name, tried) if is_set_up else ""
         except (MemdError, OSError) as error:
             is_set_up, problem = True, str(error)
         hint = f"`memd setup {name}` mends it" if problem else "" if is_set_up else f"memd setup {name}"
         return HostState(name=name, title=TITLES[name], is_here=here, is_set_up=is_set_up, problem=problem, hint=hint)
 
-    def _problem(self, name: str) -> str:
-        if wrong := program.problem(self._places, self._environment):
+    def _problem(self, name: str, tried: bool) -> str:
+        if wrong := program.problem(self._places, self._environment, tried):
             return f"the hook does not run: {wrong}"
         for path, content in self._own_files(name).items():
             if not path.exists() or path.read_bytes() != content:
@@ -116,7 +117,11 @@ def server_command() -> list[str]:
     return [str(beside), "mcp"] if beside.exists() else [sys.executable, "-P", "-m", "memd.clients.mcp"]
 
 
-def check_hosts() -> list[HostState]:
-    """How things stand with every host that is here or set up: what `memd doctor` and `memd status` show."""
+def check_hosts(*, tried: bool = True) -> list[HostState]:
+    """How things stand with every host that is here or set up: for `memd doctor`, and, not `tried`, for `memd status`.
+
+    30 ms a host where it is tried, one without.
+    """
     hosts = Hosts(places_here(), os.environ)
-    return [state for state in map(hosts.state, TITLES) if state.is_here or state.is_set_up]
+    states = (hosts.state(name, tried=tried) for name in TITLES)
+    return [state for state in states if state.is_here or state.is_set_up]

@@ -84,13 +84,15 @@ def shell_line(places: Places, agent: str, event: str) -> str:
     return f"{shlex.join([*command(places, agent), event])} 2>/dev/null || true"
 
 
-def problem(places: Places, environment: Mapping[str, str]) -> str:
-    """What is wrong with the installed program, tried as a host would run it; "" if nothing is."""
+def problem(places: Places, environment: Mapping[str, str], tried: bool = True) -> str:
+    """What is wrong with the installed program, `tried` as a host would run it; "" if nothing is."""
     for file, content in contents(places, environment).items():
         if not file.exists():
             return f"{file} is gone"
         if file.read_bytes() != content:
             return f"{file.name} is of another version or installation of memd"
+    if not tried:
+        return ""
     run = [*command(places, "claude-code"), "Trial"]
     try:
         done = subprocess.run(run, input=b"{}", capture_output=True, timeout=TRIAL_S, check=False, cwd="/")

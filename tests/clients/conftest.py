@@ -52,19 +52,19 @@ class Listener:
                     identity, body = router.recv_multipart()
                     wish = wire.decode_request(body)
                     self.seen.append(wish)
-                    for part in self._bodies(wish):
+                    for part in self._bodies(wish, wire.form(body)):
                         router.send_multipart([identity, part])
         finally:
             router.close()
 
-    def _bodies(self, wish: request.AnyRequest) -> list[bytes]:
+    def _bodies(self, wish: request.AnyRequest, form: wire.Form) -> list[bytes]:
         try:
             data = self.answer(wish)
         except MemdError as error:
-            return [wire.encode_error(error, wish.rid, "msgpack")]
+            return [wire.encode_error(error, wish.rid, form)]
         if isinstance(data, list):
             return data
-        return [wire.encode_data(data, wish.rid, "msgpack")]
+        return [wire.encode_data(data, wish.rid, form)]
 
 
 @pytest.fixture
