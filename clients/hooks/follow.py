@@ -46,12 +46,12 @@ def follow(places: Places) -> int:
 
 
 def _round(places: Places) -> int:
-    taken = notes.take_notes(places.state)
+    taken, size = notes.take_notes(places.state)
     with Client(places, DEADLINE_MS) as client:
         for note in taken:
             read_on(client, note, places)
         client.drain()
-    notes.drop_notes(places.state)
+    notes.drop_notes(places.state, size)
     return len(taken)
 
 

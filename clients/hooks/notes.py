@@ -56,28 +56,33 @@ def has_notes(state: Path) -> bool:
     return any((folder(state) / name).exists() for name in ("queue", "queue.taken"))
 
 
-def take_notes(state: Path) -> list[Note]:
-    """The sessions to be read on, each as it was noted last. They count as taken until `drop_notes`: whoever takes
-    them and does not come to that leaves them to the next one."""
+def take_notes(state: Path) -> tuple[list[Note], int]:
+    """The sessions to be read on, each as it was noted last, and how many bytes say so. They count as taken until
+    `drop_notes`: whoever takes them and does not come to that leaves them to the next one."""
     queue, taken = folder(state) / "queue", folder(state) / "queue.taken"
     if not taken.exists():
         with suppress(FileNotFoundError):
             queue.rename(taken)
-    with suppress(OSError):
-        return list({note.path: note for note in _decoded(_notes, taken)}.values())
-    return []
+    try:
+        content = taken.read_bytes()
+    except OSError:
+        return [], 0
+    return list({note.path: note for note in _decoded(_notes, content)}.values()), len(content)
 
 
-def drop_notes(state: Path) -> None:
-    """What was taken is carried out."""
-    (folder(state) / "queue.taken").unlink(missing_ok=True)
+def drop_notes(state: Path, size: int) -> None:
+    """What was taken is carried out, unless a hook that was just writing made the file longer."""
+    taken = folder(state) / "queue.taken"
+    with suppress(FileNotFoundError):
+        if taken.stat().st_size == size:
+            taken.unlink()
 
 
 def skipped(state: Path, now_s: float) -> SkipCount | None:
     """What the last day's turns went on without, None if nothing (U6, P-3)."""
     found: list[Skipped] = []
     with suppress(OSError):
-        found = [each for each in _decoded(_skips, folder(state) / "skips") if each.at > now_s - DAY_S]
+        found = [each for each in _decoded(_skips, (folder(state) / "skips").read_bytes()) if each.at > now_s - DAY_S]
     if not found:
         return None
     return SkipCount(
@@ -85,9 +90,9 @@ def skipped(state: Path, now_s: float) -> SkipCount | None:
     )
 
 
-def _decoded(decoder: msgspec.json.Decoder[T], path: Path) -> list[T]:
+def _decoded(decoder: msgspec.json.Decoder[T], content: bytes) -> list[T]:
     lines: list[T] = []
-    for line in path.read_bytes().splitlines():
+    for line in content.splitlines():
         with suppress(msgspec.MsgspecError, UnicodeDecodeError):
             lines.append(decoder.decode(line))
     return lines

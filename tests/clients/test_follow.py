@@ -1,0 +1,209 @@
+"""Live capture: a session is read on with after its turns, and importing it afterwards adds nothing (W10, W13)."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memd.clients.hooks import follow, notes
+from memd.clients.importers.agents import reader
+from memd.clients.importers.cursors import Cursors
+from memd.clients.importers.delivery import Imported, Source, hand_over
+from memd.protocol.errors import DaemonDown
+from tests.clients.hooked import Host, stopped
+from tests.conftest import RunningDaemon
+
+SAMPLE = Path(follow.__file__).parents[1] / "cli/sample/session.jsonl"
+SESSIONS = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "sessions"
+REAL = [
+    *(("claude-code", path) for path in sorted(SESSIONS.glob("claude-code/*.jsonl"))),
+    *(("pi", path) for path in sorted(SESSIONS.glob("pi/*.jsonl"))),
+]
+STOPS = 5
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningDaemon]:
+    """One daemon for the tests of this file that leave it as it is."""
+    folder = tmp_path_factory.mktemp("home")
+    folder.chmod(0o700)
+    daemon = RunningDaemon({**os.environ, "MEMD_HOME": str(folder)})
+    daemon.start()
+    yield daemon
+    daemon.terminate()
+
+
+def note(host: Host, path: Path, *, ended: bool = False, agent: str = "claude-code") -> None:
+    """What the hook program notes, without a process."""
+    line = json.dumps({"agent": agent, "path": str(path), "cwd": "/", "ended": ended}) + "\n"
+    with (notes.folder(host.places.state) / "queue").open("a") as file:
+        file.write(line)
+
+
+def imported(daemon: RunningDaemon, agent: str, path: Path) -> Imported:
+    """An import of the whole file, as if none had been before."""
+    cursors = Cursors(daemon.places.state)
+    cursors.pass_over([path])
+    with daemon.client() as client:
+        return hand_over(client, Source(agent, path, reader(agent, path, "", cursors)), cursors)
+
+
+def operations(daemon: RunningDaemon, document: str) -> list[str]:
+    with daemon.client() as client:
+        entries = client.journal(limit=500).entries
+    return [type(e.operation).__name__ for e in entries if getattr(e.operation, "document", "") == document]
+
+
+def grow(daemon: RunningDaemon, agent: str, whole: Path, place: Path) -> None:
+    """A session that goes on: lines are added, hooks note it, it is read on with; then it ends."""
+    host = Host(agent, daemon.environment)
+    lines = whole.read_bytes().splitlines(keepends=True)
+    for number in range(1, STOPS + 1):
+        place.write_bytes(b"".join(lines[: len(lines) * number // STOPS]))
+        note(host, place, agent=agent)
+        assert follow.follow(daemon.places) == 1
+    note(host, place, agent=agent, ended=True)
+    assert follow.follow(daemon.places) == 1
+
+
+@pytest.mark.parametrize(("agent", "whole"), [("claude-code", SAMPLE), *REAL], ids=lambda each: str(each)[-24:])
+def test_importing_a_followed_session_adds_nothing_W13(
+    running: RunningDaemon, tmp_path: Path, agent: str, whole: Path
+) -> None:
+    if not whole.exists():
+        pytest.skip("the real sessions are not here")
+    place = tmp_path / whole.name
+    grow(running, agent, whole, place)
+    for sent in imported(running, agent, place).sessions:
+        assert sent.duplicate == sent.events
+        assert (sent.accepted, sent.changed, sent.refused) == (0, 0, ())
+
+
+def test_a_followed_session_is_live_and_ends_when_its_host_says_so_W2(running: RunningDaemon, tmp_path: Path) -> None:
+    place = tmp_path / "one.jsonl"
+    place.write_bytes(SAMPLE.read_bytes().replace(b"55ec3f1e", b"11111111"))
+    document = "claude-code:11111111-1237-4858-b550-85095d118736"
+    host = Host("claude-code", running.environment)
+    note(host, place)
+    follow.follow(running.places)
+    assert operations(running, document) == ["SessionOpened"]
+    with running.client() as client:
+        opened = [e.operation for e in client.journal(limit=500).entries]
+        assert [each.origin.live for each in opened if getattr(each, "document", "") == document] == [True]  # type: ignore[union-attr]
+    note(host, place, ended=True)
+    follow.follow(running.places)
+    assert operations(running, document) == ["SessionOpened", "SessionClosed"]
+
+
+def test_a_subagents_session_is_read_beside_the_one_that_started_it(running: RunningDaemon, tmp_path: Path) -> None:
+    place = tmp_path / "two.jsonl"
+    place.write_bytes(SAMPLE.read_bytes().replace(b"55ec3f1e", b"22222222"))
+    beside = tmp_path / "two/subagents/agent-a1.jsonl"
+    beside.parent.mkdir(parents=True)
+    line = {
+        "type": "assistant",
+        "uuid": "u1",
+        "sessionId": "22222222-1237-4858-b550-85095d118736",
+        "isSidechain": True,
+        "agentId": "a1",
+        "timestamp": "2026-09-03T08:00:00Z",
+        "message": {"role": "assistant", "content": [{"type": "text", "text": "The cache was stale."}]},
+    }
+    beside.write_text(json.dumps(line) + "\n")
+    host = Host("claude-code", running.environment)
+    note(host, place)
+    follow.follow(running.places)
+    assert operations(running, "claude-code:22222222-1237-4858-b550-85095d118736/a1") == ["SessionOpened"]
+
+
+def test_the_hook_starts_the_reading_itself_and_waits_for_nothing_W10(running: RunningDaemon, tmp_path: Path) -> None:
+    place = tmp_path / "three.jsonl"
+    place.write_bytes(SAMPLE.read_bytes().replace(b"55ec3f1e", b"33333333"))
+    host = Host("claude-code", running.environment)
+    assert host.call("Stop", stopped(place)) == ""
+    end = time.monotonic() + 30
+    while not operations(running, "claude-code:33333333-1237-4858-b550-85095d118736"):
+        assert time.monotonic() < end
+        host.call("Stop", stopped(place))
+        time.sleep(0.3)
+
+
+def test_nothing_is_lost_while_memd_is_down_W10(home: dict[str, str], tmp_path: Path, memd: Any) -> None:
+    daemon = RunningDaemon(home)
+    host = Host("claude-code", home)
+    place = tmp_path / "session.jsonl"
+    place.write_bytes(SAMPLE.read_bytes())
+    assert host.call("Stop", stopped(place)) == ""
+    assert host.call("SessionEnd", stopped(place, "SessionEnd", reason="other")) == ""
+    assert [each.ended for each in host.noted()] == [False, True]
+    with pytest.raises(DaemonDown):
+        follow.follow(daemon.places)
+    assert notes.has_notes(daemon.places.state)
+    assert memd("up").code == 0
+    try:
+        end = time.monotonic() + 30
+        while notes.has_notes(daemon.places.state):
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        assert not any(each.accepted for each in imported(daemon, "claude-code", place).sessions)
+    finally:
+        memd("down")
+
+
+def test_a_reader_that_was_killed_leaves_its_notes_to_the_next(running: RunningDaemon, tmp_path: Path) -> None:
+    place = tmp_path / "four.jsonl"
+    place.write_bytes(SAMPLE.read_bytes().replace(b"55ec3f1e", b"44444444"))
+    host = Host("claude-code", running.environment)
+    note(host, place)
+    assert [each.path for each in notes.take_notes(running.places.state)[0]] == [str(place)]  # and then it was killed
+    note(host, tmp_path / "gone.jsonl")
+    assert follow.follow(running.places) == 2
+    assert operations(running, "claude-code:44444444-1237-4858-b550-85095d118736") == ["SessionOpened"]
+    assert not notes.has_notes(running.places.state)
+
+
+def test_several_readers_at_once_read_everything_once(running: RunningDaemon, tmp_path: Path) -> None:
+    host = Host("claude-code", running.environment)
+    places = [tmp_path / f"{number}.jsonl" for number in range(6)]
+    counts: list[int] = []
+    threads = [threading.Thread(target=lambda: counts.append(follow.follow(running.places))) for _ in range(4)]
+    for number, place in enumerate(places):
+        place.write_bytes(SAMPLE.read_bytes().replace(b"55ec3f1e", b"%08d" % number))
+        note(host, place, ended=True)
+        if number < len(threads):
+            threads[number].start()
+    for thread in threads:
+        thread.join()
+    counts.append(follow.follow(running.places))
+    assert sum(counts) == len(places)
+    for place in places:
+        assert not any(each.accepted for each in imported(running, "claude-code", place).sessions)
+
+
+def test_what_memd_printed_is_not_captured_again_P6_W9(running: RunningDaemon, tmp_path: Path) -> None:
+    line = {
+        "type": "user",
+        "uuid": "u-injected",
+        "sessionId": "inj",
+        "timestamp": "2026-09-03T08:00:00Z",
+        "message": {
+            "role": "user",
+            "content": 'Mind the lamp. <memd-context rev="r1">\nthe quokka sleeps\n</memd-context> Thanks.',
+        },
+    }
+    place = tmp_path / "inj.jsonl"
+    place.write_text(json.dumps(line) + "\n")
+    host = Host("claude-code", running.environment)
+    note(host, place)
+    follow.follow(running.places)
+    home = Path(running.environment["MEMD_HOME"])
+    files = [each for each in home.rglob("*") if each.is_file()]
+    assert any(b"Mind the lamp." in each.read_bytes() for each in files)
+    assert not any(b"quokka" in each.read_bytes() for each in files)
