@@ -2,7 +2,7 @@
 
 Comes in: the host's JSON on standard input. Goes out: the profile in the host's dialect, where it is due (Q1), or
 nothing; a note that a session grew, for `follow.py` to read on with (W10). Invariants: exit code 0 and valid output or
-none, whatever happens (P-3); over within 60 ms, and 100 ms of its start; it never starts a daemon, and writes nothing
+none, whatever happens (P-3); over within 100 ms; it never starts a daemon, and writes nothing
 but in the folder it lies in; what it could not print is counted there. `memd setup` copies it beside its `hook.json`
 and has it run by `python -I -S`, so it outlives the environment that memd is installed in. Most of what a turn costs
 is the start of Python: nothing is imported before it is needed, and `_socket`, because `socket` costs as much as all
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from socket import socket as Socket
     from typing import Any, NoReturn
 
-LIMIT_MS, START_LIMIT_MS = 60, 100
-"""How long it may take, whatever the daemon or the disk do; and how long from the start of the process, Python's own
-included. What ran out is told as the first."""
+LIMIT_MS, WHOLE_MS = 60, 100
+"""How long the profile may take, whatever the daemon or the disk do; and from the start of the process, with Python's
+own. A note that a session grew has the longer time for itself: the turn is over, and nobody waits for its words."""
 REPORT_MS = 20
 SKIPS_LIMIT = 64 * 1024
 INPUT_LIMIT = 64 * 1024 * 1024
@@ -127,8 +127,7 @@ class Hook:
         note = {"agent": self.agent, "path": path, "cwd": str(payload.get("cwd") or ""), "ended": is_end}
         _append(os.path.join(self.here, "queue"), json.dumps(note).encode() + b"\n")
         Connection(self.socket_path(), self.end, greet=False)
-        null = os.devnull
-        files = [(os.POSIX_SPAWN_OPEN, fd, null, os.O_RDWR, 0) for fd in (0, 1, 2)]
+        files = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
         command: list[str] = self.settings["follow"]
         surroundings = {**os.environ, **self.settings["environment"]}
         os.posix_spawn(command[0], command, surroundings, file_actions=files, setsid=True)
@@ -239,7 +238,8 @@ def _input() -> bytes:
 
 def main(arguments: list[str], here: str) -> NoReturn:
     """The whole call. Never returns, and never with another exit code than 0."""
-    left = max(0.005, min(LIMIT_MS / 1000, START_LIMIT_MS / 1000 - age_s()))
+    is_note = arguments[1:2] and any(arguments[1] in dialect["follow"] for dialect in DIALECTS.values())
+    left = WHOLE_MS / 1000 if is_note else max(0.005, min(LIMIT_MS / 1000, WHOLE_MS / 1000 - age_s()))
     hook: Hook | None = None
 
     def over(*_: object) -> NoReturn:

@@ -1,0 +1,214 @@
+"""`memd setup` and `memd unsetup`: shown before, twice as once, taken back byte by byte; what no longer runs is seen."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memd.clients.hooks import claude_code, hosts, program
+from memd.clients.hooks.hosts import TITLES, Hosts, check_hosts
+from memd.protocol.errors import StoreError
+from memd.protocol.places import places
+
+Memd = Callable[..., Any]
+
+
+@pytest.fixture
+def machine(home: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """An environment with both hosts in it, and no configuration yet."""
+    for name in (".claude", ".pi/agent"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("CLAUDE_CONFIG_DIR", "PI_CODING_AGENT_DIR"):
+        home.pop(name, None)
+        monkeypatch.delenv(name, raising=False)
+    home["HOME"] = str(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("MEMD_HOME", home["MEMD_HOME"])
+    return home
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder but memd's own."""
+    files = (each for each in folder.rglob("*") if each.is_file() and not each.is_relative_to(folder / "home"))
+    return {str(each.relative_to(folder)): each.read_bytes() for each in files}
+
+
+def machine_of(environment: dict[str, str]) -> Hosts:
+    return Hosts(places(environment, os.getuid()), environment)
+
+
+def test_setting_up_and_taking_out_leaves_every_byte_as_it_was(machine: dict[str, str], memd: Memd) -> None:
+    folder = Path(machine["HOME"])
+    own = b'{\n    "model": "opus",\n    "env": {"NAME": "\xc3\xbc"}\n}'
+    (folder / ".claude/settings.json").write_bytes(own)
+    before = tree(folder)
+    assert memd("setup", "all", "--dry-run").code == 0
+    assert tree(folder) == before
+    told = memd("setup", "all")
+    assert '+    "enabledPlugins"' in told.text.replace("\t", "    ") and "memd up" in told.errors
+    after = tree(folder)
+    assert after[".claude/settings.json"].startswith(own[:-2]), "what the user wrote stays letter by letter"
+    assert ".pi/agent/extensions/memd.ts" in after
+    again = memd("setup", "all", "--json").data["hosts"]
+    assert [each["files"] for each in again] == [{}, {}]
+    assert tree(folder) == after
+    assert memd("unsetup", "all", "--dry-run").code == 0
+    assert tree(folder) == after
+    assert memd("unsetup", "all").code == 0
+    assert tree(folder) == before
+    assert not (folder / ".pi/agent/extensions").exists()
+    assert "nothing to do" in memd("unsetup").text
+
+
+def test_what_the_user_changed_meanwhile_stays(machine: dict[str, str], memd: Memd) -> None:
+    path = Path(machine["HOME"]) / ".claude/settings.json"
+    path.write_text('{\n  "model": "opus"\n}\n')
+    memd("setup", "claude-code")
+    settings = json.loads(path.read_text())
+    settings["model"] = "sonnet"
+    settings["enabledPlugins"]["other@market"] = True
+    path.write_text(json.dumps(settings, indent=2))
+    memd("setup", "claude-code")
+    memd("unsetup", "claude-code")
+    assert json.loads(path.read_text()) == {"model": "sonnet", "enabledPlugins": {"other@market": True}}
+
+
+def test_a_link_stays_a_link_and_a_mode_a_mode(machine: dict[str, str], memd: Memd, tmp_path: Path) -> None:
+    """Dotfiles are kept elsewhere and linked."""
+    kept = tmp_path / "dotfiles.json"
+    kept.write_text("{}")
+    kept.chmod(0o640)
+    path = Path(machine["HOME"]) / ".claude/settings.json"
+    path.symlink_to(kept)
+    memd("setup", "claude-code")
+    assert path.is_symlink() and b"memd@memd" in kept.read_bytes()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o640
+    memd("unsetup", "claude-code")
+    assert path.is_symlink() and kept.read_text() == "{}"
+
+
+def test_settings_that_are_no_json_are_left_alone(machine: dict[str, str], memd: Memd) -> None:
+    path = Path(machine["HOME"]) / ".claude/settings.json"
+    path.write_text("{ // mine\n}")
+    told = memd("setup", "claude-code")
+    assert told.code == 5 and "is not JSON" in told.errors
+    assert path.read_text() == "{ // mine\n}"
+    assert memd("setup", "emacs").code == 2
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda each: st.lists(each, max_size=3) | st.dictionaries(st.text(max_size=5), each, max_size=3),
+    max_leaves=8,
+)
+ENTRIES = st.fixed_dictionaries(
+    {},
+    optional={
+        "model": VALUES,
+        "hooks": VALUES,
+        "enabledPlugins": st.dictionaries(st.text(max_size=5), st.booleans(), max_size=2),
+        "extraKnownMarketplaces": st.dictionaries(st.text(max_size=5), VALUES, max_size=2),
+        'odd "}': VALUES,
+    },
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(entries=ENTRIES, indent=st.sampled_from([None, 1, 2, 4, "\t"]), ending=st.sampled_from(["", "\n", " \n\n"]))
+def test_whatever_the_settings_are_two_entries_go_in_and_out(
+    entries: dict[str, Any], indent: Any, ending: str, tmp_path_factory: Any
+) -> None:
+    folder = tmp_path_factory.mktemp("home")
+    (folder / ".claude").mkdir()
+    environment = {"HOME": str(folder), "MEMD_HOME": str(folder / "memd")}
+    path = folder / ".claude/settings.json"
+    own = (json.dumps(entries, indent=indent) + ending).encode()
+    path.write_bytes(own)
+    machine = machine_of(environment)
+    machine.set_up(claude_code.NAME, machine.edits(claude_code.NAME))
+    now = json.loads(path.read_text())
+    assert now["enabledPlugins"] == {**entries.get("enabledPlugins", {}), "memd@memd": True}
+    assert {**now, "enabledPlugins": 0, "extraKnownMarketplaces": 0} == {
+        **entries, "enabledPlugins": 0, "extraKnownMarketplaces": 0
+    }  # fmt: skip
+    assert not any(edit.is_change for edit in machine.edits(claude_code.NAME))
+    assert machine.state(claude_code.NAME, tried=False).problem == ""
+    without = json.loads(claude_code.without(path, path.read_bytes()) or b"{}")
+    empty = {name for name in ("enabledPlugins", "extraKnownMarketplaces") if not entries.get(name)}
+    assert without == {name: value for name, value in entries.items() if name not in empty}
+    machine.take_out(claude_code.NAME, machine.restoring(claude_code.NAME))
+    assert path.read_bytes() == own
+
+
+# --- what no longer runs --------------------------------------------------------------------------------------------
+def problems() -> dict[str, str]:
+    return {state.name: state.problem for state in check_hosts() if state.is_set_up}
+
+
+def test_a_hook_that_no_longer_runs_is_noticed(machine: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [(state.name, state.is_set_up) for state in check_hosts()] == [(name, False) for name in TITLES]
+    found = machine_of(machine)
+    for name in TITLES:
+        found.set_up(name, found.edits(name))
+    assert problems() == dict.fromkeys(TITLES, "")
+    installed = program.path(places(machine, os.getuid()))
+    whole = installed.read_bytes()
+    installed.unlink()
+    assert all("is gone" in each for each in problems().values())
+    installed.write_bytes(b"raise SystemExit(2)\n")
+    assert all("another version" in each for each in problems().values())
+    monkeypatch.setattr(program, "SOURCE", installed)  # an upgrade that brought a broken one
+    assert all("exit code 2" in each for each in problems().values())
+    monkeypatch.undo()
+    monkeypatch.setenv("HOME", machine["HOME"])
+    monkeypatch.setenv("MEMD_HOME", machine["MEMD_HOME"])
+    installed.write_bytes(whole)
+    path = Path(machine["HOME"]) / ".claude/settings.json"
+    settings = json.loads(path.read_text())
+    for change, reason in (
+        ({"disableAllHooks": True}, "disableAllHooks"),
+        ({"enabledPlugins": {"memd@memd": False}}, "not switched on"),
+        ({"extraKnownMarketplaces": {}}, "marketplace"),
+    ):
+        path.write_text(json.dumps({**settings, **change}))
+        assert reason in problems()[claude_code.NAME]
+    (Path(machine["HOME"]) / ".pi/agent/extensions/memd.ts").unlink()
+    assert "memd.ts" in problems()["pi"]
+    for name in TITLES:
+        found.set_up(name, found.edits(name))
+    assert problems() == dict.fromkeys(TITLES, "")
+
+
+def test_an_environment_that_was_removed_is_noticed(machine: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    found = machine_of(machine)
+    found.set_up("pi", found.edits("pi"))
+    monkeypatch.setattr("sys.executable", "/nowhere/bin/python")
+    assert problems()["pi"]
+
+
+def test_a_record_that_does_not_read_is_told_and_nothing_is_guessed(machine: dict[str, str]) -> None:
+    found = machine_of(machine)
+    found.set_up("pi", found.edits("pi"))
+    (program.folder(places(machine, os.getuid()).state) / "hosts/pi.json").write_bytes(b"[")
+    assert "can't be read" in problems()["pi"]
+    with pytest.raises(StoreError):
+        found.restoring("pi")
+
+
+def test_every_file_of_the_plugin_is_what_the_host_reads(machine: dict[str, str]) -> None:
+    """The marketplace layout; one shell line for each event, that can't fail; the six tools beside it."""
+    files = claude_code.own_files(places(machine, os.getuid()), hosts.server_command())
+    read = {path.name: json.loads(content) for path, content in files.items()}
+    assert read["marketplace.json"]["plugins"][0]["source"] == "./plugin"
+    assert read["plugin.json"]["name"] == read["marketplace.json"]["plugins"][0]["name"] == "memd"
+    lines = [each["hooks"][0]["command"] for event in read["hooks.json"]["hooks"].values() for each in event]
+    assert len(lines) == 6 and all(line.endswith("2>/dev/null || true") for line in lines)
+    assert read[".mcp.json"]["mcpServers"]["memd"]["args"][-1] in ("mcp", "memd.clients.mcp")
