@@ -14,7 +14,6 @@ import msgspec
 from ..protocol.operation import Hidden, Shift, Unhidden
 from ..protocol.record import LIVE, Record
 from .stores import Stores
-from .undo import standing
 
 
 def may_hide(record: Record) -> bool:
@@ -24,8 +23,12 @@ def may_hide(record: Record) -> bool:
 
 def hide(records: Sequence[Record]) -> Hidden:
     """The operation that takes these out of every read."""
-    before = tuple(standing(record) for record in records)
-    return Hidden(documents=(), before=before, after=tuple(standing(record, "hidden") for record in records))
+    before = tuple(Shift(each.id, each.status, each.valid_to, each.retired_at, each.superseded_by) for each in records)
+    return Hidden(documents=(), before=before, after=tuple(_hidden(each) for each in before))
+
+
+def _hidden(was: Shift) -> Shift:
+    return Shift(was.id, "hidden", was.valid_to, was.retired_at, was.superseded_by)
 
 
 def bring_back(stores: Stores, id: str) -> Unhidden | None:

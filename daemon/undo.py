@@ -89,8 +89,8 @@ class Undoing:
             else:
                 staying += 1
         revived = [each for each in retired if each.id not in hidden and self._is_free(each, hidden)]
-        before = tuple(standing(record) for record in (*hidden.values(), *revived))
-        after = tuple(standing(record, "hidden") for record in hidden.values())
+        before = tuple(_standing(record) for record in (*hidden.values(), *revived))
+        after = tuple(_standing(record, "hidden") for record in hidden.values())
         after += tuple(self._before_retirement(record) for record in revived)
         if before:
             self._stores.commit([Hidden(documents=documents, before=before, after=after)])
@@ -122,7 +122,7 @@ class Undoing:
             if row is not None and row.status not in ("retired", "hidden"):
                 last = row
         if last is record:  # it was never believed
-            return standing(record)
+            return _standing(record)
         return Shift(record.id, last.status, last.valid_to, 0, "")
 
     def _show(self, documents: tuple[str, ...]) -> Report:
@@ -145,7 +145,7 @@ class Undoing:
         ids = set(now)
         for was, became in zip(hidden.before, hidden.after, strict=True):
             record = now.get(was.id)
-            if record is None or standing(record) != became or self._is_taken(record, was, ids):
+            if record is None or _standing(record) != became or self._is_taken(record, was, ids):
                 skipped += record is not None
             else:
                 shifts.append(was)
@@ -164,8 +164,7 @@ def _documents_of(record: Record) -> set[str]:
     return {span.document for span in spans}
 
 
-def standing(record: Record, status: str = "") -> Shift:
-    """How a record stands now, or the same hidden."""
+def _standing(record: Record, status: str = "") -> Shift:
     return Shift(
         record.id,
         "hidden" if status == "hidden" else record.status,
