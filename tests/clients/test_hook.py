@@ -89,7 +89,7 @@ def test_a_daemon_that_was_never_there_or_is_gone(home: dict[str, str], memd: An
     daemon = RunningDaemon(home)
     daemon.start()
     with daemon.client() as client:
-        client.remember("I use vim.")
+        client.remember("I prefer vim over emacs.")
     daemon.kill()
     quiet(host, "not running")
     daemon.start()
@@ -225,7 +225,7 @@ def test_five_turns_of_a_host_that_keeps_what_is_printed_Q1(running: RunningDaem
     turn(1)
     turn(2)
     with running.client() as client:
-        client.remember("I always use two blank lines between functions.")
+        client.remember("I prefer two blank lines between functions.")
     turn(3)
     context.clear()  # the host compacts
     context.append(claude.inject("SessionStart", started("compact", session_id="five")))
@@ -238,7 +238,7 @@ def test_five_turns_of_a_host_that_forgets_what_is_printed_Q1(running: RunningDa
     for number in range(5):
         if number == 3:
             with running.client() as client:
-                client.remember("My editor is helix.")
+                client.remember("I prefer helix over vim.")
         with running.client() as client:
             assert host.inject("before_agent_start", PI_TURN) == client.profile(cwd="/").text
 
