@@ -39,8 +39,9 @@ def main() -> int:
         from . import offline
 
         return offline.run(sys.argv[1], sys.argv[2:], home, real_world())
-    from .boot import Daemon, check_home
+    from .boot import Daemon
     from .config import load_config
+    from .home import check_home
 
     try:
         config = load_config(home.config, os.environ)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -33,6 +33,7 @@ from ..protocol.reply import (
 )
 from ..protocol.request import PROTOCOL, Export, Get, Journal, List, Profile, Recall, Why
 from ..stages.batch import PERSONAL
+from .config import Config
 from .models import Models
 from .pauses import Pauses
 from .pools.access import Access
@@ -73,6 +74,19 @@ class Answers:
         self.worker_state: Callable[[], str] = lambda: "idle"
         self.retrieved: Callable[[Sequence[str]], None] = lambda _: None
         self.pauses: Pauses | None = None
+        self.trouble: Callable[[], str] = lambda: ""
+        self._heard_at: dict[str, int] = {}
+
+    def follow(self, config: Config) -> None:
+        """Go on with these settings."""
+        self._warm.follow(config.relevance_floor)
+        self._simple.follow(config.simple_below_sessions)
+
+    def heard(self, documents: Mapping[str, int]) -> None:
+        """Remember when the hosts of these live sessions were heard, in microseconds."""
+        for document, at in documents.items():
+            host = document.partition(":")[0]
+            self._heard_at[host] = max(at, self._heard_at.get(host, 0))
 
     def note(self, name: str, what: str) -> None:
         """Remember that this just happened."""
@@ -95,7 +109,7 @@ class Answers:
         answer = self._warm.recall(request, scope, self.pending(), view)
         if view is None:
             self.retrieved([hit.record.id for hit in answer.hits])
-        turns = () if view else self._heard(request, scope, answer)
+        turns = () if view else self._turns(request, scope, answer)
         if turns:
             answer = with_turns(answer, turns, request)
         answer = screened(answer)
@@ -105,7 +119,7 @@ class Answers:
         self.note("recalled", f"abstained: {answer.reason}" if answer.abstained else found)
         return answer
 
-    def _heard(self, request: Recall, scope: Sequence[str], answer: Recalled) -> tuple[Heard, ...]:
+    def _turns(self, request: Recall, scope: Sequence[str], answer: Recalled) -> tuple[Heard, ...]:
         return self._simple.heard(request.query, self._access.heard_in(scope), answer.hits, max(1, request.limit))
 
     def profile(self, request: Profile) -> ProfileText:
@@ -241,10 +255,12 @@ class Answers:
             last=last,
             failures=tuple(failed),
             size_bytes=stores.size_bytes(),
-            troubles=(*stores.troubles, *self._models.troubles),
+            troubles=(*stores.troubles, *self._models.troubles, *filter(None, [self.trouble()])),
             pauses=self.pauses.state().pauses if self.pauses else (),
             ignored=self.pauses.ignored if self.pauses else (),
             inbox=stores.inbox.open(),
+            hosts={host: from_micros(at) for host, at in sorted(self._heard_at.items())},
+            sessions_open=len(stores.unfinished.documents()),
         )
 
 

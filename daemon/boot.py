@@ -8,16 +8,14 @@ acknowledged is on the disk whatever happens here.
 from __future__ import annotations
 
 import logging
+import logging.handlers
 import os
-import socket
-import stat
 import sys
 import threading
 from collections.abc import Mapping
-from pathlib import Path
 
 from ..protocol.disabled import why_disabled
-from ..protocol.errors import InvalidRequest, MemdError, Refused
+from ..protocol.errors import InvalidRequest, MemdError
 from ..protocol.event import SessionEnded
 from ..protocol.instant import from_micros
 from ..protocol.places import Places
@@ -59,21 +57,25 @@ from ..protocol.request import (
     Why,
     WhyScope,
 )
+from ..protocol.session import GetSession, ListSessions
+from ..protocol.settings import ListSettings, PutSetting, SettingList
 from ..stages.secrets.scan import prepare
 from .answers import Answers
 from .choice import find
 from .committer import Committer, bug
-from .config import Config, RulesInForce
+from .config import Config
 from .disk import disk_use
 from .distiller import Distiller
 from .door import Arrived, Door, Respond
+from .home import check_home
 from .importing import import_records
 from .jobs import Jobs, Progress, Report
 from .lifecycle.lifetime import Lifetime
-from .lifecycle.triggers import Triggers
+from .lifecycle.triggers import UPKEEP_JOB, Triggers
 from .lifecycle.upkeep import Upkeep
 from .maintenance_process import Maintenance
 from .models import Models
+from .outcomes import Outcomes
 from .pauses import Pauses
 from .pools.access import Access
 from .pools.identity import Identity
@@ -81,9 +83,13 @@ from .pools.scoping import Scoping
 from .rebuild import Rebuilding, names_of
 from .recall.warm import Warm
 from .running import AnyRunning, Running
+from .sessions import Sessions
+from .settings import Settings
+from .spooled import Spooled
 from .store.compact import start_compaction
 from .store.forget import Forgetting
 from .stores import Stores
+from .supervision import Supervision
 from .undo import Undoing
 from .worker_process import WorkerProcess
 from .world import World
@@ -94,68 +100,15 @@ SWITCH_INTERVAL_S = 0.0002
 WAKE_S = 1.0
 """At most this long a signal waits that the system handed to another thread than the one that handles it."""
 
-NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "afs", "ceph"})
 log = logging.getLogger("memd")
-
-
-def check_home(places: Places) -> None:
-    """Make the folders, 0700, and refuse what would not be safe. Raises Refused."""
-    if os.environ.get("SUDO_UID", str(os.getuid())) != str(os.getuid()):
-        raise Refused("memd will not run under sudo", hint="run it as the user whose memory it is")
-    _check_owner(places)
-    for folder in (places.data, places.state, places.config, places.run, places.spool):
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            found = folder.stat()
-        except OSError as error:
-            raise Refused(f"{folder}: {error.strerror}", hint="give memd a folder it can write: MEMD_HOME") from error
-        if found.st_uid != os.getuid():
-            raise Refused(f"{folder} belongs to uid {found.st_uid}", hint="use a home of your own: MEMD_HOME")
-        if stat.S_IMODE(found.st_mode) & 0o077:
-            raise Refused(f"others may enter {folder}", hint=f"chmod 700 {folder}")
-    if (kind := _file_system(places.data)) in NETWORK_FILE_SYSTEMS:
-        raise Refused(f"{places.data} lies on {kind}", hint="a memory map needs a local disk: set MEMD_HOME to one")
-
-
-def _check_owner(places: Places) -> None:
-    """Refuse a home of another user, as `su` leaves it behind: what lay in it would be his to read, or not his."""
-    home = Path(os.environ.get("MEMD_HOME") or os.environ.get("HOME") or "/").absolute()
-    inside = any(folder.is_relative_to(home) for folder in (places.data, places.state, places.config))
-    if inside and home.exists() and (owner := home.stat().st_uid) != os.getuid():
-        raise Refused(f"{home} belongs to uid {owner}", hint="use a home of your own: HOME, or MEMD_HOME")
-
-
-def _file_system(folder: Path) -> str:
-    """The type of the file system a folder lies on; "" where the system does not say."""
-    mounts = Path("/proc/self/mounts")
-    if not mounts.exists():
-        return ""
-    best, kind = "", ""
-    for line in mounts.read_text(encoding="utf-8", errors="replace").splitlines():
-        fields = line.split(" ")
-        point = fields[1].replace("\\040", " ")
-        if len(point) > len(best) and folder.resolve().is_relative_to(point):
-            best, kind = point, fields[2]
-    return kind
-
-
-def notify(message: str) -> None:
-    """Tell the service manager (sd_notify); nothing without one."""
-    address = os.environ.get("NOTIFY_SOCKET")
-    if not address:
-        return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as channel:
-        try:
-            channel.connect("\0" + address[1:] if address[0] == "@" else address)
-            channel.sendall(message.encode())
-        except OSError as error:
-            log.warning("the service manager can't be told %s: %s", message, error)
 
 
 class Daemon:
     """A running memd."""
 
     def __init__(self, places: Places, config: Config, world: World) -> None:
+        self._supervision = Supervision(os.environ, world.monotonic)
+        self._settings = Settings(places.config, os.environ, config)
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         check_home(places)
         self._places, self._world = places, world
@@ -185,6 +138,9 @@ class Daemon:
         self._answers = Answers(self.stores, access, warm, world, self._models, config.simple_below_sessions)
         self._answers.worker_state = lambda: self._distiller.worker_state
         self._answers.pauses = self._pauses
+        self._answers.trouble = lambda: self._settings.problem
+        self._outcomes = Outcomes(self._answers.note)
+        self._spooled = Spooled(places.spool, self._take, self._answers.note, world)
         self._triggers = Triggers(
             world,
             idle_s=config.idle_s,
@@ -193,11 +149,12 @@ class Daemon:
             end_session=self._end_session,
         )
         self._upkeep = Upkeep(self.stores, self._committer, self._jobs, config, world, self._answers.put)
-        rules = RulesInForce(places.config, os.environ, config.forgetting)
-        self._lifetime = Lifetime(self.stores, self._committer, rules)
+        self._lifetime = Lifetime(self.stores, self._committer, lambda: self._settings.config.forgetting)
         self._lifetime.begin(self._triggers.every)
         self._answers.retrieved = self._lifetime.recalled
-        self._triggers.every(config.upkeep_s, self._upkeep.tick, "upkeep")
+        self._triggers.every(config.upkeep_s, self._upkeep.tick, UPKEEP_JOB)
+        self._triggers.every(config.spool_s, self._spooled.tick, "spool")
+        self._sessions = Sessions(self.stores)
         self._rebuilding = Rebuilding(self.stores, self._committer, self._maintenance)
         renew = self._rebuilding.run
         self._forgetting = Forgetting(self.stores, places, self._committer, self._jobs, world, renew)
@@ -208,12 +165,15 @@ class Daemon:
         open_sessions = self.stores.unfinished.documents()
         heard = {each: at for each in open_sessions if (at := self.stores.archive.heard_at(each))}
         self._triggers.resume(heard)
+        self._answers.heard(heard)
         self._undoing = Undoing(self.stores, self._committer, self._jobs, self._distiller.wake)
         self._keyword_commit_s = config.keyword_commit_s
         self._loading = threading.Thread(target=self.stores.vectors.load, name="vectors")
         self._indexer = threading.Thread(target=self._commit_keywords, name="keywords", daemon=True)
-        places.socket.unlink(missing_ok=True)
-        self._door = Door(places.socket, self._answer, self._take)
+        fd, self._socket = self._supervision.socket or (None, places.socket)
+        if fd is None:
+            self._socket.unlink(missing_ok=True)
+        self._door = Door(self._socket, self._answer, self._take, fd)
 
     def run(self) -> None:
         """Serve until told to stop, then close in order."""
@@ -224,15 +184,18 @@ class Daemon:
         self._door.start()
         self._loading.start()
         threading.Thread(target=prepare, name="rules", daemon=True).start()
-        self._places.socket_file.write_text(str(self._places.socket), encoding="utf-8")
-        notify("READY=1")
+        self._places.socket_file.write_text(str(self._socket), encoding="utf-8")
+        self._supervision.tell("READY=1")
         if self.stores.sources.pools():
             self._identity.prepare()
-        log.info("memd is up: %s", self._places.socket)
+        log.info("memd is up: %s", self._socket)
         while not self._stop.wait(WAKE_S) and not self._disabled():
-            pass
-        notify("STOPPING=1")
+            self._supervision.ping(lambda: self._door.is_well() and self._committer.is_alive)
+            if config := self._settings.refresh():
+                self._follow(config)
+        self._supervision.tell("STOPPING=1")
         self._triggers.stop()
+        self._spooled.stop()
         self._maintenance.end()
         self._jobs.stop()
         self._distiller.stop()
@@ -240,7 +203,8 @@ class Daemon:
         self._committer.stop()
         self._door.stop()
         self._places.socket_file.unlink(missing_ok=True)
-        self._places.socket.unlink(missing_ok=True)
+        if not self._supervision.socket:
+            self._socket.unlink(missing_ok=True)
         self._loading.join()
         self.stores.close()
         log.info("memd is down")
@@ -252,12 +216,27 @@ class Daemon:
         """Ask the daemon to end; returns at once."""
         self._stop.set()
 
+    def _follow(self, config: Config) -> None:
+        """Go on with other settings (U6); those of `AT_NEXT_START` wait."""
+        log.info("memd.toml changed, and is followed")
+        self._triggers.follow(config)
+        self._distiller.follow(config)
+        self._worker.follow(config.worker_threads)
+        self._answers.follow(config)
+        self._upkeep.follow(config)
+        self._pauses.follow(config.ignored_folders)
+        self._keyword_commit_s = config.keyword_commit_s
+        for handler in logging.getLogger().handlers:
+            if isinstance(handler, logging.handlers.RotatingFileHandler):
+                handler.maxBytes = config.log_bytes
+
     def _commit_keywords(self) -> None:
         while not self._stop.wait(self._keyword_commit_s):
             self.stores.index()
 
     def _captured(self, documents: Mapping[str, bool], urgent: bool) -> None:
         self._answers.note("captured", next(iter(documents)))
+        self._answers.heard(dict.fromkeys(documents, self._world.now()))
         ended = [document for document, goes_on in documents.items() if not goes_on]
         for document in ended:
             self._triggers.ended(document)
@@ -273,7 +252,7 @@ class Daemon:
         self._committer.take([(Capture(origin=session.opened.origin, events=(event,)), lambda _: None)])
 
     def _take(self, arrived: Arrived) -> None:
-        if takings := [(request, respond) for request, respond in arrived if isinstance(request, Capture | Remember)]:
+        if takings := self._outcomes.watched(arrived):
             self._committer.take(takings)
         for request, respond in arrived:
             if not isinstance(request, Capture | Remember):
@@ -296,6 +275,12 @@ class Daemon:
                 return self._rebuild(request.name)
             case ScanSecrets():
                 return self._forgetting.clean(request.dry_run)
+
+    def _put_setting(self, request: PutSetting) -> SettingList:
+        self._settings.put(request.name, request.value)
+        if config := self._settings.refresh():
+            self._follow(config)
+        return self._settings.list()
 
     def _verify(self) -> JobState:
         folder = self._places.data
@@ -358,6 +343,12 @@ class Daemon:
                 return self._jobs.get(request.id)
             case Verify() | Rebuild() | ScanSecrets():
                 return self._check(request)
+            case ListSessions() | GetSession():
+                return self._sessions.answer(request)
+            case ListSettings():
+                return self._settings.list()
+            case PutSetting():
+                return self._put_setting(request)
             case Backup():
                 return self._upkeep.backup(request.to, request.keep)
             case Backups():

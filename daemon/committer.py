@@ -98,6 +98,11 @@ class Committer:
         self._thread = threading.Thread(target=self._loop, name="committer")
         self._stopping = False
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether the writing thread runs."""
+        return self._thread.is_alive()
+
     def start(self) -> None:
         """Begin to take jobs."""
         self._thread.start()

@@ -7,7 +7,6 @@ error that names the nearest one, never a silent no-op.
 from __future__ import annotations
 
 import difflib
-import logging
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,8 +19,10 @@ from ..protocol.errors import BadConfig
 from .lifecycle.rules import Rules
 from .store.retention import Keep
 
-log = logging.getLogger("memd.config")
-NOT_SETTINGS = frozenset({"MEMD_HOME", "MEMD_BENCH", "MEMD_LOG", "MEMD_FAIL", "MEMD_DISABLED"})
+FILE = "memd.toml"
+NOT_SETTINGS = frozenset(
+    {"MEMD_HOME", "MEMD_BENCH", "MEMD_LOG", "MEMD_FAIL", "MEMD_DISABLED", "MEMD_SHELL_IGNORE", "MEMD_SHELL_KEY"}
+)
 
 
 Seconds = Annotated[float, Meta(ge=0.01, le=10_000_000)]
@@ -49,6 +50,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Recall abstains below this relevance (P-23)."""
     simple_below_sessions: Count = 150
     """Below this many sessions in reach, recall also searches what was said, word for word (Q4)."""
+    spool_s: Seconds = 2.0
+    """How often the daemon looks into the spool folder for what clients left there (W10)."""
     log_bytes: Count = 5_000_000
     """The daemon's log file rotates at this size."""
     ballast_mb: Size = 8.0
@@ -77,7 +80,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 def load_config(folder: Path, environment: Mapping[str, str]) -> Config:
     """The configuration in force. Raises BadConfig, naming the nearest known setting."""
     values: dict[str, object] = {}
-    file = folder / "memd.toml"
+    file = folder / FILE
     if file.exists():
         try:
             values.update(tomllib.loads(file.read_text(encoding="utf-8")))
@@ -86,41 +89,27 @@ def load_config(folder: Path, environment: Mapping[str, str]) -> Config:
     for name, text in environment.items():
         if name.startswith("MEMD_") and name not in NOT_SETTINGS:
             values[name.removeprefix("MEMD_").lower()] = text
+    return parsed(values, file)
+
+
+def parsed(values: Mapping[str, object], file: Path) -> Config:
+    """The settings of these values. Raises BadConfig."""
+    values = dict(values)
     if isinstance(listed := values.get("ignored_folders"), str):
         values["ignored_folders"] = [each for each in listed.split(":") if each]
-    known = Config.__struct_fields__
     for name in values:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            raise BadConfig(
-                f"no setting {name!r}", hint=f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
-            )
+        known(name)
     try:
         return msgspec.convert(values, Config, strict=False)
     except msgspec.ValidationError as error:
         raise BadConfig(f"a setting has a wrong value: {error}", hint=f"mend {file} or the MEMD_ variable") from error
 
 
-class RulesInForce:
-    """The table `[forgetting]` as it stands now: calling it reads the file again when it changed."""
-
-    def __init__(self, folder: Path, environment: Mapping[str, str], rules: Rules) -> None:
-        self._folder, self._environment, self._rules = folder, environment, rules
-        self._stamp = self._stamped()
-
-    def _stamped(self) -> tuple[int, int]:
-        try:
-            found = (self._folder / "memd.toml").stat()
-        except OSError:
-            return 0, 0
-        return found.st_mtime_ns, found.st_size
-
-    def __call__(self) -> Rules:
-        """The rules in force; a file that does not read leaves those before, and the log says why."""
-        if (stamp := self._stamped()) != self._stamp:
-            self._stamp = stamp
-            try:
-                self._rules = load_config(self._folder, self._environment).forgetting
-            except BadConfig as error:
-                log.error("memd.toml is not read: %s (%s)", error.message, error.hint)
-        return self._rules
+def known(name: str) -> None:
+    """Raises BadConfig for a setting that does not exist, naming the nearest."""
+    names = Config.__struct_fields__
+    if name not in names:
+        near = difflib.get_close_matches(name, names, n=1)
+        raise BadConfig(
+            f"no setting {name!r}", hint=f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
+        )

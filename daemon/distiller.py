@@ -24,6 +24,7 @@ from ..protocol.running import DeadLetter
 from ..stages.batch import PERSONAL, Candidate, Item, Known, Proposal
 from . import holding
 from .committer import Committer
+from .config import Config
 from .models import Models
 from .proposals import operations_of, stale
 from .stores import Stores
@@ -77,6 +78,10 @@ class Distiller:
         """Begin; what was left pending by the last run is done first."""
         self._wake.set()
         self._thread.start()
+
+    def follow(self, config: Config) -> None:
+        """Go on with these settings."""
+        self._batch, self._worker_idle_s = config.batch_captures, config.worker_idle_s
 
     def wake(self) -> None:
         """Distil what is pending, soon."""

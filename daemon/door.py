@@ -48,8 +48,13 @@ class Door:
     """The socket and its thread. `answer` serves the door's and the slow lane, `take` the committer's."""
 
     def __init__(
-        self, socket: Path, answer: Answer, take: Callable[[Sequence[tuple[AnyRequest, Respond]]], None]
+        self,
+        socket: Path,
+        answer: Answer,
+        take: Callable[[Sequence[tuple[AnyRequest, Respond]]], None],
+        fd: int | None = None,
     ) -> None:
+        """`fd`: a socket that somebody listens on for us already, at that path."""
         self._context = zmq.Context(io_threads=1)
         self._router = self._context.socket(zmq.ROUTER)
         self._router.setsockopt(zmq.MAXMSGSIZE, MESSAGE_LIMIT)
@@ -58,6 +63,8 @@ class Door:
         self._router.setsockopt(zmq.SNDHWM, WINDOW)
         if hasattr(zmq, "IPC_FILTER_UID"):
             self._router.setsockopt(zmq.IPC_FILTER_UID, os.getuid())
+        if fd is not None:
+            self._router.setsockopt(zmq.USE_FD, fd)
         self._router.bind(f"ipc://{socket}")
         self._replies: queue.SimpleQueue[tuple[list[bytes], bytes, int]] = queue.SimpleQueue()
         self._wake_in, self._wake_out = self._pipe()
@@ -68,6 +75,12 @@ class Door:
         self._slow_thread = threading.Thread(target=self._slow_loop, name="slow-lane")
         self._thread = threading.Thread(target=self._loop, name="door")
         self._open = True
+        self._rounds = self._rounds_seen = 0
+
+    def is_well(self) -> bool:
+        """Whether the door went on since this was last asked; it does at least once a second."""
+        before, self._rounds_seen = self._rounds_seen, self._rounds
+        return self._rounds_seen != before and self._thread.is_alive() and self._slow_thread.is_alive()
 
     def _pipe(self) -> tuple[zmq.Socket[bytes], zmq.Socket[bytes]]:
         outside, inside = self._context.socket(zmq.PUSH), self._context.socket(zmq.PULL)
@@ -110,6 +123,7 @@ class Door:
         poller.register(self._router, zmq.POLLIN)
         poller.register(self._wake_out, zmq.POLLIN)
         while self._open or not self._replies.empty():
+            self._rounds += 1
             ready = dict(poller.poll(0 if self._captures else 1000))
             if self._wake_out in ready:
                 self._drain_nudges()

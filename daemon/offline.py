@@ -34,6 +34,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check-model": ("choice", "check_command"),
     "use-model": ("choice", "use_command"),
     "list-models": ("choice", "list_command"),
+    "settings": ("settings", "list_command"),
+    "put-setting": ("settings", "put_command"),
 }
 """Module below `memd.daemon` and function of each command; imported when it is run."""
 

@@ -60,9 +60,14 @@ class Pauses:
         """`ignored`: globs of folders, `~` for `home`; one without a slash means the last part of a path. `disabled`:
         what switches memd off, "" while it is on."""
         self._file, self._now, self._disabled = folder / FILE, now, disabled
-        self.ignored = tuple(ignored)
-        self._globs = re.compile("|".join(_glob(each, home) for each in ignored)) if ignored else None
+        self._home = home
+        self.follow(ignored)
         self._pauses = self._load()
+
+    def follow(self, ignored: Sequence[str]) -> None:
+        """Ignore these folders from now on."""
+        self.ignored = tuple(ignored)
+        self._globs = re.compile("|".join(_glob(each, self._home) for each in ignored)) if ignored else None
 
     def _load(self) -> tuple[Pause, ...]:
         try:

@@ -41,6 +41,10 @@ class WorkerProcess:
         self._lock = threading.Lock()
         self._closed = False
 
+    def follow(self, threads: int) -> None:
+        """Give the next process so many threads."""
+        self._command[-1] = str(threads)
+
     def load(self, folder: str) -> None:
         """Embed with the model of this folder ("": the package's own) from now on; a worker with another one ends."""
         if folder != self._folder:

@@ -17,6 +17,8 @@ from .profile import ContextPackage, Injections, PrintNoted, ProfileText
 from .record import Record
 from .running import DeadLetters, Inbox, Pauses, PauseState, Proposed, Skip
 from .scope import Bound, Left, RecordsMoved, Scope
+from .session import SessionOutcome, SessionPage
+from .settings import SettingList
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -242,6 +244,9 @@ class StatusText(msgspec.Struct, frozen=True, kw_only=True):
     pauses: tuple[PauseState, ...] = ()
     ignored: tuple[str, ...] = ()
     inbox: int = 0
+    hosts: dict[str, str] = {}
+    """When each host was last heard, as far as this daemon knows."""
+    sessions_open: int = 0
 
 
 class JobState(msgspec.Struct, frozen=True, kw_only=True):
@@ -391,5 +396,8 @@ AnyData = (
     | PassGranted
     | Revocation
     | Grants
+    | SessionPage
+    | SessionOutcome
+    | SettingList
     | Record
 )

@@ -17,6 +17,8 @@ from .profile import GetContext, ListInjected, Printed, Profile
 from .record import Kind, Status
 from .reply import ExportedRecord
 from .running import Decide, ListInbox, ListLetters, Pause, Pin, ProposeForget, Resume, Retry
+from .session import GetSession, ListSessions
+from .settings import ListSettings, PutSetting
 
 __all__ = ["LANES", "PROTOCOL", "AnyRequest", "Lane", "Request"]
 
@@ -327,6 +329,10 @@ AnyRequest = (
     | Grant
     | Revoke
     | ListGrants
+    | ListSessions
+    | GetSession
+    | ListSettings
+    | PutSetting
 )
 
 LANES: dict[type[Request], Lane] = {
@@ -378,4 +384,8 @@ LANES: dict[type[Request], Lane] = {
     Grant: "committer",
     Revoke: "committer",
     ListGrants: "slow",
+    ListSessions: "slow",
+    GetSession: "slow",
+    ListSettings: "slow",
+    PutSetting: "slow",
 }

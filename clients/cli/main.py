@@ -23,6 +23,7 @@ from .output import fail, stop_writing
 COMMANDS = {
     "up": "service",
     "down": "service",
+    "service": "servicing",
     "status": "overview",
     "setup": "hosts",
     "unsetup": "hosts",

@@ -11,19 +11,24 @@ from typing import Annotated
 import msgspec
 import typer
 
+from ... import __version__
+from ...protocol.places import Places
+from ...protocol.reply import StatusText
+from .. import service
 from ..python import launch
 from ..python.client import Client, places_here
 from .contact import deliver
-from .output import Answer, JsonFlag
+from .output import Answer, JsonFlag, plain
 from .wording import age
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 class Up(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `up`: whether it was running before, and the daemon that answers."""
+    """Of `up`: whether it was running before, the version it had if that was an older one, the daemon that answers."""
 
     was_running: bool
+    replaced: str = ""
     pid: int
     version: str
     data_dir: str
@@ -41,7 +46,7 @@ def up(
     foreground: Annotated[bool, typer.Option("--foreground", help="Stay in this terminal, until Ctrl-C.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Start the daemon in the background, and wait until it answers.
+    """Start the daemon in the background, and wait until it answers. One of an older version is replaced.
 
     \b
     Examples:
@@ -55,15 +60,60 @@ def up(
     with Answer("up", as_json) as answer:
         places = places_here()
         before = launch.answering(places)
-        if not before:
-            launch.start(places, os.environ)
+        replaced = before.version if before and is_older(before.version) else ""
+        if replaced:
+            _stop(places)
+        if not before or replaced:
+            _start(places, answer)
         with Client(places) as client:
             status = client.status()
-            told = Up(was_running=before is not None, pid=status.pid, version=status.version, data_dir=status.data_dir)
-            since = f", since {age(status.started_at)}" if before else ""
-            state = "runs already" if before else "runs"
-            answer.give(told, [f"memd {state} (pid {status.pid}{since}); data in {status.data_dir}"])
+            told = Up(
+                was_running=before is not None,
+                replaced=replaced,
+                pid=status.pid,
+                version=status.version,
+                data_dir=status.data_dir,
+            )
+            answer.give(told, [_up_line(told, status)])
             deliver(client, answer)
+
+
+def is_older(version: str) -> bool:
+    """Whether a daemon of that version is older than this command: an upgrade left it running (P-26)."""
+    return _numbers(version) < _numbers(__version__)
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) if part.isdecimal() else 0 for part in version.split(".")]
+
+
+def _up_line(told: Up, status: StatusText) -> str:
+    since = f", since {age(status.started_at)}" if told.was_running and not told.replaced else ""
+    state = "runs already" if since else "runs"
+    instead = f", instead of version {plain(told.replaced)}" if told.replaced else ""
+    return f"memd {state} (pid {told.pid}{since}{instead}); data in {told.data_dir}"
+
+
+def _start(places: Places, answer: Answer) -> None:
+    """By the service manager where memd is installed there for this home, else by ourselves."""
+    manager = service.service(places, os.environ)
+    if service.is_ours(manager, places) and manager.reachable():
+        if not (problem := manager.start()):
+            return
+        answer.warn(f"the service did not start ({plain(problem)}); memd runs without it")
+    launch.start(places, os.environ)
+
+
+def _stop(places: Places) -> StatusText | None:
+    """The manager first, where memd is its service: it would start it again for the next client."""
+    manager = service.service(places, os.environ)
+    if service.is_ours(manager, places) and manager.reachable() and manager.state().manager:
+        seen = launch.answering(places) if manager.state().active else None
+        manager.stop()
+        if seen:
+            launch.wait_until_ended(seen.pid, places)
+            return seen
+    return launch.stop(places)
 
 
 @app.command()
@@ -75,7 +125,7 @@ def down(as_json: JsonFlag = False) -> None:
       memd down
     """
     with Answer("down", as_json) as answer:
-        seen = launch.stop(places_here())
+        seen = _stop(places_here())
         if seen:
             answer.give(Down(was_running=True, pid=seen.pid), [f"memd (pid {seen.pid}) has ended"])
         else:

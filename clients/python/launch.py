@@ -141,14 +141,19 @@ def stop(places: Places, wait_s: float = STOP_S) -> StatusText | None:
             return None
         with suppress(DaemonDown):  # it may be gone before its answer is
             client.stop()
+    wait_until_ended(seen.pid, places, wait_s)
+    return seen
+
+
+def wait_until_ended(pid: int, places: Places, wait_s: float = STOP_S) -> None:
+    """Waits until a daemon that was told to end has. Raises DeadlineExceeded if it does not."""
     end = time.monotonic() + wait_s
-    while answering(places, 200) or _is_alive(seen.pid):
+    while _is_alive(pid):
         if time.monotonic() > end:
             raise DeadlineExceeded(
-                f"the daemon (pid {seen.pid}) has not ended within {wait_s:.0f} s", hint=f"its log is {places.log}"
+                f"the daemon (pid {pid}) has not ended within {wait_s:.0f} s", hint=f"its log is {places.log}"
             )
         time.sleep(0.02)
-    return seen
 
 
 def end(process: subprocess.Popen[bytes], places: Places) -> None:

@@ -13,9 +13,10 @@ from datetime import UTC, datetime, timedelta
 
 from apscheduler.schedulers.background import BackgroundScheduler
 
+from ..config import Config
 from ..world import World
 
-IDLE_JOB, SESSIONS_JOB = "idle", "sessions"
+IDLE_JOB, SESSIONS_JOB, UPKEEP_JOB = "idle", "sessions", "upkeep"
 
 
 class Triggers:
@@ -33,15 +34,27 @@ class Triggers:
         self._world, self._idle_s, self._session_idle_s = world, idle_s, session_idle_min * 60
         self._distil, self._end_session = distil, end_session
         self._heard: dict[str, float] = {}
+        self._seconds: dict[str, float] = {}
+        self._works: dict[str, Callable[[], None]] = {}
         self._lock = threading.Lock()
         self._quiet_at, self._waiting = 0.0, False
         self._scheduler = BackgroundScheduler(timezone=UTC, job_defaults={"max_instances": 1, "coalesce": True})
 
     def start(self) -> None:
         """Begin to watch."""
-        seconds = max(0.1, min(60.0, self._session_idle_s / 2))
-        self._scheduler.add_job(self._end_idle, "interval", seconds=seconds, id=SESSIONS_JOB)
+        self._watch_sessions()
         self._scheduler.start()
+
+    def _watch_sessions(self) -> None:
+        seconds = max(0.1, min(60.0, self._session_idle_s / 2))
+        self._scheduler.add_job(self._end_idle, "interval", seconds=seconds, id=SESSIONS_JOB, replace_existing=True)
+
+    def follow(self, config: Config) -> None:
+        """Go on with these settings."""
+        self._idle_s, self._session_idle_s = config.idle_s, config.session_idle_min * 60
+        self._watch_sessions()
+        if config.upkeep_s != self._seconds.get(UPKEEP_JOB) and (work := self._works.get(UPKEEP_JOB)):
+            self.every(config.upkeep_s, work, UPKEEP_JOB)
 
     def resume(self, heard_at: Mapping[str, int]) -> None:
         """Live sessions that were open when memd ended last, with the time of their last turn in microseconds."""
@@ -51,7 +64,8 @@ class Triggers:
 
     def every(self, seconds: float, work: Callable[[], object], name: str) -> None:
         """Call `work` again and again, for the first time after one interval."""
-        self._scheduler.add_job(work, "interval", seconds=seconds, id=name)
+        self._seconds[name], self._works[name] = seconds, work
+        self._scheduler.add_job(work, "interval", seconds=seconds, id=name, replace_existing=True)
 
     def captured(self, live: Sequence[str], urgent: bool) -> None:
         """Captures became durable, those of the `live` documents among them: distil now if it is urgent, otherwise

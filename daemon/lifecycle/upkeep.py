@@ -49,6 +49,10 @@ class Upkeep:
         if found := backups(self._folder):
             self._note_backup(found[-1][1].at, found[-1][0])
 
+    def follow(self, config: Config) -> None:
+        """Go on with these settings."""
+        self._config = config
+
     def tick(self) -> None:
         """Start what is due; what can't start now is due again next time."""
         try:

@@ -30,10 +30,11 @@ from .records import Records, digest
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """A document as it was opened, and when it was closed ("" while it is open)."""
+    """A document as it was opened, when it was closed ("" while it is open) and why."""
 
     opened: SessionOpened
     closed_at: str = ""
+    reason: str = ""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,8 +77,9 @@ class Sources:
             case SessionClosed() | SessionResumed():
                 key = digest(operation.document)
                 if stored := batch.get(key, db=self._db("sessions")):
-                    closed_at = operation.at if isinstance(operation, SessionClosed) else ""
-                    session = msgspec.structs.replace(_session.decode(stored), closed_at=closed_at)
+                    closed = operation if isinstance(operation, SessionClosed) else None
+                    at, why = (closed.at, closed.reason) if closed else ("", "")
+                    session = msgspec.structs.replace(_session.decode(stored), closed_at=at, reason=why)
                     batch.put(key, _encode(session), db=self._db("sessions"))
             case Distilled():
                 self._advance(batch, operation, entry.at)
@@ -130,9 +132,13 @@ class Sources:
 
     def sessions(self) -> list[str]:
         """Every document that was opened, in no order."""
+        return [session.opened.document for session in self.all_sessions()]
+
+    def all_sessions(self) -> list[Session]:
+        """Every session, in no order."""
         with self._records.environment.read() as transaction:
             cursor = transaction.cursor(self._db("sessions"))
-            return [_session.decode(unseal(*row, "a session")).opened.document for row in cursor.iternext()]
+            return [_session.decode(unseal(*row, "a session")) for row in cursor.iternext()]
 
     def documents(self, pools: Sequence[str], most: int | None = None) -> list[str]:
         """At most `most` documents whose session feeds these pools; one outside of a project feeds the personal one."""

@@ -37,6 +37,10 @@ class Simple:
         self._below_sessions = below_sessions
         self._tokens = Tokens()
 
+    def follow(self, below_sessions: int) -> None:
+        """Search what was said below this many sessions from now on."""
+        self._below_sessions = below_sessions
+
     def heard(self, query: str, scope: Sequence[str], hits: Sequence[Hit], limit: int) -> tuple[Heard, ...]:
         """At most `limit` turns that answer a question, best first; none where there are many sessions."""
         documents = self._sources.documents(scope, self._below_sessions)

@@ -52,6 +52,10 @@ class Warm:
         """`sense` is asked for each question: the model may change between two."""
         self._records, self._keywords, self._sense, self._floor = records, keywords, sense, floor
 
+    def follow(self, floor: float) -> None:
+        """Abstain below this relevance from now on."""
+        self._floor = floor
+
     def recall(self, request: Recall, scope: Sequence[str], pending: int, view: View | None = None) -> Recalled:
         """The answer to a question over these pools, today or to another time: candidates by today's words (Q12)."""
         relevance, parts = self._relevance(request, scope, past=request.include_retired or view is not None)

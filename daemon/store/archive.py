@@ -175,15 +175,24 @@ class Archive:
 
     def heard_at(self, document: str) -> int:
         """When the newest turn of a document came here, in microseconds; 0 if none did."""
+        newest = max(self._seqs_in(document).values(), default=0)
+        entry = self.log.get(newest) if newest else None
+        return entry.header.at if entry else 0
+
+    def _seqs_in(self, document: str) -> dict[bytes, int]:
+        """The newest seq of each turn of a document, by key; 0 where the row is damaged."""
         mark, tail = _document_key(document), list(self._tail.items())
         with self.log.environment.read() as transaction:
             cursor = transaction.cursor(self._index)
             cursor.set_range(mark)
             rows = takewhile(lambda row: row[0].startswith(mark), cursor.iternext())
-            newest = max((_seq(key, stored) for key, stored in rows), default=0)
-        newest = max([newest, *(number for key, number in tail if key.startswith(mark))])
-        entry = self.log.get(newest) if newest else None
-        return entry.header.at if entry else 0
+            newest = {key: _seq(key, stored) for key, stored in rows}
+        return newest | {key: number for key, number in tail if key.startswith(mark)}
+
+    def turns(self, document: str) -> list[Captured]:
+        """The newest captures of a document's turns, in order; those whose words were removed are left out."""
+        found = (self._at(number, key) for key, number in sorted(self._seqs_in(document).items(), key=lambda at: at[1]))
+        return [captured for captured in found if captured]
 
     def span(self, span: Span) -> str | None:
         """The words of a span as they were captured, or None where the turn is unknown or its words are removed."""
@@ -229,15 +238,9 @@ class Archive:
         seq = self.seq_of(document, turn)
         if not seq:
             return []
-        mark, tail = _document_key(document), list(self._tail.items())
-        with self.log.environment.read() as transaction:
-            cursor = transaction.cursor(self._index)
-            cursor.set_range(mark)
-            rows = takewhile(lambda row: row[0].startswith(mark), cursor.iternext())
-            newest = {key: _seq(key, stored) for key, stored in rows}
+        newest = self._seqs_in(document)
         if not all(newest.values()):
             raise self._wrong("has a damaged row")
-        newest.update((key, number) for key, number in tail if key.startswith(mark))
         places = sorted((number, key) for key, number in newest.items())
         here = bisect_left(places, (seq, b""))
         found = ((number, self._at(number, key)) for number, key in places[max(0, here - before) : here + after + 1])

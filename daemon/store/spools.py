@@ -27,6 +27,8 @@ TRIES, POLL_S = 300, 0.05
 """How often, and how many seconds apart, a spool is asked for while a client delivers from it."""
 
 NO_SPOOLS = frozenset({".lock", ".drain", ".new"})
+LINES = ".lines"
+"""Lines of JSON from a client that can't lock: one writer a file, and whoever reads it renames it first."""
 Left = Callable[[str, AnyEvent], AnyEvent | None]
 """What may be left of an event of a document; None for nothing."""
 
@@ -45,6 +47,9 @@ def scrub(folder: Path, left: Left) -> int:
 
     Raises Unavailable while a client holds one for too long.
     """
+    for path in folder.glob("*" + LINES):
+        if path.stat().st_size and not (taken := path.with_name(path.name + ".taken")).exists():
+            path.rename(taken)
     return sum(_scrub(path, left) for path in _files(folder))
 
 
@@ -54,10 +59,10 @@ def _files(folder: Path) -> list[Path]:
 
 def _scrub(path: Path, allowed: Left) -> int:
     with ExitStack() as locks:
-        for suffix in (".drain", ".lock"):
+        for suffix in (".drain", ".lock") if path.suffix not in (LINES, ".taken") else ():
             locks.enter_context(_locked(path.with_suffix(suffix)))
         content = path.read_bytes()
-        bodies, end, as_lines = _bodies_in(content)
+        bodies, end, as_lines = bodies_in(content)
         kept: list[bytes] = []
         count = 0
         for body in bodies:
@@ -72,11 +77,11 @@ def _scrub(path: Path, allowed: Left) -> int:
 
 
 def _bodies(content: bytes) -> tuple[list[bytes], int]:
-    bodies, end, _ = _bodies_in(content)
+    bodies, end, _ = bodies_in(content)
     return bodies, end
 
 
-def _bodies_in(content: bytes) -> tuple[list[bytes], int, bool]:
+def bodies_in(content: bytes) -> tuple[list[bytes], int, bool]:
     """Frames, or lines of JSON from a client that has nothing else; and where they end."""
     if content[:1] == b"{":
         end = content.rfind(b"\n") + 1

@@ -1,0 +1,77 @@
+"""memd as a launch agent of macOS (U1).
+
+Comes in: the template of the agent. Goes out: the agent of this home, and `launchctl`. Invariant: launchd expands
+neither ~ nor variables, so every path in it is whole.
+"""
+
+from __future__ import annotations
+
+import os
+import plistlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ...protocol.places import Places
+from . import TEMPLATES, ServiceFile, ServiceState, carried, program, run
+
+LABEL = "dev.memd.daemon"
+
+
+class Launchd:
+    """`launchctl`, and the agent in the user's folder."""
+
+    def __init__(self, places: Places, environment: Mapping[str, str]) -> None:
+        self._places, self._carried = places, carried(environment)
+        self._home = Path(environment.get("HOME") or "/")
+        self._domain = f"gui/{os.getuid()}"
+
+    def files(self) -> tuple[ServiceFile, ...]:
+        """The agent."""
+        agent: dict[str, Any] = plistlib.loads((TEMPLATES / f"{LABEL}.plist").read_bytes())
+        agent["ProgramArguments"] = [*program(), "up", "--foreground"]
+        agent["StandardErrorPath"] = str(self._places.log)
+        agent["EnvironmentVariables"] = {"ORT_DISABLE_TELEMETRY": "1", **self._carried}
+        agent["WorkingDirectory"] = "/"
+        mark = f"<!-- data: {self._places.data} -->\n" if "--" not in str(self._places.data) else ""
+        text = plistlib.dumps(agent).decode().replace("<plist", f"{mark}<plist", 1)
+        path = self._home / "Library" / "LaunchAgents" / f"{LABEL}.plist"
+        return (ServiceFile(path=path, text=text),)
+
+    def reachable(self) -> bool:
+        """Whether there is a session of this user."""
+        return run(["launchctl", "print", self._domain])[0] == 0
+
+    def enable(self) -> str:
+        """Load it; one that is loaded is loaded anew."""
+        self.disable()
+        return self.start()
+
+    def disable(self) -> str:
+        """Unload it; the file that stays would be loaded at the next login."""
+        return self.stop()
+
+    def start(self) -> str:
+        """Load it, which runs it."""
+        code, said = run(["launchctl", "bootstrap", self._domain, str(self.files()[0].path)])
+        return said if code and "already" not in said else ""
+
+    def stop(self) -> str:
+        """Unload it until the next login."""
+        code, said = run(["launchctl", "bootout", f"{self._domain}/{LABEL}"])
+        return said if code and "No such process" not in said else ""
+
+    def state(self) -> ServiceState:
+        """As `launchctl print` says."""
+        (file,) = self.files()
+        code, said = run(["launchctl", "print", f"{self._domain}/{LABEL}"])
+        states = [line.strip() for line in said.splitlines() if line.strip().startswith("state = ")]
+        return ServiceState(
+            manager="launchd" if code in (0, 113) else "",
+            installed=file.path.exists(),
+            current=file.is_there(),
+            enabled=code == 0,
+            active="state = running" in states,
+            detail=states[0] if states else said,
+            files=(str(file.path),),
+        )
