@@ -28,6 +28,9 @@ COMMANDS = {
     "setup": "hosts",
     "unsetup": "hosts",
     "mcp": "mcp",
+    "doctor": "doctor",
+    "logs": "logs",
+    "config": "configuring",
     "demo": "demo",
     "import": "importing",
     "remember": "writing",
@@ -37,6 +40,7 @@ COMMANDS = {
     "list": "records",
     "show": "records",
     "why": "why",
+    "session": "sessions",
     "tail": "tail",
     "pools": "overview",
     "pause": "running",
@@ -59,6 +63,10 @@ COMMANDS = {
     "rebuild": "checking",
     "model": "models",
     "bench": "bench",
+    "shell": "shelling",
+    "completion": "completion",
+    "man": "manual",
+    "uninstall": "uninstalling",
 }
 """The module of each command, in the order of `memd --help`."""
 

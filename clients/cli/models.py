@@ -7,17 +7,16 @@ with and without the daemon; a model is tried before it is chosen; the change go
 from __future__ import annotations
 
 import os
-import subprocess
-from collections.abc import Iterator, Sequence
-from typing import Annotated, TypeVar
+from collections.abc import Iterator
+from typing import Annotated
 
 import msgspec
 import typer
 
-from ...protocol.errors import DaemonDown, InvalidRequest, MemdError, ModelMissing, StoreError, Unavailable
+from ...protocol.errors import DaemonDown, ModelMissing
 from ...protocol.reply import ModelList, ModelState
-from ..python import launch
 from .contact import reach
+from .offline import ended_with, offline, reported
 from .output import Answer, JsonFlag, plain, styled, wrapped
 from .overview import size
 from .progress import wait_for_job
@@ -30,9 +29,7 @@ app = typer.Typer(
     epilog="Example: `memd model use ~/models/other`, then `memd model list` shows how far it is.",
 )
 
-T = TypeVar("T")
 DEFAULT = "default"
-_BY_EXIT_CODE: dict[int, type[MemdError]] = {2: InvalidRequest, 5: StoreError, 6: ModelMissing}
 
 
 class Used(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +67,7 @@ def list_models(as_json: JsonFlag = False) -> None:
             with reach() as client:
                 told = client.models()
         except DaemonDown:
-            told = _told(_offline("list-models"), ModelList)
+            told = reported(offline("list-models"), ModelList)
         answer.give(told, _list_lines(told))
 
 
@@ -113,7 +110,7 @@ def use(
                 used = msgspec.convert(wait_for_job(client, client.use_model(chosen), answer).report, Used)
                 lines = _use_lines(used)
         except DaemonDown:
-            used = _told(_offline("use-model", chosen), Used)
+            used = reported(offline("use-model", chosen), Used)
             lines = [f"{plain(used.id)} is chosen; `memd up` embeds with it in the background"]
         answer.give(used, (line for text in lines for line in wrapped(text)))
 
@@ -140,9 +137,9 @@ def verify(
     """
     with Answer("model verify", as_json) as answer:
         chosen = folder if folder in ("", DEFAULT) else os.path.abspath(os.path.expanduser(folder))
-        done = _offline("check-model", *([chosen] if chosen else []))
+        done = offline("check-model", *([chosen] if chosen else []))
         if not done.stdout:
-            raise _error(done)
+            raise ended_with(done)
         examined = msgspec.json.decode(done.stdout, type=Examined)
         answer.give(examined, _verdict_lines(examined))
     if not examined.intact:
@@ -162,23 +159,3 @@ def _verdict_lines(examined: Examined) -> Iterator[str]:
     yield from wrapped(about)
     for problem in examined.problems:
         yield from wrapped(plain(problem), "  ", "- ")
-
-
-def _offline(*arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = launch.surroundings(os.environ)
-    command: Sequence[str] = [*launch.command(), *arguments]
-    return subprocess.run(command, capture_output=True, check=False, text=True, cwd="/", env=environment)
-
-
-def _told(done: subprocess.CompletedProcess[str], kind: type[T]) -> T:
-    """What an offline command printed. Raises the error that it ended with."""
-    if done.returncode:
-        raise _error(done)
-    return msgspec.json.decode(done.stdout, type=kind)
-
-
-def _error(done: subprocess.CompletedProcess[str]) -> MemdError:
-    said = [line.partition(": ")[2] for line in done.stderr.splitlines() if line.startswith(("memd: ", "hint: "))]
-    kind = _BY_EXIT_CODE.get(done.returncode, Unavailable)
-    message = said[0] if said else f"it ended with exit code {done.returncode}"
-    return kind(message, hint=said[1] if len(said) > 1 else "\n".join(done.stderr.splitlines()[-3:]))

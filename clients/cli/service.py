@@ -62,9 +62,9 @@ def up(
         before = launch.answering(places)
         replaced = before.version if before and is_older(before.version) else ""
         if replaced:
-            _stop(places)
+            stop(places)
         if not before or replaced:
-            _start(places, answer)
+            start(places, answer)
         with Client(places) as client:
             status = client.status()
             told = Up(
@@ -94,7 +94,7 @@ def _up_line(told: Up, status: StatusText) -> str:
     return f"memd {state} (pid {told.pid}{since}{instead}); data in {told.data_dir}"
 
 
-def _start(places: Places, answer: Answer) -> None:
+def start(places: Places, answer: Answer) -> None:
     """By the service manager where memd is installed there for this home, else by ourselves."""
     manager = service.service(places, os.environ)
     if service.is_ours(manager, places) and manager.reachable():
@@ -104,7 +104,7 @@ def _start(places: Places, answer: Answer) -> None:
     launch.start(places, os.environ)
 
 
-def _stop(places: Places) -> StatusText | None:
+def stop(places: Places) -> StatusText | None:
     """The manager first, where memd is its service: it would start it again for the next client."""
     manager = service.service(places, os.environ)
     if service.is_ours(manager, places) and manager.reachable() and manager.state().manager:
@@ -125,7 +125,7 @@ def down(as_json: JsonFlag = False) -> None:
       memd down
     """
     with Answer("down", as_json) as answer:
-        seen = _stop(places_here())
+        seen = stop(places_here())
         if seen:
             answer.give(Down(was_running=True, pid=seen.pid), [f"memd (pid {seen.pid}) has ended"])
         else:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TypeVar
 
-from ...protocol import intent, reply, request, running
+from ...protocol import intent, reply, request, running, session, settings
 from ...protocol.errors import Disabled
 
 T = TypeVar("T")
@@ -56,6 +56,22 @@ class RunningRequests(ABC):
     def pin(self, id: str, pinned: bool = True) -> reply.Remembered:
         """Holds on to a record, or lets go of it: while held, no statement retires it by itself (T13)."""
         return self.ask(running.Pin(id=id, pinned=pinned), reply.Remembered)
+
+    def sessions(self, host: str = "", *, is_open: bool = False, limit: int = 20) -> session.SessionPage:
+        """Sessions, the one that began last first; of one host, or those that go on."""
+        return self.ask(session.ListSessions(host=host, is_open=is_open, limit=limit), session.SessionPage)
+
+    def session(self, id: str) -> session.SessionOutcome:
+        """What a session held and what came of it. Raises NotFound."""
+        return self.ask(session.GetSession(id=id), session.SessionOutcome)
+
+    def settings(self) -> settings.SettingList:
+        """Every setting, its value and where that comes from (U6)."""
+        return self.ask(settings.ListSettings(), settings.SettingList)
+
+    def put_setting(self, name: str, value: str | None) -> settings.SettingList:
+        """Writes a setting into memd.toml, or takes it out, and has it followed. Raises BadConfig."""
+        return self.ask(settings.PutSetting(name=name, value=value), settings.SettingList)
 
 
 def nothing(wish: intent.Request, data: type[T], why: str) -> T:

@@ -35,7 +35,7 @@ class Triggers:
         self._distil, self._end_session = distil, end_session
         self._heard: dict[str, float] = {}
         self._seconds: dict[str, float] = {}
-        self._works: dict[str, Callable[[], None]] = {}
+        self._works: dict[str, Callable[[], object]] = {}
         self._lock = threading.Lock()
         self._quiet_at, self._waiting = 0.0, False
         self._scheduler = BackgroundScheduler(timezone=UTC, job_defaults={"max_instances": 1, "coalesce": True})

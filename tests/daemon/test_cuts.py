@@ -11,7 +11,7 @@ from memd.protocol.operation import Cut
 WORDS = "".join(chr(0x100 + number) for number in range(60))
 """Each character stands once, so that a place can be told from what stands there."""
 PLACES = st.tuples(st.integers(0, 60), st.integers(0, 60)).map(sorted).filter(lambda pair: pair[0] < pair[1])
-CUTS = st.lists(PLACES.map(lambda pair: Cut(1, *pair, "jwt")), max_size=5)
+CUTS = st.lists(PLACES.map(lambda pair: Cut(1, pair[0], pair[1], "jwt")), max_size=5)
 
 
 @given(CUTS, PLACES)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.protocol.redact import _RULES, redact
+from memd.protocol.redact import RULES, redact
 
 # Assembled, so that no scanner takes this file for a leak.
 SECRETS = {
@@ -50,7 +50,7 @@ def test_what_was_taken_out_once_is_not_found_again(text: str) -> None:
     assert redact(clean)[0] == clean
 
 
-WHOLE = re.compile("|".join(f"(?:{rule})" for _, rule in _RULES), re.DOTALL)
+WHOLE = re.compile("|".join(f"(?:{rule})" for _, rule in RULES), re.DOTALL)
 PIECES = st.sampled_from(
     [
         *SECRETS.values(),

@@ -1,0 +1,132 @@
+"""`memd config list|get|set|unset`: the settings, what each is for, where its value comes from (U6).
+
+Comes in: a name, a value. Goes out: what is true afterwards. Invariants: each works with and without the daemon; a
+value that does not hold changes nothing; a running daemon follows at once, or the answer says when it will.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from ...protocol.errors import DaemonDown, InvalidRequest
+from ...protocol.settings import Setting, SettingList
+from .contact import reach
+from .offline import offline, reported
+from .output import Answer, JsonFlag, plain, styled, wrapped
+
+app = typer.Typer(
+    rich_markup_mode=None,
+    add_completion=False,
+    help="The settings: list, get, set, unset. A running daemon follows at once.",
+    epilog="Example: `memd config set idle_s 60`. MEMD_IDLE_S=60 in memd's environment counts first.",
+)
+
+Name = Annotated[str, typer.Argument(help="The setting's name.")]
+
+
+@app.command("list")
+def list_settings(as_json: JsonFlag = False) -> None:
+    """Show every setting: its value, its default, where the value comes from, what it is for.
+
+    \b
+    Examples:
+      memd config list
+      memd config list --json | jq '.data.settings[] | select(.source != "default")'
+    """
+    with Answer("config list", as_json) as answer:
+        found, running = _settings()
+        _warn(answer, found, running)
+        answer.give(found, [line for each in found.settings for line in _lines(each)] + [styled(found.file, "dim")])
+
+
+@app.command()
+def get(name: Name, as_json: JsonFlag = False) -> None:
+    """Show one setting's value, as it would stand in the file.
+
+    \b
+    Example:
+      memd config get idle_s
+    """
+    with Answer("config get", as_json) as answer:
+        found, running = _settings()
+        _warn(answer, found, running)
+        one = _one(found, name)
+        answer.give(one, [one.value])
+
+
+@app.command("set")
+def put(
+    name: Name,
+    value: Annotated[str, typer.Argument(help="TOML, or plain text; folders are separated by colons.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Change a setting, in memd.toml and in the daemon that runs. Comments in the file stay.
+
+    \b
+    Examples:
+      memd config set idle_s 60
+      memd config set ignored_folders '~/private:*/secret-*'
+    """
+    with Answer("config set", as_json) as answer:
+        _put(answer, name, value)
+
+
+@app.command()
+def unset(name: Name, as_json: JsonFlag = False) -> None:
+    """Take a setting out of memd.toml: its default counts again.
+
+    \b
+    Example:
+      memd config unset idle_s
+    """
+    with Answer("config unset", as_json) as answer:
+        _put(answer, name, None)
+
+
+def _put(answer: Answer, name: str, value: str | None) -> None:
+    running = True
+    try:
+        with reach() as client:
+            found = client.put_setting(name, value)
+    except DaemonDown:
+        running = False
+        found = reported(offline("put-setting", name, *([] if value is None else [value])), SettingList)
+    one = _one(found, name)
+    when = "; counts from memd's next start: `memd down; memd up`" if one.waits and running else ""
+    answer.give(one, [f"{name} = {one.value}{when}"])
+
+
+def _settings() -> tuple[SettingList, bool]:
+    try:
+        with reach() as client:
+            return client.settings(), True
+    except DaemonDown:
+        return reported(offline("settings"), SettingList), False
+
+
+def _warn(answer: Answer, found: SettingList, running: bool) -> None:
+    if found.problem:
+        answer.warn(plain(found.problem))
+    if not running:
+        answer.warn("the daemon is not running: these are the settings it would start with")
+
+
+def _one(found: SettingList, name: str) -> Setting:
+    for each in found.settings:
+        if each.name == name:
+            return each
+    import difflib
+
+    near = difflib.get_close_matches(name, [each.name for each in found.settings], 1)
+    hint = f"did you mean {near[0]!r}?" if near else "`memd config list` shows them all"
+    raise InvalidRequest(f"no setting {name!r}", hint=hint)
+
+
+def _lines(each: Setting) -> Iterator[str]:
+    origin = "" if each.source == "default" else f"  ({each.source}; default {plain(each.default)})"
+    waits = "  counts from the next start" if each.waits else ""
+    yield f"{styled(each.name, 'cyan')} = {plain(each.value)}{styled(origin + waits, 'yellow')}"
+    yield from (styled(line, "dim") for line in wrapped(each.about, "  ", "  "))
