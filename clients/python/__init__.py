@@ -1,6 +1,6 @@
-"""The Python client of memd: `from memd.clients.python import Client`.
+"""The Python client of memd: `from memd.clients.python import Client`, or `AsyncClient`.
 
-Importing this costs nothing; `Client` and its errors are loaded when they are first named.
+Importing this costs nothing; the clients and their errors are loaded when they are first named.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ...protocol.errors import DaemonDown, DeadlineExceeded, MemdError
+    from .asynchronous import AsyncClient
     from .client import Client
 
-__all__ = ["Client", "DaemonDown", "DeadlineExceeded", "MemdError"]
+__all__ = ["AsyncClient", "Client", "DaemonDown", "DeadlineExceeded", "MemdError"]
 
 
 def __getattr__(name: str) -> object:
@@ -19,6 +20,10 @@ def __getattr__(name: str) -> object:
         from .client import Client
 
         return Client
+    if name == "AsyncClient":
+        from .asynchronous import AsyncClient
+
+        return AsyncClient
     if name in __all__:
         from ...protocol import errors
 

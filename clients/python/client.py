@@ -308,7 +308,7 @@ class Client(RunningRequests, GivingRequests):
         if why := why_disabled(os.environ, self.places):
             return nothing(wish, data, why)
         self._rid += 1
-        body = _encoded(msgspec.structs.replace(wish, rid=self._rid, token=self._token))
+        body = encoded(msgspec.structs.replace(wish, rid=self._rid, token=self._token))
         deadline = Deadline(self._deadline_ms or LANE_MS.get(request.LANES[type(wish)], OTHER_LANE_MS))
         connection = self._connected(deadline)
         try:
@@ -353,7 +353,8 @@ def socket_path(places: Places) -> Path:
     return named if named.is_absolute() and named.exists() else places.socket
 
 
-def _encoded(wish: request.Request) -> bytes:
+def encoded(wish: request.Request) -> bytes:
+    """Bytes of a request. Raises InvalidRequest, TooLarge."""
     try:
         return wire.encode_request(wish)
     except UnicodeEncodeError as error:

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from ...protocol.errors import DaemonDown, DeadlineExceeded, Refused, Unavailable
 
-_GREETING = b"\xff" + bytes(8) + b"\x7f" + b"\x03\x00" + b"NULL".ljust(20, b"\0") + b"\0" + bytes(31)
-_READY = b"\x05READY" + b"\x0bSocket-Type" + struct.pack("!I", 6) + b"DEALER" + b"\x08Identity" + struct.pack("!I", 0)
-_MORE, _LONG, _COMMAND = 1, 2, 4
-_FRAME_LIMIT = 256 * 1024 * 1024
+GREETING = b"\xff" + bytes(8) + b"\x7f" + b"\x03\x00" + b"NULL".ljust(20, b"\0") + b"\0" + bytes(31)
+READY = b"\x05READY" + b"\x0bSocket-Type" + struct.pack("!I", 6) + b"DEALER" + b"\x08Identity" + struct.pack("!I", 0)
+MORE, LONG, COMMAND = 1, 2, 4
+FRAME_LIMIT = 256 * 1024 * 1024
 _START = "start it: `memd up`"
 
 
@@ -52,8 +52,8 @@ class Connection:
         self._parts: list[bytes] = []
         self._socket = _connect(path, deadline)
         try:
-            _check_peer(self._socket, path)
-            self._write(_GREETING + _frame(_READY, _COMMAND), deadline)
+            check_peer(self._socket, path)
+            self._write(GREETING + frame(READY, COMMAND), deadline)
             self._shake_hands(path, deadline)
         except BaseException:
             self.close()
@@ -68,23 +68,23 @@ class Connection:
             )
         del self._buffer[:64]
         flags, body = self._next_frame(deadline)
-        if not flags & _COMMAND or not body.startswith(b"\x05READY"):
+        if not flags & COMMAND or not body.startswith(b"\x05READY"):
             raise Unavailable(f"what listens on {path} refused the connection", hint="restart it: `memd down; memd up`")
 
     def send(self, body: bytes, deadline: Deadline) -> None:
         """One message of one part. Afterwards the connection is unusable if this raised."""
-        self._write(_frame(body), deadline)
+        self._write(frame(body), deadline)
 
     def receive(self, deadline: Deadline) -> bytes:
         """The next message's last part. After a DeadlineExceeded it may be asked again."""
         while True:
             flags, body = self._next_frame(deadline)
-            if flags & _COMMAND:
+            if flags & COMMAND:
                 if body.startswith(b"\x04PING"):
-                    self._write(_frame(b"\x04PONG" + body[7:], _COMMAND), deadline)
+                    self._write(frame(b"\x04PONG" + body[7:], COMMAND), deadline)
                 continue
             self._parts.append(body)
-            if not flags & _MORE:
+            if not flags & MORE:
                 parts, self._parts = self._parts, []
                 return parts[-1]
 
@@ -105,10 +105,10 @@ class Connection:
     def _next_frame(self, deadline: Deadline) -> tuple[int, bytes]:
         self._fill(2, deadline)
         flags, size, start = self._buffer[0], self._buffer[1], 2
-        if flags & _LONG:
+        if flags & LONG:
             self._fill(9, deadline)
             size, start = int.from_bytes(self._buffer[1:9]), 9
-        if flags > _MORE | _LONG | _COMMAND or size > _FRAME_LIMIT:
+        if flags > MORE | LONG | COMMAND or size > FRAME_LIMIT:
             raise Unavailable("the daemon sent bytes that are no ZMTP frame", hint="restart it: `memd down; memd up`")
         self._fill(start + size, deadline)
         body = bytes(self._buffer[start : start + size])
@@ -138,9 +138,10 @@ class Connection:
             raise DaemonDown(f"the connection broke: {error}", hint=_START) from error
 
 
-def _frame(body: bytes, flags: int = 0) -> bytes:
+def frame(body: bytes, flags: int = 0) -> bytes:
+    """One ZMTP frame."""
     size = len(body)
-    head = struct.pack("!BB", flags, size) if size < 256 else struct.pack("!BQ", flags | _LONG, size)
+    head = struct.pack("!BB", flags, size) if size < 256 else struct.pack("!BQ", flags | LONG, size)
     return head + body
 
 
@@ -170,7 +171,7 @@ def _connect(path: Path, deadline: Deadline) -> socket.socket:
             raise
 
 
-def _check_peer(connection: socket.socket, path: Path) -> None:
+def check_peer(connection: socket.socket, path: Path) -> None:
     """Refuses a daemon of another uid: the folder may lie in the temporary directory, where anybody can listen."""
     if hasattr(socket, "SO_PEERCRED"):
         _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))

@@ -1,0 +1,96 @@
+"""The asyncio client against a real daemon and a real ROUTER: many calls at once, deadlines, the spool (U7, W10)."""
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memd.clients.python import AsyncClient
+from memd.clients.python.spool import Spooled
+from memd.protocol import reply, request
+from memd.protocol.errors import DaemonDown, DeadlineExceeded, Disabled, NotFound
+from memd.protocol.event import Origin, Said
+from memd.protocol.places import Places
+
+AT = "2026-03-04T18:30:00+01:00"
+
+
+def test_calls_at_once_each_get_their_own_answer_U7(daemon: Any) -> None:
+    async def work() -> None:
+        async with AsyncClient(daemon.places, deadline_ms=20_000) as client:
+            kept = await asyncio.gather(*(client.remember(f"The lamp{n} stands in room{n}.") for n in range(20)))
+            found = await asyncio.gather(*(client.get(each.record.id) for each in kept))
+            assert [each.content for each in found] == [f"The lamp{n} stands in room{n}." for n in range(20)]
+            told = await client.recall("where is lamp7")
+            assert told.hits[0].record.id == kept[7].record.id
+            assert "lamp" in (await client.profile()).text
+            assert (await client.why(kept[0].record.id)).quote_holds
+            with pytest.raises(NotFound):
+                await client.get("nothing")
+
+    asyncio.run(work())
+
+
+def test_it_connects_again_after_a_restart_and_spools_meanwhile_W10(daemon: Any) -> None:
+    async def work() -> None:
+        async with AsyncClient(daemon.places, deadline_ms=20_000) as client:
+            await client.status()
+            daemon.kill()
+            event = Said(turn="1", at=AT, role="user", text="I use vim.")
+            assert isinstance(await client.capture_or_spool(Origin(host="h", session="s"), [event]), Spooled)
+            with pytest.raises(DaemonDown):
+                await client.status()
+            await asyncio.to_thread(daemon.start)
+            assert (await client.drain()).delivered == 1
+            assert (await client.status()).archive_seq == 1
+
+    asyncio.run(work())
+
+
+def test_a_stopped_daemon_costs_the_deadline_and_the_connection_lives(daemon: Any) -> None:
+    async def work() -> None:
+        async with AsyncClient(daemon.places, deadline_ms=300) as client:
+            await client.status()
+            os.kill(daemon.process.pid, signal.SIGSTOP)
+            try:
+                with pytest.raises(DeadlineExceeded):
+                    await client.status()
+            finally:
+                os.kill(daemon.process.pid, signal.SIGCONT)
+            for _ in range(50):
+                try:
+                    assert (await client.status()).pid == daemon.process.pid
+                    return
+                except DeadlineExceeded:
+                    continue
+            raise AssertionError("it never answered again")
+
+    asyncio.run(work())
+
+
+def test_a_late_reply_finds_nobody(here: Places, listener: Any) -> None:
+    listener.answer = lambda wish: [] if isinstance(wish, request.Distil) else reply.Done(pending=3)
+
+    async def work() -> None:
+        async with AsyncClient(here, deadline_ms=300) as client:
+            with pytest.raises(DeadlineExceeded):
+                await client.ask(request.Distil(), reply.Done)
+            assert (await client.ask(request.Stop(), reply.Done)).pending == 3
+
+    asyncio.run(work())
+
+
+def test_disabled_it_sends_nothing_W14(here: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMD_DISABLED", "1")
+
+    async def work() -> None:
+        async with AsyncClient(here) as client:
+            assert (await client.recall("vim")).abstained
+            with pytest.raises(Disabled):
+                await client.status()
+
+    asyncio.run(work())
+    assert not Path(here.spool).exists()
