@@ -2,31 +2,56 @@
 
 Comes in: the host's JSON on standard input. Goes out: the profile in the host's dialect, where it is due (Q1), or
 nothing; a note that a session grew, for `follow.py` to read on with (W10). Invariants: exit code 0 and valid output or
-none, whatever happens (P-3); over within 100 ms; it never starts a daemon, and writes nothing
-but in the folder it lies in; what it could not print is counted there. `memd setup` copies it beside its `hook.json`
-and has it run by `python -I -S`, so it outlives the environment that memd is installed in. Most of what a turn costs
-is the start of Python: nothing is imported before it is needed, and `_socket`, because `socket` costs as much as all
-the rest.
+none, whatever happens (P-3); over within 100 ms; it never starts a daemon, and writes nothing but in the folder it lies
+in; what it could not print is counted there. `memd setup` copies it beside its `hook.json` and has it run by
+`python -I -S`, so it outlives the environment that memd is installed in.
+
+Most of what a turn costs is the start of Python, and half of that would be `json`, `signal` and `socket`, which import
+`re` and `enum`: their parts in C are taken alone where an interpreter has them.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 import sys
 import time
 
-TYPE_CHECKING = False  # of `typing`, whose import would cost half of what a turn may
-
+TYPE_CHECKING = False  # that of `typing`, which is dear too
 if TYPE_CHECKING:
+    import signal
+    import socket
     from collections.abc import Callable
-    from socket import socket as Socket
     from typing import Any, NoReturn
 
-LIMIT_MS, WHOLE_MS = 60, 100
-"""How long the profile may take, whatever the daemon or the disk do; and from the start of the process, with Python's
-own. A note that a session grew has the longer time for itself: the turn is over, and nobody waits for its words."""
+    scan: Callable[[str, int], tuple[Any, int]]
+    quoted: Callable[[str], str]
+else:
+    try:
+        import _json
+        import _signal as signal
+        import _socket as socket
+
+        class Reading:
+            """How the scanner in C reads values."""
+
+            strict = False
+            object_hook = object_pairs_hook = None
+            parse_float = parse_constant = float
+            parse_int = int
+            memo = None
+
+        scan, quoted = _json.make_scanner(Reading), _json.encode_basestring_ascii
+    except (ImportError, AttributeError, TypeError):
+        import json
+        import signal
+        import socket
+
+        scan, quoted = json.JSONDecoder(strict=False).scan_once, json.dumps
+
+LIMIT_MS, WHOLE_MS, LEAST_MS = 60, 100, 25
+"""How long the profile may take, whatever the daemon or the disk do; how long from the start of the process; and what
+is tried all the same where a busy machine took so long to start it. A note that a session grew has the whole for
+itself: the turn is over, and nobody waits for its words."""
 REPORT_MS = 20
 SKIPS_LIMIT = 64 * 1024
 INPUT_LIMIT = 64 * 1024 * 1024
@@ -76,7 +101,7 @@ class Hook:
         self.agent, self.event, self.here, self.end = agent, event, here, end
         self.dialect = DIALECTS[agent]
         with open(os.path.join(here, "hook.json"), "rb") as file:
-            self.settings: dict[str, Any] = json.load(file)
+            self.settings: dict[str, Any] = decoded(file.read())
 
     @property
     def is_disabled(self) -> bool:
@@ -86,7 +111,7 @@ class Hook:
 
     def run(self) -> None:
         """Does what the event asks for."""
-        payload = json.loads(_input() or b"{}")
+        payload = decoded(_input() or b"{}")
         session = str(payload.get("session_id") or "")
         is_subagent = bool(payload.get("agent_id")) and self.event in self.dialect["inject"]
         if is_subagent or not session:
@@ -110,7 +135,7 @@ class Hook:
             raise Skip(f"a profile of {len(text):,} characters is longer than the host takes")
         bare: dict[str, Any] = {"hookEventName": self.event, "additionalContext": text}
         answer = {"hookSpecificOutput": bare} if self.dialect["wrapped"] else {"context": text}
-        os.write(1, json.dumps(answer).encode())
+        os.write(1, encoded(answer))
         signal.setitimer(signal.ITIMER_REAL, 0)  # it is said; where the report fails, it is said once more
         connection.end = min(self.end, time.monotonic() + REPORT_MS / 1000)
         try:
@@ -125,7 +150,7 @@ class Hook:
             return
         is_end = self.event == self.dialect["end"]
         note = {"agent": self.agent, "path": path, "cwd": str(payload.get("cwd") or ""), "ended": is_end}
-        _append(os.path.join(self.here, "queue"), json.dumps(note).encode() + b"\n")
+        _append(os.path.join(self.here, "queue"), encoded(note) + b"\n")
         Connection(self.socket_path(), self.end, greet=False)
         files = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
         command: list[str] = self.settings["follow"]
@@ -144,7 +169,7 @@ class Hook:
         """Counts a turn without memory: when, where, why. The file is cut in half when it grows too long."""
         line = {"at": time.time(), "agent": self.agent, "event": self.event, "reason": reason[:200]}
         path = os.path.join(self.here, "skips")
-        if _append(path, json.dumps(line).encode() + b"\n") > SKIPS_LIMIT:
+        if _append(path, encoded(line) + b"\n") > SKIPS_LIMIT:
             with open(path, "rb") as file:
                 kept = file.read()[-SKIPS_LIMIT // 2 :].partition(b"\n")[2]
             fresh = f"{path}.{os.getpid()}"
@@ -156,14 +181,12 @@ class Connection:
     """One DEALER connection, by hand: ZMTP 3.0 with the NULL mechanism over a Unix socket. Raises Skip."""
 
     def __init__(self, path: str, end: float, greet: bool = True) -> None:
-        import _socket
-
         self.end = end
         self._buffer = b""
-        self._socket: Socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)  # pyright: ignore[reportAttributeAccessIssue]
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._do(lambda: self._socket.connect(path))
-        if hasattr(_socket, "SO_PEERCRED"):  # whoever listens in a temporary folder must be the same user
-            uid = self._socket.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)[4:8]
+        if hasattr(socket, "SO_PEERCRED"):  # whoever listens in a temporary folder must be the same user
+            uid = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[4:8]
             if int.from_bytes(uid, sys.byteorder) != os.getuid():
                 raise Skip("another user listens where memd should")
         elif os.stat(path).st_uid != os.getuid():
@@ -178,13 +201,13 @@ class Connection:
 
     def ask(self, wish: dict[str, Any]) -> dict[str, Any]:
         """The data of the answer to a request."""
-        body = json.dumps(wish).encode()
+        body = encoded(wish)
         self._do(lambda: self._socket.sendall(b"\x02" + len(body).to_bytes(8, "big") + body))
         while True:
             flags, content = self._frame()
             if flags & 4:  # a command, such as PING
                 continue
-            told = json.loads(content)
+            told = decoded(content)
             if told.get("rid") in (wish["rid"], 0):
                 break
         if not told.get("ok"):
@@ -219,6 +242,21 @@ class Connection:
             raise Skip("memd is not running") from error
 
 
+def decoded(content: bytes) -> Any:
+    """The JSON value in `content`. Raises ValueError."""
+    try:
+        return scan(content.decode().strip(), 0)[0]
+    except StopIteration as error:
+        raise ValueError("not JSON") from error
+
+
+def encoded(value: str | bool | int | float | dict[str, Any]) -> bytes:
+    """A value of objects, texts, booleans and numbers as JSON."""
+    if isinstance(value, dict):
+        return b"{" + b",".join(encoded(key) + b":" + encoded(each) for key, each in value.items()) + b"}"
+    return (quoted(value) if isinstance(value, str) else str(value).lower()).encode()
+
+
 def _append(path: str, content: bytes) -> int:
     """Appends in one write, so that calls at the same time do not mix; how long the file is then."""
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -239,7 +277,7 @@ def _input() -> bytes:
 def main(arguments: list[str], here: str) -> NoReturn:
     """The whole call. Never returns, and never with another exit code than 0."""
     is_note = arguments[1:2] and any(arguments[1] in dialect["follow"] for dialect in DIALECTS.values())
-    left = WHOLE_MS / 1000 if is_note else max(0.005, min(LIMIT_MS / 1000, WHOLE_MS / 1000 - age_s()))
+    left = WHOLE_MS / 1000 if is_note else max(LEAST_MS / 1000, min(LIMIT_MS / 1000, WHOLE_MS / 1000 - age_s()))
     hook: Hook | None = None
 
     def over(*_: object) -> NoReturn:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.clients.hooks import program
+from memd.clients.hooks import memd_hook, program
 from memd.protocol import profile, reply
 from memd.protocol.errors import MemdError
 from memd.protocol.places import Places
@@ -241,6 +244,37 @@ def test_five_turns_of_a_host_that_forgets_what_is_printed_Q1(running: RunningDa
                 client.remember("I prefer helix over vim.")
         with running.client() as client:
             assert host.inject("before_agent_start", PI_TURN) == client.profile(cwd="/").text
+
+
+VALUES = st.recursive(
+    st.text() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False),
+    lambda each: st.dictionaries(st.text(), each),
+    max_leaves=8,
+)
+
+
+@given(value=VALUES)
+def test_its_own_json_is_json(value: Any) -> None:
+    assert json.loads(memd_hook.encoded(value)) == value
+    assert memd_hook.decoded(json.dumps(value, ensure_ascii=False).encode(errors="surrogatepass")) == value
+
+
+@given(content=st.binary() | st.text().map(str.encode))
+def test_bytes_that_are_no_json_are_a_value_error(content: bytes) -> None:
+    with contextlib.suppress(ValueError):
+        memd_hook.decoded(content)
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
+def test_it_runs_on_the_bare_interpreter_of_each_version(home: dict[str, str], version: str) -> None:
+    python = shutil.which(f"python{version}")
+    if python is None or subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode:
+        pytest.skip(f"there is no Python {version} here")
+    host = Host("claude-code", home)
+    command = [python, *program.command(host.places, "claude-code")[1:], "UserPromptSubmit"]
+    done = subprocess.run(command, input=json.dumps(prompted("x")).encode(), capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert host.skips == 1
 
 
 def test_the_places_are_those_of_the_home_it_was_installed_for(home: dict[str, str], here: Places) -> None:
