@@ -1,4 +1,4 @@
-"""`memd setup` and `memd unsetup`: shown before, twice as once, taken back byte by byte; what no longer runs is told."""
+"""`memd setup` and `memd unsetup`: shown before, twice as once, taken back byte by byte; what broke is told."""
 
 from __future__ import annotations
 
