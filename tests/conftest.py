@@ -63,6 +63,17 @@ class RunningDaemon:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
+    def halt(self) -> None:
+        """SIGSTOP, in force when this returns: it holds its sockets and answers nobody. `go_on` ends it."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitpid(self.process.pid, os.WUNTRACED)
+
+    def go_on(self) -> None:
+        """SIGCONT."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGCONT)
+
     def terminate(self) -> int:
         """SIGTERM, and the exit code."""
         assert self.process is not None

@@ -143,12 +143,16 @@ def _run() -> int:
     return code if isinstance(code, int) else 0
 
 
+_ALWAYS = {"-h", "--help", "--version", "down", "setup", "unsetup", "mcp"}
+"""What works while memd is disabled; an MCP server then offers nothing."""
+
+
 def _disabled() -> str:
     """What switches memd off (W14), "" where that changes nothing: a daemon may be stopped, and help is help."""
     from ..python.client import places_here
 
     why = why_disabled(os.environ, places_here())
-    return "" if {"-h", "--help", "--version", "down"} & set(sys.argv[1:]) or len(sys.argv) < 2 else why
+    return "" if _ALWAYS & set(sys.argv[1:]) or len(sys.argv) < 2 else why
 
 
 def _say_disabled(why: str) -> int:

@@ -78,9 +78,9 @@ TOOLS = (
     Tool(
         name="memory_forget",
         title="Forget",
-        description="Take memories out of every answer, by id, when the user says that they are wrong or unwanted. "
-        "Recall first to find the ids. It can be undone; forgetting for good is proposed to the user, "
-        "who decides. What the user pinned stays until they decide.",
+        description="Take memories out of every answer, by id. Use it when the user says that they are wrong or "
+        "unwanted; recall first to find the ids. It can be undone; forgetting for good is proposed to "
+        "the user, who decides. What the user pinned stays until they decide.",
         takes=given.Forget,
         gives=given.Forgotten,
         is_write=True,

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import threading
@@ -100,12 +99,11 @@ def test_a_daemon_that_was_never_there_or_is_gone(home: dict[str, str], memd: An
     told = memd("status", "--json").data["skipped"]
     assert (told["total"], set(told["reasons"])) == (host.skips, set(host.reasons))
     assert "skipped" in memd("status").text
-    assert daemon.process is not None
-    daemon.process.send_signal(signal.SIGSTOP)
+    daemon.halt()
     try:
         quiet(host, "no answer")
     finally:
-        daemon.process.send_signal(signal.SIGCONT)
+        daemon.go_on()
     daemon.terminate()
 
 
