@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from ...protocol.event import ToolCalled
-from .claude_line import Line, command_words, decode_line, decode_message, is_command, machine, queued
+from .claude_line import OWN_TURNS, Line, command_words, decode_line, decode_message, is_command, machine, queued
 from .document import Begun, Document, Role, read_lines
 from .json_line import TAKEN, BadLine, Block, arguments, checked_time
 from .summary import KIND as SUMMARY
@@ -206,6 +206,8 @@ class _Reader:
         if role == "user" and text.strip():
             if self._is_agent:
                 return "subagent's task"
+            if line.turn_origin not in OWN_TURNS:
+                return "turn that the host began"
             kind = SUMMARY if line.is_compact_summary else machine(text)
             if kind == SUMMARY:
                 taught = lessons(text)

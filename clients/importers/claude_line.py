@@ -39,6 +39,7 @@ class Line(msgspec.Struct, frozen=True, rename="camel"):
     message: msgspec.Raw = msgspec.Raw()
     summary: str | None = None
     leaf_uuid: str | None = None
+    turn_origin: str | None = None
     operation: str | None = None
     content: msgspec.Raw = msgspec.Raw()
     attachment: msgspec.Raw = msgspec.Raw()
@@ -50,6 +51,9 @@ class Attachment(msgspec.Struct, frozen=True):
     type: str = ""
     prompt: str | list[Block] = ""
 
+
+OWN_TURNS = frozenset({None, "", "human", "user", "sdk"})
+"""Origins of a turn that a person began; a loop's wake-up, a schedule or another agent is none (W5)."""
 
 _lines = msgspec.json.Decoder(Line)
 _messages = msgspec.json.Decoder(Message)

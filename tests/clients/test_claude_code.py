@@ -143,6 +143,12 @@ def test_a_line_that_says_that_it_is_no_turn(tmp_path: Path, fields: dict[str, A
     assert read(tmp_path, first, line("user", "x", uuid="u2", **fields)).account.noise == {kind: 1}
 
 
+@pytest.mark.parametrize(("origin", "taken"), [("human", 1), ("sdk", 1), ("scheduled", 0), ("peer", 0)])
+def test_a_turn_that_the_host_began_is_not_the_users_W5(tmp_path: Path, origin: str, taken: int) -> None:
+    account = read(tmp_path, line("user", "Check the build again.", turnOrigin=origin)).account
+    assert (account.taken, account.noise) == (taken, {} if taken else {"turn that the host began": 1})
+
+
 def test_a_word_about_a_tag_is_the_users(tmp_path: Path) -> None:
     words = "what does <command-name>/mcp</command-name> mean?"
     assert [text(event) for event in events(read(tmp_path, line("user", words)))] == [words]
