@@ -64,6 +64,7 @@ COMMANDS = {
     "model": "models",
     "bench": "bench",
     "shell": "shelling",
+    "plugin": "plugins",
     "completion": "completion",
     "man": "manual",
     "uninstall": "uninstalling",

@@ -53,7 +53,7 @@ def extended(pattern: str) -> tuple[str, int]:
     make the regex slow to compile: it takes out more, never less.
     """
     pattern = re.sub(r"\.\*\?\(\?:.*\\Z\)$", ".*", pattern)
-    pattern = re.sub(r"\(\?i:(.*?)\)(?=\(\?P|\[)", lambda match: f"({_any_case(match[1])})", pattern, flags=re.DOTALL)
+    pattern = re.sub(r"\(\?i:(.*?)\)(?=\(\?P|\[)", lambda match: f"({any_case(match[1])})", pattern, flags=re.DOTALL)
     starts_a_word = "\\b" in pattern
     pattern = pattern.replace("\\b", "").replace("[^\\s", "[^[:space:]").replace("\"'\\s]", "\"'[:space:]]")
     pattern = pattern.replace("\\s", "[[:space:]]").replace('\\"', '"').replace("(?:", "(")
@@ -63,8 +63,8 @@ def extended(pattern: str) -> tuple[str, int]:
     return (_WORD if starts_a_word else "()") + re.sub(r"\(\?P<\w+>", "(", pattern), secret
 
 
-def _any_case(pattern: str) -> str:
-    """Letters of a pattern in either case; classes hold both already, or get them here."""
+def any_case(pattern: str) -> str:
+    """The letters of a regex in either case, for dialects without an inline flag."""
     pieces = re.split(r"(\[[^\]]*\]|\{[^}]*\}|\\.|\(\?:)", pattern)
     for number, piece in enumerate(pieces):
         if number % 2 == 0:

@@ -108,6 +108,7 @@ if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/rege
 
     __memd_leave() {
         emulate -L zsh
+        ((ZSH_SUBSHELL == 0)) || return 0 # `(exit 1)` ends a subshell only
         local at
         strftime -s at '%Y-%m-%dT%H:%M:%S%z' $EPOCHSECONDS
         for __memd_session __memd_cwd in ${(kv)__memd_sessions}; do

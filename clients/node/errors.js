@@ -1,0 +1,14 @@
+/** What went wrong: `code` is stable (docs/PROTOCOL.md), `hint` says what to do next. */
+export class MemdError extends Error {
+  constructor(code, message, hint = "") {
+    super(message);
+    this.name = "MemdError";
+    this.code = code;
+    this.hint = hint;
+  }
+
+  /** Whether the daemon can't be reached now: sending the same later may work. */
+  get isUnavailable() {
+    return ["unavailable", "daemon_down", "deadline_exceeded", "stopping", "already_running"].includes(this.code);
+  }
+}

@@ -1,0 +1,213 @@
+"""bash and zsh in a terminal, against a real daemon: what is told, what stays with the user (U2, W10, W14, P-18)."""
+
+import json
+import os
+import pty
+import select
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memd.protocol.places import places
+from memd.protocol.redact import redact
+from tests.conftest import RunningDaemon
+from tests.protocol.test_redact import SECRETS
+
+SHELLS = {"bash": ["bash", "--norc", "-i"], "zsh": ["zsh", "-f", "-i"]}
+PROMPT = "MEMD-READY> "
+BASH_5 = subprocess.run(["bash", "-c", "((BASH_VERSINFO[0] >= 5))"], check=False).returncode == 0
+
+
+@pytest.fixture(params=[*SHELLS])
+def shell(request: pytest.FixtureRequest) -> str:
+    """Each of the shells that this machine has."""
+    if not shutil.which(request.param) or (request.param == "bash" and not BASH_5):
+        pytest.skip(f"there is no {request.param} on this machine")
+    return request.param
+
+
+class Terminal:
+    """A shell in a pty; each line is sent when the prompt is there."""
+
+    def __init__(self, shell: str, environment: dict[str, str], cwd: Path) -> None:
+        self.pid, self._fd = pty.fork()
+        if not self.pid:
+            os.chdir(cwd)
+            os.execvpe(SHELLS[shell][0], SHELLS[shell], environment)
+        self.said = ""
+        self.until("$", "%", "#")
+
+    def until(self, *marks: str) -> str:
+        """What was printed until one of these."""
+        end, begin = time.monotonic() + 30, len(self.said)
+        while time.monotonic() < end and not any(mark in self.said[begin:] for mark in marks):
+            if select.select([self._fd], [], [], 0.05)[0]:
+                try:
+                    self.said += os.read(self._fd, 65536).decode(errors="replace")
+                except OSError:  # it has ended
+                    break
+        return self.said[begin:]
+
+    def run(self, *lines: str) -> None:
+        """Types lines."""
+        for line in lines:
+            os.write(self._fd, line.encode() + b"\n")
+            self.until(PROMPT)
+
+    def type(self, keys: str) -> None:
+        """Types without Enter."""
+        os.write(self._fd, keys.encode())
+
+    def close(self) -> None:
+        """Ends the shell."""
+        os.write(self._fd, b"exit\n")
+        os.waitpid(self.pid, 0)
+        os.close(self._fd)
+
+
+@pytest.fixture
+def terminal(shell: str, home: dict[str, str], memd: Callable[..., Any], tmp_path: Path) -> Callable[..., Terminal]:
+    """Opens a shell that has loaded what `memd shell init` prints."""
+
+    def open_(**changes: str) -> Terminal:
+        script = tmp_path / f"memd.{shell}"
+        script.write_text(memd("shell", "init", shell).text)
+        environment = {**home, "HOME": str(tmp_path), "TERM": "dumb", "HISTFILE": "", "XDG_RUNTIME_DIR": "", **changes}
+        found = Terminal(shell, environment, tmp_path)
+        prompt = "PS1=MEMD-'READY> '"
+        found.run(f"{prompt}; unset zle_bracketed_paste; source {script}")
+        return found
+
+    return open_
+
+
+def lines(home: dict[str, str], shell: str) -> list[dict[str, Any]]:
+    """What waits in that shell's files: a capture each."""
+    folder = places(home, os.getuid()).spool
+    return [
+        json.loads(line) for file in sorted(folder.glob(f"{shell}-*.lines")) for line in file.read_text().splitlines()
+    ]
+
+
+def commands(home: dict[str, str], shell: str) -> list[str]:
+    """The commands that wait, without the line that loaded the script."""
+    events = [each["events"][0] for each in lines(home, shell)]
+    return [each["command"] for each in events if each["event"] == "ran" and "source" not in each["command"]]
+
+
+def test_a_command_is_told_with_status_duration_and_folder_W10(
+    shell: str, home: dict[str, str], terminal: Callable[..., Terminal], tmp_path: Path
+) -> None:
+    (tmp_path / "repo" / ".git").mkdir(parents=True)
+    (tmp_path / "repo" / "deep").mkdir()
+    found = terminal()
+    found.run("true", "false", "cd repo/deep", "sleep 0.3", "echo 'a\"b\\c'\t\u00e9", "", "(exit 7)")
+    found.close()
+    told = lines(home, shell)
+    events = {each["events"][0].get("command", ""): (each["events"][0], each["origin"]) for each in told}
+    assert [events[each][0].get("exit_status") for each in ("true", "false", "(exit 7)")] == [0, 1, 7]
+    assert events["sleep 0.3"][0]["duration_ms"] >= 300
+    assert "echo 'a\"b\\c'\t\u00e9" in events or "echo 'a\"b\\c'\u00e9" in events  # a terminal may eat the tab
+    assert events["cd repo/deep"][1]["cwd"] == str(tmp_path)
+    assert events["sleep 0.3"][1]["cwd"] == str(tmp_path / "repo" / "deep")
+    assert events["sleep 0.3"][1]["session"].endswith(f":{tmp_path / 'repo'}")
+    assert [each["events"][0]["event"] for each in told].count("session_ended") == len(
+        {each["origin"]["session"] for each in told}
+    )
+    for file in places(home, os.getuid()).spool.iterdir():
+        assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_begins_with_a_space_or_is_ignored_stays_with_the_user(
+    shell: str, home: dict[str, str], terminal: Callable[..., Terminal]
+) -> None:
+    found = terminal(MEMD_SHELL_IGNORE="ls*:pass *")
+    found.run("echo one", " echo hidden", "ls /", "pass show x", "echo '<private>mine</private>'", "echo two")
+    if shell == "bash":
+        found.run("HISTCONTROL=ignoreboth", " echo hidden2", "echo three", " echo hidden3", "echo four")
+        assert commands(home, shell)[2:] == ["HISTCONTROL=ignoreboth", "echo three", "echo four"]
+    found.close()
+    assert commands(home, shell)[:2] == ["echo one", "echo two"]
+
+
+def test_secrets_do_not_reach_the_spool_and_the_rules_are_the_protocols_P18(
+    shell: str, home: dict[str, str], terminal: Callable[..., Terminal]
+) -> None:
+    texts = [f": {secret} b" for secret in SECRETS.values()]
+    texts += [
+        ": DB_PASSWORD='hunter2hunter2' postgres://ada:s3cr3t@db/x postgres://bob:s3cr3t@db/x",
+        ": the token is 500",
+    ]
+    texts += [": 'Authorization: Bearer " + "a1" * 20 + "'", ": git clone https://example.org/token/key.git"]
+    texts += [": sk_live_" + "a" * 20 + " AIza" + "b" * 35 + " AIza" + "c" * 35]
+    found = terminal()
+    found.run(*texts)
+    found.close()
+    assert commands(home, shell) == [redact(each)[0] for each in texts]
+
+
+def test_off_is_off_W14(shell: str, home: dict[str, str], terminal: Callable[..., Terminal]) -> None:
+    found = terminal()
+    found.run("MEMD_DISABLED=1", "echo one", "unset MEMD_DISABLED", "echo two")
+    file = places(home, os.getuid()).config / "disabled"
+    file.parent.mkdir(parents=True, mode=0o700)
+    file.touch()
+    found.run("echo three")
+    file.unlink()
+    found.run("echo four")
+    found.close()
+    assert [each for each in commands(home, shell) if each.startswith("echo")] == ["echo two", "echo four"]
+
+
+def test_the_shells_own_settings_stay_as_they_were(terminal: Callable[..., Terminal], shell: str) -> None:
+    found = terminal()
+    found.run("false; echo status=$?", "false")
+    os.write(found._fd, b"echo status=$?\n")
+    assert "status=1" in found.until(PROMPT)
+    if shell == "bash":
+        found.run("set -u", "PROMPT_COMMAND+=('seen=$?')", "(exit 3)")
+        os.write(found._fd, b"echo seen=$seen\n")
+        assert "seen=3" in found.until(PROMPT)
+    found.close()
+    assert "unbound" not in found.said and "error" not in found.said
+
+
+def test_the_daemon_takes_in_what_a_shell_leaves_and_ends_its_sessions_W2_W10(
+    shell: str, home: dict[str, str], terminal: Callable[..., Terminal], memd: Callable[..., Any]
+) -> None:
+    found = terminal()
+    found.run("echo before")
+    running = RunningDaemon({**home, "MEMD_SPOOL_S": "0.1"})
+    running.start()
+    try:
+        found.run("echo during", "false")
+        if shell == "zsh":
+            found.type("echo\x18k")
+            assert "searched" in found.until("searched")
+            found.type("\x15")
+        found.close()
+        end = time.monotonic() + 30
+        with running.client() as client:
+            while time.monotonic() < end:
+                listed = client.sessions(host=shell).sessions
+                if listed and listed[0].reason == "exit":
+                    break
+                time.sleep(0.05)
+            assert [each.reason for each in listed] == ["exit"]
+            outcome = client.session(listed[0].document)
+            assert outcome.turns["ran"] >= 3 and outcome.troubles >= 1
+            assert shell in client.status().hosts
+        shown = memd("session", "show", listed[0].document).text
+        assert "ended" in shown and "(exit)" in shown and "failed" in shown
+        assert listed[0].document[:20] in memd("session", "list").text
+        spool = running.places.spool
+        while list(spool.glob("*.lines")) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert list(spool.iterdir()) == []
+    finally:
+        running.terminate()
