@@ -67,11 +67,12 @@ def uninstall(
 def _purged(places: Places, folders: list[Path]) -> list[str]:
     if launch.answering(places, 300):
         raise Refused("a daemon still runs", hint="`memd down`, then try again")
-    gone: list[str] = []
-    for folder in folders:
+    for folder in folders:  # all of them first: nothing goes where something is in doubt
         inside = set(os.listdir(folder))
         if (inside and not inside & OURS) or folder.stat().st_uid != os.getuid():
             raise Refused(f"{folder} does not look like memd's", hint="remove it yourself, if it is to go")
+    gone: list[str] = []
+    for folder in folders:
         shutil.rmtree(folder)
         gone.append(str(folder))
     home = os.environ.get("MEMD_HOME")

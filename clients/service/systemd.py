@@ -29,7 +29,10 @@ class Systemd:
     def files(self) -> tuple[ServiceFile, ...]:
         """The service first."""
         service = (TEMPLATES / SERVICE).read_text(encoding="utf-8")
-        service = service.replace(_PROGRAM, " ".join(quoted(each, command=True) for each in program()))
+        called = program()
+        if set(called[0]) & set("'\"\\$"):  # characters that systemd takes in an argument only
+            called = ["/usr/bin/env", *called]
+        service = service.replace(_PROGRAM, " ".join(quoted(each, command=True) for each in called))
         lines = [f"# data: {self._places.data}\nEnvironment=ORT_DISABLE_TELEMETRY=1"]
         lines += [f"Environment={quoted(f'{name}={value}')}" for name, value in self._carried.items()]
         service = service.replace("Type=notify\n", "\n".join(["Type=notify", *lines, ""]))

@@ -10,6 +10,10 @@ from typing import Any
 
 import pytest
 
+from memd.clients.service.launchd import Launchd
+from memd.clients.service.systemd import Systemd
+from memd.protocol.places import places
+
 SYSTEMD = Path(__file__).resolve().parents[2] / "systemd"
 UNIT = SYSTEMD / "memd.service"
 # These do nothing in a user unit without PrivateUsers=yes, which would blind the door's uid filter.
@@ -31,17 +35,33 @@ def agent() -> dict[str, Any]:
     return plistlib.loads((SYSTEMD / "dev.memd.daemon.plist").read_bytes())
 
 
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A `memd` in a folder whose name holds all that systemd would make something of."""
+    folder = tmp_path / "a %h $HOME 'b\" c"
+    folder.mkdir()
+    found = folder / "memd"
+    found.write_text("#!/bin/sh\n")
+    found.chmod(0o755)
+    monkeypatch.setattr("sys.argv", [str(found)])
+    return found
+
+
+def rendered(tmp_path: Path) -> Systemd:
+    """The units as an installation writes them, for a home with an odd name."""
+    environment = {"HOME": str(tmp_path), "MEMD_HOME": str(tmp_path / "a home, 100%")}
+    return Systemd(places(environment, os.getuid()), environment)
+
+
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not on this machine")
-def test_systemd_understands_every_line(tmp_path: Path) -> None:
-    program = tmp_path / "memd"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    copy = tmp_path / "memd.service"
-    copy.write_text(UNIT.read_text(encoding="utf-8").replace("%h/.local/bin/memd", str(program)), encoding="utf-8")
+def test_systemd_understands_every_line(tmp_path: Path, program: Path) -> None:
+    for file in rendered(tmp_path).files():
+        copy = tmp_path / file.path.name
+        copy.write_text(file.text, encoding="utf-8")
     # --user looks for its folders through these; a checker in a container has neither.
     surroundings = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path), "HOME": str(tmp_path)}
     told = subprocess.run(
-        ["systemd-analyze", "--user", "verify", str(copy)],
+        ["systemd-analyze", "--user", "verify", str(tmp_path / "memd.service"), str(tmp_path / "memd.socket")],
         capture_output=True,
         check=False,
         env=surroundings,
@@ -51,11 +71,37 @@ def test_systemd_understands_every_line(tmp_path: Path) -> None:
     assert (told.returncode, told.stderr) == (0, "")
 
 
+def test_an_installation_names_this_memd_and_this_home(tmp_path: Path, program: Path) -> None:
+    service, socket = rendered(tmp_path).files()
+    assert service.path == tmp_path / ".config" / "systemd" / "user" / "memd.service"
+    assert f"# data: {tmp_path}/a home, 100%/data" in service.text
+    assert f'Environment="MEMD_HOME={tmp_path}/a home, 100%%"' in service.text
+    assert 'a %%h $$HOME \'b\\" c/memd" up --foreground' in service.text
+    assert f"ListenStream={tmp_path}/a home, 100%%/run/memd.sock" in socket.text
+    assert not service.is_there()
+
+
+def test_an_agent_names_this_memd_and_this_home(tmp_path: Path, program: Path) -> None:
+    environment = {"HOME": str(tmp_path), "MEMD_HOME": str(tmp_path / "a home")}
+    (file,) = Launchd(places(environment, os.getuid()), environment).files()
+    found = plistlib.loads(file.text.encode())
+    assert found["ProgramArguments"] == [str(program), "up", "--foreground"]
+    assert found["EnvironmentVariables"]["MEMD_HOME"] == str(tmp_path / "a home")
+    assert found["StandardErrorPath"].startswith(str(tmp_path / "a home")) and found["RunAtLoad"]
+    assert str(tmp_path / "a home" / "data") in file.text
+
+
+def test_the_socket_is_its_users_alone() -> None:
+    lines = (SYSTEMD / "memd.socket").read_text(encoding="utf-8").splitlines()
+    assert {"ListenStream=%t/memd/memd.sock", "SocketMode=0600", "DirectoryMode=0700"} <= set(lines)
+
+
 def test_the_unit_waits_until_the_daemon_is_ready(unit: configparser.ConfigParser) -> None:
     service = unit["Service"]
     assert service["Type"] == "notify"
     assert service["ExecStart"] == "%h/.local/bin/memd up --foreground"
-    assert "WatchdogSec" not in service
+    assert service["NotifyAccess"] == "main"
+    assert int(service["WatchdogSec"]) >= 30
 
 
 def test_a_crash_is_started_again_and_a_refusal_is_not(unit: configparser.ConfigParser) -> None:
@@ -87,10 +133,3 @@ def test_the_agent_starts_at_login_and_after_a_crash_only(agent: dict[str, Any])
     assert agent["KeepAlive"] == {"SuccessfulExit": False}
     assert agent["ProcessType"] == "Background"
     assert agent["Umask"] == 0o077
-
-
-def test_the_install_steps_name_what_the_files_hold(agent: dict[str, Any]) -> None:
-    steps = (SYSTEMD / "README.md").read_text(encoding="utf-8")
-    assert "%h/.local/bin/memd" in steps
-    assert agent["ProgramArguments"][0] in steps
-    assert f"LaunchAgents/{agent['Label']}.plist" in steps

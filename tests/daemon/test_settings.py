@@ -1,0 +1,104 @@
+"""Settings are followed while memd runs, told with where they come from, and never break what worked (U6)."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memd.daemon.config import Config, parsed
+from memd.daemon.settings import AT_NEXT_START, Settings, toml
+from memd.protocol.errors import BadConfig
+from memd.protocol.event import Origin, Said
+
+AT = "2026-03-04T18:30:00+01:00"
+
+
+def until(test: Callable[[], Any], seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not test():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_change_of_the_file_is_followed_and_a_wrong_one_is_told_U6(daemon: Any, tmp_path: Path) -> None:
+    file = daemon.places.config / "memd.toml"
+    origin = Origin(host="h", session="s", cwd=str(tmp_path))
+    with daemon.client() as client:
+        file.write_text(f'ignored_folders = ["{tmp_path}"]\n')
+        until(lambda: client.status().ignored)
+        assert client.capture(origin, [Said(turn="1", at=AT, role="user", text="x")]).why == "ignored"
+        file.write_text("ignored_folder = []\n")
+        until(lambda: client.status().troubles)
+        assert "'ignored_folders'" in client.status().troubles[0]
+        assert client.status().ignored == (str(tmp_path),)  # what was in force stays
+        file.unlink()
+        until(lambda: not client.status().ignored)
+        assert client.status().troubles == ()
+        assert client.capture(origin, [Said(turn="1", at=AT, role="user", text="x")]).accepted == 1
+
+
+def test_a_setting_is_written_checked_and_followed_and_comments_stay_U6(daemon: Any) -> None:
+    file = daemon.places.config / "memd.toml"
+    file.write_text("# mine\nidle_s = 30 # half a minute\n")
+    with daemon.client() as client:
+        client.put_setting("relevance_floor", "0.9")
+        told = {each.name: each for each in client.put_setting("ignored_folders", "~/a:~/b").settings}
+        assert told["ignored_folders"].value == '["~/a", "~/b"]' and told["idle_s"].source == "file"
+        assert file.read_text().startswith("# mine\nidle_s = 30 # half a minute\n")
+        assert file.stat().st_mode & 0o777 == 0o600
+        before = file.read_text()
+        for name, value in (("relevance_flor", "1"), ("relevance_floor", "2"), ("idle_s", "soon"), ("idle_s", "[1]")):
+            with pytest.raises(BadConfig):
+                client.put_setting(name, value)
+        assert file.read_text() == before
+        told = {each.name: each for each in client.put_setting("ballast_mb", "3").settings}
+        assert told["ballast_mb"].waits and told["ballast_mb"].value == "8.0"
+        client.put_setting("archive_keep_by_pool", '{"personal" = {days = 7}}')
+        told = {each.name: each for each in client.put_setting("relevance_floor", None).settings}
+        assert told["relevance_floor"].source == "default" and '"personal"' in told["archive_keep_by_pool"].value
+
+
+def test_what_the_environment_says_counts_before_the_file_and_is_told(tmp_path: Path) -> None:
+    settings = Settings(tmp_path, {"MEMD_IDLE_S": "7"})
+    (one,) = (each for each in settings.list().settings if each.name == "idle_s")
+    assert (one.value, one.source, one.default) == ("7.0", "environment", "20.0")
+    with pytest.raises(BadConfig, match="MEMD_IDLE_S decides"):
+        settings.put("idle_s", "9")
+
+
+def test_every_setting_says_what_it_is_for_and_is_followed_or_named() -> None:
+    settings = Settings(Path("/nowhere"), {}).list().settings
+    assert [each.name for each in settings if not each.about] == []
+    assert set(Config.__struct_fields__) >= AT_NEXT_START
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "idle_s": st.floats(0.01, 1e6),
+            "backup_keep": st.integers(0, 1000),
+            "ignored_folders": st.lists(st.text(min_size=1, max_size=20).filter(str.isprintable)),
+        },
+    )
+)
+def test_a_value_reads_back_as_it_was_told(values: dict[str, Any]) -> None:
+    import tomllib
+
+    config = parsed(values, Path("memd.toml"))
+    for name in values:
+        again = parsed(tomllib.loads(f"{name} = {toml(getattr(config, name))}"), Path("memd.toml"))
+        assert getattr(again, name) == getattr(config, name)
+
+
+def test_a_file_that_can_not_be_read_is_told(tmp_path: Path) -> None:
+    settings = Settings(tmp_path, {})
+    (tmp_path / "memd.toml").write_bytes(b"\xff")
+    assert settings.refresh() is None and "does not parse" in settings.problem
+    os.unlink(tmp_path / "memd.toml")
+    assert settings.refresh() is None and settings.problem == ""
