@@ -89,25 +89,27 @@ class Settings:
         return SettingList(file=str(self._file), settings=tuple(settings), problem=self.problem)
 
     def put(self, name: str, value: str | None) -> SettingList:
-        """Write a setting into the file, or take it out. Raises BadConfig, StorageFull."""
+        """Write a setting into the file, or take it out; one of a table is named `table.name`. Raises BadConfig,
+        StorageFull."""
         import tomlkit
 
-        known(name)
-        if value is not None and f"MEMD_{name.upper()}" in self._environment:
-            raise BadConfig(
-                f"MEMD_{name.upper()} decides {name}",
-                hint="unset that variable, then restart memd",
-            )
+        head, *below = name.split(".")
+        known(head)
+        if value is not None and f"MEMD_{head.upper()}" in self._environment:
+            raise BadConfig(f"MEMD_{head.upper()} decides {head}", hint="unset that variable, then restart memd")
         try:
             document: Any = tomlkit.parse(self._file.read_text(encoding="utf-8") if self._file.exists() else "")
         except (ValueError, OSError) as error:
             raise BadConfig(f"{self._file} does not parse: {error}", hint="mend it by hand first") from error
-        document.pop(name, None) if value is None else None
+        values: dict[str, Any] = document.unwrap()
+        _change(values, (head, *below), None if value is None else _plain(value))
+        checked = parsed(values, self._file)
+        typed: Any = None
         if value is not None:
-            checked = parsed({**document.unwrap(), name: _plain(value)}, self._file)
-            document[name] = msgspec.to_builtins(getattr(checked, name))
-        else:
-            parsed(document.unwrap(), self._file)
+            typed = msgspec.to_builtins(getattr(checked, head))
+            for part in below:
+                typed = typed[part]
+        _change(document, (head, *below), typed)
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             replace(self._file, tomlkit.dumps(document).encode())
@@ -115,6 +117,19 @@ class Settings:
         except OSError as error:
             raise StorageFull(f"{self._file} can't be written: {error.strerror}", hint="free some space") from error
         return self.list()
+
+
+def _change(values: Any, path: Sequence[str], value: object) -> None:
+    """Put a value into nested tables, or take it out (None). Raises BadConfig where the way leads through a value."""
+    *way, last = path
+    for part in way:
+        values = values.setdefault(part, {})
+        if not isinstance(values, dict):
+            raise BadConfig(f"{part} is no table", hint="`memd config list` shows what there is")
+    if value is None:
+        values.pop(last, None)
+    else:
+        values[last] = value
 
 
 def _plain(value: str) -> object:

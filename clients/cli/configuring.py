@@ -6,9 +6,10 @@ value that does not hold changes nothing; a running daemon follows at once, or t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from ...protocol.errors import DaemonDown, InvalidRequest
@@ -69,6 +70,7 @@ def put(
     Examples:
       memd config set idle_s 60
       memd config set ignored_folders '~/private:*/secret-*'
+      memd config set forgetting.capacity 50000
     """
     with Answer("config set", as_json) as answer:
         _put(answer, name, value)
@@ -115,14 +117,30 @@ def _warn(answer: Answer, found: SettingList, running: bool) -> None:
 
 
 def _one(found: SettingList, name: str) -> Setting:
-    for each in found.settings:
-        if each.name == name:
-            return each
-    import difflib
+    """The setting of that name; one of a table is named `table.name`."""
+    import tomllib
 
-    near = difflib.get_close_matches(name, [each.name for each in found.settings], 1)
-    hint = f"did you mean {near[0]!r}?" if near else "`memd config list` shows them all"
-    raise InvalidRequest(f"no setting {name!r}", hint=hint)
+    head, *below = name.split(".")
+    one = next((each for each in found.settings if each.name == head), None)
+    if one is None:
+        import difflib
+
+        near = difflib.get_close_matches(name, [each.name for each in found.settings], 1)
+        hint = f"did you mean {near[0]!r}?" if near else "`memd config list` shows them all"
+        raise InvalidRequest(f"no setting {name!r}", hint=hint)
+    if not below:
+        return one
+    try:
+        value, default = (_walk(tomllib.loads(f"at = {each}")["at"], below) for each in (one.value, one.default))
+    except (KeyError, TypeError) as error:
+        raise InvalidRequest(f"no setting {name!r}", hint=f"`memd config get {head}` shows the table") from error
+    return msgspec.structs.replace(one, name=name, value=value, default=default)
+
+
+def _walk(value: Any, path: Sequence[str]) -> str:
+    for part in path:
+        value = value[part]
+    return msgspec.json.encode(value).decode()
 
 
 def _lines(each: Setting) -> Iterator[str]:

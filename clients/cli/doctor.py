@@ -23,12 +23,13 @@ from ...protocol.places import Places
 from ...protocol.reply import StatusText
 from ...protocol.settings import SettingList
 from .. import service
+from ..hooks.hosts import check_hosts
 from ..python import launch
 from ..python.client import Client, places_here
 from .offline import offline, reported
 from .output import Answer, JsonFlag, plain, styled, wrapped
 from .overview import size
-from .service import is_older
+from .versions import is_older
 from .wording import age, count
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -114,6 +115,7 @@ def _look(places: Places) -> Found:
     yield from _spool(places, status)
     yield from _room(places)
     yield from _service(places)
+    yield from _hosts()
     yield from _model()
 
 
@@ -291,6 +293,15 @@ def _service(places: Places) -> Found:
         yield Finding(name="service", state="warning", message=f"does not run: {state.detail}", hint=hint), None
     else:
         yield _ok("service", f"{state.manager or 'installed'}: {state.detail}")
+
+
+def _hosts() -> Found:
+    for host in check_hosts():
+        if host.problem:
+            yield Finding(name="hosts", state="broken", message=f"{host.title}: {host.problem}", hint=host.hint), None
+        else:
+            state = "memd is set up" if host.is_set_up else f"is here, memd is not set up: `{host.hint}`"
+            yield _ok("hosts", f"{host.title}: {state}")
 
 
 def _model() -> Found:

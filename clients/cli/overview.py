@@ -6,14 +6,18 @@ Comes in: nothing. Goes out: actual outcomes, each with its time (U6).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import typer
 
+from ...protocol.errors import Unavailable
+from ...protocol.places import Places
 from ...protocol.reply import PoolList, StatusText
+from ..hooks.hosts import HostState, check_hosts
 from ..hooks.notes import SkipCount, skipped
 from .contact import reach
-from .output import Answer, JsonFlag, complete, plain, styled, wrapped
+from .output import Answer, JsonFlag, complete, plain, say, styled, wrapped
+from .versions import is_older
 from .wording import age, count, reembedding_text
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -30,15 +34,49 @@ def status(as_json: JsonFlag = False) -> None:
     """
     with Answer("status", as_json) as answer, reach() as client:
         waiting = client.spool.waiting()
+        skips = skipped(client.places.state, time.time())
         if waiting:
             answer.warn(f"{count(waiting, 'request waits', 'requests wait')} in the spool; `memd up` delivers them")
-        told = client.status()
-        skips = skipped(client.places.state, time.time())
-        answer.give({**complete(told), "spooled": waiting, "skipped": complete(skips)}, _status_lines(told, skips))
+        try:
+            told = client.status()
+        except Unavailable as error:
+            if not as_json:
+                say(_absent_lines(client.places, skips))
+            raise error
+        hosts = check_hosts(tried=False)
+        data = {**complete(told), "spooled": waiting, "skipped": complete(skips), "hosts_set_up": complete(hosts)}
+        answer.give(data, _status_lines(told, skips, hosts))
 
 
-def _status_lines(told: StatusText, skips: SkipCount | None = None) -> Iterator[str]:
-    yield styled(f"memd {told.version} runs", "bold") + f" (pid {told.pid}, started {age(told.started_at)})"
+def _absent_lines(places: Places, skips: SkipCount | None) -> Iterator[str]:
+    """What can be said while the daemon does not answer."""
+    yield styled("memd does not run", "bold") if not places.socket_file.exists() else "memd does not answer"
+    yield from _skip_lines(skips)
+    yield _row("log", f"{places.log}: `memd logs`; `memd doctor` looks for what is wrong")
+
+
+def _skip_lines(skips: SkipCount | None) -> Iterator[str]:
+    if skips:
+        reasons = ", ".join(f"{number:,} {plain(reason)}" for reason, number in skips.reasons.items())
+        said = f"{count(skips.total, 'turn')} of agents without memory in 24 hours, {age(int(skips.last.at * 1e6))}"
+        yield from wrapped(f"{said}: {reasons}", " " * 10, _row("skipped", ""))
+
+
+def _host_lines(told: StatusText, hosts: Sequence[HostState]) -> Iterator[str]:
+    said = [f"{each.title}: {plain(each.problem)}, {each.hint}" for each in hosts if each.problem]
+    said += [f"{each.title} is set up" for each in hosts if each.is_set_up and not each.problem]
+    said += [f"{each.title} is not, `{each.hint}`" for each in hosts if not each.is_set_up and not each.problem]
+    if said:
+        yield from wrapped("; ".join(said), " " * 10, _row("hosts", ""))
+    heard = [f"{plain(host)} {age(at)}" for host, at in told.hosts.items()]
+    going_on = f"; {count(told.sessions_open, 'session goes on', 'sessions go on')}" if told.sessions_open else ""
+    if heard or going_on:
+        yield from wrapped(f"{', '.join(heard) or 'none'}{going_on}", " " * 10, _row("heard", ""))
+
+
+def _status_lines(told: StatusText, skips: SkipCount | None = None, hosts: Sequence[HostState] = ()) -> Iterator[str]:
+    old = " (an older one: `memd up` replaces it)" if is_older(told.version) else ""
+    yield styled(f"memd {told.version} runs", "bold") + f"{old} (pid {told.pid}, started {age(told.started_at)})"
     total = sum(told.records.values())
     by_status = ", ".join(f"{number:,} {name}" for name, number in sorted(told.records.items()) if number)
     yield _row("records", f"{by_status or 'none yet'}" + (f", in {count(told.pools, 'pool')}" if total else ""))
@@ -48,10 +86,8 @@ def _status_lines(told: StatusText, skips: SkipCount | None = None) -> Iterator[
         yield _row("last", "nothing has happened yet")
     for n, (name, outcome) in enumerate(sorted(told.last.items(), key=lambda item: item[1].at, reverse=True)):
         yield _row("" if n else "last", f"{plain(name):<10} {age(outcome.at):<15} {plain(outcome.what)}")
-    if skips:
-        reasons = ", ".join(f"{number:,} {plain(reason)}" for reason, number in skips.reasons.items())
-        said = f"{count(skips.total, 'turn')} of agents without memory in 24 hours, {age(int(skips.last.at * 1e6))}"
-        yield from wrapped(f"{said}: {reasons}", " " * 10, _row("skipped", ""))
+    yield from _skip_lines(skips)
+    yield from _host_lines(told, hosts)
     for pause in told.pauses:
         until = f"until {plain(pause.until)}" if pause.until else "until `memd resume`"
         where = f"in {plain(pause.folder)} and below" if pause.folder else "everywhere"

@@ -11,7 +11,6 @@ from typing import Annotated
 import msgspec
 import typer
 
-from ... import __version__
 from ...protocol.places import Places
 from ...protocol.reply import StatusText
 from .. import service
@@ -19,6 +18,7 @@ from ..python import launch
 from ..python.client import Client, places_here
 from .contact import deliver
 from .output import Answer, JsonFlag, plain
+from .versions import is_older
 from .wording import age
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -76,15 +76,6 @@ def up(
             )
             answer.give(told, [_up_line(told, status)])
             deliver(client, answer)
-
-
-def is_older(version: str) -> bool:
-    """Whether a daemon of that version is older than this command: an upgrade left it running (P-26)."""
-    return _numbers(version) < _numbers(__version__)
-
-
-def _numbers(version: str) -> list[int]:
-    return [int(part) if part.isdecimal() else 0 for part in version.split(".")]
 
 
 def _up_line(told: Up, status: StatusText) -> str:

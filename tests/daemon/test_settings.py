@@ -58,6 +58,12 @@ def test_a_setting_is_written_checked_and_followed_and_comments_stay_U6(daemon: 
         assert file.read_text() == before
         told = {each.name: each for each in client.put_setting("ballast_mb", "3").settings}
         assert told["ballast_mb"].waits and told["ballast_mb"].value == "8.0"
+        client.put_setting("forgetting.capacity", "50000")
+        assert "[forgetting]\ncapacity = 50000" in file.read_text()
+        with pytest.raises(BadConfig):
+            client.put_setting("forgetting.capacty", "50000")
+        with pytest.raises(BadConfig):
+            client.put_setting("idle_s.x", "1")
         client.put_setting("archive_keep_by_pool", '{"personal" = {days = 7}}')
         told = {each.name: each for each in client.put_setting("relevance_floor", None).settings}
         assert told["relevance_floor"].source == "default" and '"personal"' in told["archive_keep_by_pool"].value
