@@ -13,11 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from .. import __version__
-from ..protocol.errors import InvalidRequest, NotFound
-from ..protocol.instant import from_micros, micros
+from ..protocol.errors import Denied, InvalidRequest, NotFound
+from ..protocol.instant import from_micros
 from ..protocol.operation import SessionOpened
+from ..protocol.profile import ContextPackage, GetContext, Injections, ListInjected, Printed, PrintNoted
 from ..protocol.record import Record
 from ..protocol.reply import (
+    AnyData,
     Explained,
     ExportedRecord,
     ExportPage,
@@ -31,24 +33,33 @@ from ..protocol.reply import (
     Recalled,
     StatusText,
 )
-from ..protocol.request import PROTOCOL, Export, Get, Journal, List, Profile, Recall, Why
+from ..protocol.request import PROTOCOL, AnyRequest, Export, Get, Journal, List, Profile, Recall, Why
 from ..stages.batch import PERSONAL
 from .config import Config
+from .door import Arrived, Respond
 from .models import Models
+from .paging import cursor_of, filtering, past_page, total_of
 from .pauses import Pauses
 from .pools.access import Access
+from .pools.passes import OWNER, Reader
 from .pools.placing import documents_of
+from .recall.context import Context
 from .recall.deep import Deep
+from .recall.delivery import Deliveries
 from .recall.hot import Hot
+from .recall.lines import Lines
 from .recall.screen import screened, shown, without_secrets
 from .recall.simple import Simple, with_turns
-from .recall.timeline import Timeline, View
+from .recall.timeline import Timeline
 from .recall.warm import Warm
 from .stores import Stores
 from .world import World
 
 SLICE = 500
 PAGE_CHARACTERS = 1_000_000
+
+AnyRead = Recall | Profile | Get | List | Why | Export | GetContext | Printed
+"""What may be asked under a pass: the reads that it limits, and the report of what was printed (A1)."""
 
 
 class Answers:
@@ -61,10 +72,21 @@ class Answers:
         warm: Warm,
         world: World,
         models: Models,
-        simple_below_sessions: int = 150,
+        deliveries: Deliveries,
+        config: Config,
     ) -> None:
         self._stores, self._access, self._warm = stores, access, warm
-        self._hot = Hot(stores.profile)
+        self._deliveries, simple_below_sessions = deliveries, config.simple_below_sessions
+
+        def boost(record: Record) -> float:
+            return max((config.tag_boost[tag] for tag in record.tags if tag in config.tag_boost), default=1.0)
+
+        def pieces(text: str) -> int:  # of the model that searches now: it may change
+            return models.searching.pieces(text)
+
+        lines = Lines(stores.profile, stores.archive, pieces, boost)
+        self._hot = Hot(stores.profile, lines, access.title, access.permits)
+        self._context = Context(stores.records, stores.inbox.held, lines, boost, world.now)
         self._simple = Simple(stores.records, stores.sources, stores.archive, stores.turns, simple_below_sessions)
         self._timeline = Timeline(stores.records, stores.sources, stores.journal)
         self._deep = Deep(stores.records, stores.sources, stores.archive, stores.journal)
@@ -88,6 +110,27 @@ class Answers:
             host = document.partition(":")[0]
             self._heard_at[host] = max(at, self._heard_at.get(host, 0))
 
+    def start(self) -> None:
+        """Begin to render profiles ahead."""
+        self._hot.start()
+
+    def check(self, request: AnyRequest) -> None:
+        """Let nothing pass but reads where somebody asks under a pass (A1). Raises Denied."""
+        if request.token and not isinstance(request, AnyRead):
+            what = str(request.__struct_config__.tag)
+            raise Denied(f"a pass reads: it does not cover {what!r}", hint="ask without it, as the user of this home")
+
+    def allowed(self, arrived: Arrived) -> Arrived:
+        """Those of these requests that may go on; the others hear why not."""
+        going: list[tuple[AnyRequest, Respond]] = []
+        for request, respond in arrived:
+            try:
+                self.check(request)
+                going.append((request, respond))
+            except Denied as error:
+                respond(error)
+        return going
+
     def note(self, name: str, what: str) -> None:
         """Remember that this just happened."""
         self.put(name, Outcome(at=from_micros(self._world.now()), what=what))
@@ -104,12 +147,13 @@ class Answers:
         """WARM. Raises NotFound for a pool that does not exist, InvalidRequest for an empty question."""
         if not request.query.strip():
             raise InvalidRequest("an empty question", hint="say what you look for, or use `memd list`")
-        scope = self._access.scope(request.cwd, request.pools, request.repository)
+        reader = self._access.reader(request.token)
+        scope = self._access.scope(request.cwd, request.pools, request.repository, reader=reader)
         view = self._timeline.view(request.as_of, request.believed_at)
-        answer = self._warm.recall(request, scope, self.pending(), view)
+        answer = self._warm.recall(request, scope, self.pending(), view, self._access.permits(reader))
         if view is None:
             self.retrieved([hit.record.id for hit in answer.hits])
-        turns = () if view else self._turns(request, scope, answer)
+        turns = () if view else self._turns(request, scope, answer, reader)
         if turns:
             answer = with_turns(answer, turns, request)
         answer = screened(answer)
@@ -119,19 +163,60 @@ class Answers:
         self.note("recalled", f"abstained: {answer.reason}" if answer.abstained else found)
         return answer
 
-    def _turns(self, request: Recall, scope: Sequence[str], answer: Recalled) -> tuple[Heard, ...]:
-        return self._simple.heard(request.query, self._access.heard_in(scope), answer.hits, max(1, request.limit))
+    def _turns(self, request: Recall, scope: Sequence[str], answer: Recalled, reader: Reader) -> tuple[Heard, ...]:
+        pools, hears = self._access.heard_in(scope), self._access.hears(reader)
+        return self._simple.heard(request.query, pools, answer.hits, max(1, request.limit), hears)
 
     def profile(self, request: Profile) -> ProfileText:
-        """HOT."""
-        scope = self._access.scope(request.cwd, request.pools, request.repository)
-        answer = self._hot.profile(scope, request.budget_tokens, self.pending())
+        """HOT. Raises NotFound, Denied."""
+        reader = self._access.reader(request.token)
+        scope = self._access.scope(request.cwd, request.pools, request.repository, reader=reader, agent=request.agent)
+        answer = self._hot.profile(scope, request.budget_tokens, self.pending(), reader)
         self.note("profiled", f"{len(answer.ids)} lines, {answer.tokens} tokens")
-        return answer
+        return self._deliveries.offer(request, answer)
+
+    def read(self, request: AnyRead) -> AnyData:
+        """Any of these requests."""
+        match request:
+            case Recall():
+                return self.recall(request)
+            case Profile():
+                return self.profile(request)
+            case Get():
+                return self.get(request)
+            case List():
+                return self.list(request)
+            case Why():
+                return self.why(request)
+            case Export():
+                return self.export(request)
+            case GetContext():
+                return self.context(request)
+            case Printed():
+                return self.printed(request)
+
+    def injected(self, request: ListInjected) -> Injections:
+        """What sessions were given. Raises NotFound, InvalidRequest."""
+        return self._deliveries.list(request)
+
+    def printed(self, request: Printed) -> PrintNoted:
+        """A hook's report. Raises Denied."""
+        self._access.reader(request.token)
+        noted = self._deliveries.printed(request)
+        if noted.known:
+            self.note("injected", request.document)
+        return noted
+
+    def context(self, request: GetContext) -> ContextPackage:
+        """The context package (Q11). Raises NotFound, Denied."""
+        reader = self._access.reader(request.token)
+        scope = self._access.scope(request.cwd, request.pools, request.repository, reader=reader, agent=request.agent)
+        return self._context.package(request, scope, self._access.permits(reader))
 
     def get(self, request: Get) -> Record:
         """One record by id or unambiguous prefix, today or as it stood. Raises NotFound."""
-        found, view = self._find(request.id), self._timeline.view(request.as_of, request.believed_at)
+        found = self._find(request.id, self._access.reader(request.token))
+        view = self._timeline.view(request.as_of, request.believed_at)
         record = found if view is None else view.get(found.id)
         if record is None:
             raise NotFound(
@@ -139,14 +224,15 @@ class Answers:
             )
         return record
 
-    def _find(self, id: str) -> Record:
+    def _find(self, id: str, reader: Reader = OWNER) -> Record:
         prefix = id.strip().lower()
         ids = self._stores.records.starting(prefix) if prefix else []
         if len(ids) != 1:
             what = f"several records start with {id!r}" if ids else f"no record {id!r}"
             raise NotFound(what, hint="give more of the id" if ids else "`memd list` shows ids")
         record = self._stores.records.get(ids[0])
-        if record is None or record.status == "hidden":
+        permits = self._access.permits(reader)
+        if record is None or record.status == "hidden" or (permits and not permits(record)):
             raise NotFound(f"no record {id!r}", hint="`memd list` shows ids; what `memd undo` hid, `memd redo` shows")
         return record
 
@@ -156,16 +242,18 @@ class Answers:
         Without a pool it is all of them but those of projects that the user left (P4).
         """
         tally = self._stores.records.tally()
+        reader = self._access.reader(request.token)
         pools = [self._access.named(pool) for pool in request.pools]
         pools = pools or [pool for pool in sorted(tally) if not self._access.is_left(pool)]
         view = self._timeline.view(request.as_of, request.believed_at)
         if view and not request.pools:  # a pool that is empty today may have held something then
             known = {PERSONAL, *tally, *(pool.pool for pool in self._stores.sources.pools())}
             pools = [pool for pool in sorted(known) if not self._access.is_left(pool)]
-        start, before = _cursor(request.after, pools)
-        wanted = _filter(request)
+        pools = [pool for pool in pools if not reader.pools or pool in reader.pools]
+        start, before = cursor_of(request.after, pools)
+        wanted = filtering(request, self._access.permits(reader))
         if view:
-            return _past_page(view, pools, start, before, request)
+            return past_page(view, pools, start, before, request, wanted)
         found: list[Record] = []
         for number, pool in enumerate(pools[start:], start):
             while group := self._stores.records.recent(pool, before, SLICE):
@@ -175,19 +263,21 @@ class Answers:
                         found.append(record)
                         if len(found) == max(1, request.limit):
                             cursor = f"{number}:{record.learned_at}:{record.id}"
-                            return Page(records=tuple(found), next=cursor, total=_total(tally, pools))
+                            return Page(records=tuple(found), next=cursor, total=total_of(tally, pools))
             before = None
-        return Page(records=tuple(found), total=_total(tally, pools))
+        return Page(records=tuple(found), total=total_of(tally, pools))
 
     def why(self, request: Why) -> Explained:
         """DEEP on one record. Raises NotFound."""
-        return self._deep.why(self._find(request.id))
+        reader = self._access.reader(request.token)
+        return self._deep.why(self._find(request.id, reader), self._access.permits(reader))
 
     def export(self, request: Export) -> ExportPage:
         """Records newest first with all that happened to them, about `PAGE_CHARACTERS` a page. Raises NotFound."""
         pools = [self._access.named(pool) for pool in request.pools] or sorted(self._stores.records.tally())
         limit = min(max(1, request.limit), SLICE)
-        page = self.list(List(pools=tuple(pools), after=request.after, limit=limit)) if pools else Page(records=())
+        wish = List(pools=tuple(pools), after=request.after, limit=limit, token=request.token)
+        page = self.list(wish) if pools else Page(records=())
         records, following, size = list(page.records), page.next, 0
         for number, record in enumerate(records[:-1], 1):
             size += len(record.content)
@@ -268,56 +358,3 @@ def _untold(opened: SessionOpened) -> SessionOpened:
     """A session without what its title gives away."""
     title = without_secrets(opened.origin.title)
     return msgspec.structs.replace(opened, origin=msgspec.structs.replace(opened.origin, title=title))
-
-
-def _filter(request: List) -> Callable[[Record], bool]:
-    """What a list asks for. Raises NaiveTime, InvalidRequest."""
-    since = micros(request.since) if request.since else 0
-    until = micros(request.until) if request.until else None
-
-    def wanted(record: Record) -> bool:
-        return (
-            (not request.kinds or record.kind in request.kinds)
-            and (record.status in request.statuses if request.statuses else record.status != "hidden")
-            and (not request.type or record.type == request.type)
-            and (not request.document or record.provenance.source == request.document)
-            and (not request.key or record.key == request.key)
-            and since <= record.learned_at
-            and (until is None or record.learned_at < until)
-        )
-
-    return wanted
-
-
-def _past_page(view: View, pools: Sequence[str], start: int, before: tuple[int, str] | None, request: List) -> Page:
-    """A page of records as they stood; `total` counts all that match."""
-    wanted, found, cursor, total, more = _filter(request), list[Record](), "", 0, False
-    for number, pool in enumerate(pools):
-        for record in filter(wanted, view.pool(pool, request.key)):
-            total += 1
-            mark = (record.learned_at, record.id)
-            if number < start or (number == start and before and mark >= before):
-                continue
-            if len(found) == max(1, request.limit):
-                more = True
-                continue
-            found.append(record)
-            cursor = f"{number}:{record.learned_at}:{record.id}"
-    return Page(records=tuple(found), next=cursor if more else "", total=total)
-
-
-def _total(tally: dict[str, dict[str, int]], pools: list[str]) -> int:
-    return sum(count for pool in pools for count in tally.get(pool, {}).values())
-
-
-def _cursor(after: str, pools: list[str]) -> tuple[int, tuple[int, str] | None]:
-    if not after:
-        return 0, None
-    try:
-        number, learned_at, id = after.split(":")
-        start = int(number)
-        if not 0 <= start < len(pools):
-            raise ValueError(after)
-        return start, (int(learned_at), id)
-    except ValueError as error:
-        raise InvalidRequest(f"{after!r} is no cursor", hint="pass `next` of the page before, unchanged") from error

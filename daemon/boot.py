@@ -19,6 +19,7 @@ from ..protocol.errors import InvalidRequest, MemdError
 from ..protocol.event import SessionEnded
 from ..protocol.instant import from_micros
 from ..protocol.places import Places
+from ..protocol.profile import ListInjected
 from ..protocol.reply import AnyData, Done, JobState
 from ..protocol.request import (
     AnyRequest,
@@ -31,22 +32,17 @@ from ..protocol.request import (
     Distil,
     Edit,
     Expire,
-    Export,
     Forget,
-    Get,
     GetJob,
     GetStatus,
     ImportRecords,
     Journal,
     LeaveProject,
-    List,
     ListModels,
     MoveRecords,
     Pools,
     PreviewForget,
-    Profile,
     Rebuild,
-    Recall,
     Redo,
     Remember,
     ScanSecrets,
@@ -54,13 +50,12 @@ from ..protocol.request import (
     Undo,
     UseModel,
     Verify,
-    Why,
     WhyScope,
 )
 from ..protocol.session import GetSession, ListSessions
 from ..protocol.settings import ListSettings, PutSetting, SettingList
 from ..stages.secrets.scan import prepare
-from .answers import Answers
+from .answers import Answers, AnyRead
 from .choice import find
 from .committer import Committer, bug
 from .config import Config
@@ -78,9 +73,12 @@ from .models import Models
 from .outcomes import Outcomes
 from .pauses import Pauses
 from .pools.access import Access
+from .pools.granting import AnyGranting, Granting
 from .pools.identity import Identity
+from .pools.passes import Passes
 from .pools.scoping import Scoping
 from .rebuild import Rebuilding, names_of
+from .recall.delivery import Deliveries
 from .recall.warm import Warm
 from .running import AnyRunning, Running
 from .sessions import Sessions
@@ -133,9 +131,11 @@ class Daemon:
             lambda: self._pauses.everywhere,
         )
         warm = Warm(self.stores.records, self.stores.keywords, lambda: self._models.sense, config.relevance_floor)
-        access = Access(identity, self.stores)
+        passes = self._passes = Passes(places.state / "pass.key", places.config / "pass_keys", world.now)
+        access = Access(identity, self.stores, passes)
         self._scoping = Scoping(self.stores, identity, access, world)
-        self._answers = Answers(self.stores, access, warm, world, self._models, config.simple_below_sessions)
+        self._deliveries = Deliveries(places.state / "injected", world.now)
+        self._answers = Answers(self.stores, access, warm, world, self._models, self._deliveries, config)
         self._answers.worker_state = lambda: self._distiller.worker_state
         self._answers.pauses = self._pauses
         self._answers.trouble = lambda: self._settings.problem
@@ -158,6 +158,7 @@ class Daemon:
         self._rebuilding = Rebuilding(self.stores, self._committer, self._maintenance)
         renew = self._rebuilding.run
         self._forgetting = Forgetting(self.stores, places, self._committer, self._jobs, world, renew)
+        self._forgetting.told = self._deliveries.forget
         self._forgetting.finish_at_start()
         self._running = Running(
             self.stores, self._committer, self._distiller, self._jobs, self._pauses, self._forgetting
@@ -167,6 +168,7 @@ class Daemon:
         self._triggers.resume(heard)
         self._answers.heard(heard)
         self._undoing = Undoing(self.stores, self._committer, self._jobs, self._distiller.wake)
+        self._granting = Granting(self.stores, access, passes, self._undoing, world)
         self._keyword_commit_s = config.keyword_commit_s
         self._loading = threading.Thread(target=self.stores.vectors.load, name="vectors")
         self._indexer = threading.Thread(target=self._commit_keywords, name="keywords", daemon=True)
@@ -182,12 +184,14 @@ class Daemon:
         self._triggers.start()
         self._indexer.start()
         self._door.start()
+        self._answers.start()
         self._loading.start()
         threading.Thread(target=prepare, name="rules", daemon=True).start()
         self._places.socket_file.write_text(str(self._socket), encoding="utf-8")
         self._supervision.tell("READY=1")
         if self.stores.sources.pools():
             self._identity.prepare()
+        self._passes.prepare()
         log.info("memd is up: %s", self._socket)
         while not self._stop.wait(WAKE_S) and not self._disabled():
             self._supervision.ping(lambda: self._door.is_well() and self._committer.is_alive)
@@ -252,6 +256,7 @@ class Daemon:
         self._committer.take([(Capture(origin=session.opened.origin, events=(event,)), lambda _: None)])
 
     def _take(self, arrived: Arrived) -> None:
+        arrived = self._answers.allowed(arrived)
         if takings := self._outcomes.watched(arrived):
             self._committer.take(takings)
         for request, respond in arrived:
@@ -300,6 +305,8 @@ class Daemon:
     def _write(self, request: AnyRequest) -> AnyData:
         if isinstance(request, AnyRunning):
             return self._running.answer(request)
+        if isinstance(request, AnyGranting):
+            return self._granting.answer(request)
         match request:
             case Edit():
                 return self._committer.edit(request)
@@ -318,19 +325,16 @@ class Daemon:
 
     def _answer(self, request: AnyRequest) -> AnyData:
         answers = self._answers
+        answers.check(request)
         if isinstance(request, AnyRunning):
             return self._running.answer(request)
+        if isinstance(request, AnyGranting):
+            return self._granting.answer(request)
+        if isinstance(request, AnyRead):
+            return answers.read(request)
         match request:
-            case Recall():
-                return answers.recall(request)
-            case Profile():
-                return answers.profile(request)
-            case Get():
-                return answers.get(request)
-            case List():
-                return answers.list(request)
-            case Why():
-                return answers.why(request)
+            case ListInjected():
+                return answers.injected(request)
             case Journal():
                 return answers.journal(request)
             case Pools():
@@ -361,8 +365,6 @@ class Daemon:
                 return self._upkeep.expire(request.dry_run)
             case DiskUsage():
                 return disk_use(self.stores, self._places)
-            case Export():
-                return answers.export(request)
             case Distil():
                 self._distiller.wake()
                 return Done(pending=answers.pending())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +21,7 @@ from ..models.query import QueryTable
 from ..protocol.errors import BadConfig, InvalidRequest, ModelMissing, StorageFull
 from ..protocol.places import Places
 from ..protocol.reply import ModelList, ModelState
+from .recall.budget import tokens
 from .recall.warm import Encode
 from .store.durable import replace
 from .store.lock import FolderLock
@@ -40,11 +41,13 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Model(NamedTuple):
-    """A model that can search: its folder as it was chosen, its manifest, its table (None where it has none)."""
+    """A model that can search: its folder as it was chosen, its manifest, its table (None where it has none), and how
+    many word pieces a text is by its own tokenizer."""
 
     folder: str
     info: registry.ModelInfo
     encode: Encode | None
+    pieces: Callable[[str], int] = tokens
 
     @property
     def id(self) -> str:
@@ -99,7 +102,10 @@ def load_model(folder: str) -> Model:
     """The model of a folder, with its table mapped. Raises ModelMissing."""
     path = path_of(folder)
     found = registry.info(path)
-    return Model(folder, found, QueryTable(path).encode if found.queries else None)
+    if not found.queries:
+        return Model(folder, found, None)
+    table = QueryTable(path)
+    return Model(folder, found, table.encode, table.tokens.count)
 
 
 def find(data: Path) -> Found:

@@ -21,7 +21,7 @@ from .store.retention import Keep
 
 FILE = "memd.toml"
 NOT_SETTINGS = frozenset(
-    {"MEMD_HOME", "MEMD_BENCH", "MEMD_LOG", "MEMD_FAIL", "MEMD_DISABLED", "MEMD_SHELL_IGNORE", "MEMD_SHELL_KEY"}
+    "MEMD_HOME MEMD_BENCH MEMD_LOG MEMD_FAIL MEMD_DISABLED MEMD_PASS MEMD_SHELL_IGNORE MEMD_SHELL_KEY".split()
 )
 
 
@@ -71,6 +71,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     forgetting: Rules = Rules()
     """Strength, sleep and review, as a table `[forgetting]`: see `lifecycle/rules.py`. Read again when it changes."""
+    tag_boost: dict[str, Annotated[float, Meta(ge=0, le=10)]] = msgspec.field(
+        default_factory=lambda: {"workflow": 2.0, "architecture": 1.5}
+    )
+    """How much more a record with this tag counts when a profile or a context package is put together (Q11)."""
 
     ignored_folders: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
     """Nothing is captured of these folders and all below: globs, `~` is the home; a bare name is a folder's anywhere.

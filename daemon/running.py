@@ -18,7 +18,6 @@ from ..protocol.operation import (
     ChangeDecided,
     ChangeProposed,
     Decision,
-    Pinned,
     Retirement,
     Step,
     Updated,
@@ -48,6 +47,7 @@ from .hiding import bring_back, hide, may_hide
 from .holding import proposal_id
 from .jobs import Jobs, Progress, Report
 from .pauses import Pauses
+from .pinning import pinned
 from .projections.inbox import Asked
 from .store.forget import Forgetting
 from .stores import Stores
@@ -217,12 +217,7 @@ class Running:
         return self._inbox(ListInbox()).open
 
     def _pin(self, request: Pin) -> Remembered:
-        before = self._record(request.id)
-        if before.status not in LIVE:
-            raise InvalidRequest(f"{before.id[:8]} is {before.status}", hint="only what is believed can be held on to")
-        if before.pinned != request.pinned:
-            self._stores.commit([Pinned(id=before.id, pinned=request.pinned)])
-        return Remembered(record=self._record(before.id), duplicate=before.pinned == request.pinned)
+        return pinned(self._stores, self._record(request.id), request.pinned)
 
 
 def _stands(what: ChangeProposed, old: Record | None, new: Record | None) -> bool:

@@ -11,6 +11,7 @@ import msgspec
 from ..protocol.event import Captured, Noted, text
 from ..protocol.record import QUOTE_LIMIT, Evidence, Provenance, Record, Span, explicit_id
 from ..stages.batch import PERSONAL
+from .recall.screen import flags_in
 
 LINE = 300
 """Characters of a description that no stage has written."""
@@ -24,6 +25,7 @@ def line(words: str) -> str:
 def provisional(document: str, event: Noted, rev: int = 1) -> Record:
     """The whole text as a statement, in the user's own pool until route knows better (W1, A2)."""
     span = Span(document, event.turn, 0, len(event.text))
+    flags = flags_in(event.text, event.role != "user")
     return Record(
         id=explicit_id(document, event.turn),
         pool=PERSONAL,
@@ -31,8 +33,9 @@ def provisional(document: str, event: Noted, rev: int = 1) -> Record:
         rev=rev,
         content=event.text,
         description=line(event.text),
-        status="provisional" if event.role == "user" else "quarantined",
+        status="provisional" if event.role == "user" and "injection" not in flags else "quarantined",
         tags=("note",),
+        flags=flags,
         valid_from=event.at,
         provenance=Provenance(
             author=event.role,
@@ -66,6 +69,7 @@ def reworded(before: Record, captured: Captured) -> Record:
         confidence=1.0,
         key="",
         value="",
+        flags=flags_in(words, False),
         provenance=provenance,
     )
 

@@ -68,6 +68,7 @@ class Stores:
         self.sources, self.forgotten, self.tables = folded.sources, folded.forgotten, folded.tables
         self.aliases, self.counters = folded.aliases, folded.counters
         self.letters, self.unfinished, self.inbox = folded.letters, folded.unfinished, folded.inbox
+        self.grants = folded.grants
         self.keywords = Keywords(self.projections_folder / "keywords", self.records)
         self.turns = Turns(self.projections_folder / "turns", self.archive)
         self.vector_store = VectorStore(folder / "vectors", model.id, model.dimension, world)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from ..protocol.errors import NotFound, Stopping, Unavailable
-from ..protocol.operation import Hidden, Shift, Unhidden
+from ..protocol.operation import AnyOperation, Hidden, Revoked, Shift, Unhidden
 from ..protocol.record import LIVE, Record
 from ..protocol.reply import JobState
 from .committer import Committer
@@ -45,7 +45,21 @@ class Undoing:
         documents = self._documents(names)
         if not any(self._stores.forgotten.hiding(document) for document in documents):
             raise NotFound(f"{', '.join(names)} was not taken back", hint="`memd undo` takes a session back")
-        return self._jobs.start("redo", lambda _: self._committer.run(lambda: self._show(documents)).result())
+        return self._jobs.start("redo", lambda _: self._committer.run(lambda: self._redo(documents)).result())
+
+    def hide_source(self, documents: tuple[str, ...], revoked: Revoked) -> tuple[int, int]:
+        """Hide all that was derived from these documents, whoever else vouches for it, in the commit that revokes them:
+        records hidden, records believed again (A3). On the committer's thread."""
+        hidden, retired, _ = self._resting_on(documents, derived=True)
+        operations: list[AnyOperation] = [revoked]
+        revived = [each for each in retired if each.id not in hidden and self._is_free(each, hidden)]
+        operations += self._hiding(documents, hidden, revived)
+        self._stores.commit(operations)
+        return len(hidden), len(revived)
+
+    def show_revoked(self, documents: tuple[str, ...]) -> int:
+        """Bring back what revoking these documents hid, and nothing that the user took back: how many records (A3)."""
+        return self._show(documents, revoked=True)[0]
 
     def _documents(self, names: Sequence[str]) -> tuple[str, ...]:
         documents: set[str] = set()
@@ -74,6 +88,20 @@ class Undoing:
 
     # --- on the committer's thread -----------------------------------------------------------------------------------
     def _hide(self, documents: tuple[str, ...]) -> Report:
+        hidden, retired, staying = self._resting_on(documents, derived=False)
+        revived = [each for each in retired if each.id not in hidden and self._is_free(each, hidden)]
+        if operations := self._hiding(documents, hidden, revived):
+            self._stores.commit(operations)
+        return {
+            "documents": list(documents),
+            "hidden": len(hidden),
+            "believed_again": len(revived),
+            "kept": staying,
+        }
+
+    def _resting_on(self, documents: tuple[str, ...], *, derived: bool) -> tuple[dict[str, Record], list[Record], int]:
+        """Records that rest on these documents alone (with `derived`, that have words of theirs), those that were
+        retired for others, and how many stay because something else vouches for them."""
         inside = set(documents)
         hidden: dict[str, Record] = {}
         staying = 0
@@ -84,22 +112,20 @@ class Undoing:
                 retired.append(record)
             if record.status == "hidden" or not cited & inside:
                 continue
-            if cited <= inside:
+            words = {span.document for span in record.provenance.spans}
+            if cited <= inside or (derived and words & inside):
                 hidden[record.id] = record
             else:
                 staying += 1
-        revived = [each for each in retired if each.id not in hidden and self._is_free(each, hidden)]
+        return hidden, retired, staying
+
+    def _hiding(
+        self, documents: tuple[str, ...], hidden: dict[str, Record], revived: Sequence[Record]
+    ) -> list[AnyOperation]:
         before = tuple(_standing(record) for record in (*hidden.values(), *revived))
         after = tuple(_standing(record, "hidden") for record in hidden.values())
         after += tuple(self._before_retirement(record) for record in revived)
-        if before:
-            self._stores.commit([Hidden(documents=documents, before=before, after=after)])
-        return {
-            "documents": list(documents),
-            "hidden": len(hidden),
-            "believed_again": len(revived),
-            "kept": staying,
-        }
+        return [Hidden(documents=documents, before=before, after=after)] if before else []
 
     def _is_free(self, record: Record, hidden: dict[str, Record]) -> bool:
         """Whether whatever replaced this record is hidden, all along the chain."""
@@ -125,17 +151,27 @@ class Undoing:
             return _standing(record)
         return Shift(record.id, last.status, last.valid_to, 0, "")
 
-    def _show(self, documents: tuple[str, ...]) -> Report:
+    def _redo(self, documents: tuple[str, ...]) -> Report:
+        shown, left = self._show(documents, revoked=False)
+        return {"documents": list(documents), "brought_back": shown, "left": left}
+
+    def _show(self, documents: tuple[str, ...], *, revoked: bool) -> tuple[int, int]:
+        """Bring back what undoing hid, or what revoking did: how many records, and how many are left as they are."""
         wanted = {seq for document in documents for seq in self._stores.forgotten.hiding(document)}
         shown = left = 0
         for seq in sorted(wanted, reverse=True):
             entry = self._stores.journal.get(seq)
-            if entry is None or not isinstance(entry.operation, Hidden):
+            if entry is None or not isinstance(entry.operation, Hidden) or self._by_revoking(seq) != revoked:
                 continue
             shifts, skipped = self._restorable(entry.operation)
             self._stores.commit([Unhidden(hidden=seq, documents=entry.operation.documents, after=tuple(shifts))])
             shown, left = shown + len(shifts), left + skipped
-        return {"documents": list(documents), "brought_back": shown, "left": left}
+        return shown, left
+
+    def _by_revoking(self, seq: int) -> bool:
+        """Whether records were hidden because their source was revoked: that stands right before it."""
+        entry = self._stores.journal.get(seq - 1)
+        return entry is not None and isinstance(entry.operation, Revoked)
 
     def _restorable(self, hidden: Hidden) -> tuple[list[Shift], int]:
         """The shifts that still fit, and how many don't: forgotten, changed, or their key is held by another."""

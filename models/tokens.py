@@ -58,3 +58,7 @@ class Tokens:
         """Token ids of the first `MAX_CHARACTERS` of `text`, `limit` at a time, each as `ids` gives them."""
         first = self.encode(text)
         return [first.ids, *(more.ids for more in first.overflowing)]
+
+    def count(self, text: str) -> int:
+        """How many word pieces `text` is, however long, without [CLS] and [SEP]."""
+        return sum(len(ids) - 2 for ids in self.windows(text))

@@ -37,7 +37,7 @@ class GrantState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PassGranted(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `grant`: the pass itself (an EdDSA JWT), shown this once; or, with `back`, what is shown again."""
+    """Of a `grant`: the pass itself (an EdDSA JWT), told this once; or, with `back`, how many records are back."""
 
     token: str = ""
     grant: GrantState | None = None

@@ -15,7 +15,7 @@ from .envelope import Operation
 from .errors import JournalCorrupt
 from .event import Origin
 from .fading import Archived, Counted, Folded, Released, Restored, Reviewed, Slept
-from .record import Evidence, Record, Status
+from .record import Evidence, Layer, Record, Status
 
 VERSION = 1
 """Version of the operations' layout; older payloads are upcast when read."""
@@ -163,10 +163,32 @@ class Retried(Operation, tag="retried", frozen=True, kw_only=True):
 
 
 class Pinned(Operation, tag="pinned", frozen=True, kw_only=True):
-    """The user holds on to a record, or lets go of it: while held, no statement retires it by itself (T13)."""
+    """The user holds on to a record, or lets go of it: while held, no statement retires it by itself (T13).
+
+    `layer` is where it stands from then on (R9), "" in journals of before there were layers; what is promoted is out of
+    quarantine by the user's own word (T8).
+    """
 
     id: str
     pinned: bool
+    layer: Layer | Literal[""] = ""
+
+
+class Granted(Operation, tag="granted", frozen=True, kw_only=True):
+    """The user signed a pass for a subject (A1), or shows again what was revoked of these sources (no `grant`)."""
+
+    grant: str = ""
+    subject: str = ""
+    pools: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    expires_at: str = ""
+
+
+class Revoked(Operation, tag="revoked", frozen=True, kw_only=True):
+    """Passes are void from now on, or nothing that rests on these sources is shown any more (A3)."""
+
+    grants: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
 
 
 class ChangeProposed(Operation, tag="proposed", frozen=True, kw_only=True):
@@ -321,6 +343,8 @@ AnyOperation = (
     | Distilled
     | Retried
     | Pinned
+    | Granted
+    | Revoked
     | ChangeProposed
     | ChangeDecided
     | Redacted

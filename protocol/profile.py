@@ -43,8 +43,8 @@ class ProfileText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Of a `profile`: text for an agent's context, its revision, and the records that its lines rest on, in order.
 
     `text` is "" where nothing is known; else it is fenced (`<memd-context>`) and says what it is. Its first
-    `static_characters` keep their bytes while what they rest on does, so a prompt cache stays warm. `tokens` are counted
-    by the model's own tokenizer. `due`: print it now; `why`: the reason for or against. `note`: what was left out.
+    `static_characters` keep their bytes while what they rest on does, so a prompt cache stays warm. `tokens`: by the
+    model's own tokenizer. `due`: print it now; `why`: the reason for or against. `note`: what was left out.
     """
 
     text: str
@@ -89,6 +89,7 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     ids: tuple[str, ...] = ()
     tokens: int = 0
+    times: int = 1
 
 
 class Injections(msgspec.Struct, frozen=True, kw_only=True):

@@ -54,7 +54,8 @@ class RunningRequests(ABC):
         return self.ask(running.Decide(id=id, accept=accept), reply.Decided)
 
     def pin(self, id: str, pinned: bool = True) -> reply.Remembered:
-        """Holds on to a record, or lets go of it: while held, no statement retires it by itself (T13)."""
+        """Holds on to a record, or lets go of it: while held it stands first in the profile, and no statement retires
+        it by itself (R9, T13). Raises InvalidRequest where its layer is full."""
         return self.ask(running.Pin(id=id, pinned=pinned), reply.Remembered)
 
     def sessions(self, host: str = "", *, is_open: bool = False, limit: int = 20) -> session.SessionPage:

@@ -78,6 +78,10 @@ class Identity:
         alias = self._aliases.get(of_checkout(checkout))
         return tuple(root for root, _ in self._repositories(alias.pool) if root) if alias else ()
 
+    def sight(self, cwd: str) -> Sight:
+        """What a folder shows, as a question has it: at once, or within `READ_S`."""
+        return self._sights.look(cwd, READ_S)
+
     def place(self, cwd: str, hint: Repository | None = None, *, host: str = "", wait_s: float = WRITE_S) -> Place:
         """The place of a folder, or of a hint of a client whose files the daemon can't see; `host` tells the folders
         of several machines apart where nothing else is known."""

@@ -28,6 +28,7 @@ from ...protocol.operation import (
 )
 from ...protocol.record import LIVE, Record, Review, Status
 from ...protocol.reply import Logged
+from ...stages.batch import PERSONAL
 
 _ARCHIVED, _QUARANTINED = frozenset({"archived"}), frozenset({"quarantined"})
 
@@ -69,7 +70,7 @@ def believed(before: Record | None, id: str, entry: Logged) -> Record | None:
         case Merged():
             return _merged(before, operation)
         case Pinned():
-            return before and msgspec.structs.replace(before, pinned=operation.pinned, rev=before.rev + 1)
+            return before and _pinned(before, operation)
         case Rebased():
             return operation.record
         case Redacted():
@@ -100,8 +101,18 @@ def _stamped(record: Record, at: int, before: Record | None) -> Record:
     """
     learned_at = before.learned_at if before else min(record.learned_at or at, at)
     retired_at = min(record.retired_at or at, at) if record.status == "retired" else 0
-    pinned = record.pinned or (before is not None and before.pinned)
-    return msgspec.structs.replace(record, learned_at=learned_at, retired_at=retired_at, pinned=pinned)
+    stamped = msgspec.structs.replace(record, learned_at=learned_at, retired_at=retired_at)
+    if before is None or not before.pinned:
+        return stamped
+    return msgspec.structs.replace(stamped, pinned=True, layer=before.layer)  # what the user holds on to stays held
+
+
+def _pinned(before: Record, operation: Pinned) -> Record:
+    changed = msgspec.structs.replace(before, pinned=operation.pinned, rev=before.rev + 1)
+    if not operation.layer:
+        return changed
+    freed = operation.pinned and before.status == "quarantined"
+    return msgspec.structs.replace(changed, layer=operation.layer, status="active" if freed else before.status)
 
 
 def _retired(before: Record | None, retirement: Retirement, at: int, by: str) -> Record | None:
@@ -136,7 +147,8 @@ def _shifted(before: Record | None, shift: Shift) -> Record | None:
 def _moved(before: Record | None, moved: Moved) -> Record | None:
     if before is None:
         return None
-    changed = msgspec.structs.replace(before, pool=moved.pool, placed=True, rev=before.rev + 1)
+    layer = "L2" if before.layer == "L1" and moved.pool != PERSONAL else before.layer  # identity is personal (R9)
+    changed = msgspec.structs.replace(before, pool=moved.pool, layer=layer, placed=True, rev=before.rev + 1)
     return msgspec.structs.replace(changed, key="", needs_review=True) if before.id in moved.unkeyed else changed
 
 

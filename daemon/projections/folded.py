@@ -13,6 +13,7 @@ from ...protocol.errors import JournalCorrupt
 from .aliases import Aliases
 from .counters import Counters
 from .forgotten import Forgotten
+from .grants import GrantTable
 from .graph import Graph, edge_rows
 from .inbox import InboxTable, held_rows
 from .keys import Keys, key_rows
@@ -40,7 +41,8 @@ class Folded:
         self.unfinished = Unfinished(self.records)
         self.inbox = InboxTable(self.records)
         self.counters = Counters(self.records)
-        running = (self.letters, self.unfinished, self.inbox)
+        self.grants = GrantTable(self.records)
+        running = (self.letters, self.unfinished, self.inbox, self.grants)
         folds = (self.records, self.sources, self.forgotten, self.aliases, *running, self.counters)
         self.tables = Tables(folder, folds, readonly=readonly)
         self.records.attach(self.tables.environment)

@@ -6,6 +6,8 @@ read in the slow lane; `quote_holds` is checked against the archive, not assumed
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...protocol.event import Captured, Said, text, trust
 from ...protocol.operation import Added, Invalidated, Merged, Updated
 from ...protocol.record import Record, Span
@@ -25,12 +27,12 @@ class Deep:
         self._records, self._sources = records, sources
         self._archive, self._journal = archive, journal
 
-    def why(self, record: Record) -> Explained:
-        """The whole way of a record."""
+    def why(self, record: Record, permits: Callable[[Record], bool] | None = None) -> Explained:
+        """The whole way of a record, as far as its asker may see it (A1)."""
         span = record.provenance.spans[0]
         session = self._sources.session(span.document)
-        replaced = [found for id in record.supersedes if (found := self._seen(id)) is not None]
-        by = self._seen(record.superseded_by) if record.superseded_by else None
+        replaced = [found for id in record.supersedes if (found := self._seen(id, permits)) is not None]
+        by = self._seen(record.superseded_by, permits) if record.superseded_by else None
         return Explained(
             record=record,
             lines=tuple(self._lines(span)),
@@ -42,9 +44,11 @@ class Deep:
             replaced_by=by,
         )
 
-    def _seen(self, id: str) -> Record | None:
+    def _seen(self, id: str, permits: Callable[[Record], bool] | None) -> Record | None:
         found = self._records.get(id)
-        return None if found is None or found.status == "hidden" else found
+        if found is None or found.status == "hidden" or (permits is not None and not permits(found)):
+            return None
+        return found
 
     def changes(self, id: str) -> tuple[Change, ...]:
         """Every operation that touched a record, in order."""

@@ -34,10 +34,11 @@ class Shown(NamedTuple):
 
 
 @lru_cache(REMEMBERED)
-def _flags(words: str) -> tuple[str, ...]:
+def flags_in(words: str, material: bool = True) -> tuple[str, ...]:
+    """What the scan stage would mark words with; `material`: somebody else's, not the user's own."""
     from ...stages.scan import found  # here, for the daemon's start: its expressions take long to compile
 
-    return found(words, material=True)
+    return found(words, material=material)
 
 
 def without_secrets(words: str) -> str:
@@ -57,7 +58,7 @@ def shown(record: Record) -> Shown:
     if record.learnings:
         texts.update(dict.fromkeys(record.learnings.values()))
     seen = tuple(dict.fromkeys(each.rule for words in texts for each in secrets_in(words)))
-    flags = () if provenance.trust == "user" else tuple(f for f in _flags(record.content) if f not in record.flags)
+    flags = () if provenance.trust == "user" else tuple(f for f in flags_in(record.content) if f not in record.flags)
     if not seen and not flags:
         return Shown(record)
     clean = msgspec.structs.replace(

@@ -8,7 +8,7 @@ come back by its transcript; text outside of the pools' sessions is never looked
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -41,9 +41,19 @@ class Simple:
         """Search what was said below this many sessions from now on."""
         self._below_sessions = below_sessions
 
-    def heard(self, query: str, scope: Sequence[str], hits: Sequence[Hit], limit: int) -> tuple[Heard, ...]:
-        """At most `limit` turns that answer a question, best first; none where there are many sessions."""
+    def heard(
+        self,
+        query: str,
+        scope: Sequence[str],
+        hits: Sequence[Hit],
+        limit: int,
+        hears: Callable[[str], bool] | None = None,
+    ) -> tuple[Heard, ...]:
+        """At most `limit` turns that answer a question, best first, of documents that the asker may hear (A1); none
+        where there are many sessions."""
         documents = self._sources.documents(scope, self._below_sessions)
+        if hears is not None and len(documents) < self._below_sessions:
+            documents = list(filter(hears, documents))
         if not documents or len(documents) >= self._below_sessions:
             return ()
         scores, possible = self._turns.find(query, LOOKED_AT, documents=documents)

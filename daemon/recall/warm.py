@@ -56,14 +56,26 @@ class Warm:
         """Abstain below this relevance from now on."""
         self._floor = floor
 
-    def recall(self, request: Recall, scope: Sequence[str], pending: int, view: View | None = None) -> Recalled:
-        """The answer to a question over these pools, today or to another time: candidates by today's words (Q12)."""
+    def recall(
+        self,
+        request: Recall,
+        scope: Sequence[str],
+        pending: int,
+        view: View | None = None,
+        permits: Callable[[Record], bool] | None = None,
+    ) -> Recalled:
+        """The answer to a question over these pools, today or to another time: candidates by today's words (Q12).
+
+        What `permits` does not let the asker see is dropped before anything is ranked or counted (A1).
+        """
         relevance, parts = self._relevance(request, scope, past=request.include_retired or view is not None)
         records = self._records.many(relevance) if view is None else view.many(relevance)
         allowed = {
             id: record
             for id, record in records.items()
-            if record.pool in scope and (view or record.status in LIVE or (request.include_retired and _past(record)))
+            if record.pool in scope
+            and (permits is None or permits(record))
+            and (view or record.status in LIVE or (request.include_retired and _past(record)))
         }
         above = [id for id in allowed if relevance[id] >= self._floor]
         ranked = sorted(

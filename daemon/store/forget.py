@@ -12,7 +12,7 @@ Comes in: a scope. Goes out: a report. Invariants:
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -61,6 +61,8 @@ class Forgetting:
         """`rebuild` makes the projections of these names anew beside the daemon, and swaps them in."""
         self._stores, self._places, self._world = stores, places, world
         self._committer, self._jobs, self._rebuild = committer, jobs, rebuild
+        self.told: Callable[[list[bytes]], None] = lambda pieces: None
+        """Forgets these pieces in what sessions were given; all of it where they are not known any more."""
 
     def preview(self, request: PreviewForget) -> ForgetPlan:
         """What would go. Raises InvalidRequest without exactly one scope, NotFound."""
@@ -254,6 +256,7 @@ class Forgetting:
 
         spooled = scrub(self._places.spool, left)
         reach("forget:spools-scrubbed")
+        self.told(pieces)
         dropped, written = drop_copies(self._stores, redacted, self._world, self._jobs.stopping)
         reach("forget:copies-dropped")
         wiped = sum(wipe(path, pieces) for path in self._logs() if pieces)

@@ -32,8 +32,9 @@ def test_a_reply_arrives_typed(here: Places, listener) -> None:
 def test_a_request_has_a_method_of_its_name(here: Places) -> None:
     """U8: one request per intent, here as in the protocol."""
     tags = {str(cls.__struct_config__.tag) for cls in request.LANES}
-    methods = {name for name in vars(Client) if not name.startswith("_")}
+    methods = {name for name in dir(Client) if not name.startswith("_")}
     ours = "capture remember edit recall profile get list why journal distil pools status job stop".split()
+    ours += "printed injected context grant revoke grants pin".split()
     assert [name for name in ours if name not in tags & methods] == []
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from memd.daemon.projections.folded import Folded
 from memd.daemon.projections.keywords import Keywords
-from memd.daemon.projections.profile import ProfileCards
+from memd.daemon.projections.profile import PARTS, ProfileCards
 from memd.daemon.projections.terms import contents
 from memd.daemon.projections.turns import Turns
 from memd.daemon.projections.vectors import Vectors, VectorStore
@@ -70,6 +70,7 @@ SHIFTS = st.lists(st.builds(o.Shift, IDS, STATUSES, st.just(AT)), max_size=2).ma
 EVIDENCE = Evidence(kind="restated", span=Span("h:s", "e", 0, 1), trust="user", at=AT)
 DOCUMENTS = st.sampled_from(["h:s", "h:t"])
 TURN = st.sampled_from("123")
+SOURCES = st.sampled_from([(), ("h",), ("h:s",)])
 PROPOSALS = st.sampled_from(["p1", "p2"])
 TURNS = st.lists(st.builds(o.Turns, DOCUMENTS, st.just(("1", "2"))), max_size=1).map(tuple)
 EVERY: dict[type, st.SearchStrategy[Any]] = {
@@ -116,7 +117,9 @@ EVERY: dict[type, st.SearchStrategy[Any]] = {
         turn=TURN,
         failed=st.none() | st.builds(o.Failure, NUMBERS, DOCUMENTS, TURN, st.just("route"), st.just("worse")),
     ),
-    o.Pinned: st.builds(o.Pinned, id=IDS, pinned=st.booleans()),
+    o.Pinned: st.builds(o.Pinned, id=IDS, pinned=st.booleans(), layer=st.sampled_from(["", "L1", "L2", "L3"])),
+    o.Granted: st.builds(o.Granted, grant=st.sampled_from(["", "g1"]), subject=st.just("s"), sources=SOURCES),
+    o.Revoked: st.builds(o.Revoked, grants=st.sampled_from([(), ("g1",), ("g2",)]), sources=SOURCES),
     o.ChangeProposed: st.builds(
         o.ChangeProposed, id=PROPOSALS, what=st.sampled_from(["forget", "conflict"]), record=IDS, against=IDS
     ),
@@ -284,9 +287,7 @@ class TheProfile(TheVectors):
 
     def contents(self, projection: Any) -> object:
         return {
-            (pool, part): {card.id: card for card in projection.cards(pool, part)}
-            for pool in POOLS
-            for part in ("static", "dynamic")
+            (pool, part): {card.id: card for card in projection.cards(pool, part)} for pool in POOLS for part in PARTS
         }
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memd.daemon.projections.profile import PARTS
 from memd.daemon.projections.tokens import Tokens
 from memd.daemon.projections.vectors import ExactIndex
 from memd.daemon.stores import Stores
@@ -84,7 +85,7 @@ def state(stores: Stores) -> dict[str, object]:
         "found": {
             id: id in stores.keywords.search(each.description, ["personal"], 50)[0] for id, each in records.items()
         },
-        "profile": sorted(each.id for part in ("static", "dynamic") for each in stores.profile.cards("personal", part)),
+        "profile": sorted(each.id for part in PARTS for each in stores.profile.cards("personal", part)),
     }
 
 
