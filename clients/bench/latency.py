@@ -16,13 +16,12 @@ from ...protocol.event import Origin
 from ..python.client import Client, now, socket_path
 from ..python.zmtp import Connection, Deadline
 from .echo import echoing
-from .figure import Figure, percentile
-from .home import temporary_home
+from .figure import Figure, Target, at_most, percentile
+from .home import settle, temporary_home
 from .part import Part, Setting
 
 ROUNDS = 1000
 RECORDS = 200
-_ORIGIN = Origin(host="bench", session="latency")
 _NOUNS = "orchard server migration bucket printer database invoice calendar router parser".split()
 _VERBS = "prefer use keep avoid check deploy rename test archive review".split()
 
@@ -42,6 +41,27 @@ def recall(setting: Setting) -> Part:
             )
             echo.close()
     return _part("recall", times, floor)
+
+
+def profile(setting: Setting) -> Part:
+    """The profile in a project (HOT), while nothing changes, against an echo of as many bytes."""
+    rounds = _rounds(setting)
+    with temporary_home() as places, Client(places) as client:
+        folder = places.data.parent / "project"
+        folder.mkdir()
+        (folder / ".memd-id").write_text("bench-latency\n", encoding="utf-8")
+        for n in range(RECORDS):
+            client.remember(_remember(_statement(n), cwd=str(folder) if n % 2 else ""))
+        settle(client)
+        wish = wire.encode_request(request.Profile(rid=1, cwd=str(folder)))
+        ours = Connection(socket_path(places), Deadline(5_000))
+        size = len(_exchange(ours, wish))
+        with echoing(places.run / "echo.sock") as path:
+            echo = Connection(path, Deadline(5_000))
+            times, floor = _in_turns(lambda n: _exchange(ours, wish), lambda n: _exchange(echo, bytes(size)), rounds)
+            echo.close()
+        ours.close()
+    return _part("profile", times, floor, at_most(2, times=True))
 
 
 def remember(setting: Setting) -> Part:
@@ -104,7 +124,7 @@ def _rounds(setting: Setting) -> int:
     return ROUNDS // 10 if setting.quick else ROUNDS
 
 
-def _part(name: str, times: list[float], floor: list[float]) -> Part:
+def _part(name: str, times: list[float], floor: list[float], median: Target | None = None) -> Part:
     figures = (
         Figure(
             name=f"{name} p{point}",
@@ -112,6 +132,7 @@ def _part(name: str, times: list[float], floor: list[float]) -> Part:
             unit="ms",
             floor=percentile(floor, point),
             samples=len(times),
+            target=median if point == 50 else None,
         )
         for point in (50, 99)
     )
@@ -122,5 +143,6 @@ def _statement(n: int) -> str:
     return f"We {_VERBS[n // 10 % 10]} the {_NOUNS[n % 10]} in room {n} before lunch."
 
 
-def _remember(text: str) -> request.Remember:
-    return request.Remember(text=text, turn=str(uuid.uuid4()), at=now(), origin=_ORIGIN)
+def _remember(text: str, cwd: str = "") -> request.Remember:
+    origin = Origin(host="bench", session=cwd or "latency", cwd=cwd)
+    return request.Remember(text=text, turn=str(uuid.uuid4()), at=now(), origin=origin)

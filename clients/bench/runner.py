@@ -19,6 +19,7 @@ from .write import identity, languages, reconcile, secrets, sets, sources, speed
 GROUPS: dict[str, dict[str, Measure]] = {
     "latency": {
         "recall": latency.recall,
+        "profile": latency.profile,
         "remember": latency.remember,
         "connect": latency.connect,
     },

@@ -83,6 +83,7 @@ def recalled_lines(told: Recalled, explain: bool = False) -> Iterator[str]:
 def profile(
     cwd: Cwd = None,
     pool: Pools = None,
+    agent: Annotated[str, typer.Option(help="An agent with a memory of its own: also from that.")] = "",
     budget: Annotated[int, typer.Option(min=1, help="At most about this many tokens.")] = 500,
     as_json: JsonFlag = False,
 ) -> None:
@@ -92,9 +93,10 @@ def profile(
     Examples:
       memd profile
       memd profile --cwd ~/src/orchard --budget 200
+      memd injected                       # what agents really got, and when
     """
     with Answer("profile", as_json) as answer, reach() as client:
-        told = client.profile(cwd=here(cwd), pools=pool or (), budget_tokens=budget)
+        told = client.profile(cwd=here(cwd), pools=pool or (), budget_tokens=budget, agent=agent)
         answer.give(told)
         if as_json:
             return
@@ -102,5 +104,6 @@ def profile(
         if not told.ids:
             say(["Nothing yet. `memd import claude-code ~/.claude/projects` reads what you did before."])
         pending = f"; {count(told.pending, 'capture')} not distilled yet" if told.pending else ""
-        notes = f"{count(len(told.ids), 'record')}, about {told.tokens} tokens, from {', '.join(told.scope)}{pending}"
+        held = f"{count(len(told.ids), 'record')}, {count(told.tokens, 'token')}"
+        notes = f"{held}, from {', '.join(told.scope)}{pending}"
         say(["", *(styled(line, "dim") for line in wrapped(notes))])

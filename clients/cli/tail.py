@@ -82,7 +82,13 @@ def _about(operation: ops.AnyOperation) -> str:
         case ops.Retried():
             return f"capture {operation.archive_seq}: {operation.failed.error if operation.failed else 'done'}"
         case ops.Pinned():
-            return f"{short(operation.id)} {'held' if operation.pinned else 'let go'}"
+            layer = f" ({operation.layer})" if operation.layer else ""
+            return f"{short(operation.id)} {'held' if operation.pinned else 'let go'}{layer}"
+        case ops.Granted():
+            sources = ", ".join(operation.sources)
+            return f"{operation.subject} reads" if operation.grant else f"{sources} is shown again"
+        case ops.Revoked():
+            return ", ".join((*operation.grants, *operation.sources))
         case ops.ChangeProposed():
             against = f" against {short(operation.against)}" if operation.against else ""
             return f"{operation.what} {short(operation.record)}{against}"
