@@ -251,7 +251,9 @@ class Answers:
             pools = [pool for pool in sorted(known) if not self._access.is_left(pool)]
         pools = [pool for pool in pools if not reader.pools or pool in reader.pools]
         start, before = cursor_of(request.after, pools)
-        wanted = filtering(request, self._access.permits(reader))
+        permits = self._access.permits(reader)
+        wanted = filtering(request, permits)
+        total = total_of(tally, pools) if permits is None else 0  # under a pass: how much there is, is not told
         if view:
             return past_page(view, pools, start, before, request, wanted)
         found: list[Record] = []
@@ -263,9 +265,9 @@ class Answers:
                         found.append(record)
                         if len(found) == max(1, request.limit):
                             cursor = f"{number}:{record.learned_at}:{record.id}"
-                            return Page(records=tuple(found), next=cursor, total=total_of(tally, pools))
+                            return Page(records=tuple(found), next=cursor, total=total)
             before = None
-        return Page(records=tuple(found), total=total_of(tally, pools))
+        return Page(records=tuple(found), total=total)
 
     def why(self, request: Why) -> Explained:
         """DEEP on one record. Raises NotFound."""
