@@ -23,7 +23,7 @@ from ...protocol.places import Places
 from ...protocol.reply import StatusText
 from ...protocol.settings import SettingList
 from .. import service
-from ..hooks.hosts import check_hosts
+from ..hooks.hosts import TITLES, Hosts, check_hosts
 from ..python import launch
 from ..python.client import Client, places_here
 from .offline import offline, reported
@@ -115,7 +115,7 @@ def _look(places: Places) -> Found:
     yield from _spool(places, status)
     yield from _room(places)
     yield from _service(places)
-    yield from _hosts()
+    yield from _hosts(places)
     yield from _model()
 
 
@@ -295,13 +295,20 @@ def _service(places: Places) -> Found:
         yield _ok("service", f"{state.manager or 'installed'}: {state.detail}")
 
 
-def _hosts() -> Found:
+def _hosts(places: Places) -> Found:
     for host in check_hosts():
         if host.problem:
-            yield Finding(name="hosts", state="broken", message=f"{host.title}: {host.problem}", hint=host.hint), None
+            finding = Finding(name="hosts", state="broken", message=f"{host.title}: {host.problem}", hint=host.hint)
+            yield finding, lambda name=host.name: _set_up(places, name)
         else:
             state = "memd is set up" if host.is_set_up else f"is here, memd is not set up: `{host.hint}`"
             yield _ok("hosts", f"{host.title}: {state}")
+
+
+def _set_up(places: Places, name: str) -> str:
+    hosts = Hosts(places, os.environ)
+    hosts.set_up(name, hosts.edits(name))
+    return f"{TITLES[name]} is set up anew"
 
 
 def _model() -> Found:

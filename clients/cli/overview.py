@@ -63,7 +63,7 @@ def _skip_lines(skips: SkipCount | None) -> Iterator[str]:
 
 
 def _host_lines(told: StatusText, hosts: Sequence[HostState]) -> Iterator[str]:
-    said = [f"{each.title}: {plain(each.problem)}, {each.hint}" for each in hosts if each.problem]
+    said = [f"{each.title}: {plain(each.problem)}, `{each.hint}` mends it" for each in hosts if each.problem]
     said += [f"{each.title} is set up" for each in hosts if each.is_set_up and not each.problem]
     said += [f"{each.title} is not, `{each.hint}`" for each in hosts if not each.is_set_up and not each.problem]
     if said:

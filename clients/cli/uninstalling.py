@@ -17,6 +17,7 @@ import typer
 
 from ...protocol.errors import Refused
 from ...protocol.places import Places
+from ..hooks.hosts import TITLES, Hosts
 from ..python import launch
 from ..python.client import places_here
 from .output import Answer, JsonFlag, wrapped
@@ -57,11 +58,20 @@ def uninstall(
             asked = f"Remove {', '.join(map(str, folders))} with everything memd knows?"
             typer.confirm(asked, abort=True)
         stop(places)
-        removed = list(remove())
+        removed = [*_taken_out(places), *remove()]
         if purge:
             removed += _purged(places, folders)
         kept = tuple(str(each) for each in folders if each.exists())
         answer.give(Removed(removed=tuple(removed), kept=kept), _lines(removed, kept))
+
+
+def _taken_out(places: Places) -> Iterator[str]:
+    """Agents go on without memd: their configuration is as it was before (P-25)."""
+    hosts = Hosts(places, os.environ)
+    for name in TITLES:
+        edits = hosts.restoring(name)
+        hosts.take_out(name, edits)
+        yield from (f"memd's part of {edit.path}" for edit in edits if edit.is_change)
 
 
 def _purged(places: Places, folders: list[Path]) -> list[str]:

@@ -92,7 +92,7 @@ class Hosts:
             problem = self._problem(name, tried) if is_set_up else ""
         except (MemdError, OSError) as error:
             is_set_up, problem = True, str(error)
-        hint = f"`memd setup {name}` mends it" if problem else "" if is_set_up else f"memd setup {name}"
+        hint = "" if is_set_up and not problem else f"memd setup {name}"
         return HostState(name=name, title=TITLES[name], is_here=here, is_set_up=is_set_up, problem=problem, hint=hint)
 
     def _problem(self, name: str, tried: bool) -> str:

@@ -194,6 +194,23 @@ def test_an_environment_that_was_removed_is_noticed(machine: dict[str, str], mon
     assert problems()["pi"]
 
 
+def test_the_doctor_notices_it_and_mends_it(machine: dict[str, str], memd: Memd) -> None:
+    memd("setup", "all")
+    extension = Path(machine["HOME"]) / ".pi/agent/extensions/memd.ts"
+    extension.unlink()
+    found = {each["message"]: each["state"] for each in memd("doctor", "--json").data["findings"]}
+    assert [state for message, state in found.items() if message.startswith("pi:")] == ["broken"]
+    assert "pi is set up anew" in memd("doctor", "--fix").text
+    assert extension.exists()
+
+
+def test_uninstalling_takes_memd_out_of_every_agent_P25(machine: dict[str, str], memd: Memd) -> None:
+    before = tree(Path(machine["HOME"]))
+    memd("setup", "all")
+    assert "memd.ts" in memd("uninstall").text
+    assert tree(Path(machine["HOME"])) == before
+
+
 def test_a_record_that_does_not_read_is_told_and_nothing_is_guessed(machine: dict[str, str]) -> None:
     found = machine_of(machine)
     found.set_up("pi", found.edits("pi"))
