@@ -86,6 +86,21 @@ def without(path: Path, content: bytes) -> bytes | None:
     return _as_before(content, settings) if settings else None
 
 
+def noted(environment: Mapping[str, str]) -> list[Edit]:
+    """Claude Code's own notes of the plugin, without it: it would go on listing one that is gone. Raises StoreError."""
+    folder, edits = home(environment) / "plugins", list[Edit]()
+    for name, inside, entry in (
+        ("installed_plugins.json", "plugins", PLUGIN),
+        ("known_marketplaces.json", "", "memd"),
+    ):
+        before = read(folder / name)
+        notes = _settings(folder / name, before)
+        entries = _object(notes, inside, folder / name) if inside else notes
+        if entries.pop(entry, None) is not None:
+            edits.append(Edit(path=folder / name, before=before, after=_as_before(None, notes)[:-1]))
+    return edits
+
+
 def problem(environment: Mapping[str, str]) -> str:
     """What in the user's settings keeps the plugin from running; "" if nothing does."""
     path = home(environment) / "settings.json"

@@ -73,7 +73,10 @@ class Hosts:
         """What taking memd out of a host changes there. Raises InvalidRequest, StoreError."""
         if name not in TITLES:
             raise InvalidRequest(f"there is no host {name!r}", hint=f"one of {', '.join(TITLES)}, or all")
-        return self.ledger(name).restoring(claude_code.without if name == claude_code.NAME else _whole)
+        if name != claude_code.NAME:
+            return self.ledger(name).restoring(_whole)
+        edits = self.ledger(name).restoring(claude_code.without)
+        return [*edits, *claude_code.noted(self._environment)] if edits else []
 
     def take_out(self, name: str, edits: list[Edit]) -> None:
         """Makes those edits, and takes the program away when no host runs it any more. Raises StoreError."""

@@ -95,6 +95,18 @@ def test_a_link_stays_a_link_and_a_mode_a_mode(machine: dict[str, str], memd: Me
     assert path.is_symlink() and kept.read_text() == "{}"
 
 
+def test_the_hosts_own_notes_of_the_plugin_go_with_it(machine: dict[str, str], memd: Memd) -> None:
+    memd("setup", "claude-code")
+    folder = Path(machine["HOME"]) / ".claude/plugins"
+    folder.mkdir()
+    installed = {"version": 2, "plugins": {"memd@memd": [{"scope": "user"}], "a@b": []}}
+    (folder / "installed_plugins.json").write_text(json.dumps(installed))
+    (folder / "known_marketplaces.json").write_text(json.dumps({"memd": {"source": {}}, "b": {}}))
+    memd("unsetup", "all")
+    assert json.loads((folder / "installed_plugins.json").read_text()) == {"version": 2, "plugins": {"a@b": []}}
+    assert json.loads((folder / "known_marketplaces.json").read_text()) == {"b": {}}
+
+
 def test_settings_that_are_no_json_are_left_alone(machine: dict[str, str], memd: Memd) -> None:
     path = Path(machine["HOME"]) / ".claude/settings.json"
     path.write_text("{ // mine\n}")
