@@ -115,9 +115,8 @@ def _whole(path: Path, content: bytes) -> bytes | None:
 
 
 def server_command() -> list[str]:
-    """How a host runs the MCP server."""
-    beside = Path(sys.executable).with_name("memd")
-    return [str(beside), "mcp"] if beside.exists() else [sys.executable, "-P", "-m", "memd.clients.mcp"]
+    """How a host runs the MCP server: what `memd mcp` becomes, 200 ms sooner."""
+    return [sys.executable, "-P", "-m", "memd.clients.mcp"]
 
 
 def check_hosts(*, tried: bool = True) -> list[HostState]:

@@ -240,4 +240,4 @@ def test_every_file_of_the_plugin_is_what_the_host_reads(machine: dict[str, str]
     assert read["plugin.json"]["name"] == read["marketplace.json"]["plugins"][0]["name"] == "memd"
     lines = [each["hooks"][0]["command"] for event in read["hooks.json"]["hooks"].values() for each in event]
     assert len(lines) == 6 and all(line.endswith("2>/dev/null || true") for line in lines)
-    assert read[".mcp.json"]["mcpServers"]["memd"]["args"][-1] in ("mcp", "memd.clients.mcp")
+    assert read[".mcp.json"]["mcpServers"]["memd"]["args"][-1] == "memd.clients.mcp"
