@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from ...protocol.errors import InvalidRequest, MemdError
-from . import latency, soak, store
+from . import agents, latency, soak, store
 from .part import DataMissing, Measure, Part, Setting
 from .write import identity, languages, reconcile, secrets, sets, sources, speed
 
@@ -43,6 +43,11 @@ GROUPS: dict[str, dict[str, Measure]] = {
         "identity": identity.identity,
         "languages": languages.languages,
         "reconcile": reconcile.reconcile,
+    },
+    "agents": {
+        "hook": agents.hook,
+        "reading-on": agents.reading_on,
+        "mcp": agents.server,
     },
     "soak": {
         "mixed": soak.mixed,
