@@ -6,6 +6,7 @@ and daemon ask the same question; `MEMD_DISABLED=0` does not switch on what the 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from .places import Places
@@ -20,4 +21,4 @@ def why_disabled(environment: Mapping[str, str], places: Places) -> str:
     if value.strip().lower() not in _NO:
         return f"{VARIABLE}={value}"
     file = places.config / FILE
-    return str(file) if file.exists() else ""
+    return str(file) if os.path.exists(file) else ""  # a folder of another user's says nothing

@@ -90,6 +90,7 @@ def test_a_full_disk_is_refused_read_forgotten_on_stopped_on_and_outlived_P12(sm
     with daemon.client() as client:
         told = client.status()
         assert "the disk is full" in told.troubles[0] and told.size_bytes["ballast"] == 0
+        assert "storage_full" in told.last["refused"].what and told.last["refused"].at
         finish(client, client.forget(session=doomed.document))
     check_reads(daemon, promises)
     fill(small / "filler")
