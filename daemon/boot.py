@@ -141,19 +141,7 @@ class Daemon:
         self._answers.trouble = lambda: self._settings.problem
         self._outcomes = Outcomes(self._answers.note)
         self._spooled = Spooled(places.spool, self._take, self._answers.note, world)
-        self._triggers = Triggers(
-            world,
-            idle_s=config.idle_s,
-            session_idle_min=config.session_idle_min,
-            distil=self._distiller.wake,
-            end_session=self._end_session,
-        )
-        self._upkeep = Upkeep(self.stores, self._committer, self._jobs, config, world, self._answers.put)
-        self._lifetime = Lifetime(self.stores, self._committer, lambda: self._settings.config.forgetting)
-        self._lifetime.begin(self._triggers.every)
-        self._answers.retrieved = self._lifetime.recalled
-        self._triggers.every(config.upkeep_s, self._upkeep.tick, UPKEEP_JOB)
-        self._triggers.every(config.spool_s, self._spooled.tick, "spool")
+        self._schedule(config)
         self._sessions = Sessions(self.stores)
         self._rebuilding = Rebuilding(self.stores, self._committer, self._maintenance)
         renew = self._rebuilding.run
@@ -163,10 +151,6 @@ class Daemon:
         self._running = Running(
             self.stores, self._committer, self._distiller, self._jobs, self._pauses, self._forgetting
         )
-        open_sessions = self.stores.unfinished.documents()
-        heard = {each: at for each in open_sessions if (at := self.stores.archive.heard_at(each))}
-        self._triggers.resume(heard)
-        self._answers.heard(heard)
         self._undoing = Undoing(self.stores, self._committer, self._jobs, self._distiller.wake)
         self._granting = Granting(self.stores, access, passes, self._undoing, world)
         self._keyword_commit_s = config.keyword_commit_s
@@ -176,6 +160,26 @@ class Daemon:
         if fd is None:
             self._socket.unlink(missing_ok=True)
         self._door = Door(self._socket, self._answer, self._take, fd)
+
+    def _schedule(self, config: Config) -> None:
+        """What is done now and then, and the sessions that a restart goes on to watch."""
+        self._triggers = Triggers(
+            self._world,
+            idle_s=config.idle_s,
+            session_idle_min=config.session_idle_min,
+            distil=self._distiller.wake,
+            end_session=self._end_session,
+        )
+        self._upkeep = Upkeep(self.stores, self._committer, self._jobs, config, self._world, self._answers.put)
+        self._lifetime = Lifetime(self.stores, self._committer, lambda: self._settings.config.forgetting)
+        self._lifetime.begin(self._triggers.every)
+        self._answers.retrieved = self._lifetime.recalled
+        self._triggers.every(config.upkeep_s, self._upkeep.tick, UPKEEP_JOB)
+        self._triggers.every(config.spool_s, self._spooled.tick, "spool")
+        open_sessions = self.stores.unfinished.documents()
+        heard = {each: at for each in open_sessions if (at := self.stores.archive.heard_at(each))}
+        self._triggers.resume(heard)
+        self._answers.heard(heard)
 
     def run(self) -> None:
         """Serve until told to stop, then close in order."""
@@ -203,7 +207,10 @@ class Daemon:
         self._maintenance.end()
         self._jobs.stop()
         self._distiller.stop()
-        self._lifetime.stop()
+        try:
+            self._lifetime.stop()
+        except MemdError as error:  # a full disk must not keep memd from ending
+            log.warning("what recall counted last is lost: %s", error.message)
         self._committer.stop()
         self._door.stop()
         self._places.socket_file.unlink(missing_ok=True)
@@ -281,8 +288,9 @@ class Daemon:
             case ScanSecrets():
                 return self._forgetting.clean(request.dry_run)
 
-    def _put_setting(self, request: PutSetting) -> SettingList:
-        self._settings.put(request.name, request.value)
+    def _set(self, request: ListSettings | PutSetting) -> SettingList:
+        if isinstance(request, PutSetting):
+            self._settings.put(request.name, request.value)
         if config := self._settings.refresh():
             self._follow(config)
         return self._settings.list()
@@ -332,6 +340,10 @@ class Daemon:
             return self._granting.answer(request)
         if isinstance(request, AnyRead):
             return answers.read(request)
+        if isinstance(request, ListSessions | GetSession):
+            return self._sessions.answer(request)
+        if isinstance(request, ListSettings | PutSetting):
+            return self._set(request)
         match request:
             case ListInjected():
                 return answers.injected(request)
@@ -347,12 +359,6 @@ class Daemon:
                 return self._jobs.get(request.id)
             case Verify() | Rebuild() | ScanSecrets():
                 return self._check(request)
-            case ListSessions() | GetSession():
-                return self._sessions.answer(request)
-            case ListSettings():
-                return self._settings.list()
-            case PutSetting():
-                return self._put_setting(request)
             case Backup():
                 return self._upkeep.backup(request.to, request.keep)
             case Backups():
@@ -365,11 +371,8 @@ class Daemon:
                 return self._upkeep.expire(request.dry_run)
             case DiskUsage():
                 return disk_use(self.stores, self._places)
-            case Distil():
-                self._distiller.wake()
-                return Done(pending=answers.pending())
-            case Stop():
-                self._stop.set()
+            case Distil() | Stop():
+                self._distiller.wake() if isinstance(request, Distil) else self._stop.set()
                 return Done(pending=answers.pending())
             case PreviewForget():
                 return self._forgetting.preview(request)

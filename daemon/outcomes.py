@@ -1,7 +1,7 @@
 """What happened to captures, for `memd status`: taken, skipped, refused, each with its time and reason (U6).
 
 Comes in: requests on their way to the committer. Goes out: the same, with somebody who looks at the answers. Invariant:
-an answer reaches its client whatever becomes of the note.
+what a client was told stands in the next status.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Outcomes:
 
     def _watch(self, wish: Taking, respond: Respond) -> Respond:
         def noted(answer: AnyData | MemdError) -> None:
-            respond(answer)
-            if said := _trouble(answer):
+            if said := _trouble(answer):  # first: whoever is told may ask for it at once
                 name, why = said
                 self._note(name, f"{wish.origin.document[:80]}: {why}")
+            respond(answer)
 
         return noted
 

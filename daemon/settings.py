@@ -12,7 +12,7 @@ import inspect
 import os
 import textwrap
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -119,13 +119,14 @@ class Settings:
         return self.list()
 
 
-def _change(values: Any, path: Sequence[str], value: object) -> None:
+def _change(values: MutableMapping[str, Any], path: Sequence[str], value: object) -> None:
     """Put a value into nested tables, or take it out (None). Raises BadConfig where the way leads through a value."""
     *way, last = path
     for part in way:
-        values = values.setdefault(part, {})
-        if not isinstance(values, dict):
+        below: object = values.setdefault(part, {})
+        if not isinstance(below, MutableMapping):
             raise BadConfig(f"{part} is no table", hint="`memd config list` shows what there is")
+        values = cast("MutableMapping[str, Any]", below)
     if value is None:
         values.pop(last, None)
     else:

@@ -12,6 +12,7 @@ import msgspec
 
 from .access import Grants, PassGranted, Revocation
 from .event import Trust
+from .keeping import BackupList, DiskUse
 from .operation import AnyOperation, Decision, PoolOpened, SessionOpened
 from .profile import ContextPackage, Injections, PrintNoted, ProfileText
 from .record import Record
@@ -270,40 +271,6 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
 
     open: int
     job: JobState | None = None
-
-
-class BackupInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A finished backup: when, by which version, the last operation and capture in it, bytes on disk."""
-
-    name: str
-    at: str
-    version: str
-    journal_seq: int
-    archive_seq: int
-    size_bytes: int
-
-
-class BackupList(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `backups`: the finished ones in a folder, oldest first."""
-
-    folder: str
-    backups: tuple[BackupInfo, ...]
-
-
-class DiskPart(msgspec.Struct, frozen=True, kw_only=True):
-    """Bytes of one part of memd on disk, how many of them can be freed, and what does it ("" where nothing should)."""
-
-    name: str
-    size_bytes: int
-    free_bytes: int = 0
-    freed_by: str = ""
-
-
-class DiskUse(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `du`: every file of the data and state folders is in exactly one part."""
-
-    parts: tuple[DiskPart, ...]
-    total_bytes: int
 
 
 class ExportedRecord(msgspec.Struct, frozen=True, kw_only=True):

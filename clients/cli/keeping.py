@@ -25,7 +25,8 @@ from ...protocol.errors import (
     StoreError,
     Unavailable,
 )
-from ...protocol.reply import BackupInfo, BackupList, DiskUse, JobState
+from ...protocol.keeping import BackupInfo, BackupList, DiskUse
+from ...protocol.reply import JobState
 from ..python import launch
 from ..python.client import places_here
 from .contact import reach

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from ...protocol.errors import InvalidRequest, Stopping, Unavailable
 from ...protocol.instant import from_micros
+from ...protocol.keeping import BackupList
 from ...protocol.record import Record
-from ...protocol.reply import BackupList, JobState, Outcome
+from ...protocol.reply import JobState, Outcome
 from ...stages.batch import PERSONAL
 from ..committer import Committer
 from ..config import Config

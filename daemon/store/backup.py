@@ -24,8 +24,8 @@ import msgspec
 from ... import __version__
 from ...protocol.errors import JournalCorrupt, NotFound, Refused, Stopping
 from ...protocol.instant import from_micros
+from ...protocol.keeping import BackupInfo
 from ...protocol.places import Places
-from ...protocol.reply import BackupInfo
 from ..world import World
 from .archive import Archive
 from .durable import replace, sync
