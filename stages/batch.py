@@ -32,6 +32,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A statement on its way to become a record. Later stages fill what earlier ones left at its default.
 
     `type`: identity, preference, decision, convention, lesson, commitment, event, procedure, fact, note.
+    `heading`: what leads to a list item; `salience`: what the distiller gives it, in [0, 3], None where it reads nothing.
     `vector`: 384 float32, unit length, as bytes. `importance`, `confidence` and `score` lie in [0, 1].
     """
 
@@ -44,6 +45,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     type: str
     score: float
     explicit: bool = False
+    heading: str = ""
+    salience: float | None = None
     # enrich
     description: str = ""
     subject: str = ""

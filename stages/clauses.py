@@ -51,13 +51,15 @@ _LAST_WORD = re.compile(r"([\w.]+)[.!?…]*[)\"'”’»*_\]]*$")
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """Characters `start:end` of the turn. `listed`: a list item; `heading`: the line or heading that leads to it."""
+    """Characters `start:end` of the turn. `listed`: a list item; `heading`: the line or heading that leads to it;
+    `path`: all headings above it, from the outermost."""
 
     start: int
     end: int
     text: str
     listed: bool = False
     heading: str = ""
+    path: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ class _Block:
     end: int
     listed: bool
     heading: str
+    path: tuple[str, ...]
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
@@ -118,7 +121,8 @@ def _blocks(text: str, dropped: list[str]) -> list[_Block]:
     """Paragraphs and list items of prose; code, tables, quotes, logs and headings are left out."""
     blocks: list[_Block] = []
     current: _Block | None = None
-    heading, lead, fence = "", "", ""
+    fence = ""
+    above = _Above(text)
     for at, line in _lines(text):
         opened = _FENCE.match(line)
         if opened and (not fence or opened.group(1).startswith(fence)):
@@ -131,7 +135,7 @@ def _blocks(text: str, dropped: list[str]) -> list[_Block]:
             continue
         skipped, title = _structure(line)
         if title:
-            heading, lead = title, ""
+            above.titled(line, title)
         if skipped:
             if skipped not in {"blank", "heading"}:
                 dropped.append(skipped)
@@ -143,14 +147,57 @@ def _blocks(text: str, dropped: list[str]) -> list[_Block]:
         if item is None and current is not None and _joins(text[current.start : current.end], line, current.listed):
             current.end = end
             continue
-        if item is None:
-            lead = ""
-        elif blocks and not blocks[-1].listed and blocks[-1].heading == heading:
-            lead = _lead(text, blocks[-1])
-        current = _Block(start, end, item is not None, lead or heading)
+        heading, path = above.listed(line, blocks) if item else above.plain()
+        current = _Block(start, end, item is not None, heading, path)
         if end > start:
             blocks.append(current)
+            if item:
+                above.opened(line, current)
     return blocks
+
+
+class _Above:
+    """What stands above a line: headings by level, the paragraph that announces a list, items that hold items."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._titles: list[tuple[int, str]] = []
+        self._items: list[tuple[int, _Block]] = []
+        self._lead = ""
+
+    def titled(self, line: str, title: str) -> None:
+        """A heading: it ends what stands at its level and below."""
+        level = _level(line)
+        self._titles = [*(one for one in self._titles if one[0] < level), (level, title)]
+        self._items, self._lead = [], ""
+
+    def plain(self) -> tuple[str, tuple[str, ...]]:
+        """Heading and path of a paragraph, which ends all lists."""
+        self._items, self._lead = [], ""
+        titles = tuple(title for _, title in self._titles)
+        return (titles[-1] if titles else ""), titles
+
+    def listed(self, line: str, blocks: list[_Block]) -> tuple[str, tuple[str, ...]]:
+        """Heading and path of a list item."""
+        indent = len(line) - len(line.lstrip())
+        self._items = [one for one in self._items if one[0] < indent]
+        titles = tuple(title for _, title in self._titles)
+        if blocks and not blocks[-1].listed and blocks[-1].path == titles:
+            self._lead = _lead(self._text, blocks[-1])
+        holders = tuple(self._text[block.start : block.end].strip("* ") for _, block in self._items)
+        path = (*titles, *((self._lead,) if self._lead else ()), *(words for words in holders if words))
+        announced = holders[-1] if holders and holders[-1].endswith(":") else ""
+        return announced or self._lead or (titles[-1] if titles else ""), path
+
+    def opened(self, line: str, block: _Block) -> None:
+        """A list item: deeper ones that follow are held by it."""
+        self._items.append((len(line) - len(line.lstrip()), block))
+
+
+def _level(line: str) -> int:
+    """How deep a heading stands: Markdown's levels, then numbered titles, then lines in bold."""
+    stripped = line.strip()
+    return len(stripped) - len(stripped.lstrip("#")) if stripped.startswith("#") else 8 if stripped[0] == "*" else 7
 
 
 def _lead(text: str, block: _Block) -> str:
@@ -242,7 +289,7 @@ def _clause(text: str, block: _Block, start: int, end: int) -> Iterator[Clause]:
     while end > start and (text[end - 1].isspace()):
         end -= 1
     for left, right in _coordinated(text[start:end]):
-        yield Clause(start + left, start + right, text[start + left : start + right], block.listed, block.heading)
+        yield Clause(start + left, start + right, text[start + left : start + right], block.listed, block.heading, block.path)
 
 
 def _coordinated(sentence: str) -> Iterator[tuple[int, int]]:

@@ -9,10 +9,11 @@ blank (W2).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
+from ..models.distiller import Reading
 from ..protocol.event import Noted, Said, Trust, Wrote, text, trust
 from ..protocol.operation import Step
 from ..protocol.record import QUOTE_LIMIT, Span
@@ -22,15 +23,17 @@ from .cues import count_words, foreign, lasting, noise, weights
 from .meaning import Meaning, Reader
 from .prototypes import Embedder, Prototypes
 from .rules import any_of, table
+from .sections import results, section, sums_up
 from .subjects import dangling
 from .words import language
+from .worth import FLOOR, too_little, typed
 
 STAGE = "extract"
 
-FLOOR: dict[Trust, float] = {"user": 0.36, "assistant": 0.3, "document": 0.35, "tool": 1.1}
-"""A clause whose score is lower is left out."""
-
 FEWEST_WORDS: dict[Trust, int] = {"user": 3, "assistant": 4, "document": 4, "tool": 99}
+FOREIGN = 0.6
+"""Score of a clause in a language that no model here reads: kept verbatim, if the user said it."""
+
 SHARE = 12
 """Candidates of one turn of an assistant or document: the best ones."""
 
@@ -40,12 +43,6 @@ READ_CHARACTERS = 1000
 PASTED_CHARACTERS = 2500
 """A user turn longer than this that is built like a document was pasted, not said."""
 
-WORK_TYPES = ("decision", "convention", "lesson", "procedure", "fact")
-"""What an assistant or a document may teach; anything else only the user can say."""
-
-_PLAN = any_of(table("noise")["leads"]["plan"])
-_FINDING = any_of(table("noise")["leads"]["finding"])
-_SUMMARY = any_of(table("noise")["leads"]["summary"])
 _FIX = any_of(table("noise")["leads"]["fix"])
 _TITLE = re.compile(r"\*\*[^*]+\*\*:?$|^[\w`'-]+(?: [\w`'-]+){0,3}$")
 
@@ -57,6 +54,7 @@ class _Found:
     clause: Clause
     following: Clause | None
     summed_up: bool
+    read: Reading | None = None
 
 
 class Extract:
@@ -78,7 +76,7 @@ class Extract:
                 found.extend(_survivors(item, rejections))
             else:
                 rejections.append(Rejection(stage=STAGE, reason="not prose", seq=item.seq))
-        found = [one for one in found if not self._unmeant(one, rejections)]
+        found = [read for one in found if (read := self._meant(one, rejections))]
         nearness = self._prototypes.near([_bare(one.clause.text) for one in found])
         scored = [_scored(one, near, rejections) for one, near in zip(found, nearness, strict=True)]
         candidates.extend(_best([one for one in scored if one is not None], rejections))
@@ -89,16 +87,20 @@ class Extract:
             rejections=batch.rejections + tuple(rejections),
         )
 
-    def _unmeant(self, one: _Found, rejections: list[Rejection]) -> bool:
+    def _meant(self, one: _Found, rejections: list[Rejection]) -> _Found | None:
+        """The clause with what the distiller reads in it, None if it is not meant as it stands."""
         words = one.clause.text
         if language(words) != "en":
-            return False
+            return one
+        bare = words.replace("**", "")
         following = _bare(one.following.text) if one.following else ""
         durable = one.trust == "user" and lasting(words)
-        reason = self._meaning.objection(words.replace("**", ""), following, one.trust, lasting=durable)
+        read = self._meaning.read(bare, one.trust)
+        reason = self._meaning.objection(read, bare, following, one.trust, lasting=durable)
         if reason:
             rejections.append(Rejection(stage=STAGE, reason=reason, seq=one.item.seq, quote=words[:QUOTE_LIMIT]))
-        return bool(reason)
+            return None
+        return replace(one, read=read)
 
     def _noted(self, item: Item, event: Noted, candidates: list[Candidate], rejections: list[Rejection]) -> None:
         words = event.text
@@ -107,18 +109,22 @@ class Extract:
             rejections.append(Rejection(stage=STAGE, reason="blank", seq=item.seq))
             return
         source = trust(event)
+        type_, read = foreign(said), None
         if language(said) == "en":
             (near,) = self._prototypes.near([_bare(said)])
-            type_, _ = _typed(said, "user", near)
-        else:
-            type_ = foreign(said)
-        candidates.append(_candidate(item, source, Span(item.captured.document, event.turn, 0, len(words)), type_, 1.0))
+            read = self._meaning.read(said, source)
+            type_, _ = typed(said, "user", near, read)
+        span = Span(item.captured.document, event.turn, 0, len(words))
+        candidates.append(_candidate(item, source, span, type_, 1.0, read))
 
 
-def _candidate(item: Item, source: Trust, span: Span, type_: str, score: float) -> Candidate:
+def _candidate(
+    item: Item, source: Trust, span: Span, type_: str, score: float, read: Reading | None, heading: str = ""
+) -> Candidate:
     event = item.captured.event
     explicit = isinstance(event, Noted)
-    what = f"{type_}, asked to remember" if explicit else f"{type_}, score {score:.2f}"
+    said = f", read as {read.type}, salience {read.salience:.1f} of 3" if read else ""
+    what = f"{type_}, asked to remember" if explicit else f"{type_}, score {score:.2f}{said}"
     return Candidate(
         item=item,
         ordinal=0,
@@ -128,6 +134,8 @@ def _candidate(item: Item, source: Trust, span: Span, type_: str, score: float) 
         type=type_,
         score=score,
         explicit=explicit,
+        heading=heading,
+        salience=read.salience if read else None,
         steps=(Step(STAGE, what),),
     )
 
@@ -148,9 +156,9 @@ def _survivors(item: Item, rejections: list[Rejection]) -> list[_Found]:
         rejections.append(Rejection(stage=STAGE, reason="pasted", seq=item.seq))
         return []
     kept: list[_Found] = []
-    summed_up = source != "user" and _SUMMARY.search(words) is not None
+    whole = source != "user" and sums_up(words)
     for at, clause in enumerate(parts.clauses):
-        reason = _rejected(clause, source, first=at == 0)
+        reason = _rejected(clause, source)
         if reason == "retraction" and kept and at and kept[-1].clause == parts.clauses[at - 1]:
             gone = kept.pop()
             rejections.append(
@@ -159,12 +167,19 @@ def _survivors(item: Item, rejections: list[Rejection]) -> list[_Found]:
         if reason:
             rejections.append(Rejection(stage=STAGE, reason=reason, seq=item.seq, quote=clause.text[:QUOTE_LIMIT]))
             continue
+        if source != "user" and dangling(clause.text):
+            before = kept[-1].clause if kept else None
+            if before is None or not _leans(words, before, clause):
+                rejections.append(Rejection(stage=STAGE, reason="dangling", seq=item.seq, quote=clause.text))
+                continue
+            kept.pop()
+            clause = replace(clause, start=before.start, text=words[before.start : clause.end])
         following = parts.clauses[at + 1] if at + 1 < len(parts.clauses) else None
-        kept.append(_Found(item, source, clause, following, summed_up and clause.listed))
+        kept.append(_Found(item, source, clause, following, clause.listed and (whole or results(clause))))
     return kept
 
 
-def _rejected(clause: Clause, source: Trust, first: bool) -> str:
+def _rejected(clause: Clause, source: Trust) -> str:
     words = clause.text
     if len(words) > QUOTE_LIMIT:
         return "too long"
@@ -173,14 +188,8 @@ def _rejected(clause: Clause, source: Trust, first: bool) -> str:
     if language(words) != "en":
         question = noise(words, "tool") == "question"
         return "question" if question else ("" if source == "user" else "no cue")
-    if (
-        clause.listed
-        and clause.heading
-        and source != "user"
-        and _PLAN.search(clause.heading)
-        and not _FINDING.search(clause.heading)
-    ):
-        return "plan"
+    if source != "user" and (reason := section(clause)):
+        return reason
     if (
         clause.listed
         and source == "user"
@@ -190,9 +199,13 @@ def _rejected(clause: Clause, source: Trust, first: bool) -> str:
         return "request"
     if source != "user" and _TITLE.fullmatch(words):
         return "title"
-    if source != "user" and first and dangling(words):
-        return "dangling"
     return noise(words, source)
+
+
+def _leans(words: str, before: Clause, clause: Clause) -> bool:
+    """Whether `clause` goes on with the sentence right before it: then both are quoted together."""
+    between = words[before.end : clause.start]
+    return not between.strip() and between.count("\n") < 2 and clause.end - before.start <= QUOTE_LIMIT
 
 
 def _strongest(words: str) -> list[float]:
@@ -201,37 +214,32 @@ def _strongest(words: str) -> list[float]:
     return [found.get(name, 0.0) for name in ("identity", "preference", "decision", "convention", "lesson")]
 
 
-def _typed(words: str, source: Trust, near: dict[str, float]) -> tuple[str, float]:
-    """The clause's type and score, from its cue words and its nearest prototypes."""
-    cued = weights(words, source)
-    allowed = [name for name in near if name != "noise" and (source == "user" or name in WORK_TYPES)]
-    best = max(allowed, key=lambda name: (0.55 * cued.get(name, 0.0) + near[name], name))
-    margin = near[best] - near["noise"]
-    tilt = min(1.0, max(0.0, 0.5 + 2.0 * margin))
-    return best, round(0.5 * cued.get(best, 0.0) + 0.15 * min(1.0, sum(cued.values()) / 2) + 0.35 * tilt, 4)
-
-
 def _scored(found: _Found, near: dict[str, float], rejections: list[Rejection]) -> Candidate | None:
     item, clause, source = found.item, found.clause, found.trust
     document, turn = item.captured.document, item.captured.event.turn
-    if language(clause.text) != "en":
-        type_, score = foreign(clause.text), 0.6
+    if found.read is None:
+        type_, score = foreign(clause.text), FOREIGN
     else:
-        type_, score = _typed(clause.text, source, near)
-        if source == "user" and lasting(clause.text):
-            score = max(score, 0.75)
-    if found.summed_up and ("`" in clause.text or score >= FLOOR[source]):
-        score = min(1.0, score + 0.15)
-    if score < FLOOR[source]:
-        rejections.append(Rejection(stage=STAGE, reason=f"weak {type_}", seq=item.seq, quote=clause.text[:QUOTE_LIMIT]))
-        return None
+        type_, score = typed(clause.text, source, near, found.read)
+        durable = source == "user" and lasting(clause.text)
+        score = max(score, 0.75) if durable else score
+        if found.summed_up and ("`" in clause.text or score >= FLOOR[source]):
+            score = min(1.0, score + 0.15)
+        reason = "" if durable else too_little(
+            source, score, found.read, listed=clause.listed, summed_up=found.summed_up, project=bool(item.project)
+        )
+        if reason:
+            words = clause.text[:QUOTE_LIMIT]
+            rejections.append(Rejection(stage=STAGE, reason=f"{reason} {type_}", seq=item.seq, quote=words))
+            return None
     end = clause.end
     after = found.following
     if source == "assistant" and after is not None and _FIX.match(after.text):
         between = text(item.captured.event)[clause.end : after.start]
         if between == " " and after.end - clause.start <= QUOTE_LIMIT and count_words(after.text) >= 6:
             end = after.end
-    return _candidate(item, source, Span(document, turn, clause.start, end), type_, score)
+    heading = clause.heading if clause.listed else ""
+    return _candidate(item, source, Span(document, turn, clause.start, end), type_, score, found.read, heading)
 
 
 def _best(candidates: list[Candidate], rejections: list[Rejection]) -> list[Candidate]:

@@ -1,8 +1,8 @@
-"""Meaning: whether a clause is meant as it stands, by the distiller (P-5).
+"""Meaning: what the distiller reads in a clause, and whether it is meant as it stands (P-5).
 
-Comes in: a clause, what follows it, and whose words they are. Goes out: a reason to leave it out, or "". Invariants: a
-clause is only ever left out here, never changed; a negation, a condition and a reporting verb stay in their clause and
-are no reason; what the user marked as lasting is left out only where it is plainly not meant.
+Comes in: a clause, what follows it, and whose words they are. Goes out: its reading, and a reason to leave it out, or
+"". Invariants: a clause is only ever left out here, never changed; a negation, a condition and a reporting verb stay in
+their clause and are no reason; what the user marked as lasting is left out only where it is plainly not meant.
 """
 
 from __future__ import annotations
@@ -53,9 +53,12 @@ class Meaning:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    def objection(self, clause: str, following: str, trust: Trust, *, lasting: bool) -> str:
+    def read(self, clause: str, trust: Trust) -> Reading:
+        """What the clause says, as its speaker's words."""
+        return self._reader.read(clause, speaker(trust))
+
+    def objection(self, read: Reading, clause: str, following: str, trust: Trust, *, lasting: bool) -> str:
         """Why the clause is left out, in a word or two, or "". `following`: the next clause of the turn, if any."""
-        read = self._reader.read(clause, speaker(trust))
         floor = PLAIN if lasting else SURE
         reported = _REPORTED.search(clause) is not None
         unmeant = {name: read.modalities[name] for name in UNMEANT if not (reported and name == "quoted")}

@@ -63,6 +63,7 @@ _OUR = re.compile(r"\b[Oo]ur\b(?!s)")
 _DANGLING = re.compile(
     r"(?:it|this|that|they|these|those)\b(?:'s|'re)?\s+(?!\w+\s+(?:is|are|was|were)\b)", re.IGNORECASE
 )
+_LEANING = re.compile("^(?:" + any_of(_DATA["leaning"]).pattern + ")", re.IGNORECASE)
 _RELATIVES = sorted(words("subjects", "relatives"))
 _RELATIVE = re.compile(r"\bmy (?:\w+ ){0,2}(?P<who>" + "|".join(_RELATIVES) + r")\b(?!'s)", re.IGNORECASE)
 _KIN = re.compile(r"^(?:" + "|".join(_RELATIVES) + r")\b", re.IGNORECASE)
@@ -117,8 +118,9 @@ def _unmarked(text: str) -> str:
 
 
 def dangling(clause: str) -> bool:
-    """Whether the clause begins with a pronoun that only what stands before it explains."""
-    return _DANGLING.match(_LEAD.sub("", plain(clause).strip())) is not None
+    """Whether the clause begins with words that only what stands before it explains: a pronoun, or "Fixed by …"."""
+    text = _LEAD.sub("", plain(clause).strip())
+    return _DANGLING.match(text) is not None or _LEANING.match(text) is not None
 
 
 def _third_person(text: str) -> str:

@@ -1,0 +1,45 @@
+"""What the headings above a clause say about it: a plan and an account of what is wrong are no result, a summary is.
+
+Comes in: a clause with the headings and announcements above it. Goes out: a reason to leave it out, or whether it sums
+up finished work. Invariant: pure; a heading that names findings outweighs one that names plans (P-5).
+"""
+
+from __future__ import annotations
+
+from .clauses import Clause
+from .rules import any_of, table
+
+_LEADS = table("noise")["leads"]
+_PLAN = any_of(_LEADS["plan"])
+_INTENT = any_of(_LEADS["intent"])
+_TROUBLE = any_of(_LEADS["trouble"])
+_FINDING = any_of(_LEADS["finding"])
+_SUMMARY = any_of(_LEADS["summary"])
+_RESULT = any_of(_LEADS["result"])
+
+OPENING = 300
+"""Characters of a turn in which it says that it sums up."""
+
+
+def section(clause: Clause) -> str:
+    """Why what stands under these headings is no result, or ""."""
+    nearest = clause.heading
+    if _FINDING.search(nearest):
+        return ""
+    if clause.listed and _PLAN.search(nearest):
+        return "plan"
+    if any(_INTENT.search(one) for one in clause.path):
+        return "plan"
+    if any(map(_TROUBLE.search, clause.path)) and not any(map(_FINDING.search, clause.path)):
+        return "trouble"
+    return ""
+
+
+def sums_up(words: str) -> bool:
+    """Whether a turn says at its front that it sums up."""
+    return _SUMMARY.search(words[:OPENING]) is not None
+
+
+def results(clause: Clause) -> bool:
+    """Whether a heading above the clause announces results."""
+    return any(_RESULT.search(one) for one in clause.path)
