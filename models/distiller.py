@@ -56,11 +56,16 @@ class Reading(NamedTuple):
     salience: float
     marked: tuple[Marked, ...]
     pooled: NDArray[np.float32]
+    clause: str = ""
 
     @property
     def type(self) -> Type:
         """The most likely type."""
         return next(iter(self.types))
+
+    def words(self, tag: Tag) -> str:
+        """The words of the clause that are marked so, "" if none are."""
+        return next((self.clause[one.start : one.end] for one in self.marked if one.tag == tag), "")
 
     @property
     def modality(self) -> Modality:
@@ -88,6 +93,7 @@ class Distiller:
             salience=float(softmax(salience) @ np.arange(len(salience), dtype=np.float32)),
             marked=_marked(softmax(tags), offsets),
             pooled=pooled,
+            clause=clause,
         )
 
 

@@ -33,6 +33,9 @@ IMPORTANCE = {
     "event": 0.45,
     "note": 0.4,
 }
+SLIGHTEST = 0.2
+"""Importance of what the distiller gives no salience at all; at the most it gives, 3, it is 1."""
+
 CONFIDENCE = {"user": 0.85, "assistant": 0.55, "document": 0.65, "tool": 0.4}
 
 _STRONG = re.compile(
@@ -62,7 +65,7 @@ def _enriched(candidate: Candidate) -> Candidate:
     tongue = language(words)
     about = subject(words, candidate.trust, bool(candidate.item.project))
     before = text(event)[max(0, candidate.span.start - 300) : candidate.span.start]
-    line = description(words, candidate.trust, before) if tongue == "en" else description(words, "", "")
+    line = description(words, candidate.trust, before, candidate.context) if tongue == "en" else description(words, "", "")
     since = valid_from(words, event.at) if tongue == "en" and _tells_when(candidate) else ""
     return step(
         candidate,
@@ -70,7 +73,7 @@ def _enriched(candidate: Candidate) -> Candidate:
         f"about {about}, true from {since or event.at}{' (said so)' if since else ''}",
         description=line,
         subject=about,
-        keywords=keywords(words),
+        keywords=keywords(words, candidate.marked),
         language=tongue,
         importance=_importance(candidate),
         confidence=_confidence(candidate),
@@ -87,6 +90,8 @@ def _tells_when(candidate: Candidate) -> bool:
 
 def _importance(candidate: Candidate) -> float:
     value = IMPORTANCE.get(candidate.type, 0.4)
+    if candidate.salience is not None:
+        value = (value + SLIGHTEST + (1 - SLIGHTEST) * candidate.salience / 3) / 2
     if _STRONG.search(candidate.quote):
         value += 0.1
     if candidate.trust == "user" and (candidate.explicit or lasting(candidate.quote)):

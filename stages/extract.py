@@ -23,8 +23,8 @@ from .cues import count_words, foreign, lasting, noise, weights
 from .meaning import Meaning, Reader
 from .prototypes import Embedder, Prototypes
 from .rules import any_of, table
-from .sections import results, section, sums_up
-from .subjects import dangling
+from .sections import context, headed, results, section, sums_up
+from .subjects import dangling, follows
 from .words import language
 from .worth import FLOOR, too_little, typed
 
@@ -33,6 +33,12 @@ STAGE = "extract"
 FEWEST_WORDS: dict[Trust, int] = {"user": 3, "assistant": 4, "document": 4, "tool": 99}
 FOREIGN = 0.6
 """Score of a clause in a language that no model here reads: kept verbatim, if the user said it."""
+
+TALK = 0.9
+"""Salience from which a remark outside of a project is no small talk: people tell of themselves in passing."""
+
+PERSONAL_TALK = frozenset({"reaction", "aside"})
+"""What the words of a remark about work in hand and of one about one's life have in common."""
 
 SHARE = 12
 """Candidates of one turn of an assistant or document: the best ones."""
@@ -44,6 +50,7 @@ PASTED_CHARACTERS = 2500
 """A user turn longer than this that is built like a document was pasted, not said."""
 
 _FIX = any_of(table("noise")["leads"]["fix"])
+_DATA = re.compile(r"""["'}\]]\s*:\s*["'\[{]|["'}\]]\s*,\s*["'{\[]\s*["']?\w+["']?\s*:|\}\s*\]|"\}""")
 _TITLE = re.compile(r"\*\*[^*]+\*\*:?$|^[\w`'-]+(?: [\w`'-]+){0,3}$")
 
 
@@ -54,6 +61,8 @@ class _Found:
     clause: Clause
     following: Clause | None
     summed_up: bool
+    doubt: str = ""
+    """The word rule that takes it for a passing remark, where only the distiller can tell."""
     read: Reading | None = None
 
 
@@ -96,7 +105,8 @@ class Extract:
         following = _bare(one.following.text) if one.following else ""
         durable = one.trust == "user" and lasting(words)
         read = self._meaning.read(bare, one.trust)
-        reason = self._meaning.objection(read, bare, following, one.trust, lasting=durable)
+        telling = not one.item.project and read.salience >= TALK
+        reason = one.doubt if one.doubt and not telling else self._meaning.objection(read, bare, following, one.trust, lasting=durable, telling=telling)
         if reason:
             rejections.append(Rejection(stage=STAGE, reason=reason, seq=one.item.seq, quote=words[:QUOTE_LIMIT]))
             return None
@@ -119,7 +129,7 @@ class Extract:
 
 
 def _candidate(
-    item: Item, source: Trust, span: Span, type_: str, score: float, read: Reading | None, heading: str = ""
+    item: Item, source: Trust, span: Span, type_: str, score: float, read: Reading | None, about: str = ""
 ) -> Candidate:
     event = item.captured.event
     explicit = isinstance(event, Noted)
@@ -134,8 +144,9 @@ def _candidate(
         type=type_,
         score=score,
         explicit=explicit,
-        heading=heading,
-        salience=read.salience if read else None,
+        context=about,
+        salience=round(read.salience, 2) if read else None,
+        marked=" ".join(read.words(tag) for tag in ("subject", "attribute", "value")) if read else "",
         steps=(Step(STAGE, what),),
     )
 
@@ -164,18 +175,20 @@ def _survivors(item: Item, rejections: list[Rejection]) -> list[_Found]:
             rejections.append(
                 Rejection(stage=STAGE, reason="retracted", seq=item.seq, quote=gone.clause.text[:QUOTE_LIMIT])
             )
-        if reason:
+        doubt = reason if reason in PERSONAL_TALK and source == "user" and not item.project else ""
+        if reason and not doubt:
             rejections.append(Rejection(stage=STAGE, reason=reason, seq=item.seq, quote=clause.text[:QUOTE_LIMIT]))
             continue
-        if source != "user" and dangling(clause.text):
+        if source != "user" and (dangling(clause.text) or follows(clause.text)):
             before = kept[-1].clause if kept else None
-            if before is None or not _leans(words, before, clause):
+            if before is not None and _leans(words, before, clause):
+                kept.pop()
+                clause = replace(clause, start=before.start, text=words[before.start : clause.end])
+            elif dangling(clause.text):
                 rejections.append(Rejection(stage=STAGE, reason="dangling", seq=item.seq, quote=clause.text))
                 continue
-            kept.pop()
-            clause = replace(clause, start=before.start, text=words[before.start : clause.end])
         following = parts.clauses[at + 1] if at + 1 < len(parts.clauses) else None
-        kept.append(_Found(item, source, clause, following, clause.listed and (whole or results(clause))))
+        kept.append(_Found(item, source, clause, following, clause.listed and (whole or results(clause)), doubt))
     return kept
 
 
@@ -197,6 +210,8 @@ def _rejected(clause: Clause, source: Trust) -> str:
         and not (lasting(words) or max((*_strongest(words), 0.0)) >= 0.5)
     ):
         return "request"
+    if _DATA.search(words):
+        return "data"
     if source != "user" and _TITLE.fullmatch(words):
         return "title"
     return noise(words, source)
@@ -220,7 +235,7 @@ def _scored(found: _Found, near: dict[str, float], rejections: list[Rejection]) 
     if found.read is None:
         type_, score = foreign(clause.text), FOREIGN
     else:
-        type_, score = typed(clause.text, source, near, found.read)
+        type_, score = typed(clause.text, source, near, found.read, headed(clause))
         durable = source == "user" and lasting(clause.text)
         score = max(score, 0.75) if durable else score
         if found.summed_up and ("`" in clause.text or score >= FLOOR[source]):
@@ -238,8 +253,8 @@ def _scored(found: _Found, near: dict[str, float], rejections: list[Rejection]) 
         between = text(item.captured.event)[clause.end : after.start]
         if between == " " and after.end - clause.start <= QUOTE_LIMIT and count_words(after.text) >= 6:
             end = after.end
-    heading = clause.heading if clause.listed else ""
-    return _candidate(item, source, Span(document, turn, clause.start, end), type_, score, found.read, heading)
+    about = context(clause) if source != "user" else ""
+    return _candidate(item, source, Span(document, turn, clause.start, end), type_, score, found.read, about)
 
 
 def _best(candidates: list[Candidate], rejections: list[Rejection]) -> list[Candidate]:

@@ -22,6 +22,9 @@ IDLE = ("instruction", "question", "smalltalk", "noise")
 SURE, PLAIN, EMPTY = 0.5, 0.8, 0.85
 """Probabilities from which a clause is left out: not meant; not meant though marked as lasting; not worth keeping."""
 
+EMPTY_TALK = 0.95
+"""The same of a remark that tells something of its speaker."""
+
 HALF_EMPTY, SLIGHT = 0.35, 1.0
 """A user's clause that may be idle and matters as little as this (of 3) is left out as well: irony reads like that."""
 
@@ -57,16 +60,20 @@ class Meaning:
         """What the clause says, as its speaker's words."""
         return self._reader.read(clause, speaker(trust))
 
-    def objection(self, read: Reading, clause: str, following: str, trust: Trust, *, lasting: bool) -> str:
-        """Why the clause is left out, in a word or two, or "". `following`: the next clause of the turn, if any."""
+    def objection(
+        self, read: Reading, clause: str, following: str, trust: Trust, *, lasting: bool, telling: bool
+    ) -> str:
+        """Why the clause is left out, in a word or two, or "". `following`: the next clause of the turn, if any;
+        `telling`: it says enough not to be idle."""
         floor = PLAIN if lasting else SURE
         reported = _REPORTED.search(clause) is not None
         unmeant = {name: read.modalities[name] for name in UNMEANT if not (reported and name == "quoted")}
         if sum(unmeant.values()) >= floor:
             return max(unmeant, key=lambda name: unmeant[name])
         idle = sum(read.types[name] for name in IDLE)
+        idle_enough = EMPTY_TALK if telling else EMPTY
         slight = trust == "user" and idle >= HALF_EMPTY and read.salience < SLIGHT
-        if not lasting and (idle >= EMPTY or slight):
+        if not lasting and (idle >= idle_enough or slight):
             return read.type if read.type in IDLE else "slight"
         if following:
             both = self._reader.read(f"{clause} {following}", speaker(trust))

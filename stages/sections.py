@@ -1,10 +1,13 @@
 """What the headings above a clause say about it: a plan and an account of what is wrong are no result, a summary is.
 
-Comes in: a clause with the headings and announcements above it. Goes out: a reason to leave it out, or whether it sums
-up finished work. Invariant: pure; a heading that names findings outweighs one that names plans (P-5).
+Comes in: a clause with the headings and announcements above it. Goes out: a reason to leave it out, whether it sums up
+finished work, which type it must be, what it is about. Invariant: pure; a heading that names findings outweighs one
+that names plans (P-5).
 """
 
 from __future__ import annotations
+
+import re
 
 from .clauses import Clause
 from .rules import any_of, table
@@ -16,6 +19,13 @@ _TROUBLE = any_of(_LEADS["trouble"])
 _FINDING = any_of(_LEADS["finding"])
 _SUMMARY = any_of(_LEADS["summary"])
 _RESULT = any_of(_LEADS["result"])
+
+_TYPES = tuple((name, any_of(patterns)) for name, patterns in table("noise")["headed"].items())
+_GENERAL = any_of(_LEADS["general"])
+_NUMBERED = re.compile(r"^(?:\w+[-.])*\d+[.):]?\s*(?:[-–—:]\s*)?|^(?:epic|task|phase|step|story|feature)\b[\s\d]*[:–—-]\s*", re.IGNORECASE)
+
+LONGEST_CONTEXT = 60
+"""Characters of a heading that says what its clauses are about."""
 
 OPENING = 300
 """Characters of a turn in which it says that it sums up."""
@@ -43,3 +53,17 @@ def sums_up(words: str) -> bool:
 def results(clause: Clause) -> bool:
     """Whether a heading above the clause announces results."""
     return any(_RESULT.search(one) for one in clause.path)
+
+
+def headed(clause: Clause) -> str:
+    """The type that the nearest heading announces, or ""."""
+    return next((name for name, pattern in _TYPES if pattern.search(clause.heading)), "")
+
+
+def context(clause: Clause) -> str:
+    """The outermost heading that names something, or "": it tells what "any text" or "the endpoint" is of."""
+    for title in clause.path:
+        bare = _NUMBERED.sub("", title.replace("**", "").replace("`", "").strip()).strip()
+        if bare and not bare.endswith(":") and len(bare) <= LONGEST_CONTEXT and not _GENERAL.search(bare):
+            return bare
+    return ""

@@ -8,6 +8,7 @@ replaced, with the verb behind them brought into the third person; negation and 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from .cues import plain
 from .rules import any_of, table, words
@@ -19,6 +20,11 @@ LIMIT = 200
 _MARKS = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
 _DATA = table("subjects")
 _LEAD = re.compile("^(?:" + any_of(_DATA["leads"]).pattern + ")", re.IGNORECASE)
+_NARRATED = re.compile(
+    r"(?<=[.!?] )(?:so )?(?:i need to|i have to|i.ll|let me|we need to|we have to|the project needs to) (?P<verb>[a-z])",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(r"\w*[\d._/]\w*|[a-z]+[A-Z]")
 _I = re.compile(r"\bI(?P<tail>'m|'ve|'d|'ll| am| have| do| was)?\b(?=[\s,.;:!?]|$)")
 _LOWER_I = re.compile(r"(?:(?<=^)|(?<=[\s(\"]))i(?=(?:'m|'ve|'d|'ll)?[\s,])")
 _ADVERB = re.compile(
@@ -60,10 +66,12 @@ _OWN = (
 _WE = re.compile(r"\b(?P<we>[Ww]e)(?P<tail>'re|'ve|'ll|'d)?(?=\s)")
 _WE_TAILS = {"'re": " is", "'ve": " has", "'ll": " will", "'d": "'d"}
 _OUR = re.compile(r"\b[Oo]ur\b(?!s)")
+_DETERMINERS = frozenset({"the", "my", "our", "a", "an", "his", "her", "their"})
 _DANGLING = re.compile(
     r"(?:it|this|that|they|these|those)\b(?:'s|'re)?\s+(?!\w+\s+(?:is|are|was|were)\b)", re.IGNORECASE
 )
 _LEANING = re.compile("^(?:" + any_of(_DATA["leaning"]).pattern + ")", re.IGNORECASE)
+_FOLLOWING = re.compile(_DATA["following"], re.IGNORECASE)
 _RELATIVES = sorted(words("subjects", "relatives"))
 _RELATIVE = re.compile(r"\bmy (?:\w+ ){0,2}(?P<who>" + "|".join(_RELATIVES) + r")\b(?!'s)", re.IGNORECASE)
 _KIN = re.compile(r"^(?:" + "|".join(_RELATIVES) + r")\b", re.IGNORECASE)
@@ -92,23 +100,34 @@ def subject(clause: str, trust: str, project: bool) -> str:
     return "project"
 
 
-def description(clause: str, trust: str, before: str) -> str:
-    """The clause in one line with its subject named, at most `LIMIT` characters."""
+def description(clause: str, trust: str, before: str, context: str = "") -> str:
+    """The clause in one line with its subject named, at most `LIMIT` characters.
+
+    `before`: the words before it in its turn; `context`: the heading above it, put behind it where there is room.
+    """
     text = " ".join(_unmarked(plain(clause)).split())
     shorter = _LEAD.sub("", text)
     text = shorter if len(shorter.split()) >= 3 else text
     if trust == "user":
         text = _third_person(text)
     else:
-        text = _of_the_project(text)
-    text = text[:1].upper() + text[1:]
+        text = _NARRATED.sub(lambda hit: hit["verb"].upper(), _of_the_project(text))
+    text = text if _NAMED.match(text) else text[:1].upper() + text[1:]
     topic = _topic(before) if _DANGLING.match(text) and len(text) < 120 else ""
     if trust == "user" and _SHE.match(text):
         names = [hit.group() for hit in _NAME.finditer(before)]
         topic = names[-1] if names else ""
     if topic and topic.lower() not in text.lower():
         text = f"{text.rstrip('.')} ({topic})"
+    if context and len(text) + len(context) + 3 <= LIMIT and not _said(context, text):
+        text = f"{text.rstrip('.')} ({context})"
     return _cut(text)
+
+
+def _said(context: str, text: str) -> bool:
+    """Whether the text names what its heading names."""
+    there = {token.stem for token in tokens(text)}
+    return all(token.stem in there for token in tokens(context) if token.kind == "word" and token.text.lower() not in STOP)
 
 
 def _unmarked(text: str) -> str:
@@ -121,6 +140,11 @@ def dangling(clause: str) -> bool:
     """Whether the clause begins with words that only what stands before it explains: a pronoun, or "Fixed by …"."""
     text = _LEAD.sub("", plain(clause).strip())
     return _DANGLING.match(text) is not None or _LEANING.match(text) is not None
+
+
+def follows(clause: str) -> bool:
+    """Whether the clause draws a conclusion from the one before it, or limits it."""
+    return _FOLLOWING.match(plain(clause).strip()) is not None
 
 
 def _third_person(text: str) -> str:
@@ -202,13 +226,14 @@ def _of_the_project(text: str) -> str:
 
 
 def _topic(before: str) -> str:
-    """What the sentence before was about: its first name in code, else its first content word."""
+    """What the sentence before was about: its first name in code, else its first noun with an article or owner."""
     found = tokens(before)
     for token in found:
         if token.kind == "code":
             return token.text.strip("`")
-    for token in found:
-        if token.kind == "word" and token.text.lower() not in STOP and len(token.text) > 3:
+    for determiner, token in pairwise(found):
+        named = determiner.text.lower() in _DETERMINERS and token.kind == "word" and token.text.lower() not in STOP
+        if named and len(token.text) > 3:
             return token.text
     return ""
 

@@ -118,8 +118,11 @@ def tokens(text: str) -> tuple[Token, ...]:
     return tuple(found)
 
 
-def keywords(text: str, most: int = 8) -> tuple[str, ...]:
-    """Identifiers first, then content words in order, lower case but for identifiers; at most `most`."""
+def keywords(text: str, marked: str = "", most: int = 8) -> tuple[str, ...]:
+    """Identifiers first, then content words in order, lower case but for identifiers; at most `most`.
+
+    Words that stand in `marked` as well, the clause's subject and value, come before the others.
+    """
     names: list[str] = []
     plain: list[str] = []
     for token in tokens(text):
@@ -131,4 +134,6 @@ def keywords(text: str, most: int = 8) -> tuple[str, ...]:
         elif token.kind == "word" and word.lower() not in STOP and len(word) > 2:
             parts = _CJK.findall(word)
             plain.extend(parts or [word.lower().replace("’", "'").removesuffix("'s")])
+    telling = set(marked.lower().split())
+    plain.sort(key=lambda word: word not in telling)
     return tuple(dict.fromkeys(names + plain))[:most]
