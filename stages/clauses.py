@@ -31,6 +31,9 @@ _END = re.compile(r"(?<![.!?…])[.!?…]++[)\"'”’»*_\]]*+(?=\s)|[。！？
 _OPENS_CODE = re.compile(
     r"[ \t]*(?:defmodule|def|defp|class|import|from|const|let|var|return|fn|func|public|SELECT)\s\S"
 )
+BOLD = 7
+"""The level of a line in bold, below all of Markdown's."""
+
 FEWEST_WORDS = 3
 """Words that each part of a joined sentence has at least."""
 
@@ -147,7 +150,7 @@ def _blocks(text: str, dropped: list[str]) -> list[_Block]:
         if item is None and current is not None and _joins(text[current.start : current.end], line, current.listed):
             current.end = end
             continue
-        heading, path = above.listed(line, blocks) if item else above.plain()
+        heading, path = above.listed(line, blocks) if item else above.plain(line, blocks)
         current = _Block(start, end, item is not None, heading, path)
         if end > start:
             blocks.append(current)
@@ -171,8 +174,13 @@ class _Above:
         self._titles = [*(one for one in self._titles if one[0] < level), (level, title)]
         self._items, self._lead = [], ""
 
-    def plain(self) -> tuple[str, tuple[str, ...]]:
-        """Heading and path of a paragraph, which ends all lists."""
+    def plain(self, line: str, blocks: list[_Block]) -> tuple[str, tuple[str, ...]]:
+        """Heading and path of a paragraph. Unless it is part of a list item, it ends all lists, and with them the
+        line in bold that announced them."""
+        if line.startswith("  ") and self._items:
+            return self.listed(line, blocks)
+        if blocks and blocks[-1].listed:
+            self._titles = [one for one in self._titles if one[0] < BOLD]
         self._items, self._lead = [], ""
         titles = tuple(title for _, title in self._titles)
         return (titles[-1] if titles else ""), titles
@@ -195,9 +203,9 @@ class _Above:
 
 
 def _level(line: str) -> int:
-    """How deep a heading stands: Markdown's levels, then numbered titles, then lines in bold."""
+    """How deep a heading stands: Markdown's levels, then lines in bold."""
     stripped = line.strip()
-    return len(stripped) - len(stripped.lstrip("#")) if stripped.startswith("#") else 8 if stripped[0] == "*" else 7
+    return len(stripped) - len(stripped.lstrip("#")) or BOLD
 
 
 def _lead(text: str, block: _Block) -> str:

@@ -185,8 +185,12 @@ def _survivors(item: Item, rejections: list[Rejection]) -> list[_Found]:
                 kept.pop()
                 clause = replace(clause, start=before.start, text=words[before.start : clause.end])
             elif dangling(clause.text):
-                rejections.append(Rejection(stage=STAGE, reason="dangling", seq=item.seq, quote=clause.text))
-                continue
+                reason = "dangling"
+        elif item.project and at == 0 and dangling(clause.text) and not lasting(clause.text):
+            reason = "dangling"
+        if reason and not doubt:
+            rejections.append(Rejection(stage=STAGE, reason=reason, seq=item.seq, quote=clause.text[:QUOTE_LIMIT]))
+            continue
         following = parts.clauses[at + 1] if at + 1 < len(parts.clauses) else None
         kept.append(_Found(item, source, clause, following, clause.listed and (whole or results(clause)), doubt))
     return kept

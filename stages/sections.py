@@ -63,6 +63,7 @@ def headed(clause: Clause) -> str:
 def context(clause: Clause) -> str:
     """The outermost heading that names something, or "": it tells what "any text" or "the endpoint" is of."""
     for title in clause.path:
+        title = title.split(" (")[0]
         bare = _NUMBERED.sub("", title.replace("**", "").replace("`", "").strip()).strip()
         if bare and not bare.endswith(":") and len(bare) <= LONGEST_CONTEXT and not _GENERAL.search(bare):
             return bare
