@@ -30,7 +30,7 @@ from ...protocol.reply import StatusText
 from .client import Client
 from .folder import make_private
 
-START_S = 10.0
+START_S = 30.0
 STOP_S = 10.0
 _BY_EXIT_CODE: dict[int, type[MemdError]] = {2: BadConfig, 5: StoreError, 6: ModelMissing, 7: Refused}
 _RIVAL = frozenset({3, 5})

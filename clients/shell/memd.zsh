@@ -93,13 +93,14 @@ if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/rege
         strftime -s at '%Y-%m-%dT%H:%M:%S%z' ${began%[.,]*}
         local -i duration_ms=$(((now - began) * 1000))
         __memd_append '"ran"' "${at[1,-3]}:${at[-2,-1]}" \
-            "\"command\":\"$REPLY\",\"exit_status\":$exit_status,\"duration_ms\":$duration_ms"
+            "\"command\":\"$REPLY\",\"exit_status\":$exit_status,\"duration_ms\":$duration_ms" \
+            $((++__memd_turn))
     }
 
-    # kind of event, time, its fields
+    # kind of event, time, its fields, its turn
     __memd_append() {
         local line='{"request":"capture","origin":{"host":"zsh","session":"'
-        line+="$__memd_session\",\"cwd\":\"$__memd_cwd\"},\"events\":[{\"event\":$1,\"turn\":\"$((++__memd_turn))\""
+        line+="$__memd_session\",\"cwd\":\"$__memd_cwd\"},\"events\":[{\"event\":$1,\"turn\":\"$4\""
         line+=",\"at\":\"$2\",$3}]}"
         __memd_sessions[$__memd_session]=$__memd_cwd
         ((__memd_bytes += $#line))
@@ -112,7 +113,7 @@ if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/rege
         local at
         strftime -s at '%Y-%m-%dT%H:%M:%S%z' $EPOCHSECONDS
         for __memd_session __memd_cwd in ${(kv)__memd_sessions}; do
-            __memd_append '"session_ended"' "${at[1,-3]}:${at[-2,-1]}" '"reason":"exit"'
+            __memd_append '"session_ended"' "${at[1,-3]}:${at[-2,-1]}" '"reason":"exit"' session-end
         done
     }
 
