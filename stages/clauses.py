@@ -297,7 +297,9 @@ def _clause(text: str, block: _Block, start: int, end: int) -> Iterator[Clause]:
     while end > start and (text[end - 1].isspace()):
         end -= 1
     for left, right in _coordinated(text[start:end]):
-        yield Clause(start + left, start + right, text[start + left : start + right], block.listed, block.heading, block.path)
+        yield Clause(
+            start + left, start + right, text[start + left : start + right], block.listed, block.heading, block.path
+        )
 
 
 def _coordinated(sentence: str) -> Iterator[tuple[int, int]]:

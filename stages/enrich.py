@@ -65,7 +65,9 @@ def _enriched(candidate: Candidate) -> Candidate:
     tongue = language(words)
     about = subject(words, candidate.trust, bool(candidate.item.project))
     before = text(event)[max(0, candidate.span.start - 300) : candidate.span.start]
-    line = description(words, candidate.trust, before, candidate.context) if tongue == "en" else description(words, "", "")
+    line = (
+        description(words, candidate.trust, before, candidate.context) if tongue == "en" else description(words, "", "")
+    )
     since = valid_from(words, event.at) if tongue == "en" and _tells_when(candidate) else ""
     return step(
         candidate,

@@ -106,7 +106,11 @@ class Extract:
         durable = one.trust == "user" and lasting(words)
         read = self._meaning.read(bare, one.trust)
         telling = not one.item.project and read.salience >= TALK
-        reason = one.doubt if one.doubt and not telling else self._meaning.objection(read, bare, following, one.trust, lasting=durable, telling=telling)
+        reason = (
+            one.doubt
+            if one.doubt and not telling
+            else self._meaning.objection(read, bare, following, one.trust, lasting=durable, telling=telling)
+        )
         if reason:
             rejections.append(Rejection(stage=STAGE, reason=reason, seq=one.item.seq, quote=words[:QUOTE_LIMIT]))
             return None
@@ -244,8 +248,12 @@ def _scored(found: _Found, near: dict[str, float], rejections: list[Rejection]) 
         score = max(score, 0.75) if durable else score
         if found.summed_up and ("`" in clause.text or score >= FLOOR[source]):
             score = min(1.0, score + 0.15)
-        reason = "" if durable else too_little(
-            source, score, found.read, listed=clause.listed, summed_up=found.summed_up, project=bool(item.project)
+        reason = (
+            ""
+            if durable
+            else too_little(
+                source, score, found.read, listed=clause.listed, summed_up=found.summed_up, project=bool(item.project)
+            )
         )
         if reason:
             words = clause.text[:QUOTE_LIMIT]

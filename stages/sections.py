@@ -22,7 +22,9 @@ _RESULT = any_of(_LEADS["result"])
 
 _TYPES = tuple((name, any_of(patterns)) for name, patterns in table("noise")["headed"].items())
 _GENERAL = any_of(_LEADS["general"])
-_NUMBERED = re.compile(r"^(?:\w+[-.])*\d+[.):]?\s*(?:[-–—:]\s*)?|^(?:epic|task|phase|step|story|feature)\b[\s\d]*[:–—-]\s*", re.IGNORECASE)
+_NUMBERED = re.compile(
+    r"^(?:\w+[-.])*\d+[.):]?\s*(?:[-–—:]\s*)?|^(?:epic|task|phase|step|story|feature)\b[\s\d]*[:–—-]\s*", re.IGNORECASE
+)
 
 LONGEST_CONTEXT = 60
 """Characters of a heading that says what its clauses are about."""

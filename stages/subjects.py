@@ -21,7 +21,7 @@ _MARKS = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
 _DATA = table("subjects")
 _LEAD = re.compile("^(?:" + any_of(_DATA["leads"]).pattern + ")", re.IGNORECASE)
 _NARRATED = re.compile(
-    r"(?<=[.!?] )(?:so )?(?:i need to|i have to|i.ll|let me|we need to|we have to|the project needs to) (?P<verb>[a-z])",
+    r"(?<=[.!?] )(?:so )?(?:i.ll|let me|(?:i|we) (?:need|have) to|the project needs to) (?P<verb>[a-z])",
     re.IGNORECASE,
 )
 _NAMED = re.compile(r"\w*[\d._/]\w*|[a-z]+[A-Z]")
@@ -127,7 +127,9 @@ def description(clause: str, trust: str, before: str, context: str = "") -> str:
 def _said(context: str, text: str) -> bool:
     """Whether the text names what its heading names."""
     there = {token.stem for token in tokens(text)}
-    return all(token.stem in there for token in tokens(context) if token.kind == "word" and token.text.lower() not in STOP)
+    return all(
+        token.stem in there for token in tokens(context) if token.kind == "word" and token.text.lower() not in STOP
+    )
 
 
 def _unmarked(text: str) -> str:

@@ -37,9 +37,7 @@ CUED, READ, HEADED = 0.55, 0.3, 0.2
 """Weights of the cue words, of the distiller and of the heading beside the prototypes, when the type is chosen."""
 
 
-def typed(
-    words: str, source: Trust, near: Mapping[str, float], read: Reading, headed: str = ""
-) -> tuple[str, float]:
+def typed(words: str, source: Trust, near: Mapping[str, float], read: Reading, headed: str = "") -> tuple[str, float]:
     """The clause's type, and its score in [0, 1] from its cue words and its nearest prototypes. `headed`: the type that
     its heading announces."""
     cued = weights(words, source)
@@ -59,7 +57,11 @@ def typed(
 def _voted(read: Reading) -> dict[str, float]:
     """The distiller's types as ours: to it, a lasting fact of a project is one of its identity. An event is told by the
     words alone: "I moved to Oslo" says where somebody lives as well."""
-    return {**{str(name): share for name, share in read.types.items()}, "event": 0.0, "fact": read.types["identity"] / 2}
+    return {
+        **{str(name): share for name, share in read.types.items()},
+        "event": 0.0,
+        "fact": read.types["identity"] / 2,
+    }
 
 
 def too_little(source: Trust, score: float, read: Reading, *, listed: bool, summed_up: bool, project: bool) -> str:

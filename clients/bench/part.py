@@ -24,10 +24,16 @@ class DataMissing(NotFound):
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """What every part is given. `data`: a folder of real data; `tell`: says what is going on, for whoever waits."""
+    """What every part is given. `data`: a folder of real data; `tell`: says what is going on, for whoever waits.
+
+    For the gate: `seed` draws its records, `sheet` is the folder they are written to, `grades` a sheet that was graded.
+    """
 
     data: Path | None = None
     quick: bool = False
+    seed: int = 7
+    sheet: Path | None = None
+    grades: Path | None = None
     tell: Callable[[str], None] = _quietly
 
     def find(self, name: str) -> Path:

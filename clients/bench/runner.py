@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from ...protocol.errors import InvalidRequest, MemdError
-from . import agents, latency, soak, store
+from . import agents, gate, latency, soak, store
 from .part import DataMissing, Measure, Part, Setting
 from .write import identity, languages, reconcile, secrets, sets, sources, speed
 
@@ -51,6 +51,9 @@ GROUPS: dict[str, dict[str, Measure]] = {
     },
     "soak": {
         "mixed": soak.mixed,
+    },
+    "gate": {
+        "records": gate.gate,
     },
 }
 """Every part. A new one is a function `(Setting) -> Part` in a module of this room, and a line here. Modules of this

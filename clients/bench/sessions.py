@@ -31,12 +31,12 @@ class Found(msgspec.Struct, frozen=True):
     unread: tuple[str, ...] = ()
 
 
-def files(setting: Setting) -> list[tuple[str, Path]]:
-    """Agent and path of every session of the data, the sample's last; small ones only under `quick`.
+def files(setting: Setting, sample: bool = True) -> list[tuple[str, Path]]:
+    """Agent and path of every session of the data, with the `sample` before them; small ones only under `quick`.
 
     Raises DataMissing.
     """
-    found = [("claude-code", SAMPLE)]
+    found = [("claude-code", SAMPLE)] if sample else []
     for folder in sorted(setting.find("sessions").iterdir()):
         agent = folder.name.removesuffix("-edge")
         if agent in AGENTS:
@@ -44,11 +44,11 @@ def files(setting: Setting) -> list[tuple[str, Path]]:
     return [each for each in found if not setting.quick or each[1].stat().st_size < LARGE_BYTES]
 
 
-def read(setting: Setting) -> Found:
-    """Every session of the data. Raises DataMissing."""
+def read(setting: Setting, sample: bool = True) -> Found:
+    """Every session of the data, and of the `sample`. Raises DataMissing."""
     sessions: list[Session] = []
     unread: list[str] = []
-    for agent, path in files(setting):
+    for agent, path in files(setting, sample):
         try:
             transcript = reader(agent, path, "", Cursors(path.parent), dry_run=True)(None)
         except StoreError as error:

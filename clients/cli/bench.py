@@ -25,6 +25,11 @@ def bench(
     names: Annotated[list[str] | None, typer.Argument(help="Groups, or parts as GROUP/PART; all by default.")] = None,
     data: Annotated[Path | None, typer.Option(help="A folder of real data, for the parts that need some.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="At a smaller size, where the whole takes minutes.")] = False,
+    seed: Annotated[int, typer.Option(help="Of the gate: what draws the records.")] = 7,
+    sheet: Annotated[
+        Path | None, typer.Option(help="Of the gate: the folder for its sheet; by default ./memd-gate.")
+    ] = None,
+    grades: Annotated[Path | None, typer.Option(help="Of the gate: a graded sheet, for its verdict.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Measure memd on this machine: each figure beside its target, or beside a floor measured in the same run.
@@ -34,6 +39,8 @@ def bench(
       memd bench latency
       memd bench store/replay --quick
       memd bench write --data ~/memd-data --json
+      memd bench gate --data ~/memd-data
+      memd bench gate --grades memd-gate/gate.md
     """
     from ..bench import runner
 
@@ -41,7 +48,14 @@ def bench(
         wanted = runner.chosen(names or ())
         done: list[Part] = []
         with Ticker(as_json) as ticker:
-            setting = Setting(data=data.absolute() if data else None, quick=quick, tell=ticker.tell)
+            setting = Setting(
+                data=data.absolute() if data else None,
+                quick=quick,
+                seed=seed,
+                sheet=sheet.absolute() if sheet else None,
+                grades=grades,
+                tell=ticker.tell,
+            )
             for part in runner.run(wanted, setting):
                 done.append(part)
                 ticker.clear()
