@@ -23,7 +23,7 @@ from .cues import count_words, foreign, lasting, noise, weights
 from .meaning import Meaning, Reader
 from .prototypes import Embedder, Prototypes
 from .rules import any_of, table
-from .sections import context, headed, results, section, sums_up
+from .sections import asked, context, headed, results, section, sums_up, troubled
 from .subjects import dangling, follows
 from .words import language
 from .worth import FLOOR, too_little, typed
@@ -190,8 +190,8 @@ def _survivors(item: Item, rejections: list[Rejection]) -> list[_Found]:
                 clause = replace(clause, start=before.start, text=words[before.start : clause.end])
             elif dangling(clause.text):
                 reason = "dangling"
-        elif item.project and at == 0 and dangling(clause.text) and not lasting(clause.text):
-            reason = "dangling"
+        elif item.project and dangling(clause.text) and not lasting(clause.text):
+            reason = "" if kept and _leans(words, kept[-1].clause, clause) else "dangling"
         if reason and not doubt:
             rejections.append(Rejection(stage=STAGE, reason=reason, seq=item.seq, quote=clause.text[:QUOTE_LIMIT]))
             continue
@@ -215,7 +215,7 @@ def _rejected(clause: Clause, source: Trust) -> str:
         clause.listed
         and source == "user"
         and clause.heading
-        and not (lasting(words) or max((*_strongest(words), 0.0)) >= 0.5)
+        and not (lasting(words) or (max((*_strongest(words), 0.0)) >= 0.5 and not asked(clause)))
     ):
         return "request"
     if _DATA.search(words):
@@ -255,6 +255,8 @@ def _scored(found: _Found, near: dict[str, float], rejections: list[Rejection]) 
                 source, score, found.read, listed=clause.listed, summed_up=found.summed_up, project=bool(item.project)
             )
         )
+        if source != "user" and type_ != "lesson" and troubled(clause):
+            reason = reason or "trouble"
         if reason:
             words = clause.text[:QUOTE_LIMIT]
             rejections.append(Rejection(stage=STAGE, reason=f"{reason} {type_}", seq=item.seq, quote=words))

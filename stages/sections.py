@@ -19,6 +19,7 @@ _TROUBLE = any_of(_LEADS["trouble"])
 _FINDING = any_of(_LEADS["finding"])
 _SUMMARY = any_of(_LEADS["summary"])
 _RESULT = any_of(_LEADS["result"])
+_ASKED = any_of(_LEADS["asked"])
 
 _TYPES = tuple((name, any_of(patterns)) for name, patterns in table("noise")["headed"].items())
 _GENERAL = any_of(_LEADS["general"])
@@ -42,9 +43,17 @@ def section(clause: Clause) -> str:
         return "plan"
     if any(_INTENT.search(one) for one in clause.path):
         return "plan"
-    if any(map(_TROUBLE.search, clause.path)) and not any(map(_FINDING.search, clause.path)):
-        return "trouble"
-    return ""
+    return "trouble" if troubled(clause) and not any(map(_FINDING.search, clause.path)) else ""
+
+
+def troubled(clause: Clause) -> bool:
+    """Whether a heading above it announces what is wrong: what is told there may be a lesson, and nothing else."""
+    return any(_TROUBLE.search(one) and not _FINDING.search(one) for one in clause.path)
+
+
+def asked(clause: Clause) -> bool:
+    """Whether the clause is an item of what a user asks for."""
+    return clause.listed and _ASKED.search(clause.heading) is not None
 
 
 def sums_up(words: str) -> bool:

@@ -20,10 +20,7 @@ LIMIT = 200
 _MARKS = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
 _DATA = table("subjects")
 _LEAD = re.compile("^(?:" + any_of(_DATA["leads"]).pattern + ")", re.IGNORECASE)
-_NARRATED = re.compile(
-    r"(?<=[.!?] )(?:so )?(?:i.ll|let me|(?:i|we) (?:need|have) to|the project needs to) (?P<verb>[a-z])",
-    re.IGNORECASE,
-)
+_INTENT = re.compile(r"(?<=[.!?] )" + _DATA["intent"] + r"[^.!?]*(?:[.!?](?=\S)[^.!?]*)*[.!?]*$", re.IGNORECASE)
 _NAMED = re.compile(r"\w*[\d._/]\w*|[a-z]+[A-Z]")
 _I = re.compile(r"\bI(?P<tail>'m|'ve|'d|'ll| am| have| do| was)?\b(?=[\s,.;:!?]|$)")
 _LOWER_I = re.compile(r"(?:(?<=^)|(?<=[\s(\"]))i(?=(?:'m|'ve|'d|'ll)?[\s,])")
@@ -111,7 +108,7 @@ def description(clause: str, trust: str, before: str, context: str = "") -> str:
     if trust == "user":
         text = _third_person(text)
     else:
-        text = _NARRATED.sub(lambda hit: hit["verb"].upper(), _of_the_project(text))
+        text = _of_the_project(_INTENT.sub("", text).rstrip())
     text = text if _NAMED.match(text) else text[:1].upper() + text[1:]
     topic = _topic(before) if _DANGLING.match(text) and len(text) < 120 else ""
     if trust == "user" and _SHE.match(text):
