@@ -248,9 +248,10 @@ def _codelike(stripped: str) -> bool:
 def _joins(above: str, line: str, listed: bool) -> bool:
     """Whether `line` goes on with the sentence above it, as in text that was wrapped."""
     tail = above.rstrip()
-    if tail.endswith((".", "!", "?", ":", "…", "。", "！", "？")):
-        return False
     first = line.lstrip()[:1]
+    announced = tail.endswith(":") and listed and line[:2] == "  " and first.islower()
+    if tail.endswith((".", "!", "?", ":", "…", "。", "！", "？")) and not announced:
+        return False
     wrapped = len(tail) - tail.rfind("\n") > 50
     return first.islower() or wrapped or (listed and line[:2] == "  ")
 

@@ -23,7 +23,7 @@ from .cues import count_words, foreign, lasting, noise, weights
 from .meaning import Meaning, Reader
 from .prototypes import Embedder, Prototypes
 from .rules import any_of, table
-from .sections import asked, context, headed, results, section, sums_up, troubled
+from .sections import asked, context, headed, instructs, results, section, sums_up, troubled, under
 from .subjects import dangling, follows
 from .words import language
 from .worth import FLOOR, too_little, typed
@@ -61,6 +61,8 @@ class _Found:
     clause: Clause
     following: Clause | None
     summed_up: bool
+    meant: bool
+    """Its author marked it as lasting, or wrote it into a file for agents."""
     doubt: str = ""
     """The word rule that takes it for a passing remark, where only the distiller can tell."""
     read: Reading | None = None
@@ -103,13 +105,12 @@ class Extract:
             return one
         bare = words.replace("**", "")
         following = _bare(one.following.text) if one.following else ""
-        durable = one.trust == "user" and lasting(words)
         read = self._meaning.read(bare, one.trust)
         telling = not one.item.project and read.salience >= TALK
         reason = (
             one.doubt
             if one.doubt and not telling
-            else self._meaning.objection(read, bare, following, one.trust, lasting=durable, telling=telling)
+            else self._meaning.objection(read, bare, following, one.trust, lasting=one.meant, telling=telling)
         )
         if reason:
             rejections.append(Rejection(stage=STAGE, reason=reason, seq=one.item.seq, quote=words[:QUOTE_LIMIT]))
@@ -171,9 +172,10 @@ def _survivors(item: Item, rejections: list[Rejection]) -> list[_Found]:
         rejections.append(Rejection(stage=STAGE, reason="pasted", seq=item.seq))
         return []
     kept: list[_Found] = []
-    whole = source != "user" and sums_up(words)
+    whole, ordered = source != "user" and sums_up(words), instructs(event)
     for at, clause in enumerate(parts.clauses):
-        reason = _rejected(clause, source)
+        clause = under(event, clause)
+        reason = _rejected(clause, source, ordered)
         if reason == "retraction" and kept and at and kept[-1].clause == parts.clauses[at - 1]:
             gone = kept.pop()
             rejections.append(
@@ -196,11 +198,13 @@ def _survivors(item: Item, rejections: list[Rejection]) -> list[_Found]:
             rejections.append(Rejection(stage=STAGE, reason=reason, seq=item.seq, quote=clause.text[:QUOTE_LIMIT]))
             continue
         following = parts.clauses[at + 1] if at + 1 < len(parts.clauses) else None
-        kept.append(_Found(item, source, clause, following, clause.listed and (whole or results(clause)), doubt))
+        summed_up = clause.listed and (whole or results(clause))
+        meant = ordered or (source == "user" and lasting(clause.text))
+        kept.append(_Found(item, source, clause, following, summed_up, meant, doubt))
     return kept
 
 
-def _rejected(clause: Clause, source: Trust) -> str:
+def _rejected(clause: Clause, source: Trust, ordered: bool) -> str:
     words = clause.text
     if len(words) > QUOTE_LIMIT:
         return "too long"
@@ -208,7 +212,9 @@ def _rejected(clause: Clause, source: Trust) -> str:
         return "retraction" if noise(words, source) == "retraction" else "too short"
     if language(words) != "en":
         question = noise(words, "tool") == "question"
-        return "question" if question else ("" if source == "user" else "no cue")
+        return "question" if question else ("" if source == "user" or ordered else "no cue")
+    if ordered:
+        return noise(words, "tool")
     if source != "user" and (reason := section(clause)):
         return reason
     if (
@@ -244,18 +250,17 @@ def _scored(found: _Found, near: dict[str, float], rejections: list[Rejection]) 
         type_, score = foreign(clause.text), FOREIGN
     else:
         type_, score = typed(clause.text, source, near, found.read, headed(clause))
-        durable = source == "user" and lasting(clause.text)
-        score = max(score, 0.75) if durable else score
+        score = max(score, 0.75) if found.meant else score
         if found.summed_up and ("`" in clause.text or score >= FLOOR[source]):
             score = min(1.0, score + 0.15)
         reason = (
             ""
-            if durable
+            if found.meant
             else too_little(
                 source, score, found.read, listed=clause.listed, summed_up=found.summed_up, project=bool(item.project)
             )
         )
-        if source != "user" and type_ != "lesson" and troubled(clause):
+        if source != "user" and not found.meant and type_ != "lesson" and troubled(clause):
             reason = reason or "trouble"
         if reason:
             words = clause.text[:QUOTE_LIMIT]
@@ -267,7 +272,7 @@ def _scored(found: _Found, near: dict[str, float], rejections: list[Rejection]) 
         between = text(item.captured.event)[clause.end : after.start]
         if between == " " and after.end - clause.start <= QUOTE_LIMIT and count_words(after.text) >= 6:
             end = after.end
-    about = context(clause) if source != "user" else ""
+    about = context(clause, written=source == "document") if source != "user" else ""
     return _candidate(item, source, Span(document, turn, clause.start, end), type_, score, found.read, about)
 
 

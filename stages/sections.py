@@ -8,7 +8,9 @@ that names plans (P-5).
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
+from ..protocol.event import AnyEvent, Wrote
 from .clauses import Clause
 from .rules import any_of, table
 
@@ -22,6 +24,7 @@ _RESULT = any_of(_LEADS["result"])
 _ASKED = any_of(_LEADS["asked"])
 
 _TYPES = tuple((name, any_of(patterns)) for name, patterns in table("noise")["headed"].items())
+_ORDERS = any_of(table("noise")["instructions"]["files"])
 _GENERAL = any_of(_LEADS["general"])
 _NUMBERED = re.compile(
     r"^(?:\w+[-.])*\d+[.):]?\s*(?:[-–—:]\s*)?|^(?:epic|task|phase|step|story|feature)\b[\s\d]*[:–—-]\s*", re.IGNORECASE
@@ -32,6 +35,18 @@ LONGEST_CONTEXT = 60
 
 OPENING = 300
 """Characters of a turn in which it says that it sums up."""
+
+
+def instructs(event: AnyEvent) -> bool:
+    """Whether the event is a part of a file that a project's people wrote for agents: each line of it was chosen."""
+    return isinstance(event, Wrote) and _ORDERS.search(event.path.partition("#")[0]) is not None
+
+
+def under(event: AnyEvent, clause: Clause) -> Clause:
+    """The clause below the headings of its document as well, where its part of the document lacks them."""
+    _, _, titles = event.path.partition("#") if isinstance(event, Wrote) else ("", "", "")
+    above = tuple(title.strip() for title in titles.split(" > ") if title.strip())
+    return replace(clause, path=(*above, *clause.path), heading=clause.heading or above[-1]) if above else clause
 
 
 def section(clause: Clause) -> str:
@@ -71,9 +86,12 @@ def headed(clause: Clause) -> str:
     return next((name for name, pattern in _TYPES if pattern.search(clause.heading)), "")
 
 
-def context(clause: Clause) -> str:
-    """The outermost heading that names something, or "": it tells what "any text" or "the endpoint" is of."""
-    for title in clause.path:
+def context(clause: Clause, written: bool = False) -> str:
+    """The outermost heading that names something, or "": it tells what "any text" or "the endpoint" is of.
+
+    In a document it is the innermost: its title names all of it.
+    """
+    for title in reversed(clause.path) if written else clause.path:
         title = title.split(" (")[0]
         bare = _NUMBERED.sub("", title.replace("**", "").replace("`", "").strip()).strip()
         if bare and not bare.endswith(":") and len(bare) <= LONGEST_CONTEXT and not _GENERAL.search(bare):
