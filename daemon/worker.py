@@ -20,7 +20,7 @@ from ..models.trunk import Trunk
 from ..stages.batch import Batch
 from ..stages.pipeline import pipeline, run
 from ..stages.reconcile import candidate_id, judge
-from ..stages.rules import VERSION
+from ..stages.rules import VERSION, digest
 from ..stages.standing import conflicts
 from .work import (
     AnyResult,
@@ -39,6 +39,9 @@ from .work import (
     send,
 )
 
+HEADS = ("distiller", "pair")
+"""The heads that have a say in what a record is, named on every record."""
+
 
 class Worker:
     """Holds the model and the batch between distilling and judging."""
@@ -50,7 +53,7 @@ class Worker:
         self._pairs = PairJudge()
         self._monotonic = monotonic
         self._batch = Batch()
-        self._distiller = f"rules-{VERSION}+{trunk.info.id}"
+        self._distiller = f"rules-{VERSION}@{digest()}+{trunk.info.read_by(HEADS)}"
 
     def answer(self, task: AnyTask) -> AnyResult:
         """The result of one task."""

@@ -50,6 +50,10 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
         """The name kept beside every vector: `minilm-l6-int8@` and the first 12 digits of the trunk's hash."""
         return f"{self.name}@{self.sha256[:12]}"
 
+    def read_by(self, names: Iterable[str]) -> str:
+        """The trunk's id with these heads, each with the first 8 digits of its hash: what read a text (R4)."""
+        return "+".join((self.id, *(f"{name}@{self.files[self.heads[name]][:8]}" for name in names)))
+
 
 def remedy(folder: Path) -> str:
     """What to do about a folder whose files are not what they should be."""

@@ -31,6 +31,9 @@ _END = re.compile(r"(?<![.!?…])[.!?…]++[)\"'”’»*_\]]*+(?=\s)|[。！？
 _OPENS_CODE = re.compile(
     r"[ \t]*(?:defmodule|def|defp|class|import|from|const|let|var|return|fn|func|public|SELECT)\s\S"
 )
+DEEPEST, LONGEST = 6, 300
+"""List items that a clause is known to stand below, and characters of what stands above it."""
+
 BOLD = 7
 """The level of a line in bold, below all of Markdown's."""
 
@@ -188,11 +191,12 @@ class _Above:
     def listed(self, line: str, blocks: list[_Block]) -> tuple[str, tuple[str, ...]]:
         """Heading and path of a list item."""
         indent = len(line) - len(line.lstrip())
-        self._items = [one for one in self._items if one[0] < indent]
+        self._items = [one for one in self._items if one[0] < indent][-DEEPEST:]
         titles = tuple(title for _, title in self._titles)
         if blocks and not blocks[-1].listed and blocks[-1].path == titles:
             self._lead = _lead(self._text, blocks[-1])
-        holders = tuple(self._text[block.start : block.end].strip("* ") for _, block in self._items)
+        held = (self._text[block.start : min(block.end, block.start + LONGEST)] for _, block in self._items)
+        holders = tuple(words.strip("* ") for words in held)
         path = (*titles, *((self._lead,) if self._lead else ()), *(words for words in holders if words))
         announced = holders[-1] if holders and holders[-1].endswith(":") else ""
         return announced or self._lead or (titles[-1] if titles else ""), path
@@ -210,7 +214,7 @@ def _level(line: str) -> int:
 
 def _lead(text: str, block: _Block) -> str:
     """The paragraph that announces a list: the one before it, if it ends with a colon."""
-    words = text[block.start : block.end].rstrip("* ")
+    words = text[max(block.start, block.end - LONGEST) : block.end].rstrip("* ")
     return words if words.endswith(":") else ""
 
 

@@ -10,11 +10,13 @@ import re
 import tomllib
 from collections.abc import Iterable
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-VERSION = 1
-"""Version of the rules, stored on every record that they made."""
+VERSION = 2
+"""Version of the rules and of the stages that apply them, stored on every record that they made. Raise it with any
+change of the stages that makes other records of the same words; the files beside this one have a digest."""
 
 _FOLDER = Path(__file__).parent
 
@@ -23,6 +25,13 @@ _FOLDER = Path(__file__).parent
 def table(name: str) -> dict[str, Any]:
     """The contents of `<name>.toml`."""
     return tomllib.loads((_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def digest() -> str:
+    """The first 8 hex digits of the hash of all files of rules: it changes when any of them does (R4)."""
+    files = sorted(path for path in _FOLDER.iterdir() if path.suffix == ".toml")
+    return sha256(b"".join(path.name.encode() + b"\0" + path.read_bytes() + b"\0" for path in files)).hexdigest()[:8]
 
 
 def words(name: str, section: str) -> frozenset[str]:

@@ -101,6 +101,13 @@ def test_the_id_names_the_bytes_of_the_trunk() -> None:
     assert info.licence == "Apache-2.0"
 
 
+def test_what_read_a_text_names_trunk_and_heads_R4() -> None:
+    info = registry.info()
+    told = info.read_by(("distiller", "pair"))
+    heads = [f"{name}@{info.files[info.heads[name]][:8]}" for name in ("distiller", "pair")]
+    assert told == "+".join((info.id, *heads))
+
+
 def test_one_flipped_byte_is_found_and_not_loaded(copied: Path) -> None:
     path = copied / registry.info().trunk
     content = bytearray(path.read_bytes())

@@ -139,3 +139,37 @@ def test_a_candidate_says_since_when_and_how_sure_R3(distil: Distil) -> None:
     (two,) = distil(Said(turn="t", at=AT, role="user", text="I prefer tabs.")).candidates
     assert two.valid_from == AT
     assert 0 < two.importance <= 1 and two.confidence > 0.8
+
+
+def test_what_was_meant_to_be_done_stays_in_the_quote_R2() -> None:
+    words = "The view can't access the sandbox. I need to use the `:auto` mode for `get/2`."
+    assert description(words, "assistant", "") == "The view can't access the sandbox."
+
+
+@pytest.mark.parametrize(
+    ("clause", "context", "expected"),
+    [
+        ("Any text is added.", "Hook contract", "Any text is added (Hook contract)"),
+        ("Hooks of a contract are fast.", "Hook contract", "Hooks of a contract are fast."),
+        ("**Important**: exit with 0.", "", "Exit with 0."),
+        ("ab.7: tokens have a TTL.", "", "ab.7: tokens have a TTL."),
+        ("w" * 195, "Hook contract", "W" + "w" * 194),
+    ],
+)
+def test_a_heading_names_what_the_clause_leaves_open_R2(clause: str, context: str, expected: str) -> None:
+    assert description(clause, "assistant", "", context) == expected
+
+
+def test_subject_and_value_come_before_other_keywords() -> None:
+    words = "After lunch our colleagues always drink plenty of strong jasmine tea together outside"
+    assert keywords(words, "colleagues jasmine tea")[:3] == ("colleagues", "jasmine", "tea")
+    assert set(keywords(words, "colleagues jasmine tea")) <= set(keywords(words, most=20))
+
+
+def test_salience_weighs_importance_R6(distil: Distil) -> None:
+    told = distil(
+        Said(turn="a", at=AT, role="user", text="My daughter is allergic to peanuts."),
+        Said(turn="b", at=AT, role="user", text="My favourite mug is the blue one."),
+    ).candidates
+    assert [one.salience is not None for one in told] == [True, True]
+    assert told[0].importance > told[1].importance

@@ -207,3 +207,78 @@ def test_the_same_input_gives_the_same_output_whoever_stands_beside_it(distil: D
     assert among.candidates[0] == alone
     item = Item(seq=1, captured=Captured(document="test:one", event=said(words)))
     assert Extract(trunk, Distiller())(Batch(items=(item,))).candidates[0].score == alone.score
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Returns the lines with their numbers and kinds.",
+        "`show_badges` (render the badges)",
+        "Option A (simple): block commands while the agent is busy.",
+        "The login code could be extracted into a method of its own.",
+        "The fix is simple: use the queue instead of the stack.",
+        "As you can see, the decorator made the function run three times.",
+        "A decorator is a design pattern that lets you change a function.",
+        "Only `dispose()` clears them.",
+    ],
+)
+def test_fragments_proposals_and_common_knowledge_are_no_findings_P5(distil: Distil, words: str) -> None:
+    batch = distil(said(words, "assistant"), project="project/x")
+    assert quotes(batch) == [] and batch.rejections
+
+
+def test_a_sentence_that_leans_on_the_one_before_is_quoted_with_it_P5(distil: Distil) -> None:
+    words = (
+        "Errors and fixes:\n"
+        "- **View test**: the view's process can't access the sandbox, because it has a connection of its own. "
+        "Fixed by using the shared mode instead of a checkout.\n"
+    )
+    (quote,) = quotes(distil(said(words, "assistant"), project="project/x"))
+    assert quote.startswith("**View test**") and quote.endswith("instead of a checkout.")
+    alone = distil(said("Fixed by using the shared mode instead of a checkout.", "assistant"), project="project/x")
+    assert [rejection.reason for rejection in alone.rejections] == ["dangling"]
+
+
+def test_what_a_summary_lists_needs_less_than_what_is_said_in_passing(distil: Distil) -> None:
+    item = "- `TokenStore` — ETS-backed GenServer for one-time tokens with TTL\n"
+    told = distil(said(f"All done. Here's a summary:\n\n**Launch a review**\n{item}", "assistant"), project="project/x")
+    assert only(told).description == (
+        "`TokenStore` — ETS-backed GenServer for one-time tokens with TTL (Launch a review)"
+    )
+    assert quotes(distil(said(f"The next phase would hold:\n\n{item}", "assistant"), project="project/x")) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "all i see is getters",
+        "iiuc, they are shared by the old and the new renderer.",
+        "it needs to have work packages in the best order",
+        "i feel like there is a lot of duplication in the parser",
+        "This is from another file, to test what happens.",
+        'each call must have a result."},"request_id":"req_0123456789"}',
+        "continue and give me a root cause analysis",
+    ],
+)
+def test_talk_about_the_work_in_hand_is_no_memory_of_a_project_P5(distil: Distil, words: str) -> None:
+    assert quotes(distil(said(words), project="project/x")) == []
+
+
+def test_outside_of_a_project_people_tell_of_themselves_in_passing(distil: Distil) -> None:
+    words = "I'm over the moon, because now I can expand my clothing store and get closer to my customers."
+    assert quotes(distil(said(words))) == [words]
+    assert quotes(distil(said(words), project="project/x")) == []
+
+
+def test_each_line_of_a_file_for_agents_counts(distil: Distil) -> None:
+    path = "/src/orchard/CLAUDE.md#Orchard > Testing"
+    lines = ("Mark slow tests with `@slow`.", "We indent with tabs.", "Wir schreiben die Tests nicht auf Deutsch.")
+    for line in lines:
+        assert quotes(distil(Wrote(turn="t", at=AT, text=line, path=path), project="project/x")) == [line]
+    other = Wrote(turn="t", at=AT, text=lines[0], path="/src/orchard/README.md#Orchard > Testing")
+    assert quotes(distil(other, project="project/x")) == []
+
+
+def test_the_steps_say_what_the_distiller_read_R4(distil: Distil) -> None:
+    step = only(distil(said("I prefer tabs over spaces."))).steps[0]
+    assert step.what.startswith("preference, score ") and ", read as preference, salience " in step.what

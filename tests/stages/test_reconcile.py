@@ -11,6 +11,7 @@ from memd.protocol.event import Noted, Said
 from memd.protocol.record import Record
 from memd.stages.batch import Batch, Candidate, Known, Proposal
 from memd.stages.reconcile import candidate_id, explicit_id, judge
+from memd.stages.rules import VERSION
 
 DATA = Path(__file__).resolve().parents[1]
 Distil = Callable[..., Batch]
@@ -155,10 +156,29 @@ def test_two_projects_do_not_overrule_each_other_P17(distil: Distil) -> None:
 def test_the_record_is_complete(remembered: Judge, distil: Distil) -> None:
     words = "Always use pnpm. " + "word " * 150
     candidate: Candidate = distil(noted(words)).candidates[0]
-    record = judge([candidate], {}, distiller="rules-1+model")[0].record
+    record = judge([candidate], {}, distiller="rules+model")[0].record
     where = record.provenance.spans[0]
     assert record.provenance.quote == words[where.start : where.end] and len(record.provenance.quote) == 500
     assert (record.provenance.author, record.provenance.source, record.provenance.trust) == ("ada", "test:one", "user")
-    assert (record.provenance.distiller, record.provenance.rules) == ("rules-1+model", 1)
+    assert (record.provenance.distiller, record.provenance.rules) == ("rules+model", VERSION)
     assert record.content == words and record.tags[0] == candidate.type and record.layer == "L3"
     assert len(record.description) <= 200 and "\n" not in record.description
+
+
+def test_of_two_notes_of_an_agent_the_fuller_one_stands_in_any_order_P7(distil: Distil) -> None:
+    short = "The compaction entry has `tokensBefore` but not `tokensAfter`."
+    full = "The compaction entry has `tokensBefore` but not `tokensAfter`, because the summary is not counted."
+    for texts in ((short, full), (full, short)):
+        events = [said(text, "assistant", f"t{at}", f"2026-03-1{at}T09:00:00Z") for at, text in enumerate(texts)]
+        first, second = judge(distil(*events, project="project/x").candidates, {})
+        standing = [first.record] if second.decision.action == "noop" else [second.record]
+        assert [record.content for record in standing] == [full]
+        assert retired(second) == ([first.record.id] if texts[0] == short else [])
+
+
+def test_what_the_user_says_in_fewer_words_stays_beside_it(distil: Distil) -> None:
+    short, full = "Our staging server is in Frankfurt.", "Our staging server is in Frankfurt, behind the old gateway."
+    events = [said(text, "user", f"t{at}", f"2026-03-1{at}T09:00:00Z") for at, text in enumerate((short, full))]
+    proposals = judge(distil(*events, project="project/x").candidates, {})
+    assert [proposal.record.status for proposal in proposals] == ["active", "active"]
+    assert [retired(proposal) for proposal in proposals] == [[], []]
