@@ -24,7 +24,7 @@ from .meaning import Meaning, Reader
 from .prototypes import Embedder, Prototypes
 from .rules import any_of, table
 from .sections import asked, context, headed, instructs, results, section, sums_up, troubled, under
-from .subjects import dangling, follows
+from .subjects import dangling, follows, untitled
 from .words import language
 from .worth import FLOOR, too_little, typed
 
@@ -103,7 +103,7 @@ class Extract:
         words = one.clause.text
         if language(words) != "en":
             return one
-        bare = words.replace("**", "")
+        bare = untitled(words).replace("**", "")
         following = _bare(one.following.text) if one.following else ""
         read = self._meaning.read(bare, one.trust)
         telling = not one.item.project and read.salience >= TALK

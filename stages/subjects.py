@@ -69,6 +69,7 @@ _DANGLING = re.compile(
 )
 _LEANING = re.compile("^(?:" + any_of(_DATA["leaning"]).pattern + ")", re.IGNORECASE)
 _FOLLOWING = re.compile(_DATA["following"], re.IGNORECASE)
+_TICKET = re.compile(_DATA["ticket"], re.IGNORECASE)
 _RELATIVES = sorted(words("subjects", "relatives"))
 _RELATIVE = re.compile(r"\bmy (?:\w+ ){0,2}(?P<who>" + "|".join(_RELATIVES) + r")\b(?!'s)", re.IGNORECASE)
 _KIN = re.compile(r"^(?:" + "|".join(_RELATIVES) + r")\b", re.IGNORECASE)
@@ -102,7 +103,7 @@ def description(clause: str, trust: str, before: str, context: str = "") -> str:
 
     `before`: the words before it in its turn; `context`: the heading above it, put behind it where there is room.
     """
-    text = " ".join(_unmarked(plain(clause)).split())
+    text = " ".join(_unmarked(untitled(plain(clause))).split())
     shorter = _LEAD.sub("", text)
     text = shorter if len(shorter.split()) >= 3 else text
     if trust == "user":
@@ -133,6 +134,11 @@ def _unmarked(text: str) -> str:
     """`text` without Markdown's emphasis; what stands in code is left as it is."""
     parts = text.split("`")
     return "`".join(part if at % 2 else _MARKS.sub("", part) for at, part in enumerate(parts))
+
+
+def untitled(clause: str) -> str:
+    """The clause without the name of a task in front of it."""
+    return clause[hit.end() :] if (hit := _TICKET.match(clause)) else clause
 
 
 def dangling(clause: str) -> bool:

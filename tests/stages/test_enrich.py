@@ -152,7 +152,8 @@ def test_what_was_meant_to_be_done_stays_in_the_quote_R2() -> None:
         ("Any text is added.", "Hook contract", "Any text is added (Hook contract)"),
         ("Hooks of a contract are fast.", "Hook contract", "Hooks of a contract are fast."),
         ("**Important**: exit with 0.", "", "Exit with 0."),
-        ("ab.7: tokens have a TTL.", "", "ab.7: tokens have a TTL."),
+        ("**ab-cd.7** — tokens have a TTL.", "", "Tokens have a TTL."),
+        ("src/door.py: tokens have a TTL.", "", "src/door.py: tokens have a TTL."),
         ("w" * 195, "Hook contract", "W" + "w" * 194),
     ],
 )
