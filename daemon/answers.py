@@ -17,7 +17,7 @@ from ..protocol.errors import Denied, InvalidRequest, NotFound
 from ..protocol.instant import from_micros
 from ..protocol.operation import SessionOpened
 from ..protocol.profile import ContextPackage, GetContext, Injections, ListInjected, Printed, PrintNoted
-from ..protocol.record import Record
+from ..protocol.record import Record, Span
 from ..protocol.reply import (
     AnyData,
     Explained,
@@ -46,6 +46,7 @@ from .pools.placing import documents_of
 from .recall.context import Context
 from .recall.deep import Deep
 from .recall.delivery import Deliveries
+from .recall.given import Givings
 from .recall.hot import Hot
 from .recall.lines import Lines
 from .recall.screen import screened, shown, without_secrets
@@ -74,8 +75,10 @@ class Answers:
         models: Models,
         deliveries: Deliveries,
         config: Config,
+        givings: Givings,
     ) -> None:
         self._stores, self._access, self._warm = stores, access, warm
+        self._givings = givings
         self._deliveries, simple_below_sessions = deliveries, config.simple_below_sessions
 
         def boost(record: Record) -> float:
@@ -157,6 +160,8 @@ class Answers:
         if turns:
             answer = with_turns(answer, turns, request)
         answer = screened(answer)
+        spans = [Span(turn.document, turn.turn, turn.start, turn.end) for turn in answer.turns]
+        self._givings.note(request.document, [hit.record.id for hit in answer.hits], spans)
         if note := self._models.note:
             answer = msgspec.structs.replace(answer, note=note)
         found = f"{len(answer.hits)} records, {len(answer.turns)} turns"
@@ -172,6 +177,7 @@ class Answers:
         reader = self._access.reader(request.token)
         scope = self._access.scope(request.cwd, request.pools, request.repository, reader=reader, agent=request.agent)
         answer = self._hot.profile(scope, request.budget_tokens, self.pending(), reader)
+        self._givings.note(request.document, answer.ids)
         self.note("profiled", f"{len(answer.ids)} lines, {answer.tokens} tokens")
         return self._deliveries.offer(request, answer)
 

@@ -79,6 +79,7 @@ from .pools.passes import Passes
 from .pools.scoping import Scoping
 from .rebuild import Rebuilding, names_of
 from .recall.delivery import Deliveries
+from .recall.given import Givings
 from .recall.warm import Warm
 from .running import AnyRunning, Running
 from .sessions import Sessions
@@ -121,13 +122,14 @@ class Daemon:
         self._committer = Committer(self.stores, identity, self._captured, world.monotonic, self._pauses)
         self._worker = WorkerProcess(config.worker_threads)
         self._models = Models(self.stores, self._committer, places.data, found)
+        self._givings = Givings(places.state, self.stores.records, self.stores.archive, world.now)
         self._distiller = Distiller(
             self.stores,
+            self._givings,
             self._committer,
             self._worker,
             self._models,
-            config.batch_captures,
-            config.worker_idle_s,
+            config,
             lambda: self._pauses.everywhere,
         )
         warm = Warm(self.stores.records, self.stores.keywords, lambda: self._models.sense, config.relevance_floor)
@@ -135,7 +137,7 @@ class Daemon:
         access = Access(identity, self.stores, passes)
         self._scoping = Scoping(self.stores, identity, access, world)
         self._deliveries = Deliveries(places.state / "injected", world.now)
-        self._answers = Answers(self.stores, access, warm, world, self._models, self._deliveries, config)
+        self._answers = Answers(self.stores, access, warm, world, self._models, self._deliveries, config, self._givings)
         self._answers.worker_state = lambda: self._distiller.worker_state
         self._answers.pauses = self._pauses
         self._answers.trouble = lambda: self._settings.problem
@@ -144,8 +146,7 @@ class Daemon:
         self._schedule(config)
         self._sessions = Sessions(self.stores)
         self._rebuilding = Rebuilding(self.stores, self._committer, self._maintenance)
-        renew = self._rebuilding.run
-        self._forgetting = Forgetting(self.stores, places, self._committer, self._jobs, world, renew)
+        self._forgetting = Forgetting(self.stores, places, self._committer, self._jobs, world, self._rebuilding.run)
         self._forgetting.told = self._deliveries.forget
         self._forgetting.finish_at_start()
         self._running = Running(
@@ -217,6 +218,7 @@ class Daemon:
         if not self._supervision.socket:
             self._socket.unlink(missing_ok=True)
         self._loading.join()
+        self._givings.save()
         self.stores.close()
         log.info("memd is down")
 
@@ -244,6 +246,7 @@ class Daemon:
     def _commit_keywords(self) -> None:
         while not self._stop.wait(self._keyword_commit_s):
             self.stores.index()
+            self._givings.save()
 
     def _captured(self, documents: Mapping[str, bool], urgent: bool) -> None:
         self._answers.note("captured", next(iter(documents)))

@@ -27,6 +27,7 @@ from .committer import Committer
 from .config import Config
 from .models import Models
 from .proposals import operations_of, stale
+from .recall.given import Givings
 from .stores import Stores
 from .work import Conflicts, DistilItems, Distillate, Embedded, EmbedTexts, JudgeCandidates, Judged
 from .worker_process import TaskCrashed, WorkerDied, WorkerProcess, WorkerUnusable
@@ -53,18 +54,18 @@ class Distiller:
     def __init__(
         self,
         stores: Stores,
+        givings: Givings,
         committer: Committer,
         worker: WorkerProcess,
         models: Models,
-        batch: int,
-        worker_idle_s: float,
+        config: Config,
         paused: Callable[[], bool],
     ) -> None:
         """`paused`: whether nothing is to be distilled now."""
-        self._paused = paused
+        self._paused, self._givings = paused, givings
         self._letters: queue.SimpleQueue[tuple[DeadLetter, Future[str]]] = queue.SimpleQueue()
         self._stores, self._committer, self._worker, self._models = stores, committer, worker, models
-        self._batch, self._worker_idle_s = batch, worker_idle_s
+        self._batch, self._worker_idle_s = config.batch_captures, config.worker_idle_s
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="distiller", daemon=True)
@@ -243,7 +244,8 @@ class Distiller:
 
     def _distil(self, items: Sequence[Item], closing: Closing) -> None:
         self._worker.load(self._models.searching.folder)
-        distillate = self._worker.ask(DistilItems(items=tuple(items)), Distillate)
+        given = self._givings.to(item.captured for item in items)
+        distillate = self._worker.ask(DistilItems(items=tuple(items), given=given), Distillate)
         self.seconds.update(distillate.seconds)
         end = closing(distillate)
         for rounds in range(1, ROUNDS + 1):

@@ -70,6 +70,7 @@ def reworded(before: Record, captured: Captured) -> Record:
         key="",
         value="",
         flags=flags_in(words, False),
+        injection=None,
         provenance=provenance,
     )
 

@@ -11,7 +11,7 @@ from typing import IO
 import msgspec
 
 from ..protocol.record import Record
-from ..stages.batch import Batch, Item, Known, Proposal
+from ..stages.batch import Batch, Given, Item, Known, Proposal
 from ..stages.standing import Conflict
 
 
@@ -20,9 +20,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fi
 
 
 class DistilItems(Task, tag="distil", frozen=True, kw_only=True):
-    """Run stages one to five over these captures; keep the candidates for `JudgeCandidates`."""
+    """Run all stages but the last over these captures; keep the candidates for `JudgeCandidates`."""
 
     items: tuple[Item, ...]
+    given: dict[str, Given] = {}
 
 
 class JudgeCandidates(Task, tag="judge", frozen=True, kw_only=True):

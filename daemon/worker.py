@@ -59,11 +59,13 @@ class Worker:
         """The result of one task."""
         match task:
             case DistilItems():
-                self._batch, seconds = run(Batch(items=task.items), self._stages, self._monotonic)
+                self._batch, seconds = run(Batch(items=task.items, given=task.given), self._stages, self._monotonic)
                 ids = tuple(candidate_id(candidate) for candidate in self._batch.candidates)
                 return Distillate(batch=self._batch, ids=ids, seconds=seconds)
             case JudgeCandidates():
-                return Judged(proposals=tuple(judge(self._batch.candidates, task.known, self._distiller, self._pairs)))
+                recalled = {document: frozenset(given.ids) for document, given in self._batch.given.items()}
+                candidates = self._batch.candidates
+                return Judged(proposals=tuple(judge(candidates, task.known, self._distiller, self._pairs, recalled)))
             case HoldAgainst():
                 return Conflicts(found=tuple(conflicts(task.held, task.fresh, task.cosines)))
             case EmbedTexts():

@@ -85,7 +85,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
 
     `key`: exact key of a fact (`prefers.indentation`), or `subject predicate object` of an edge; "" where none.
     `tags`: the clause type first (`decision`, `lesson`, …), then keywords. `placed`: the user chose its pool.
-    `pinned`: the user holds on to it.
+    `pinned`: the user holds on to it. `injection`: the head's score in [0, 1], None where it never read it (W5).
     """
 
     id: str
@@ -115,6 +115,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
     placed: bool = False
     pinned: bool = False
     flags: tuple[str, ...] = ()
+    injection: float | None = None
     signal: Signal = Signal()
 
     @property

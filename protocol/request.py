@@ -53,6 +53,7 @@ class Recall(Request, tag="recall", frozen=True, kw_only=True):
     is a hint where the daemon can't see the folder.
 
     `as_of`: what was true at that time. `believed_at`: what memd believed at that time (Q12). Both RFC 3339; "" is now.
+    `document`: the session that asks (`host:session`); what it is told there is not learnt from it again (W9).
     """
 
     query: str
@@ -65,6 +66,7 @@ class Recall(Request, tag="recall", frozen=True, kw_only=True):
     as_of: str = ""
     believed_at: str = ""
     repository: Repository | None = None
+    document: str = ""
 
 
 class Get(Request, tag="get", frozen=True, kw_only=True):

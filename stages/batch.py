@@ -69,6 +69,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     # scan
     status: Status = "active"
     flags: tuple[str, ...] = ()
+    injection: float | None = None
     # every stage
     steps: tuple[Step, ...] = ()
 
@@ -104,13 +105,24 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     vector: bytes = b""
 
 
+class Given(msgspec.Struct, frozen=True):
+    """What a session was given by memd: texts, and the ids of the records that they are of (W9)."""
+
+    texts: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+
+
 class Batch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What travels through the stages, in order of archive seq; the steps of one candidate keep their order."""
+    """What travels through the stages, in order of archive seq; the steps of one candidate keep their order.
+
+    `given`: by document, for those sessions that memd gave something to.
+    """
 
     items: tuple[Item, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     rejections: tuple[Rejection, ...] = ()
     failures: tuple[Failure, ...] = ()
+    given: dict[str, Given] = {}
 
 
 Stage = Callable[[Batch], Batch]

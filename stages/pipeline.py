@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from ..models.distiller import Distiller
+from ..models.injection import InjectionJudge
 from ..models.trunk import Trunk
 from ..protocol.operation import Failure
 from .batch import Batch, Stage
@@ -21,13 +22,15 @@ from .extract import Extract
 from .meaning import Reader
 from .prototypes import Embedder
 from .route import route
-from .scan import scan
+from .scan import Judge, Scan
 
 Named = tuple[str, Stage]
 
 
-def pipeline(trunk: Trunk, embedder: Embedder | None = None, reader: Reader | None = None) -> tuple[Named, ...]:
-    """Stages one to five, in order. The sixth, reconcile, needs neighbours and is called by itself.
+def pipeline(
+    trunk: Trunk, embedder: Embedder | None = None, reader: Reader | None = None, judge: Judge | None = None
+) -> tuple[Named, ...]:
+    """All stages but the last, in order. Reconcile needs neighbours and is called by itself.
 
     `trunk` reads what is said: rules and thresholds were fitted to it. `embedder` gives the vectors that are searched,
     if it is another model's.
@@ -37,7 +40,7 @@ def pipeline(trunk: Trunk, embedder: Embedder | None = None, reader: Reader | No
         ("enrich", enrich),
         ("embed", Embed(embedder or trunk)),
         ("route", route),
-        ("scan", scan),
+        ("scan", Scan(judge or InjectionJudge())),
     )
 
 
@@ -58,7 +61,11 @@ def _one_by_one(batch: Batch, name: str, stage: Stage) -> Batch:
     parts: list[Batch] = []
     failures: list[Failure] = []
     for item in batch.items:
-        alone = Batch(items=(item,), candidates=tuple(c for c in batch.candidates if c.item.seq == item.seq))
+        alone = Batch(
+            items=(item,),
+            candidates=tuple(c for c in batch.candidates if c.item.seq == item.seq),
+            given=batch.given,
+        )
         try:
             parts.append(stage(alone))
         except Exception as error:  # recorded as a failure of this capture, with the stage's name

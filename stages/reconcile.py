@@ -40,6 +40,9 @@ FEWEST = 3
 SHORT, SHARED = 16, 0.4
 """Words of a statement that the pair model is asked about, and the share of content that two must have in common."""
 
+PARAPHRASED = 0.6
+"""Cosine from which the pair model is asked whether a statement says what a record told its session."""
+
 _MOST = 16
 
 
@@ -64,12 +67,14 @@ def judge(
     known: Mapping[str, Sequence[Known]],
     distiller: str = "rules",
     reader: PairReader | None = None,
+    recalled: Mapping[str, frozenset[str]] | None = None,
 ) -> list[Proposal]:
     """One proposal a candidate, in order. `known`: the records near a candidate, by the candidate's record id.
 
-    `reader` is asked where the rules see two different things that are near each other.
+    `reader` is asked where the rules see two different things that are near each other. `recalled`: the records that
+    memd gave to a session, by its document: what says the same there adds nothing, not even evidence (W9).
     """
-    state = _State(reader=reader)
+    state = _State(reader=reader, recalled=recalled or {})
     return [_Judgement(one, known.get(candidate_id(one), ()), distiller, state).proposal() for one in candidates]
 
 
@@ -80,6 +85,7 @@ class _State:
     records: dict[str, tuple[Record, bytes]] = field(default_factory=dict[str, tuple[Record, bytes]])
     retired: set[str] = field(default_factory=set[str])
     reader: PairReader | None = None
+    recalled: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +112,32 @@ class _Judgement:
     def proposal(self) -> Proposal:
         if self._own is not None and not self._one.explicit:
             return self._noop(self._own, "this clause is a record already", None)
+        echo = next((each for each in self._judged if self._is_recalled(each)), None)
+        if echo is not None and self._own is None:
+            return self._noop(echo.record, f"says what {echo.record.id} told this session", None)
         same = next((each for each in self._judged if each.verdict.label == "same"), None)
         if same is not None:
             return self._said_before(same)
         changed = [each for each in self._judged if each.verdict.label in {"replaces", "contradicts"}]
         return self._changed(changed)
+
+    def _is_recalled(self, each: _Judged) -> bool:
+        """Whether a record was given to this session, and the candidate says it again, in whatever words."""
+        label, reader = each.verdict.label, self._state.reader
+        if each.record.id not in self._state.recalled.get(self._one.span.document, ()):
+            return False
+        if label == "same" or each.similarity < PARAPHRASED or label not in {"unrelated", "refines"}:
+            return label == "same"
+        read = reader.judge(each.record.content, self._one.quote) if reader else {}
+        return read.get("same", 0.0) >= CERTAIN and self._same_value(each.record)
+
+    def _same_value(self, record: Record) -> bool:
+        """Whether no number or name of either is missing in the other."""
+        mine, theirs = (
+            {token.text.casefold() for token in tokens(words) if token.kind == "code" or token.text.isdigit()}
+            for words in (self._one.quote, record.content)
+        )
+        return mine == theirs
 
     def _near(self, known: Sequence[Known]) -> list[Known]:
         """What the daemon found, as this batch left it, and the batch's own records; nearest first."""
@@ -280,6 +307,7 @@ def _record(one: Candidate, id_: str, distiller: str) -> Record:
         confidence=one.confidence,
         volatility=one.volatility,
         flags=one.flags,
+        injection=one.injection,
         signal=Signal(importance=one.importance),
     )
 

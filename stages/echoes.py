@@ -1,0 +1,82 @@
+"""Echoes: memory that was given to an agent and comes back as if somebody said it (W9, P-6). Never retained.
+
+Comes in: candidates, and the texts that their session was given. Goes out: the candidates that say something of their
+own; a rejection for each echo. Invariants: pure; an echo is told by its words in order, however they are quoted,
+wrapped, escaped or marked up; a clause with another value, a negation or a turn of mind in it is none.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+import msgspec
+
+from .batch import Batch, Candidate, Rejection
+
+STAGE = "scan"
+
+FEWEST = 3
+"""Words that a text must have to be told from what anybody would say; characters, in scripts without spaces."""
+
+FRAME = 12
+"""Words of an introduction that an echo may have around it: "as I noted earlier, you said that"."""
+
+_ESCAPE = re.compile(r"\\[nrt]|\\u00[0-9a-fA-F]{2}")
+_WORD = re.compile(
+    r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\U00020000-\U0002fa1f]|\d+|[^\W\d_]+"
+)
+_TURN = frozenset(
+    "no not never longer anymore instead but however except unless although though wrong false outdated changed stop "
+    "stopped switched nicht kein keine mehr sondern falsch 不 没 沒 别 ない ません 안 لا ليس لم".split()
+)
+"""Words in a frame that may turn round what it holds: then it is said by somebody, not echoed."""
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in order, without case, marks and escapes; characters where a script has no spaces."""
+    return _WORD.findall(unicodedata.normalize("NFKC", _ESCAPE.sub(" ", text)).casefold())
+
+
+class Heard:
+    """Texts that were given, ready to be compared."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        folded = (words_of(text) for text in texts)
+        found = dict.fromkeys(f" {' '.join(words)} " for words in folded if len(words) >= FEWEST)
+        self._texts = sorted(found, key=len, reverse=True)
+
+    def echoed(self, text: str) -> bool:
+        """Whether `text` is a part of one of them, or holds some of them in a frame that adds nothing."""
+        words = words_of(text)
+        if len(words) < FEWEST or not self._texts:
+            return False
+        said = rest = f" {' '.join(words)} "
+        if any(said in given for given in self._texts):
+            return True
+        for given in self._texts:
+            rest = rest.replace(given, " | ")
+        if "|" not in rest:
+            return False
+        pieces = (f" {' '.join(piece.split())} " for piece in rest.split("|"))
+        own = [piece for piece in pieces if not any(piece in given for given in self._texts)]
+        frame = [word for piece in own for word in piece.split() if not word.isdigit()]
+        held = len(words) - len(rest.replace("|", "").split())
+        return len(frame) <= min(FRAME, held + 2) and _TURN.isdisjoint(frame)
+
+
+def drop_echoes(batch: Batch) -> Batch:
+    """The batch without echoes. What somebody asked to remember is theirs: reconcile knows whether it is new."""
+    if not batch.given:
+        return batch
+    heard = {document: Heard(given.texts) for document, given in batch.given.items()}
+    kept: list[Candidate] = []
+    rejections: list[Rejection] = []
+    for one in batch.candidates:
+        given = heard.get(one.item.captured.document)
+        if given is not None and not one.explicit and given.echoed(one.quote):
+            rejections.append(Rejection(stage=STAGE, reason="recalled", seq=one.item.seq, quote=one.quote[:500]))
+        else:
+            kept.append(one)
+    return msgspec.structs.replace(batch, candidates=tuple(kept), rejections=batch.rejections + tuple(rejections))
