@@ -23,7 +23,7 @@ from ..protocol.places import Places
 from ..protocol.record import Evidence, Provenance, Record, Signal, Span, record_id
 from ..protocol.reply import Logged
 from ..stages.scan import found
-from ..stages.secrets.scan import redact
+from ..stages.secrets.scan import find, redact
 from .projections.folded import Folded
 from .projections.keywords import Keywords
 from .projections.swap import fresh_folder
@@ -141,8 +141,8 @@ def replay_command(places: Places, world: World, arguments: Sequence[str]) -> Ma
 
 
 def scan_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
-    """`scan-texts FILE`, a JSON list of texts: the rules for secrets that hit each one, as the door asks them, and the
-    seconds that took; whether the stage would flag it."""
+    """`scan-texts FILE`, a JSON list of texts: each secret's rule, start and end, and the seconds of a core that the
+    door takes to put placeholders there; whether the stage would flag the text."""
     if len(arguments) != 1:
         raise InvalidRequest("which texts?", hint="python -m memd.daemon scan-texts texts.json")
     try:
@@ -150,9 +150,9 @@ def scan_command(places: Places, world: World, arguments: Sequence[str]) -> Mapp
     except (OSError, msgspec.MsgspecError) as error:
         raise InvalidRequest(f"{arguments[0]} can't be read: {error}", hint="it holds a JSON list of texts") from error
     redact("the first text compiles the rules")
-    rules: list[tuple[str, ...]] = []
-    seconds = _timed(lambda: rules.extend(redact(text)[1] for text in texts))
-    return {"rules": rules, "flagged": [bool(found(text)) for text in texts], "seconds": seconds}
+    seconds = _timed(lambda: [redact(text) for text in texts])
+    hits = [[(each.rule, each.start, each.end) for each in find(text)] for text in texts]
+    return {"hits": hits, "flagged": [bool(found(text)) for text in texts], "seconds": seconds}
 
 
 def _timed(work: Callable[[], object]) -> float:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from ...protocol.errors import MemdError, StoreError
+from ...protocol.errors import StoreError
+from ...protocol.event import AnyEvent
 from ...protocol.record import Record
 from ..importers.agents import AGENTS, reader
 from ..importers.cursors import Cursors
@@ -25,10 +26,11 @@ PAGE = 500
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The sessions of a folder, and the files that could not be read, each with the reason."""
+    """The sessions of a folder, and what of it was left out: files that can't be read, turns that two files tell
+    differently (only the first telling counts: no order of importing both could give the same)."""
 
     sessions: tuple[Session, ...]
-    unread: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 def files(setting: Setting, sample: bool = True) -> list[tuple[str, Path]]:
@@ -47,15 +49,22 @@ def files(setting: Setting, sample: bool = True) -> list[tuple[str, Path]]:
 def read(setting: Setting, sample: bool = True) -> Found:
     """Every session of the data, and of the `sample`. Raises DataMissing."""
     sessions: list[Session] = []
-    unread: list[str] = []
+    left_out: list[str] = []
+    known: dict[tuple[str, str], AnyEvent] = {}
     for agent, path in files(setting, sample):
         try:
             transcript = reader(agent, path, "", Cursors(path.parent), dry_run=True)(None)
         except StoreError as error:
-            unread.append(f"{path.name}: {error.message}")
+            left_out.append(f"{path.name}: {error.message}")
             continue
-        sessions += [each for each in transcript.sessions if each.events]
-    return Found(tuple(sessions), tuple(unread))
+        for session in transcript.sessions:
+            document = session.origin.document
+            events = tuple(each for each in session.events if known.setdefault((document, each.turn), each) == each)
+            if events:
+                sessions.append(msgspec.structs.replace(session, events=events))
+            if more := len(session.events) - len(events):
+                left_out.append(f"{path.name}: {more} turns that another file tells differently")
+    return Found(tuple(sessions), tuple(left_out))
 
 
 def large_session(setting: Setting) -> Path:
@@ -79,8 +88,3 @@ def records(client: Client) -> Iterator[Record]:
         yield from page.records
         if not (after := page.next):
             return
-
-
-def told(error: MemdError) -> str:
-    """An error on one line."""
-    return f"{error.message} ({error.hint})" if error.hint else error.message

@@ -95,7 +95,8 @@ def _table(figures: tuple[Figure, ...]) -> Iterator[str]:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:,.{2 if abs(value) >= 1 or not value else 3}f}"
+    digits = 0 if float(value).is_integer() or abs(value) >= 10_000 else 2 if abs(value) >= 1 else 3
+    return f"{value:,.{digits}f}"
 
 
 def _against(figure: Figure) -> str:

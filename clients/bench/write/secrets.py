@@ -48,11 +48,17 @@ OF_ANOTHER_RULE = {
 
 
 class Scanned(msgspec.Struct, frozen=True):
-    """What the daemon's `scan-texts` says: for each text the rules that hit, and whether the stage would flag it."""
+    """What the daemon's `scan-texts` says: for each text the rule, start and end of each secret, and whether the stage
+    would flag it."""
 
-    rules: tuple[tuple[str, ...], ...]
+    hits: tuple[tuple[tuple[str, int, int], ...], ...]
     flagged: tuple[bool, ...]
     seconds: float
+
+    @property
+    def rules(self) -> tuple[tuple[str, ...], ...]:
+        """The rules that hit each text."""
+        return tuple(tuple(rule for rule, _, _ in hits) for hits in self.hits)
 
 
 def scanned(environment: Mapping[str, str], texts: Sequence[str]) -> Scanned:
@@ -75,14 +81,14 @@ def secrets(setting: Setting) -> Part:
         setting.tell("write/secrets: real transcripts")
         real = scanned(environment, texts)
     alarms = [rule for rules in real.rules for rule in rules]
-    left, looked_for = _on_disk([row for row in rows if row["label"]])
+    left, looked_for = _on_disk([row["text"] for row in rows], labelled)
     figures = (
         *_told_apart(rows, labelled),
         Figure(name="alarms a MB of real transcript", value=len(alarms) / size_mb, samples=len(texts),
                target=at_most(1)),
         Figure(name="scan, real transcripts", value=real.seconds * 1000 / size_mb, unit="ms/MB", samples=len(texts),
                target=at_most(5)),
-        Figure(name="secrets found on the disk after capture", value=left, target=at_most(0), samples=looked_for),
+        Figure(name="secrets that were found and are on the disk", value=left, target=at_most(0), samples=looked_for),
     )  # fmt: skip
     notes = [*_errors(rows, labelled), *(f"alarm on a transcript: {rule}" for rule in alarms[:NAMED])]
     return Part(figures=figures, notes=tuple(notes), shows_not="secrets of forms that no public rule knows")
@@ -99,6 +105,10 @@ def _told_apart(rows: Sequence[dict[str, Any]], labelled: Scanned) -> Iterator[F
     )
     yield Figure(name="secrets, F1", value=_f1(right, secret, alarms), samples=len(rows), target=at_least(0.95))
     yield Figure(name="  recall", value=right / secret, samples=secret)
+    ranges = [(hits, start, end) for row, hits in zip(rows, labelled.hits, strict=True)
+              for start, end in (row.get("ranges") or ()) if row["label"]]  # fmt: skip
+    covered = sum(any(first < end and start < last for _, first, last in hits) for hits, start, end in ranges)
+    yield Figure(name="  recall of marked places", value=covered / max(1, len(ranges)), samples=len(ranges))
     yield Figure(name="  precision", value=right / (right + alarms), samples=right + alarms)
     yield Figure(name="  F1, another rule's secret an alarm too", value=_f1(right, secret, every), samples=len(rows))
 
@@ -119,15 +129,15 @@ def _errors(rows: Sequence[dict[str, Any]], labelled: Scanned) -> Iterator[str]:
             yield f"{what}: {', '.join(names[:NAMED])}{' …' if len(names) > NAMED else ''}"
 
 
-def _on_disk(rows: Sequence[dict[str, Any]]) -> tuple[int, int]:
-    """How many of the marked secrets stand in any file of a home that captured them, of how many looked for."""
+def _on_disk(texts: Sequence[str], labelled: Scanned) -> tuple[int, int]:
+    """How many of the secrets that the scan finds stand in any file of a home that captured them, of how many."""
     wanted = {
-        row["text"][start:end].encode()
-        for row in rows
-        for start, end in row.get("ranges") or ()
+        text[start:end].encode()
+        for text, hits in zip(texts, labelled.hits, strict=True)
+        for _, start, end in hits
         if end - start >= LEAST
     }
-    events = tuple(Said(turn=f"t{n}", at=AT, role="user", text=row["text"]) for n, row in enumerate(rows))
+    events = tuple(Said(turn=f"t{n}", at=AT, role="user", text=text) for n, text in enumerate(texts))
     with empty_home() as (where, environment):
         with running(where, environment) as client:
             for batch in batches(events):

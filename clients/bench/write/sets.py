@@ -7,6 +7,7 @@ of its own; beliefs are compared by everything that does not depend on the time 
 from __future__ import annotations
 
 import random
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +16,7 @@ from contextlib import suppress
 import msgspec
 
 from ....protocol.errors import MemdError
+from ....protocol.event import Origin, Said
 from ....protocol.record import Record
 from ...importers.transcript import Session
 from ...python import launch
@@ -23,6 +25,7 @@ from ..figure import Figure, at_least, at_most
 from ..home import PATIENCE_MS, START_S, empty_home, running, settle
 from ..part import Part, Setting
 from ..sessions import deliver, read, records
+from .reconcile import NEW, OLD, PAIRS, pairs
 
 SEED = 7
 KILLS = 6
@@ -115,16 +118,16 @@ def _killed(sessions: Sequence[Session], seconds: float, setting: Setting) -> tu
                 settle(client)
                 killer.cancel()
             killer.join()
-            kills += process.poll() is not None or process.wait(1 if killer.finished.is_set() else 0.1) != 0
             launch.end(process, where)
+            kills += process.returncode == -signal.SIGKILL
         with running(where, environment) as client:
             deliver(client, sessions)
             return believed(client), kills
 
 
 def any_order(setting: Setting) -> Part:
-    """Every real session in another order, and in halves: the same facts and edges, notes with Jaccard ≥ 0.97."""
-    sessions = read(setting).sessions
+    """Every real session, and authored changes, in another order and in halves: the same facts, edges and notes."""
+    sessions = (*read(setting).sessions, *_changes())
     chance = random.Random(SEED)
     ways: dict[str, list[list[Session]]] = {
         "one by one": [[each] for each in sessions],
@@ -142,6 +145,15 @@ def any_order(setting: Setting) -> Part:
         notes += _differences(name, whole.exact | whole.notes, found.exact | found.notes)
     shows_not = "two daemons on two machines, whose copies are merged: sharing is not there yet"
     return Part(figures=tuple(figures), notes=tuple(notes), shows_not=shows_not)
+
+
+def _changes() -> Iterator[Session]:
+    """Two sessions of authored statements: what the first one says, the second one changes. Real ones hold few facts
+    with an exact key, and those are what an order could turn round."""
+    said = pairs(PAIRS)
+    for name, at, texts in (("old", OLD, [pair.old for pair in said]), ("new", NEW, [pair.new for pair in said])):
+        events = tuple(Said(turn=str(n), at=at, role="user", text=text) for n, text in enumerate(texts))
+        yield Session(origin=Origin(host="bench", session=name, live=False), events=events)
 
 
 def _stepwise(client: Client, steps: Sequence[Sequence[Session]]) -> None:

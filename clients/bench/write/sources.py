@@ -78,7 +78,7 @@ def quotes(setting: Setting) -> Part:
         Figure(name="quotes that are not their span", value=len(broken), target=at_most(0), samples=number),
         Figure(name="  compared with the transcript too", value=compared, samples=number),
     )
-    notes = (*broken[:NAMED], *(f"not read: {why}" for why in found.unread))
+    notes = (*broken[:NAMED], *(f"left out: {why}" for why in found.left_out))
     return Part(figures=figures, notes=notes, shows_not="a quote that is verbatim and still misleads")
 
 
