@@ -37,7 +37,7 @@ def stems_of(name: str) -> frozenset[str]:
     return frozenset(stem(word) for word in _DATA[name].split())
 
 
-VERBS = stems_of("functional") | stems_of("several") | stems_of("verbs")
+VERBS = stems_of("functional") | stems_of("several") | stems_of("acted") | stems_of("verbs")
 _UPDATE, _PASSING = stems_of("update"), stems_of("passing")
 
 

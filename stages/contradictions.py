@@ -30,8 +30,10 @@ _HABIT = frozenset(_DATA["habit"].split())
 _SINGLE = frozenset(_DATA["single"].split())
 _INSTRUMENT = _SINGLE | frozenset(_DATA["instrument"].split())
 _MODALS = frozenset({"should", "must", "can", "will", "shall", "may", "to", "not"})
-_FUNCTIONAL, _SEVERAL, _ROLES, _PLACED, _NAMING, _OPINIONS, _FEELINGS = (
-    stems_of(name) for name in ("functional", "several", "roles", "placed", "naming", "opinions", "feelings")
+_DEFINITE = frozenset(_DATA["definite"].split())
+_FUNCTIONAL, _SEVERAL, _ROLES, _PLACED, _NAMING, _OPINIONS, _FEELINGS, _ACTED, _SETTLING = (
+    stems_of(name)
+    for name in ("functional", "several", "roles", "placed", "naming", "opinions", "feelings", "acted", "settling")
 )
 
 
@@ -192,6 +194,8 @@ def _holds_one(
         return alike  # the values are part of the subject: Leo's and Mira's are two things
     if new.changed and (alike or len(common) >= 2 or (_head(old) == _head(new) and cosine >= 0.4)):
         return not old.personal or len(common) >= 2 or alike
+    if not alike and _is_acted_on(verb, old, before) and _is_acted_on(verb, new, after):
+        return False
     led = [_led_in(*each, _INSTRUMENT) for each in ((old, before), (new, after))]
     if (at == 0) != (next(word for word in new.content if word) == after[0]):
         return bool(verb) and (verb in _ROLES or led[0])
@@ -220,6 +224,14 @@ def _holds_one(
     return stated and not pointing and (alike or (not _described(old) and cosine >= 0.4))
 
 
+def _is_acted_on(verb: str, one: Claim, value: Sequence[str]) -> bool:
+    """Whether a verb's object is the thing that it acts on, not what was chosen: `test a parser`, `run the ledger`."""
+    if (verb, value[0]) not in pairwise(one.content):
+        return False
+    at = next((at for at, word in enumerate(one.words) if stem(word) == value[0]), 0)
+    return verb in _ACTED or (verb in _FUNCTIONAL - _NAMING and bool(at) and one.words[at - 1] in _DEFINITE)
+
+
 def _counted(value: Sequence[str]) -> bool:
     """Whether a value holds a number."""
     return any(word[0] == "#" for word in value)
@@ -245,7 +257,8 @@ def _verb(one: Claim) -> str:
     """The stem that a claim most likely says of its subject: the first word after `I`, else the first known verb."""
     order = [word for word in one.content if word]
     if one.personal and one.words[0] in SPEAKERS:
-        return order[0] if order else ""
+        settled = len(order) > 1 and order[0] in _SETTLING and order[1] in VERBS
+        return order[settled] if order else ""
     return next((word for word in order[1:] if word in VERBS), "")
 
 

@@ -101,7 +101,7 @@ def _draw(setting: Setting) -> Part:
         Figure(name="hours of session", value=sheet.hours, unit="h", samples=len(hours)),
     )  # fmt: skip
     told = [f"{name}: {len(whose[name])} records in {hours[name]:.2f} h" for name in sorted(hours)]
-    notes = (f"grade {paths[0]} by docs/RUBRIC.md, then: memd bench gate --grades {paths[0]}", *found.unread, *told)
+    notes = (f"grade {paths[0]} by docs/RUBRIC.md, then: memd bench gate --grades {paths[0]}", *found.left_out, *told)
     return Part(
         figures=figures, notes=notes, shows_not="whether the records are right: that is what the grades are for"
     )

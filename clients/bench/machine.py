@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-import memd
+from ... import __version__
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -52,7 +52,7 @@ def _processor() -> str:
     return next(named, "") or platform.machine()
 
 
-def commit() -> str:
+def version() -> str:
     """memd's version, and the commit of the checkout it runs from, with `+` if files differ from it."""
 
     def git(*arguments: str) -> str:
@@ -63,8 +63,8 @@ def commit() -> str:
             return ""
 
     if not (ROOT / ".git").exists() or not (found := git("rev-parse", "--short=10", "HEAD")):
-        return memd.__version__
-    return f"{memd.__version__} ({found}{'+' if git('status', '--porcelain', '--untracked-files=no') else ''})"
+        return __version__
+    return f"{__version__} ({found}{'+' if git('status', '--porcelain', '--untracked-files=no') else ''})"
 
 
 def load() -> float:

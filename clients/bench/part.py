@@ -45,22 +45,39 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         return place
 
 
+class Plot(msgspec.Struct, frozen=True, kw_only=True):
+    """A picture for the report: lines through (x, y) in order, or with `scattered` points that bear their names."""
+
+    title: str
+    x: str
+    y: str
+    series: dict[str, tuple[tuple[float, float], ...]]
+    log_x: bool = False
+    log_y: bool = False
+    scattered: bool = False
+
+
 class Part(msgspec.Struct, frozen=True, kw_only=True):
     """What a part found. `shows_not`: what its figures must not be taken for; `notes`: differences, errors, cases.
 
-    The runner fills in `group`, `name`, `what` (the first line of the function's docstring), `seconds`, and, where
-    nothing could be measured, `skipped` (its data is missing) or `failed`.
+    The runner fills in the rest: `what` is the first line of the function's docstring, `load` how many processes wanted
+    to run before and after, `skipped` why it could not be measured here (its data is missing), `failed` what broke.
     """
 
     figures: tuple[Figure, ...] = ()
     shows_not: str = ""
     notes: tuple[str, ...] = ()
+    plots: tuple[Plot, ...] = ()
     group: str = ""
     name: str = ""
     what: str = ""
     seconds: float = 0.0
     skipped: str = ""
     failed: str = ""
+    quick: bool = False
+    at: str = ""
+    version: str = ""
+    load: tuple[float, float] = (0.0, 0.0)
 
     @property
     def missed(self) -> tuple[Figure, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from ...protocol.errors import InvalidRequest, MemdError
-from . import agents, gate, latency, soak, store
+from . import agents, forget, gate, latency, machine, soak, store
 from .part import DataMissing, Measure, Part, Setting
 from .write import identity, languages, reconcile, secrets, sets, sources, speed
 
@@ -43,6 +43,9 @@ GROUPS: dict[str, dict[str, Measure]] = {
         "identity": identity.identity,
         "languages": languages.languages,
         "reconcile": reconcile.reconcile,
+    },
+    "forget": {
+        "hard": forget.hard,
     },
     "agents": {
         "hook": agents.hook,
@@ -82,7 +85,7 @@ def run(wanted: Sequence[tuple[str, str]], setting: Setting) -> Iterator[Part]:
         setting.tell(f"{group}/{name}")
         measure = GROUPS[group][name]
         what = (measure.__doc__ or "").strip().partition("\n")[0]
-        begin = time.perf_counter()
+        begin, at, before = time.perf_counter(), machine.now(), machine.load()
         try:
             part = measure(setting)
         except DataMissing as error:
@@ -90,4 +93,14 @@ def run(wanted: Sequence[tuple[str, str]], setting: Setting) -> Iterator[Part]:
         except MemdError as error:
             part = Part(failed=f"{error.message} ({error.hint})" if error.hint else error.message)
         seconds = time.perf_counter() - begin
-        yield msgspec.structs.replace(part, group=group, name=name, what=what, seconds=seconds)
+        yield msgspec.structs.replace(
+            part,
+            group=group,
+            name=name,
+            what=what,
+            seconds=round(seconds, 1),
+            quick=setting.quick,
+            at=at,
+            version=machine.version(),
+            load=(before, machine.load()),
+        )

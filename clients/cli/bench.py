@@ -6,14 +6,17 @@ touched.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
+from ..bench import report as reports
 from ..bench.figure import Figure
 from ..bench.part import Part, Setting
+from ..bench.report import Report, interval, number
 from .output import Answer, JsonFlag, plain, say, styled, wrapped
 from .progress import Ticker
 
@@ -30,6 +33,10 @@ def bench(
         Path | None, typer.Option(help="Of the gate: the folder for its sheet; by default ./memd-gate.")
     ] = None,
     grades: Annotated[Path | None, typer.Option(help="Of the gate: a graded sheet, for its verdict.")] = None,
+    save: Annotated[Path | None, typer.Option(help="Keep the report here, as JSON.")] = None,
+    kept: Annotated[list[Path] | None, typer.Option("--from", help="Take this kept report; measure nothing.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write the report as one HTML page, with plots.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the report as Markdown.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Measure memd on this machine: each figure beside its target, or beside a floor measured in the same run.
@@ -41,29 +48,47 @@ def bench(
       memd bench write --data ~/memd-data --json
       memd bench gate --data ~/memd-data
       memd bench gate --grades memd-gate/gate.md
+      memd bench all --data ~/memd-data --save results.json --html report.html
+      memd bench --from monday.json --from today.json --markdown BENCHMARKS.md
     """
+    with Answer("bench", as_json) as answer:
+        setting = Setting(
+            data=data.absolute() if data else None,
+            quick=quick,
+            seed=seed,
+            sheet=sheet.absolute() if sheet else None,
+            grades=grades,
+        )
+        found = reports.load(kept) if kept else _measured(names or (), setting, as_json)
+        if save:
+            reports.save(found, save)
+        if html:
+            from ..bench.page import page
+
+            reports.write(html, page(found))
+        if markdown:
+            reports.write(markdown, reports.markdown(found))
+        answer.give(found)
+        if not as_json:
+            if kept and not (save or html or markdown):
+                for part in found.parts:
+                    say([*told(part), ""])
+            say([verdict(found)])
+
+
+def _measured(names: Sequence[str], setting: Setting, as_json: bool) -> Report:
+    """Measures, and prints each part as it is done."""
     from ..bench import runner
 
-    with Answer("bench", as_json) as answer:
-        wanted = runner.chosen(names or ())
-        done: list[Part] = []
-        with Ticker(as_json) as ticker:
-            setting = Setting(
-                data=data.absolute() if data else None,
-                quick=quick,
-                seed=seed,
-                sheet=sheet.absolute() if sheet else None,
-                grades=grades,
-                tell=ticker.tell,
-            )
-            for part in runner.run(wanted, setting):
-                done.append(part)
-                ticker.clear()
-                if not as_json:
-                    say([*told(part), ""])
-        answer.give(done)
-        if not as_json:
-            say([verdict(done)])
+    done: list[Part] = []
+    with Ticker(as_json) as ticker:
+        setting = msgspec.structs.replace(setting, tell=ticker.tell)
+        for part in runner.run(runner.chosen(names), setting):
+            done.append(part)
+            ticker.clear()
+            if not as_json:
+                say([*told(part), ""])
+    return reports.report(done)
 
 
 def told(part: Part) -> Iterator[str]:
@@ -87,36 +112,28 @@ def _table(figures: tuple[Figure, ...]) -> Iterator[str]:
     head += f" {'floor':>13} {'ratio':>7}" if floors else ""
     yield styled(head + ("  target" if targets else ""), "dim")
     for figure in figures:
-        line = f"  {figure.name:<{longest}} {_number(figure.value):>9} {figure.unit:<3}{figure.samples:>11,}"
+        line = f"  {figure.name:<{longest}} {number(figure.value):>9} {figure.unit:<3}{figure.samples:>11,}"
         if floors:
             floor = f"{figure.floor:>10,.2f} {figure.unit:<2} {figure.ratio:>6.1f}x"
             line += f" {floor if figure.floor else '':>21}"
         yield f"{line}  {_against(figure)}".rstrip()
 
 
-def _number(value: float) -> str:
-    digits = 0 if float(value).is_integer() or abs(value) >= 10_000 else 2 if abs(value) >= 1 else 3
-    return f"{value:,.{digits}f}"
-
-
 def _against(figure: Figure) -> str:
-    words = str(figure.target or "")
-    if figure.low is not None and figure.high is not None:
-        words += f"{' ' * bool(words)}[{_number(figure.low)}, {_number(figure.high)}]"
+    words = " ".join(filter(None, (str(figure.target or ""), interval(figure))))
     if figure.met is None:
         return words
     return f"{words}  " + (styled("met", "green") if figure.met else styled("MISSED", "red"))
 
 
-def verdict(parts: list[Part]) -> str:
+def verdict(found: Report) -> str:
     """One line on all parts."""
-    held = [figure for part in parts for figure in part.figures if figure.met is not None]
-    missed = [f"{part.name}: {figure.name.strip()}" for part in parts for figure in part.missed]
+    held, missed = found.held, [f"{part.group}/{part.name}: {figure.name.strip()}" for part, figure in found.missed]
     words = f"{len(held) - len(missed)} of {len(held)} targets met" if held else "nothing here has a target"
     words += f"; missed: {', '.join(missed)}" if missed else ""
     for kind, names in (
-        ("failed", [part.name for part in parts if part.failed]),
-        ("skipped", [part.name for part in parts if part.skipped]),
+        ("failed", [part.name for part in found.parts if part.failed]),
+        ("skipped", [part.name for part in found.parts if part.skipped]),
     ):
         words += f"; {kind}: {', '.join(names)}" if names else ""
     return words

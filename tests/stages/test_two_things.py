@@ -1,0 +1,34 @@
+"""What is done to a thing, and what is chosen: another thing stays beside the first, a choice replaces it (P-8)."""
+
+import pytest
+
+from memd.stages.contradictions import compare
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("We decided to test the parser with hypothesis.", "We decided to test the printer with hypothesis."),
+        ("We deploy billing on Fridays.", "We deploy search on Fridays."),
+        ("I put the invoices in Basel.", "I put the archive in Basel."),
+        ("Our CI caches wheels in S3.", "Our CI caches logs in S3."),
+        ("We run the ledger in Lisbon.", "We run the parser in Lisbon."),
+    ],
+)  # fmt: skip
+def test_another_thing_stays_beside_the_first_P8(older: str, newer: str) -> None:
+    assert compare(older, newer, 0.85).label == "unrelated"
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("We test the parser with hypothesis.", "We test the parser with pytest."),
+        ("We deploy billing on Fridays.", "We deploy billing on Mondays."),
+        ("We decided to use Postgres for the ledger.", "We decided to use SQLite for the ledger."),
+        ("I run Debian on my laptop.", "I run Arch on my laptop."),
+        ("We run the ledger in Lisbon.", "We run the ledger in Oslo."),
+        ("We keep the docs in Notion.", "We keep the docs in Confluence."),
+    ],
+)
+def test_another_choice_for_the_same_thing_replaces_it_T1(older: str, newer: str) -> None:
+    assert compare(older, newer, 0.85).label == "replaces"
