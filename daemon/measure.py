@@ -145,14 +145,29 @@ def scan_command(places: Places, world: World, arguments: Sequence[str]) -> Mapp
     door takes to put placeholders there; whether the stage would flag the text."""
     if len(arguments) != 1:
         raise InvalidRequest("which texts?", hint="python -m memd.daemon scan-texts texts.json")
-    try:
-        texts = msgspec.json.decode(Path(arguments[0]).read_bytes(), type=list[str])
-    except (OSError, msgspec.MsgspecError) as error:
-        raise InvalidRequest(f"{arguments[0]} can't be read: {error}", hint="it holds a JSON list of texts") from error
+    texts = _texts(arguments[0])
     redact("the first text compiles the rules")
     seconds = _timed(lambda: [redact(text) for text in texts])
     hits = [[(each.rule, each.start, each.end) for each in find(text)] for text in texts]
     return {"hits": hits, "flagged": [bool(found(text)) for text in texts], "seconds": seconds}
+
+
+def embed_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
+    """`embed-texts FILE OUT`: the vectors of a JSON list of texts, as float32 rows in their order."""
+    if len(arguments) != 2:
+        raise InvalidRequest("which texts, and where to?", hint="python -m memd.daemon embed-texts texts.json vectors")
+    from ..models.trunk import Trunk
+
+    rows = Trunk().embed(_texts(arguments[0]))
+    Path(arguments[1]).write_bytes(rows.tobytes())
+    return {"texts": len(rows), "dimension": rows.shape[1]}
+
+
+def _texts(name: str) -> list[str]:
+    try:
+        return msgspec.json.decode(Path(name).read_bytes(), type=list[str])
+    except (OSError, msgspec.MsgspecError) as error:
+        raise InvalidRequest(f"{name} can't be read: {error}", hint="it holds a JSON list of texts") from error
 
 
 def _timed(work: Callable[[], object]) -> float:

@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("maintenance_process", "verify_command"),
     "replay": ("measure", "replay_command"),
     "scan-texts": ("measure", "scan_command"),
+    "embed-texts": ("measure", "embed_command"),
     "check-model": ("choice", "check_command"),
     "use-model": ("choice", "use_command"),
     "list-models": ("choice", "list_command"),

@@ -14,6 +14,7 @@ import msgspec
 from ...protocol.errors import InvalidRequest, MemdError
 from . import agents, forget, gate, latency, machine, soak, store
 from .part import DataMissing, Measure, Part, Setting
+from .peers import run as peers
 from .write import identity, languages, reconcile, secrets, sets, sources, speed
 
 GROUPS: dict[str, dict[str, Measure]] = {
@@ -58,6 +59,7 @@ GROUPS: dict[str, dict[str, Measure]] = {
     "gate": {
         "records": gate.gate,
     },
+    "peers": peers.measures(),
 }
 """Every part. A new one is a function `(Setting) -> Part` in a module of this room, and a line here. Modules of this
 room import at their head only what every command may load; numpy and the like are imported where they are used."""

@@ -1,0 +1,114 @@
+"""The benchmark is tested: a broken server misses a target by more than its interval, an honest one misses none."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from memd.clients.bench import forget, runner
+from memd.clients.bench.figure import Figure, at_least, at_most, share
+from memd.clients.bench.page import page
+from memd.clients.bench.part import Part, Plot, Setting
+from memd.clients.bench.plot import svg
+from memd.clients.bench.report import load, markdown, report, save
+from memd.clients.python import launch
+from memd.protocol.errors import InvalidRequest, NotFound
+
+SERVERS = Path(__file__).with_name("bench_servers.py")
+QUICK = Setting(quick=True)
+
+
+def measured(monkeypatch: pytest.MonkeyPatch, kind: str) -> dict[str, Figure]:
+    """The figures of forgetting, of a server that stands where the daemon would."""
+    monkeypatch.setattr(launch, "command", lambda: [sys.executable, str(SERVERS), kind])
+    return {figure.name.strip(): figure for figure in forget.hard(QUICK).figures}
+
+
+@pytest.mark.parametrize(
+    ("kind", "missed"),
+    [
+        ("misranking", {"kept that are found first"}),
+        ("lossy", {"kept that are found first"}),
+        ("hoarding", {"forgotten that stay away", "after a restart and a rebuild"}),
+    ],
+)
+def test_a_broken_server_misses_a_target_by_more_than_its_interval_U5(
+    monkeypatch: pytest.MonkeyPatch, kind: str, missed: set[str]
+) -> None:
+    found = measured(monkeypatch, kind)
+    assert missed <= {name for name, figure in found.items() if figure.is_missed_surely}
+    assert all(found[name].high is not None for name in missed)
+
+
+def test_an_honest_server_misses_none_of_them_U5(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [name for name, figure in measured(monkeypatch, "honest").items() if figure.met is False] == []
+
+
+def test_what_can_not_be_measured_is_told_and_the_rest_is_measured_U5(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lacking(setting: Setting) -> Part:
+        """Needs data."""
+        setting.find("nothing")
+        raise AssertionError
+
+    def failing(setting: Setting) -> Part:
+        """Fails."""
+        raise NotFound("no such thing")
+
+    def well(setting: Setting) -> Part:
+        """Says one."""
+        return Part(figures=(Figure(name="one", value=1, target=at_most(1)),))
+
+    monkeypatch.setattr(runner, "GROUPS", {"g": {"lacking": lacking, "failing": failing, "well": well}})
+    parts = list(runner.run(runner.chosen(["g"]), QUICK))
+    assert [(part.name, bool(part.skipped), bool(part.failed)) for part in parts] == [
+        ("lacking", True, False),
+        ("failing", False, True),
+        ("well", False, False),
+    ]
+    assert parts[2].what == "Says one." and parts[2].at and parts[2].version and not parts[2].missed
+    assert runner.chosen(["g/well", "all"])[0] == ("g", "well") and len(runner.chosen(["all", "g"])) == 3
+    with pytest.raises(InvalidRequest):
+        runner.chosen(["g/none"])
+
+
+def test_a_figure_says_itself_whether_its_target_is_met_U5() -> None:
+    assert Figure(name="x", value=3, floor=1, target=at_most(5, times=True)).met
+    assert Figure(name="x", value=6, floor=1, target=at_most(5, times=True)).met is False
+    assert Figure(name="x", value=6).met is None
+    assert not share("x", 18, 20, at_least(0.95)).is_missed_surely
+    assert share("x", 10, 20, at_least(0.95)).is_missed_surely
+    assert share("x", 0, 0, at_least(0.5)).met is False
+    assert Figure(name="x", value=float("nan"), target=at_most(1)).met is False
+
+
+def test_a_report_is_kept_joined_and_shown_without_anything_from_outside_U5(tmp_path: Path) -> None:
+    plot = Plot(title="a < b", x="n", y="ms", series={"one": ((1, 1), (10, 3)), "none": ((0, 1),)}, log_x=True)
+    figure = Figure(name="lost & found", value=2, unit="ms", target=at_most(1), low=1.5, high=2.5)
+    before = Part(group="g", name="p", what="What?", figures=(figure,), plots=(plot,), at="2026-01-01T00:00Z")
+    after = msgspec.structs.replace(before, at="2026-01-02T00:00Z", notes=("<script>", "| a | b"))
+    for number, part in enumerate((before, after)):
+        save(report([part]), tmp_path / f"{number}.json")
+    joined = load([tmp_path / "1.json", tmp_path / "0.json"])
+    assert joined.parts == (after,) and [figure.name for _, figure in joined.missed] == ["lost & found"]
+    html, words = page(joined), markdown(joined)
+    assert "<script" not in html and "http" not in html and "lost &amp; found" in html and "a &lt; b" in html
+    assert html.count("<polyline") == 1 and "missed" in html
+    assert "0 of 1 targets met" in words and "\\| a \\| b" in words
+    assert svg(Plot(title="t", x="", y="", series={})) == ""
+    with pytest.raises(InvalidRequest):
+        load([])
+    (tmp_path / "bad.json").write_text("{}")
+    with pytest.raises(InvalidRequest):
+        load([tmp_path / "bad.json"])
+
+
+def test_kept_reports_are_shown_by_the_command_U5(memd: Any, tmp_path: Path) -> None:
+    part = Part(group="g", name="p", what="What?", figures=(Figure(name="x", value=1, target=at_most(1)),))
+    save(report([part]), tmp_path / "kept.json")
+    told = memd("bench", "--from", str(tmp_path / "kept.json"), "--html", str(tmp_path / "report.html"))
+    assert told.code == 0 and "1 of 1 targets met" in told.text
+    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
+    data = memd("bench", "--from", str(tmp_path / "kept.json"), "--json").data
+    assert data["parts"][0]["figures"][0]["met"] is True and data["machine"]["cores"] >= 1
