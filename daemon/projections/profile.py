@@ -25,6 +25,9 @@ PARTS: tuple[Part, ...] = ("static", "recent", "threads")
 """Who the user is and what holds; what was decided and learnt lately; what somebody said they would do."""
 
 RECENT = frozenset({"decision", "convention", "lesson", "event"})
+WEIGHTY = 0.75
+"""Any other statement of the user is recent from this importance: what enrich gives to words like "always"."""
+
 CARDS = 400
 """Cards kept a pool and part; the least important fall out first."""
 
@@ -38,11 +41,13 @@ def part(record: Record) -> Part | None:
     if record.needs_review:
         return None
     mine = record.provenance.trust == "user"
-    if mine and record.status != "quarantined" and (_is_lasting(record) or is_explicit(record)):
+    lasting = mine and (_is_lasting(record) or is_explicit(record))
+    if lasting and record.status != "quarantined":
         return "static"
     if record.type == "commitment":
         return "threads"
-    return "recent" if record.type in RECENT else None
+    weighty = mine and record.kind != "edge" and record.signal.importance >= WEIGHTY
+    return "recent" if record.type in RECENT or lasting or weighty else None
 
 
 def _is_lasting(record: Record) -> bool:

@@ -98,11 +98,11 @@ class Hot:
             fixed += self._lines.static(pool, self._named(pool), int(share * STATIC_SHARE), permits, chosen)
         left = share * len(scope) - sum(section.tokens for section in fixed)
         lately: list[Section] = []
-        for number, pool in enumerate(reversed(scope), 1):  # the project's first: what the user left over is its own
+        for number, pool in enumerate(scope, 1):  # what the user's own half leaves over is the project's
             part = left // (len(scope) - number + 1)
             found = self._lines.lately(pool, self._named(pool), part, permits, chosen)
             left -= sum(section.tokens for section in found)
-            lately += found
+            lately = [*found, *lately]  # and the project's stands first
         if not chosen:
             return ProfileText(text="", rev="", ids=(), scope=scope, tokens=0, note=note)
         return _fenced([*head, *_shown(fixed)], _shown(lately), [each.id for each in chosen], scope, note, count)

@@ -23,10 +23,19 @@ from .worth import is_worth_a_line
 
 PINNED = "Pinned by the user"
 STATIC = {"identity": "About the user", "preference": "Preferences"}
-RECENT = {"decision": "Recent decisions", "convention": "Conventions", "lesson": "Lessons learnt"}
-THREADS = "Open threads"
-AT_MOST = {"decision": 4, "convention": 4, "lesson": 3, THREADS: 3}
-"""Lines of what is recent, by heading, in one pool: a profile is not a log."""
+THREADS, OTHER = "Open threads", "Facts"
+RECENT = {
+    "decision": "Recent decisions",
+    "convention": "Conventions",
+    "lesson": "Lessons learnt",
+    "commitment": THREADS,
+}
+AT_MOST = 4
+"""Lines of what is recent under one heading of one pool: a profile is not a log."""
+
+HALF_LIFE_DAYS = 90.0
+SKIPS = 3
+"""Lines that do not fit and are passed over, before lesser ones are no longer tried."""
 
 ALIKE = 0.7
 """Two lines that share so much of their words (Jaccard) say the same."""
@@ -58,8 +67,11 @@ class Lines:
         archive: Archive,
         tokens: Callable[[str], int],
         boost: Callable[[Record], float] = lambda record: 1.0,
+        salience: Callable[[Record, int], float] | None = None,
     ) -> None:
-        self._cards, self._archive, self._tokens, self._boost = cards, archive, tokens, boost
+        """`boost`: how much the tags of a record count; `salience`: how much it matters at a time in microseconds."""
+        self._cards, self._archive, self._tokens = cards, archive, tokens
+        self._boost, self._salience = boost, salience or fresh_first
         self._counted: dict[str, int] = {}
 
     def count(self, text: str) -> int:
@@ -117,40 +129,43 @@ class Lines:
     def lately(
         self, pool: str, title: str, budget: int, permits: Permits | None, chosen: list[Chosen]
     ) -> list[Section]:
-        """What was decided and learnt lately, and what is still to be done, newest first under each heading."""
+        """What was decided and learnt lately and what is still to be done: the most salient, in order of headings."""
         recent = self._of(pool, "recent", permits)
-        groups = [(name, f"{heading} in {title}" if title else heading) for name, heading in RECENT.items()]
-        picked: dict[str, list[Record]] = {}
-        spent = 0
         threads = [each for each in self._of(pool, "threads", permits) if is_open(each, self._archive, recent)]
-        where = f"{THREADS} in {title}" if title else THREADS
-        for heading, cards, most in (
-            (where, threads, AT_MOST[THREADS]),
-            *((heading, [each for each in recent if each.type == name], AT_MOST[name]) for name, heading in groups),
-        ):
-            for record in sorted(cards, key=self._recency, reverse=True):
-                if len(picked.get(heading, ())) == most:
+        now = max((micros(each.provenance.said_at) for each in (*recent, *threads)), default=0)
+        shown = [each for each in (*recent, *threads) if each.type != "event" or each.provenance.trust == "user"]
+        picked: dict[str, list[Record]] = {}
+        spent = skipped = 0
+        for record in sorted(shown, key=lambda each: (-self.salience(each, now), each.id)):
+            heading = RECENT.get(record.type, STATIC.get(record.type, OTHER))
+            if len(picked.get(heading, ())) == AT_MOST:
+                continue
+            cost = self.count(_dated(record)) + (0 if heading in picked else self.count(f"## {_in(heading, title)}"))
+            if spent + cost > budget:
+                skipped += 1
+                if skipped > SKIPS:
                     break
-                cost = self.count(_dated(record)) + (0 if heading in picked else self.count(f"## {heading}"))
-                if spent + cost > budget or not _take(record, chosen):
-                    continue
+            elif _take(record, chosen):
                 spent += cost
                 picked.setdefault(heading, []).append(record)
-        order = [*(heading for _, heading in groups), where]
-        return [self._section(each, picked[each], _dated) for each in order if each in picked]
+        order = [*STATIC.values(), *RECENT.values(), OTHER]
+        return [self._section(_in(each, title), picked[each], _dated) for each in order if each in picked]
 
-    def _recency(self, record: Record) -> tuple[int, float, int, str]:
-        """The user's word before the assistant's of the same week; then weight; then the newest."""
-        mine = record.provenance.trust == "user"
-        said_at = micros(record.provenance.said_at)
-        week = said_at // (7 * 86_400_000_000) + (1 if mine else 0)
-        return week, round(record.signal.importance * record.confidence * self._boost(record), 2), said_at, record.id
+    def salience(self, record: Record, now: int) -> float:
+        """The weight of what is recent, seen from the newest statement of its pool: no clock turns the profile over."""
+        return self._salience(record, now) * record.confidence * self._boost(record)
 
     def _section(
         self, heading: str, records: Sequence[Record], words: Callable[[Record], str] | None = None
     ) -> Section:
         lines = tuple((words or _line)(record) for record in records)
         return Section(heading, lines, self.count(f"## {heading}") + sum(self.count(line) for line in lines))
+
+
+def fresh_first(record: Record, now: int) -> float:
+    """Importance, halved with every `HALF_LIFE_DAYS` (T2)."""
+    age_days = max(0, now - micros(record.provenance.said_at)) / 86_400_000_000
+    return record.signal.importance * 0.5 ** (age_days / HALF_LIFE_DAYS)
 
 
 def _learnt(record: Record) -> tuple[int, int, str]:
@@ -179,8 +194,13 @@ def _line(record: Record) -> str:
     return "- " + _FENCE.sub("‹memd-context", " ".join(record.description.split()))
 
 
+def _in(heading: str, title: str) -> str:
+    return f"{heading} in {title}" if title else heading
+
+
 def _dated(record: Record) -> str:
-    unconfirmed = "" if record.provenance.trust == "user" else ", unconfirmed"
+    confirmed = record.provenance.trust == "user" and record.status != "quarantined"
+    unconfirmed = "" if confirmed else ", unconfirmed"
     return f"{_line(record)} [{day(record.provenance.said_at)}{unconfirmed}]"
 
 

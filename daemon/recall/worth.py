@@ -31,6 +31,13 @@ _POINTING = re.compile(
     re.IGNORECASE,
 )
 
+_SPOKEN = re.compile(
+    r"you (?:will|can|need|should|may|might|could|have|want)\b"
+    r"|.*\b(?:i (?:can.?t|cannot|will|need|should|must)|let me|i.ll|i.m going to|needs? to be \w+ed)\b",
+    re.IGNORECASE,
+)
+"""What an agent says to the user of one moment."""
+
 _LOGGED = re.compile(
     r"(?:added|removed|renamed|moved|replaced|consolidated|merged|updated|fixed|created|implemented|refactored|extracted|"
     r"deleted|changed|converted|split|introduced|cleaned|improved|simplified|switched|rewrote|dropped)\b",
@@ -41,10 +48,18 @@ _REASON = re.compile(
     r"always|prefer)\b",
     re.IGNORECASE,
 )
+_GENERAL = re.compile(
+    r"\b(?:because|since|so that|must|never|always|requires?|needs?|cannot|can.?t|does(?:n.t| not)|do(?:n.t| not)|"
+    r"unless|only|instead|rather|before|after|when|whenever|otherwise|avoid|lesson)\b",
+    re.IGNORECASE,
+)
+"""What tells a lesson from a finding of one moment."""
+
 _FILE = re.compile(
     r"(?<![\w.])[a-z0-9_][\w./-]*\.(?:tsx?|jsx?|mjs|py|go|rs|exs?|rb|java|kt|swift|c|h|cc|cpp|hpp|cs|php|lua|sh|sql|css|html)\b"
     r"|\w\(\)"
 )
+_CODE = re.compile(r"`[^`]*`")
 _DEBRIS = re.compile(r'"\s*[}\]]|":\s*["{\[]|\\n|```|\|\s*-{2,}')
 
 
@@ -59,9 +74,12 @@ def is_worth_a_line(record: Record) -> bool:
         return False
     if record.language != "en":
         return True
-    logged = record.provenance.trust != "user" and _LOGGED.match(line) and not _REASON.search(line)
+    told = record.provenance.trust == "assistant" and record.type != "commitment" and _SPOKEN.match(line)
+    logged = record.provenance.trust != "user" and _LOGGED.match(line) and not _REASON.search(_CODE.sub(" ", line))
     leans = _LEANING.match(line) or _POINTING.search(line)
-    return len(line.split()) >= WORDS and not leans and not logged
+    bare = _CODE.sub(" ", line)
+    found = record.provenance.trust != "user" and record.type == "lesson" and not _GENERAL.search(bare)
+    return len(line.split()) >= WORDS and not (leans or told or logged or found)
 
 
 def _is_of_a_project(record: Record, line: str) -> bool:

@@ -245,7 +245,7 @@ def test_a_pin_promotes_to_L1_or_L2_and_stands_first_R9(stores: Stores) -> None:
     assert any(project.description in line and "unconfirmed" not in line for line in lines)
     back = pinned(stores, promoted.record, False).record
     assert (back.layer, back.pinned) == ("L3", False)
-    assert "id40" not in hot_of(stores).profile((PERSONAL,), 300, 0).ids
+    assert "Pinned" not in hot_of(stores).profile((PERSONAL,), 300, 0).text
 
 
 def test_a_full_layer_and_a_flagged_record_are_refused_with_a_way_out_R9(stores: Stores) -> None:
@@ -291,7 +291,9 @@ def test_what_was_just_remembered_counts_at_once_W1(stores: Stores) -> None:
     [
         ("preference", {}, "static"),
         ("preference", {"trust": "assistant"}, None),
-        ("preference", {"status": "quarantined"}, None),
+        ("preference", {"status": "quarantined"}, "recent"),
+        ("note", {"importance": 0.8}, "recent"),
+        ("note", {"importance": 0.8, "trust": "assistant"}, None),
         ("fact", {}, "static"),
         ("fact", {"kind": "note"}, None),
         ("note", {"kind": "edge", "key": "user prefers tea"}, "static"),
