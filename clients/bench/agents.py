@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ..hooks import follow, program
+from ..hooks import program
 from ..hooks.hosts import server_command
 from ..hooks.notes import folder
 from ..python.client import Client
@@ -61,7 +61,7 @@ def reading_on(setting: Setting) -> Part:
             session.write_bytes(b"".join(lines[: len(lines) * number // rounds]))
             line = f'{{"agent": "claude-code", "path": "{session}"}}\n'
             (folder(places.state) / "queue").write_text(line)
-            spent.append(_run(follow.command(), b"", environment))
+            spent.append(_run(program.following(), b"", environment))
     figures = _figures("reading on", spent, ())
     return Part(figures=tuple(figures[:1]), shows_not="what the daemon does with it")
 

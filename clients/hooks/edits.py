@@ -7,7 +7,6 @@ they are restored; where the user changed a file meanwhile only memd's own entri
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
@@ -153,6 +152,8 @@ def _digest(content: bytes) -> str:
 
 def diff(edit: Edit) -> Iterator[str]:
     """A change as a unified diff."""
+    import difflib
+
     before = (edit.before or b"").decode(errors="replace").splitlines()
     after = (edit.after or b"").decode(errors="replace").splitlines()
     name = str(edit.path)

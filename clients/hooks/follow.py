@@ -28,6 +28,7 @@ from ..importers.transcript import Mark, Transcript
 from ..python.client import Client, places_here
 from . import notes
 from .notes import Note
+from .program import following
 
 DEADLINE_MS = 10_000
 SETTLE_S = 0.3
@@ -104,15 +105,10 @@ def _alone(path: Path) -> Generator[bool]:
         os.close(file)
 
 
-def command(executable: str = sys.executable) -> list[str]:
-    """How this is run in the background."""
-    return [executable, "-P", "-m", "memd.clients.hooks.follow"]
-
-
 def start() -> None:
     """Starts it in the background, and waits for nothing."""
     nothing = subprocess.DEVNULL
-    subprocess.Popen(command(), stdin=nothing, stdout=nothing, stderr=nothing, cwd="/", start_new_session=True)
+    subprocess.Popen(following(), stdin=nothing, stdout=nothing, stderr=nothing, cwd="/", start_new_session=True)
 
 
 def main(arguments: Iterable[str] = ()) -> int:

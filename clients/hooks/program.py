@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +18,6 @@ import msgspec
 from ... import __version__
 from ...protocol.places import Places
 from ..python.folder import make_private
-from . import follow
 from .notes import folder
 
 SOURCE = Path(__file__).with_name("memd_hook.py")
@@ -42,11 +40,16 @@ def contents(places: Places, environment: Mapping[str, str]) -> dict[Path, bytes
         "version": __version__,
         "disabled": str(places.config / "disabled"),
         "socket": str(places.socket_file),
-        "follow": follow.command(),
+        "follow": following(),
         "environment": surroundings,
     }
     content = msgspec.json.format(msgspec.json.encode(settings)) + b"\n"
     return {path(places): SOURCE.read_bytes(), path(places).with_name(SETTINGS): content}
+
+
+def following() -> list[str]:
+    """How `follow.py` is run in the background: by the environment that memd is installed in."""
+    return [sys.executable, "-P", "-m", "memd.clients.hooks.follow"]
 
 
 def install(places: Places, environment: Mapping[str, str]) -> None:
@@ -93,6 +96,8 @@ def problem(places: Places, environment: Mapping[str, str], tried: bool = True) 
             return f"{file.name} is of another version or installation of memd"
     if not tried:
         return ""
+    import subprocess
+
     run = [*command(places, "claude-code"), "Trial"]
     try:
         done = subprocess.run(run, input=b"{}", capture_output=True, timeout=TRIAL_S, check=False, cwd="/")
