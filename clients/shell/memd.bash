@@ -116,27 +116,21 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
         __memd_redact "${line:0:10000}"
         __memd_json "$text"
         printf -v at '%(%Y-%m-%dT%H:%M:%S%z)T' $((began / 1000000))
-        __memd_append '"ran"' "${at:0:-2}:${at: -2}" \
-            "\"command\":\"$REPLY\",\"exit_status\":$status,\"duration_ms\":$(((now - began) / 1000))" \
-            $((++__memd_turn))
+        __memd_sessions[$__memd_session]=$__memd_cwd __memd_bytes=$((__memd_bytes + ${#REPLY} + 300))
+        printf "$__memd_head"'"ran","turn":"%d","at":"%s","command":"%s","exit_status":%d,"duration_ms":%d}]}\n' \
+            "$__memd_session" "$__memd_cwd" $((++__memd_turn)) "${at:0:-2}:${at: -2}" "$REPLY" "$status" \
+            $(((now - began) / 1000)) 2>/dev/null >>"$__memd_spool"
     }
 
-    # kind of event, time, its fields, its turn
-    __memd_append() {
-        local line='{"request":"capture","origin":{"host":"bash","session":"'
-        line+="$__memd_session\",\"cwd\":\"$__memd_cwd\"},\"events\":[{\"event\":$1,\"turn\":\"$4\""
-        line+=",\"at\":\"$2\",$3}]}"
-        __memd_sessions[$__memd_session]=$__memd_cwd __memd_bytes=$((__memd_bytes + ${#line}))
-        { printf '%s\n' "$line" >>"$__memd_spool"; } 2>/dev/null
-    }
+    __memd_head='{"request":"capture","origin":{"host":"bash","session":"%s","cwd":"%s"},"events":[{"event":'
 
     __memd_leave() {
         local at
         printf -v at '%(%Y-%m-%dT%H:%M:%S%z)T' -1
         for __memd_session in "${!__memd_sessions[@]}"; do
-            __memd_cwd=${__memd_sessions[$__memd_session]}
-            __memd_append '"session_ended"' "${at:0:-2}:${at: -2}" '"reason":"exit"' session-end
-        done
+            printf "$__memd_head"'"session_ended","turn":"session-end","at":"%s","reason":"exit"}]}\n' \
+                "$__memd_session" "${__memd_sessions[$__memd_session]}" "${at:0:-2}:${at: -2}"
+        done 2>/dev/null >>"$__memd_spool"
         [[ -n $__memd_line ]] && rm -f "$__memd_line"
     }
 
