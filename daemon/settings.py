@@ -7,10 +7,7 @@ value is checked together with all others before the file is written; comments i
 
 from __future__ import annotations
 
-import ast
-import inspect
 import os
-import textwrap
 import tomllib
 from collections.abc import Mapping, MutableMapping, Sequence
 from contextlib import suppress
@@ -161,6 +158,10 @@ def _written(file: Path) -> frozenset[str]:
 
 def _abouts() -> dict[str, str]:
     """What stands below each field of `Config`: one text for the reader of the code and for `memd config list`."""
+    import ast
+    import inspect
+    import textwrap
+
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(Config))).body
     assert isinstance(tree, ast.ClassDef)
     found: dict[str, str] = {}
