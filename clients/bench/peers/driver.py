@@ -31,8 +31,8 @@ class Vectors:
         self._size = dimension * 4
 
     def raw(self, text: str) -> bytes:
-        """Its float32 numbers as bytes."""
-        at = self._row[text] * self._size
+        """Its float32 numbers as bytes; of a text that is not part of the work, such as a probe, the first one's."""
+        at = self._row.get(text, 0) * self._size
         return self._raw[at : at + self._size]
 
     def __call__(self, text: str) -> list[float]:
