@@ -18,7 +18,6 @@ import msgspec
 from ...protocol.errors import InvalidRequest, NotFound
 from ...protocol.instant import from_micros
 from ...protocol.profile import Injection, Injections, ListInjected, Printed, PrintNoted, Profile, ProfileText
-from ..store.durable import replace
 
 SESSIONS = 200
 """Sessions whose texts are kept, and whose state is in memory."""
@@ -108,7 +107,7 @@ class Deliveries:
         """Drop every text that holds one of these, or all of them where none is named (T10). They are due again."""
         with self._lock:
             self._sessions.clear()
-            for path in self._paths():
+            for path in self._folder.glob("*"):
                 held = path.read_bytes()
                 if not pieces or any(piece in held for piece in pieces):
                     path.unlink(missing_ok=True)
@@ -128,7 +127,7 @@ class Deliveries:
         return self._folder / f"{blake2b(document.encode(), digest_size=16).hexdigest()}.json"
 
     def _paths(self) -> list[Path]:
-        return list(self._folder.glob("*.json")) if self._folder.is_dir() else []
+        return list(self._folder.glob("*.json"))
 
     def _kept(self) -> Iterator[Injection]:
         for path in self._paths():
@@ -146,7 +145,9 @@ class Deliveries:
         fresh = not path.exists()
         with contextlib.suppress(OSError):  # a full disk: what was given is then in memory alone
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            replace(path, msgspec.json.encode(given))
+            coming = path.with_suffix(".new")  # whole or not at all; after a power cut it is only due once more
+            coming.write_bytes(msgspec.json.encode(given))
+            coming.replace(path)
         if fresh:
             paths = sorted(self._paths(), key=lambda each: each.stat().st_mtime_ns, reverse=True)
             for old in paths[SESSIONS:]:

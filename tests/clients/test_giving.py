@@ -1,0 +1,133 @@
+"""What agents are given, as a user meets it: profile, pins, passes, exact texts, context package (Q1, Q11, R9, U8)."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from memd.clients.cli.output import complete
+from memd.protocol.event import Origin
+from memd.protocol.request import Remember
+
+AT = "2026-03-04T18:30:00+01:00"
+OLD = Origin(host="cli", session="old")
+DOCUMENT = "claude-code:4d5611e5"
+
+
+def remember(client: Any, *texts: str) -> list[str]:
+    return [client.remember(text, cwd="", host="cli").record.id for text in texts]
+
+
+@pytest.fixture
+def known(daemon: Any) -> list[str]:
+    """Two things that a daemon knows of its user."""
+    with daemon.client() as client:
+        ids = remember(client, "I prefer tabs over spaces in Go.", "I live in Leuven near the harbour.")
+        daemon.settle()
+    return ids
+
+
+def test_one_request_gives_one_answer_over_command_and_library_U8(daemon: Any, known: list[str], memd: Any) -> None:
+    memd("pin", known[1][:8])
+    told, again = memd("profile", "--pool", "personal", "--json"), memd("context", "--days", "3650", "--json")
+    listed = memd("grants", "--json")
+    with daemon.client() as client:
+        assert told.data == as_json(client.profile(pools=["personal"]))
+        assert again.data == as_json(client.context(cwd=str(Path.cwd()), days=3650))
+        assert listed.data == as_json(client.grants())
+    assert set(told.data["ids"]) == set(known) and told.data["tokens"] < 500
+    text = memd("profile", "--pool", "personal").text
+    assert text.startswith(told.data["text"]) and "2 records" in text
+    assert told.data["text"].index("Leuven") < told.data["text"].index("tabs"), "what is pinned stands first"
+
+
+def as_json(value: Any) -> Any:
+    return json.loads(msgspec.json.encode(complete(value)))
+
+
+def test_pins_on_the_command_line_R9(known: list[str], memd: Any) -> None:
+    assert "pinned: it stands first in every profile (L1)" in memd("pin", known[0]).text
+    assert "already pinned" in memd("pin", known[0]).text
+    told = memd("pin", *known, "--json")
+    assert [each["record"]["layer"] for each in told.data] == ["L1", "L1"]
+    assert "an ordinary memory again" in memd("unpin", known[0]).text
+    assert memd("show", known[0], "--json").data["layer"] == "L3"
+    assert memd("pin", "zzzzzzzz").code == 4
+
+
+def test_the_exact_text_a_session_got_and_why_Q1(daemon: Any, known: list[str], memd: Any) -> None:
+    assert "no agent was given anything yet" in memd("injected").text
+    with daemon.client() as client:
+        told = client.profile(document=DOCUMENT, delivery="sticky", trigger="start")
+        assert told.due and client.printed(DOCUMENT, told.rev).known
+        assert not client.profile(document=DOCUMENT, delivery="sticky").due
+        remember(client, "I prefer green tea to coffee.")
+        changed = client.profile(document=DOCUMENT, delivery="sticky")
+        assert (changed.due, changed.why) == (True, "it changed") and "green tea" in changed.text
+        client.printed(DOCUMENT, changed.rev)
+    shown = memd("injected", "4d56")
+    assert "because the session starts" in shown.text and "because it changed" in shown.text
+    assert all(line in shown.text for line in told.text.splitlines())
+    data = memd("injected", DOCUMENT, "--json").data
+    assert [each["text"] for each in data["injections"]] == [changed.text, told.text]
+    assert memd("injected", "nobody").code == 4
+    assert "injected" in memd("status").text
+
+
+def test_what_is_forgotten_leaves_what_was_given_too_T10(daemon: Any, known: list[str], memd: Any) -> None:
+    with daemon.client() as client:
+        told = client.profile(document=DOCUMENT, delivery="sticky", trigger="start")
+        client.printed(DOCUMENT, told.rev)
+    assert memd("forget", known[1], "--yes").code == 0
+    held = [path for path in daemon.places.state.rglob("*") if path.is_file() and b"Leuven" in path.read_bytes()]
+    assert held == []
+    with daemon.client() as client:
+        again = client.profile(document=DOCUMENT, delivery="sticky")
+        assert again.due and "Leuven" not in again.text, "due again, without it"
+        assert client.injected().total == 0
+
+
+def test_passes_on_the_command_line_A1_A3(known: list[str], memd: Any) -> None:
+    told = memd("grant", "reviewer", "--pool", "personal", "--for", "2h")
+    token = told.text.strip()
+    assert token.count(".") == 2 and "reviewer reads personal until" in told.errors and token not in told.errors
+    assert "tabs" in memd("recall", "tabs in Go", MEMD_PASS=token).text
+    denied = memd("pin", known[0], MEMD_PASS=token)
+    assert denied.code == 7 and "a pass reads" in denied.errors
+    (grant,) = memd("grants", "--json").data["grants"]
+    assert "void" in memd("revoke", grant["id"][:8]).text
+    assert memd("recall", "tabs", MEMD_PASS=token).code == 7
+    assert "revoked" in memd("grants").text
+    hidden = memd("revoke", "--source", "cli").text
+    assert "2 records of 1 session hidden" in hidden
+    assert "Nothing" in memd("recall", "tabs").text and "Nothing yet" in memd("profile").text
+    assert "2 records shown again" in memd("grant", "--back", "--source", "cli").text
+    assert "tabs" in memd("profile").text
+    for wrong in (("grant",), ("grant", "x", "--for", "soon"), ("revoke",), ("revoke", "--source", "nobody")):
+        assert memd(*wrong).code in (2, 4)
+
+
+def test_the_context_package_as_files_Q11(daemon: Any, known: list[str], memd: Any, tmp_path: Path) -> None:
+    old = Remember(text="I prefer dark roofs.", turn="old", at="2020-01-01T00:00:00Z", origin=OLD)
+    with daemon.client() as client:
+        late = client.remember(old).record.id
+        client.pin(known[1])
+    daemon.settle()
+    told = memd("context", "--cwd", str(tmp_path), "--days", "14", "--out", str(tmp_path / "out"))
+    assert told.code == 0, told.errors
+    text = (tmp_path / "out" / "context.md").read_text()
+    chosen = json.loads((tmp_path / "out" / "selected_memory.json").read_text())
+    assert [each["record"]["id"] for each in chosen] == known[::-1], "L1 first, then what is recent"
+    assert (
+        text.index("## Identity (L1)") < text.index("Leuven") < text.index("## Lately (L3), since") < text.index("tabs")
+    )
+    assert "roofs" not in text, "said before the window"
+    assert text.startswith("<memd-context>") and text.rstrip().endswith("</memd-context>")
+    assert (tmp_path / "out" / "context.md").stat().st_mode & 0o077 == 0
+    with daemon.client() as client:
+        client.pin(late)
+        assert late in {each.record.id for each in client.context().selected}, "L1 stands in full, however old"
+    (tmp_path / "file").write_text("")
+    assert memd("context", "--out", str(tmp_path / "file" / "out")).code == 7
