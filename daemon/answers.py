@@ -98,6 +98,7 @@ class Answers:
         self.last: dict[str, Outcome] = {}
         self.worker_state: Callable[[], str] = lambda: "idle"
         self.retrieved: Callable[[Sequence[str]], None] = lambda _: None
+        self.reactivated: Callable[[Sequence[str]], None] = lambda _: None
         self.pauses: Pauses | None = None
         self.trouble: Callable[[], str] = lambda: ""
         self._heard_at: dict[str, int] = {}
@@ -156,6 +157,8 @@ class Answers:
         answer = self._warm.recall(request, scope, self.pending(), view, self._access.permits(reader))
         if view is None:
             self.retrieved([hit.record.id for hit in answer.hits])
+            if reader is None:
+                self.reactivated([hit.record.id for hit in answer.hits if hit.record.status == "archived"])
         turns = () if view else self._turns(request, scope, answer, reader)
         if turns:
             answer = with_turns(answer, turns, request)
@@ -223,7 +226,7 @@ class Answers:
         """One record by id or unambiguous prefix, today or as it stood. Raises NotFound."""
         found = self._find(request.id, self._access.reader(request.token))
         view = self._timeline.view(request.as_of, request.believed_at)
-        record = found if view is None else view.get(found.id)
+        record = self._stores.counters.with_signal(found) if view is None else view.get(found.id)
         if record is None:
             raise NotFound(
                 f"{found.id} was not known or not true then", hint=f"`memd why {found.id[:8]}` has its times"
@@ -278,7 +281,7 @@ class Answers:
     def why(self, request: Why) -> Explained:
         """DEEP on one record. Raises NotFound."""
         reader = self._access.reader(request.token)
-        return self._deep.why(self._find(request.id, reader), self._access.permits(reader))
+        return self._deep.why(self._stores.counters.with_signal(self._find(request.id, reader)), self._access.permits(reader))
 
     def export(self, request: Export) -> ExportPage:
         """Records newest first with all that happened to them, about `PAGE_CHARACTERS` a page. Raises NotFound."""
@@ -296,7 +299,7 @@ class Answers:
         documents = dict.fromkeys(document for record in records for document in documents_of(record))
         found = (self._stores.sources.session(document) for document in documents)
         inside = {record.pool for record in records}
-        out = [shown(each) for each in records]
+        out = [shown(self._stores.counters.with_signal(each)) for each in records]
         return ExportPage(
             records=tuple(ExportedRecord(record=each, changes=self._deep.changes(each.id)) for each, _ in out),
             sessions=tuple(_untold(session.opened) for session in found if session is not None),

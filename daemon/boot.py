@@ -18,6 +18,7 @@ from ..protocol.disabled import why_disabled
 from ..protocol.errors import InvalidRequest, MemdError
 from ..protocol.event import SessionEnded
 from ..protocol.instant import from_micros
+from ..protocol.lifetime import AnyLifetime
 from ..protocol.places import Places
 from ..protocol.profile import ListInjected
 from ..protocol.reply import AnyData, Done, JobState
@@ -143,7 +144,7 @@ class Daemon:
         self._answers.trouble = lambda: self._settings.problem
         self._outcomes = Outcomes(self._answers.note)
         self._spooled = Spooled(places.spool, self._take, self._answers.note, world)
-        self._schedule(config)
+        self._schedule(config, access)
         self._sessions = Sessions(self.stores)
         self._rebuilding = Rebuilding(self.stores, self._committer, self._maintenance)
         self._forgetting = Forgetting(self.stores, places, self._committer, self._jobs, world, self._rebuilding.run)
@@ -162,7 +163,7 @@ class Daemon:
             self._socket.unlink(missing_ok=True)
         self._door = Door(self._socket, self._answer, self._take, fd)
 
-    def _schedule(self, config: Config) -> None:
+    def _schedule(self, config: Config, access: Access) -> None:
         """What is done now and then, and the sessions that a restart goes on to watch."""
         self._triggers = Triggers(
             self._world,
@@ -172,9 +173,15 @@ class Daemon:
             end_session=self._end_session,
         )
         self._upkeep = Upkeep(self.stores, self._committer, self._jobs, config, self._world, self._answers.put)
-        self._lifetime = Lifetime(self.stores, self._committer, lambda: self._settings.config.forgetting)
-        self._lifetime.begin(self._triggers.every)
-        self._answers.retrieved = self._lifetime.recalled
+        self._lifetime = Lifetime(
+            self.stores,
+            self._committer,
+            access,
+            self._triggers,
+            lambda: self._settings.config.forgetting,
+            self._world,
+        )
+        self._answers.retrieved, self._answers.reactivated = self._lifetime.recalled, self._lifetime.reactivated
         self._triggers.every(config.upkeep_s, self._upkeep.tick, UPKEEP_JOB)
         self._triggers.every(config.spool_s, self._spooled.tick, "spool")
         open_sessions = self.stores.unfinished.documents()
@@ -316,6 +323,8 @@ class Daemon:
     def _write(self, request: AnyRequest) -> AnyData:
         if isinstance(request, AnyRunning):
             return self._running.answer(request)
+        if isinstance(request, AnyLifetime):
+            return self._lifetime.answer(request)
         if isinstance(request, AnyGranting):
             return self._granting.answer(request)
         match request:
@@ -339,6 +348,8 @@ class Daemon:
         answers.check(request)
         if isinstance(request, AnyRunning):
             return self._running.answer(request)
+        if isinstance(request, AnyLifetime):
+            return self._lifetime.answer(request)
         if isinstance(request, AnyGranting):
             return self._granting.answer(request)
         if isinstance(request, AnyRead):

@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "read-redactions": ("store.carried", "redactions_command"),
     "restore-backup": ("store.restore", "restore_command"),
     "fill-home": ("measure", "fill_command"),
+    "fill-years": ("measure_years", "years_command"),
     "verify": ("maintenance_process", "verify_command"),
     "replay": ("measure", "replay_command"),
     "scan-texts": ("measure", "scan_command"),

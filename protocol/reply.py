@@ -13,6 +13,7 @@ import msgspec
 from .access import Grants, PassGranted, Revocation
 from .event import Trust
 from .keeping import BackupList, DiskUse
+from .lifetime import AnyLifetimeData
 from .operation import AnyOperation, Decision, PoolOpened, SessionOpened
 from .profile import ContextPackage, Injections, PrintNoted, ProfileText
 from .record import Record
@@ -357,6 +358,7 @@ AnyData = (
     | Proposed
     | Inbox
     | Decided
+    | AnyLifetimeData
     | PrintNoted
     | Injections
     | ContextPackage

@@ -12,6 +12,7 @@ from .access import Grant, ListGrants, Revoke
 from .event import AnyEvent, Origin, Repository
 from .instant import Instant
 from .intent import PROTOCOL, Lane, Many, Names, Request
+from .lifetime import AnyLifetime, Correct, GetHistory, GetTimeline, ListFading, PutToSleep, Restore
 from .operation import PoolOpened, SessionOpened
 from .profile import GetContext, ListInjected, Printed, Profile
 from .record import Kind, Status
@@ -325,6 +326,7 @@ AnyRequest = (
     | ListInbox
     | Decide
     | Pin
+    | AnyLifetime
     | Printed
     | ListInjected
     | GetContext
@@ -380,6 +382,8 @@ LANES: dict[type[Request], Lane] = {
     ListInbox: "slow",
     Decide: "slow",
     Pin: "committer",
+    **dict[type[Request], Lane].fromkeys((PutToSleep, ListFading, GetHistory, GetTimeline), "slow"),
+    **dict[type[Request], Lane].fromkeys((Restore, Correct), "committer"),
     Printed: "slow",
     ListInjected: "slow",
     GetContext: "slow",

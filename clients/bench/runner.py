@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from ...protocol.errors import InvalidRequest, MemdError
-from . import agents, forget, gate, latency, machine, soak, store
+from . import agents, forget, gate, latency, machine, soak, store, years
 from .part import DataMissing, Measure, Part, Setting
 from .peers import run as peers
 from .write import identity, languages, reconcile, secrets, sets, sources, speed
@@ -29,6 +29,7 @@ GROUPS: dict[str, dict[str, Measure]] = {
         "journal": store.journal_growth,
         "disk": store.on_disk,
         "replay": store.replay,
+        "years": years.ten_years,
     },
     "write": {
         "speed": speed.imported,

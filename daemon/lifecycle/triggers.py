@@ -67,6 +67,11 @@ class Triggers:
         self._seconds[name], self._works[name] = seconds, work
         self._scheduler.add_job(work, "interval", seconds=seconds, id=name, replace_existing=True)
 
+    def soon(self, work: Callable[[], object], name: str) -> None:
+        """Call `work` once, beside whatever asks for it; a call of that name that waits is this one."""
+        when = datetime.fromtimestamp(self._world.now() / 1e6, UTC)
+        self._scheduler.add_job(work, "date", run_date=when, id=name, replace_existing=True, misfire_grace_time=None)
+
     def captured(self, live: Sequence[str], urgent: bool) -> None:
         """Captures became durable, those of the `live` documents among them: distil now if it is urgent, otherwise
         once it is quiet."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from heapq import nsmallest
-from math import log
+from math import exp
 from struct import pack, unpack
 from typing import NamedTuple, get_args
 
@@ -180,16 +180,17 @@ class Counters:
         """A record with its signal as it is now."""
         return msgspec.structs.replace(record, signal=self.signals([record])[record.id])
 
-    def weakest(self, pool: str, *, below: float, limit: int) -> list[Weak]:
-        """At most `limit` records of a pool whose every strength is below a floor, the weakest of each level first."""
-        bound = log(below)
+    def weakest(self, pool: str, floor: float, limit: int, sleeps: Slept | None = None) -> list[Weak]:
+        """At most `limit` records of a pool whose every strength is below a floor, now or after one more sleep; the
+        weakest of each kind and level first."""
         found: list[Weak] = []
         with self._records.environment.read() as snapshot:
             rest = self._rest_in(snapshot, pool)
             for kind in KINDS:
                 for level in range(LEVELS):
+                    left = sleeps.retention[level] if sleeps and kind not in sleeps.spared else 1.0
                     for weak in self._rising(snapshot, pool, kind, level, decayed(rest, kind, level)):
-                        if weak.strength >= bound or len(found) >= limit:
+                        if exp(weak.strength) * left >= floor or len(found) >= limit:
                             break
                         found.append(weak)
         return found

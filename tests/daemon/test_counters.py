@@ -140,11 +140,11 @@ def test_the_weakest_come_first_and_what_is_held_never_does_T6(running: Running)
     stores.commit([used(3)])
     for _ in range(44):
         stores.commit([slept()])
-    assert stores.counters.weakest("personal", below=0.1, limit=9) == []
+    assert stores.counters.weakest("personal", 0.1, 9) == []
     stores.commit([slept()])
-    assert [weak.id for weak in stores.counters.weakest("personal", below=0.1, limit=9)] == ["id0"], "after 45 days"
+    assert [weak.id for weak in stores.counters.weakest("personal", 0.1, 9)] == ["id0"], "after 45 days"
     stores.commit([slept(), slept(), slept()])
-    assert [weak.id for weak in stores.counters.weakest("personal", below=0.1, limit=9)] == ["id0", "id3"]
+    assert [weak.id for weak in stores.counters.weakest("personal", 0.1, 9)] == ["id0", "id3"]
     assert stores.counters.by_level("personal") == (3, 0, 0, 0, 0, 0)
 
 

@@ -1,0 +1,100 @@
+"""Review: what was said long ago and may have changed is believed a little less until somebody confirms it (T12).
+
+Comes in: records, and time. Goes out: `reviewed` operations. Invariants: only what can change has a review date, and
+pinned, used or restated records move it; a run writes few operations and starts only on a machine that is idle and on
+power; what is due is seen from the records alone, so a restart loses nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from ...protocol.fading import Reviewed
+from ...protocol.instant import from_micros, micros
+from ...protocol.record import LIVE, Record, Signal
+from ..committer import Committer
+from ..stores import Stores
+from .rules import Rules
+from .strength import DAY
+
+MOST = 200
+"""Records reviewed a run."""
+
+POWER = Path("/sys/class/power_supply")
+
+
+def cadence_days(record: Record, rules: Rules) -> float:
+    """Calendar days between two reviews of a record; 0 for one that has none: a stable one, or of a kind that never
+    fades."""
+    if record.review and record.review.cadence_days:
+        return record.review.cadence_days
+    if record.kind in rules.never or record.held or record.volatility == "stable":
+        return 0.0
+    return rules.review_days * (1 if record.volatility == "situational" else 2)
+
+
+def due_at(record: Record, signal: Signal, rules: Rules) -> int:
+    """When a record is to be looked at again, in microseconds; 0 = never. Saying it again, or using it, puts it off."""
+    if not (cadence := cadence_days(record, rules)):
+        return 0
+    if record.review and record.review.next:
+        planned = micros(record.review.next)
+    else:
+        planned = micros(record.provenance.said_at) + int(cadence * DAY)
+    seen = max([signal.last_access, *(micros(each.at) for each in record.provenance.evidence)])
+    return max(planned, seen + int(cadence * DAY) if seen else 0)
+
+
+def is_quiet() -> bool:
+    """Whether the machine is idle and on power, as far as it says."""
+    if os.getloadavg()[0] > (os.cpu_count() or 1):
+        return False
+    for supply in POWER.glob("*/online"):
+        try:
+            if supply.read_text().strip() == "0":
+                return False
+        except OSError:
+            continue
+    return True
+
+
+class Review:
+    """The daily look at what is overdue."""
+
+    def __init__(
+        self, stores: Stores, committer: Committer, rules: Callable[[], Rules], now: Callable[[], int]
+    ) -> None:
+        self._stores, self._committer, self._rules, self._now = stores, committer, rules, now
+
+    def overdue(self) -> Iterator[Record]:
+        """The live records whose review is due, in order of id."""
+        rules, now = self._rules(), self._now()
+        for record in self._stores.records.everything():
+            if record.status in LIVE and not rules.is_off(record.pool):
+                signal = self._stores.counters.signals([record])[record.id] if cadence_days(record, rules) else None
+                if signal and 0 < due_at(record, signal, rules) <= now:
+                    yield record
+
+    def run(self) -> int:
+        """Lower the confidence of what is overdue and set the next date; how many. Not on the committer's thread."""
+        ids = [record.id for record in islice(self.overdue(), MOST)]
+        return self._committer.run(lambda: self._review(ids)).result() if ids else 0
+
+    def _review(self, ids: list[str]) -> int:
+        rules, now = self._rules(), self._now()
+        operations = [
+            Reviewed(
+                id=record.id,
+                confidence=round(record.confidence * rules.overdue_confidence, 4),
+                next=from_micros(now + int(cadence_days(record, rules) * DAY)),
+                why="overdue",
+            )
+            for record in self._stores.records.many(ids).values()
+            if record.status in LIVE
+        ]
+        if operations:
+            self._stores.commit(operations)
+        return len(operations)
