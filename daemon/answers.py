@@ -157,7 +157,7 @@ class Answers:
         answer = self._warm.recall(request, scope, self.pending(), view, self._access.permits(reader))
         if view is None:
             self.retrieved([hit.record.id for hit in answer.hits])
-            if reader is None:
+            if not request.token:
                 self.reactivated([hit.record.id for hit in answer.hits if hit.record.status == "archived"])
         turns = () if view else self._turns(request, scope, answer, reader)
         if turns:
@@ -281,7 +281,8 @@ class Answers:
     def why(self, request: Why) -> Explained:
         """DEEP on one record. Raises NotFound."""
         reader = self._access.reader(request.token)
-        return self._deep.why(self._stores.counters.with_signal(self._find(request.id, reader)), self._access.permits(reader))
+        found = self._stores.counters.with_signal(self._find(request.id, reader))
+        return self._deep.why(found, self._access.permits(reader))
 
     def export(self, request: Export) -> ExportPage:
         """Records newest first with all that happened to them, about `PAGE_CHARACTERS` a page. Raises NotFound."""

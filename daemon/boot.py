@@ -182,6 +182,7 @@ class Daemon:
             self._world,
         )
         self._answers.retrieved, self._answers.reactivated = self._lifetime.recalled, self._lifetime.reactivated
+        self._distiller.judging = self._lifetime.judging
         self._triggers.every(config.upkeep_s, self._upkeep.tick, UPKEEP_JOB)
         self._triggers.every(config.spool_s, self._spooled.tick, "spool")
         open_sessions = self.stores.unfinished.documents()

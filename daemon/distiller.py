@@ -20,6 +20,7 @@ import numpy as np
 
 from ..protocol.errors import JournalCorrupt
 from ..protocol.operation import Added, AnyOperation, Distilled, Failure, Retried, Updated
+from ..protocol.record import Record
 from ..protocol.running import DeadLetter
 from ..stages.batch import PERSONAL, Candidate, Item, Known, Proposal
 from . import holding
@@ -71,6 +72,7 @@ class Distiller:
         self._thread = threading.Thread(target=self._loop, name="distiller", daemon=True)
         self.seconds: Counter[str] = Counter()
         self.trouble = ""
+        self.judging: Callable[[], Callable[[Record], Record]] = lambda: lambda record: record
         self._alone = 0
         self._died_at, self._deaths = 0, 0
         self._cut_by = 0
@@ -316,7 +318,7 @@ class Distiller:
                 return again
             standing = [_unsure(p) if p.record.id in again else p for p in proposals]
             spared = [holding.spare(self._stores, p) for p in standing]
-            operations: list[AnyOperation] = operations_of(self._stores, [p for p, _ in spared])
+            operations: list[AnyOperation] = operations_of(self._stores, [p for p, _ in spared], self.judging())
             coming = [each.record.id for each in operations if isinstance(each, Added | Updated)]
             conflicts = [*(each for _, found in spared for each in found), *end[1].found]
             self._stores.vector_store.put(vectors)

@@ -7,7 +7,7 @@ the user put it, and where; evidence of the same turn is counted once; no record
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -42,8 +42,10 @@ def _key_taken(stores: Stores, proposal: Proposal, judged: dict[str, int]) -> bo
     return bool(holder) and holder != record.id and holder not in judged
 
 
-def operations_of(stores: Stores, proposals: Sequence[Proposal]) -> list[AnyOperation]:
-    """The operations of proposals that stand, in order; what is there already is left out."""
+def operations_of(
+    stores: Stores, proposals: Sequence[Proposal], judged: Callable[[Record], Record] = lambda record: record
+) -> list[AnyOperation]:
+    """The operations of proposals that stand, in order; what is there already is left out. `judged`: what is new."""
     known = stores.records.many({p.record.id for p in proposals} | {p.target for p in proposals if p.target} - {""})
     made: dict[str, Record] = {}
     operations: list[AnyOperation] = []
@@ -60,11 +62,11 @@ def operations_of(stores: Stores, proposals: Sequence[Proposal]) -> list[AnyOper
             if placing.may_rest(target, proposal.evidence):
                 operations.append(Merged(id=target.id, evidence=proposal.evidence, decision=decision))
             elif before is None:  # it says the same in another pool, which must not hear of it
+                record = made[record.id] = judged(record)
                 operations.append(Added(record=record, decision=msgspec.structs.replace(decision, action="add")))
-                made[record.id] = record
         elif before is None:
+            record = made[record.id] = judged(record)
             operations.append(Added(record=record, retires=proposal.retires, decision=decision))
-            made[record.id] = record
         elif _takes_its_place(stores, before, decision):
             changed = msgspec.structs.replace(record, rev=before.rev + 1)
             if before.placed:

@@ -29,22 +29,22 @@ from ...protocol.lifetime import (
     Restore,
     Slumbered,
 )
+from ...protocol.record import Record
 from ...protocol.reply import Remembered
 from ...stages.batch import PERSONAL
 from ..committer import Committer
 from ..pools.access import Access
 from ..projections.counters import KINDS, Weak
+from ..recall.screen import shown
 from ..stores import Stores
 from ..world import World
 from .counting import FLUSH_S, Counting
 from .past import Past
+from .probation import NO_SESSIONS, Probation
 from .review import Review, is_quiet
 from .rules import Rules
 from .sleep import Sleep, Slumber
 from .triggers import Triggers
-
-NO_TASKS = frozenset({"memd", "cli", "python"})
-"""Hosts whose documents are single statements, not sessions in which somebody works."""
 
 DAY_S = 86_400.0
 SHOWN = 20
@@ -90,13 +90,17 @@ class Lifetime:
         if wanted:
             self._committer.run(lambda: self.past.reactivate(wanted))
 
+    def judging(self) -> Callable[[Record], Record]:
+        """What says of each new record of a batch whether it is to prove itself first (T8)."""
+        return Probation(self._stores, self._rules, self._world.now).judged
+
     # --- tasks (T6) ----------------------------------------------------------------------------------------------
     def ended(self, documents: Iterable[str]) -> None:
         """These sessions ended. Called on the committer's thread, which sleeps when it is through with its group."""
         sessions = self._stores.sources.sessions_of(documents)
         pools: dict[str, None] = {}
         for document, session in sessions.items():
-            if session.closed_at and session.opened.origin.live and document.partition(":")[0] not in NO_TASKS:
+            if session.closed_at and session.opened.origin.live and document.partition(":")[0] not in NO_SESSIONS:
                 pools.update(dict.fromkeys(self._fed_by(document)))
         if pools:
             self.counting.flush()
@@ -114,7 +118,7 @@ class Lifetime:
     def _is_busy(self, pool: str) -> bool:
         """Whether another task of a pool goes on: they sleep together, when it ends."""
         going = self._stores.unfinished.documents()
-        return any(each.partition(":")[0] not in NO_TASKS and pool in self._fed_by(each) for each in going)
+        return any(each.partition(":")[0] not in NO_SESSIONS and pool in self._fed_by(each) for each in going)
 
     def _fall_asleep(self, pools: Sequence[str]) -> None:
         slept = [pool for pool in pools if self.sleep.fall_asleep(pool) is not None]
@@ -164,7 +168,7 @@ class Lifetime:
             days=round(slumber.days, 4),
             faded=len(slumber.faded),
             pruned=len(slumber.pruned),
-            first=tuple(first.values()),
+            first=tuple(shown(each).record for each in first.values()),
         )
 
     def _fading(self, request: ListFading) -> FadingList:
@@ -180,12 +184,14 @@ class Lifetime:
         records = self._stores.records.many(id for _, id in soonest)
         signals = self._stores.counters.signals(records.values())
         rows = tuple(
-            Fading(record=msgspec.structs.replace(records[id], signal=signals[id]), days_left=round(days, 1))
+            Fading(
+                record=shown(msgspec.structs.replace(records[id], signal=signals[id])).record, days_left=round(days, 1)
+            )
             for days, id in soonest
             if id in records
         )
-        overdue = islice((each for each in self.review.overdue() if each.pool in scope), SHOWN)
-        return FadingList(records=rows, scope=tuple(scope), total=total, overdue=tuple(overdue))
+        due = islice((shown(each).record for each in self.review.overdue() if each.pool in scope), SHOWN)
+        return FadingList(records=rows, scope=tuple(scope), total=total, overdue=tuple(due))
 
     def _soonest(self, pool: str, limit: int) -> list[tuple[float, str]]:
         rules, found = self._rules(), list[tuple[float, str]]()

@@ -33,6 +33,7 @@ from ...stages.batch import PERSONAL
 from ..intake import admit
 from ..pools.access import Access
 from ..projections.belief import believed
+from ..recall.screen import shown
 from ..statements import reworded
 from ..stores import Stores
 from .rules import Rules
@@ -68,9 +69,9 @@ class Past:
             kind = str(entry.operation.__struct_config__.tag)
             if isinstance(entry.operation, Added | Updated) and entry.operation.record.id != now.id:
                 kind = "retired"
-            shown = None if then is None or then.status == "hidden" else then
-            versions.append(Version(seq=seq, at=entry.at, kind=kind, why=_why(entry, now.id), record=shown))
-        return History(record=self._stores.counters.with_signal(now), versions=tuple(versions))
+            row = None if then is None or then.status == "hidden" else shown(then).record
+            versions.append(Version(seq=seq, at=entry.at, kind=kind, why=_why(entry, now.id), record=row))
+        return History(record=shown(self._stores.counters.with_signal(now)).record, versions=tuple(versions))
 
     def timeline(self, request: GetTimeline) -> RecordList:
         """What was true of a subject when. Raises InvalidRequest, NotFound."""
@@ -82,11 +83,10 @@ class Past:
         ids = [id for id, score in words.items() if possible and score / possible >= ALIKE]
         keyed = [id for pool in scope for id in self._stores.records.ever(pool, subject)]
         found = self._stores.records.many(dict.fromkeys((*keyed, *ids))).values()
-        shown = sorted((each for each in found if each.status != "hidden" and each.pool in scope), key=_began)
-        kept = shown[: request.limit]
-        signals = self._stores.counters.signals(kept)
-        records = tuple(msgspec.structs.replace(each, signal=signals[each.id]) for each in kept)
-        return RecordList(records=records, left=len(shown) - len(kept))
+        rows = sorted((each for each in found if each.status != "hidden" and each.pool in scope), key=_began)
+        kept = rows[: request.limit]
+        records = tuple(shown(self._stores.counters.with_signal(each)).record for each in kept)
+        return RecordList(records=records, left=len(rows) - len(kept))
 
     # --- on the committer's thread -----------------------------------------------------------------------------------
     def restore(self, ids: Sequence[str]) -> RecordList:
@@ -95,7 +95,7 @@ class Past:
             raise InvalidRequest("restore what?", hint="`memd list --status archived` shows what there is")
         wanted = list(dict.fromkeys(self.record(id).id for id in ids))
         back = self.reactivate(wanted, "asked")
-        records = tuple(self._stores.records.many(back).values())
+        records = tuple(shown(each).record for each in self._stores.records.many(back).values())
         if not records:
             raise InvalidRequest(
                 "nothing of that is archived", hint="`memd list --status archived` shows what is; see `memd history ID`"

@@ -8,65 +8,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memd.daemon.committer import Committer
 from memd.daemon.config import load_config
 from memd.daemon.lifecycle import folding
 from memd.daemon.lifecycle.counting import Counting
 from memd.daemon.lifecycle.rules import Rules
-from memd.daemon.pauses import Pauses
-from memd.daemon.pools.identity import Identity
 from memd.daemon.store.forget import renew
 from memd.daemon.store.lineage import Scope, find_loss
 from memd.daemon.stores import Stores
-from memd.daemon.world import World, real_world
-from memd.models import registry
 from memd.protocol.errors import BadConfig
-from memd.protocol.fading import Archived, Count, Counted, Folded, Restored, Slept
-from memd.protocol.operation import Added, AnyOperation, Decision, Moved, Purged, Rebased, Updated
-from memd.protocol.record import Provenance, Record, Signal, Span
+from memd.protocol.fading import Archived, Count, Counted, Folded, Restored
+from memd.protocol.operation import Added, AnyOperation, Moved, Purged, Rebased, Updated
+from memd.protocol.record import Signal, Span
 from tests.conftest import EXAMPLES
-
-AT = "2026-01-01T00:00:00Z"
-WHY = Decision(action="add", reason="a test")
-DAILY = (0.95, 0.97, 0.98, 0.99, 0.995, 0.998)
-
-
-def record(number: int, **more: Any) -> Record:
-    spans = (Span("h:s", f"t{number}", 0, 1), *more.pop("also", ()))
-    provenance = Provenance(author="user", source="h:s", trust="user", spans=spans, quote="q", said_at=AT)
-    kept = {"pool": "personal", "kind": "note", **more}
-    text = f"The fact number {number} is a long one."
-    return Record(id=f"id{number}", content=text, description=text, provenance=provenance, **kept)
-
-
-def added(number: int, **more: Any) -> Added:
-    return Added(record=record(number, **more), decision=WHY)
-
-
-def slept(pool: str = "personal") -> Slept:
-    return Slept(pool=pool, tasks_per_day=1.0, days=1.0, retention=DAILY)
-
-
-def used(number: int, uses: int = 1, perspective: str = "", **more: Any) -> Counted:
-    return Counted(pool="personal", counts={f"id{number}": Count(uses=uses, **more)}, perspective=perspective)
-
-
-class Running:
-    """Stores with a committer, under a clock that a test sets."""
-
-    def __init__(self, folder: Path) -> None:
-        self.now = 1_800_000_000_000_000
-        real = real_world()
-        self.world = World(now=lambda: self.now, monotonic=lambda: self.now / 1e6, token=real.token)
-        self.stores = Stores(folder, self.world, registry.info())
-        pauses = Pauses(folder, (), "/", self.world.now, lambda: "")
-        identity = Identity(self.stores.aliases, real.monotonic)
-        self.committer = Committer(self.stores, identity, lambda *_: None, real.monotonic, pauses)
-        self.committer.start()
-
-    def close(self) -> None:
-        self.committer.stop()
-        self.stores.close()
+from tests.daemon.living import DAILY, WHY, Running, added, record, slept, used
 
 
 @pytest.fixture

@@ -1,0 +1,67 @@
+"""Stores with a committer under a clock that a test sets, and operations of time in short."""
+
+from pathlib import Path
+from typing import Any
+
+from memd.daemon.committer import Committer
+from memd.daemon.pauses import Pauses
+from memd.daemon.pools.identity import Identity
+from memd.daemon.stores import Stores
+from memd.daemon.world import World, real_world
+from memd.models import registry
+from memd.protocol.fading import Count, Counted, Slept
+from memd.protocol.operation import Added, Decision
+from memd.protocol.record import Provenance, Record, Signal, Span
+
+AT = "2026-01-01T00:00:00Z"
+WHY = Decision(action="add", reason="a test")
+DAILY = (0.95, 0.97, 0.98, 0.99, 0.995, 0.998)
+
+
+def record(number: int, **more: Any) -> Record:
+    spans = (Span("h:s", f"t{number}", 0, 1), *more.pop("also", ()))
+    provenance = Provenance(author="user", source="h:s", trust="user", spans=spans, quote="q", said_at=AT)
+    kept = {"pool": "personal", "kind": "note", **more}
+    text = f"The fact number {number} is a long one."
+    return Record(id=f"id{number}", content=text, description=text, provenance=provenance, **kept)
+
+
+def added(number: int, **more: Any) -> Added:
+    return Added(record=record(number, **more), decision=WHY)
+
+
+def slept(pool: str = "personal") -> Slept:
+    return Slept(pool=pool, tasks_per_day=1.0, days=1.0, retention=DAILY)
+
+
+def used(number: int, uses: int = 1, perspective: str = "", **more: Any) -> Counted:
+    return Counted(pool="personal", counts={f"id{number}": Count(uses=uses, **more)}, perspective=perspective)
+
+
+class Running:
+    """Stores with a committer, under a clock that a test sets."""
+
+    def __init__(self, folder: Path) -> None:
+        self.now = 1_800_000_000_000_000
+        real = real_world()
+        self.world = World(now=lambda: self.now, monotonic=lambda: self.now / 1e6, token=real.token)
+        self.stores = Stores(folder, self.world, registry.info())
+        pauses = Pauses(folder, (), "/", self.world.now, lambda: "")
+        identity = Identity(self.stores.aliases, real.monotonic)
+        self.committer = Committer(self.stores, identity, lambda *_: None, real.monotonic, pauses)
+        self.committer.start()
+
+    def close(self) -> None:
+        self.committer.stop()
+        self.stores.close()
+
+    def signal(self, number: int = 0) -> Signal:
+        """The signal of a record as it is now."""
+        found = self.stores.records.get(f"id{number}")
+        assert found is not None
+        return self.stores.counters.signals([found])[found.id]
+
+    def status(self, number: int = 0) -> str:
+        """The status of a record."""
+        found = self.stores.records.get(f"id{number}")
+        return found.status if found else ""
