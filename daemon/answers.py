@@ -97,7 +97,7 @@ class Answers:
         self._started = world.now()
         self.last: dict[str, Outcome] = {}
         self.worker_state: Callable[[], str] = lambda: "idle"
-        self.retrieved: Callable[[Sequence[str]], None] = lambda _: None
+        self.retrieved: Callable[[str, Sequence[str], Sequence[str]], None] = lambda *_: None
         self.reactivated: Callable[[Sequence[str]], None] = lambda _: None
         self.pauses: Pauses | None = None
         self.trouble: Callable[[], str] = lambda: ""
@@ -156,7 +156,7 @@ class Answers:
         view = self._timeline.view(request.as_of, request.believed_at)
         answer = self._warm.recall(request, scope, self.pending(), view, self._access.permits(reader))
         if view is None:
-            self.retrieved([hit.record.id for hit in answer.hits])
+            self.retrieved(request.query, scope, [hit.record.id for hit in answer.hits])
             if not request.token:
                 self.reactivated([hit.record.id for hit in answer.hits if hit.record.status == "archived"])
         turns = () if view else self._turns(request, scope, answer, reader)

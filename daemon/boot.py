@@ -180,6 +180,7 @@ class Daemon:
             self._triggers,
             lambda: self._settings.config.forgetting,
             self._world,
+            lambda: self._models.sense.encode,
         )
         self._answers.retrieved, self._answers.reactivated = self._lifetime.recalled, self._lifetime.reactivated
         self._distiller.judging = self._lifetime.judging
@@ -262,6 +263,7 @@ class Daemon:
         ended = [document for document, goes_on in documents.items() if not goes_on]
         for document in ended:
             self._triggers.ended(document)
+        self._lifetime.heard()
         self._lifetime.ended(ended)
         self._triggers.captured([document for document, goes_on in documents.items() if goes_on], urgent)
 

@@ -45,6 +45,7 @@ from .review import Review, is_quiet
 from .rules import Rules
 from .sleep import Sleep, Slumber
 from .triggers import Triggers
+from .usage import Encode, Usage
 
 DAY_S = 86_400.0
 SHOWN = 20
@@ -62,14 +63,17 @@ class Lifetime:
         triggers: Triggers,
         rules: Callable[[], Rules],
         world: World,
+        encode: Callable[[], Encode | None] = lambda: None,
     ) -> None:
+        """`encode`: what turns a sentence into a vector, or None."""
         self._stores, self._committer, self._access = stores, committer, access
         self._triggers, self._rules, self._world = triggers, rules, world
         self.counting = Counting(stores, committer, rules)
+        self._usage = Usage(stores, self.counting, rules, encode, world.monotonic, self._fed_by)
         self.sleep = Sleep(stores, committer, rules, world.now)
         self.past = Past(stores, access, rules)
         self.review = Review(stores, committer, rules, world.now)
-        self._reviewed_at = -DAY_S
+        self._reviewed_at, self._looking = -DAY_S, False
         triggers.every(FLUSH_S, self._tick, "lifetime")
 
     def _tick(self) -> None:
@@ -80,9 +84,20 @@ class Lifetime:
                 log_.info("%d records are past their review", count)
 
     # --- recalls and uses (T3) -----------------------------------------------------------------------------------
-    def recalled(self, ids: Iterable[str]) -> None:
+    def recalled(self, query: str, scope: Sequence[str], ids: Sequence[str]) -> None:
         """A question to the present brought these records up."""
         self.counting.candidates(ids)
+        self._usage.recalled(query, scope, ids)
+
+    def heard(self) -> None:
+        """Live sessions went on: there may be an answer that used what was recalled. On the committer's thread."""
+        if self._usage.is_waiting and not self._looking:
+            self._looking = True
+            self._triggers.soon(self._look, "usage")
+
+    def _look(self) -> None:
+        self._looking = False
+        self._usage.heard()
 
     def reactivated(self, ids: Iterable[str]) -> None:
         """A deep question brought these up: what is archived of them comes back (T7)."""

@@ -21,9 +21,10 @@ DAILY = (0.95, 0.97, 0.98, 0.99, 0.995, 0.998)
 def record(number: int, **more: Any) -> Record:
     spans = (Span("h:s", f"t{number}", 0, 1), *more.pop("also", ()))
     provenance = Provenance(author="user", source="h:s", trust="user", spans=spans, quote="q", said_at=AT)
+    text = more.pop("content", f"The fact number {number} is a long one.")
+    description = more.pop("description", text)
     kept = {"pool": "personal", "kind": "note", **more}
-    text = f"The fact number {number} is a long one."
-    return Record(id=f"id{number}", content=text, description=text, provenance=provenance, **kept)
+    return Record(id=f"id{number}", content=text, description=description, provenance=provenance, **kept)
 
 
 def added(number: int, **more: Any) -> Added:
