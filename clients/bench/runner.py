@@ -30,6 +30,7 @@ GROUPS: dict[str, dict[str, Measure]] = {
         "disk": store.on_disk,
         "replay": store.replay,
         "years": years.ten_years,
+        "sleep": years.sleep,
     },
     "write": {
         "speed": speed.imported,

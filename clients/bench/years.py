@@ -1,7 +1,7 @@
-"""Ten years of use read back: 100,000 records, a sleep a day, a million counts.
+"""Time at full size: ten years of use read back, and one sleep over 100,000 records.
 
-Comes in: a setting. Goes out: seconds of a core. Invariant: nothing of the daemon is imported; the home is filled and
-replayed by its own offline commands.
+Comes in: a setting. Goes out: seconds of a core, milliseconds of a sleep. Invariant: nothing of the daemon is imported;
+homes are filled and measured by its own offline commands.
 """
 
 from __future__ import annotations
@@ -44,4 +44,39 @@ def ten_years(setting: Setting) -> Part:
             Figure(name="vectors", value=told.vectors_s, unit="s", samples=told.operations),
         ),
         shows_not="a cold page cache; vectors are read, not made",
+    )
+
+
+class Slept(msgspec.Struct, frozen=True):
+    """What the daemon's `measure-sleep` command says, in milliseconds."""
+
+    records: int
+    commit_ms: float
+    slowest_commit_ms: float
+    look_ms: float
+    slices: int
+    slice_ms: float
+    slowest_slice_ms: float
+    archived: int
+
+
+def sleep(setting: Setting) -> Part:
+    """Sleep over 100,000 records: its commit, the look for what is too weak, archiving in slices."""
+    records = 10_000 if setting.quick else 100_000
+    with empty_home({}) as (_, environment):
+        setting.tell(f"filling a home with {records:,} records")
+        offline(environment, "fill-home", str(records))
+        setting.tell("sleeping through sixty days")
+        told = msgspec.json.decode(offline(environment, "measure-sleep"), type=Slept)
+    slices = told.slices
+    return Part(
+        figures=(
+            Figure(name="sleep committed", value=told.commit_ms, unit="ms", samples=180, target=at_most(5)),
+            Figure(name="  the slowest", value=told.slowest_commit_ms, unit="ms", samples=180),
+            Figure(name="sweep: the look at every record", value=told.look_ms, unit="ms", target=at_most(300)),
+            Figure(name="  a slice archived", value=told.slice_ms, unit="ms", samples=slices, target=at_most(300)),
+            Figure(name="  the slowest slice", value=told.slowest_slice_ms, unit="ms", samples=slices),
+            Figure(name="records archived, at most 5 %", value=told.archived, samples=told.records),
+        ),
+        shows_not="captures that come meanwhile: they go between two slices",
     )

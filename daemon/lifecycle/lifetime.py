@@ -38,6 +38,7 @@ from ..projections.counters import KINDS, Weak
 from ..recall.screen import shown
 from ..stores import Stores
 from ..world import World
+from .consolidate import Consolidation
 from .counting import FLUSH_S, Counting
 from .past import Past
 from .probation import NO_SESSIONS, Probation
@@ -71,6 +72,7 @@ class Lifetime:
         self.counting = Counting(stores, committer, rules)
         self._usage = Usage(stores, self.counting, rules, encode, world.monotonic, self._fed_by)
         self.sleep = Sleep(stores, committer, rules, world.now)
+        self.consolidation = Consolidation(stores, committer, rules)
         self.past = Past(stores, access, rules)
         self.review = Review(stores, committer, rules, world.now)
         self._reviewed_at, self._looking = -DAY_S, False
@@ -138,7 +140,12 @@ class Lifetime:
     def _fall_asleep(self, pools: Sequence[str]) -> None:
         slept = [pool for pool in pools if self.sleep.fall_asleep(pool) is not None]
         for pool in slept:
-            self._triggers.soon(lambda pool=pool: self.sleep.sweep(pool), f"sweep {pool}")
+            self._triggers.soon(lambda pool=pool: self._rest(pool), f"sweep {pool}")
+
+    def _rest(self, pool: str) -> Slumber:
+        """What a sleep does beside the committer: consolidate, archive, prune."""
+        self.consolidation.run(pool)
+        return self.sleep.sweep(pool)
 
     # --- requests ------------------------------------------------------------------------------------------------
     def answer(self, request: AnyLifetime) -> AnyLifetimeData | Remembered:
@@ -168,7 +175,7 @@ class Lifetime:
                 slumber = self.sleep.weak(pool, self.sleep.next(pool))
             else:
                 slept = self._committer.run(lambda pool=pool: self.sleep.fall_asleep(pool)).result()
-                slumber = self.sleep.sweep(pool)
+                slumber = self._rest(pool)
                 if slept:
                     slumber = msgspec.structs.replace(slumber, days=slept.days, tasks_per_day=slept.tasks_per_day)
             told.append(self._asleep(slumber))

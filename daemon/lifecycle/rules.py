@@ -64,6 +64,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     episodes: Annotated[int, Meta(ge=2, le=1000)] = 3
     episode_sessions: Annotated[int, Meta(ge=1, le=1000)] = 2
     """So many records that say the same of different times, from so many sessions, get one successor (T11)."""
+    episode_alike: Share = 0.8
+    """So alike are the vectors of such records at least (T11)."""
     restored_strength: Amount = 0.5
     restored_levels_down: Annotated[int, Meta(ge=0, le=5)] = 2
     """What comes back from the archive starts with this strength, so many levels lower (T7)."""

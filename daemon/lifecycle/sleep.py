@@ -105,11 +105,11 @@ class Sleep:
         for why, ids in (("faded", found.faded), ("capacity", found.pruned)):
             for start in range(0, len(ids), SLICE):
                 part = ids[start : start + SLICE]
-                self._committer.run(lambda part=part, why=why: self._archive(pool, part, why)).result()
+                self._committer.run(lambda part=part, why=why: self.archive(pool, part, why)).result()
         return found
 
-    def _archive(self, pool: str, ids: Sequence[str], why: str) -> None:
-        """On the committer's thread: those that are still what they were when they were chosen."""
+    def archive(self, pool: str, ids: Sequence[str], why: str) -> None:
+        """Archive those that are still what they were when they were chosen, on the committer's thread."""
         counters, floor = self._stores.counters, self._rules().floor
         records = {id: each for id, each in self._stores.records.many(ids).items() if each.status in LIVE}
         signals = counters.signals(records.values())

@@ -154,7 +154,7 @@ def test_what_is_used_after_it_was_found_weak_stays_T6(running: Running) -> None
         sleep.fall_asleep(PERSONAL)
     weak = sleep.weak(PERSONAL)
     stores.commit([used(int(weak.faded[0][2:]))])
-    running.committer.run(lambda: sleep._archive(PERSONAL, weak.faded, "faded")).result()
+    running.committer.run(lambda: sleep.archive(PERSONAL, weak.faded, "faded")).result()
     assert stores.records.tally()[PERSONAL] == {"active": 2}
 
 

@@ -1,0 +1,71 @@
+"""How long a sleep takes over a filled home: its commit, the look for what is too weak, the archiving by slice (T6).
+
+Comes in: a home that `fill-home` filled. Goes out: milliseconds. Invariant: the home is the measurement's own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from ..models import registry
+from ..protocol.places import Places
+from ..protocol.record import LIVE
+from .committer import Committer
+from .lifecycle.rules import Rules
+from .lifecycle.sleep import SLICE, Sleep
+from .lifecycle.strength import DAY
+from .pauses import Pauses
+from .pools.identity import Identity
+from .stores import Stores
+from .world import World
+
+DAYS = 60
+"""Active days that are slept through: what nobody used is then below the floor."""
+
+
+def sleep_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
+    """`measure-sleep`: the median and the slowest commit of a sleep, the look at every pool, the slices of a sweep."""
+    shift = 0
+    later = World(now=lambda: world.now() + shift, monotonic=world.monotonic, token=world.token)
+    stores = Stores(places.data, later, registry.info())
+    pauses = Pauses(places.data, (), "/", later.now, lambda: "")
+    identity = Identity(stores.aliases, world.monotonic)
+    committer = Committer(stores, identity, lambda *_: None, world.monotonic, pauses)
+    sleep = Sleep(stores, committer, Rules, later.now)
+    pools = sorted(stores.records.tally())
+    records = _live(stores)
+    commits: list[float] = []
+    for _ in range(DAYS):
+        shift += DAY
+        commits += [_ms(lambda pool=pool: sleep.fall_asleep(pool)) for pool in pools]
+    look_ms = sum(_ms(lambda pool=pool: sleep.weak(pool)) for pool in pools)
+    slices: list[float] = []
+    for pool in pools:
+        ids = sleep.weak(pool).faded
+        for start in range(0, len(ids), SLICE):
+            part = ids[start : start + SLICE]
+            slices.append(_ms(lambda part=part, pool=pool: sleep.archive(pool, part, "faded")))
+    archived = records - _live(stores)
+    stores.close()
+    commits.sort()
+    return {
+        "records": records,
+        "commit_ms": commits[len(commits) // 2],
+        "slowest_commit_ms": commits[-1],
+        "look_ms": look_ms,
+        "slices": len(slices),
+        "slice_ms": sorted(slices)[len(slices) // 2] if slices else 0.0,
+        "slowest_slice_ms": max(slices, default=0.0),
+        "archived": archived,
+    }
+
+
+def _live(stores: Stores) -> int:
+    return sum(count for each in stores.records.tally().values() for status, count in each.items() if status in LIVE)
+
+
+def _ms(work: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    work()
+    return (time.perf_counter() - begin) * 1000

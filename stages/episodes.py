@@ -1,0 +1,57 @@
+"""Episodes that say the same of different times: one clause of theirs, without its time and place (T11).
+
+Comes in: clauses. Goes out: one of them, less an opening or closing phrase of time or place that the others do not
+share. Invariants: no word is added or moved; a clause that denies, commands or makes a condition stays whole, because
+what holds on Fridays would else hold always.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+SHORTEST = 4
+"""Words that are left at least."""
+
+_WHEN_OR_WHERE = (
+    r"(?:on|in|at|during|since|by|near|from|around|after|before|last|this|next|yesterday|today|tonight|tomorrow)"
+)
+_OPENING = re.compile(rf"^(?P<phrase>{_WHEN_OR_WHERE}\b[^,;:]{{0,60}}),\s+(?P<rest>\S.*)$", re.I | re.S)
+_CLOSING = re.compile(
+    rf"^(?P<rest>.*\S)\s+(?P<phrase>{_WHEN_OR_WHERE}\b[^,;:.!?]{{0,40}})(?P<end>[.!?]?)$", re.I | re.S
+)
+_KEPT = re.compile(
+    r"\b(?:not|never|no|nobody|nothing|unless|if|without|except|only|until|when|because|must|should|shall|may|can|will"
+    r"|always|every|cannot)\b|n't\b|n’t\b",
+    re.I,
+)
+_WORD = re.compile(r"[^\W_]+")
+_FUNCTION = frozenset(
+    "on in at during since by near from around after before last this next the a an of to and".split()
+)
+
+
+def general(clause: str, others: Sequence[str]) -> str:
+    """`clause` without the phrases of time and place at its ends that most of the others do not hold."""
+    words = [_content(each) for each in others]
+    changed = not _KEPT.search(clause)
+    while changed:
+        changed = False
+        for pattern in (_OPENING, _CLOSING):
+            hit = pattern.match(clause)
+            if hit is None or not _varies(hit["phrase"], words):
+                continue
+            rest = hit["rest"] + (hit["end"] if pattern is _CLOSING else "")
+            if len(_WORD.findall(rest)) >= SHORTEST:
+                clause = rest[:1].upper() + rest[1:] if pattern is _OPENING else rest
+                changed = True
+    return clause
+
+
+def _content(text: str) -> frozenset[str]:
+    return frozenset(word for word in _WORD.findall(text.casefold()) if word not in _FUNCTION)
+
+
+def _varies(phrase: str, others: Sequence[frozenset[str]]) -> bool:
+    """Whether a word of the phrase is in fewer than half of the others."""
+    return any(2 * sum(word in each for each in others) < len(others) for word in _content(phrase))
