@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "restore-backup": ("store.restore", "restore_command"),
     "fill-home": ("measure", "fill_command"),
     "fill-years": ("measure_years", "years_command"),
+    "measure-forgetting": ("measure_forgetting", "forgetting_command"),
     "measure-sleep": ("measure_sleep", "sleep_command"),
     "verify": ("maintenance_process", "verify_command"),
     "replay": ("measure", "replay_command"),

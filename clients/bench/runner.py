@@ -30,7 +30,10 @@ GROUPS: dict[str, dict[str, Measure]] = {
         "disk": store.on_disk,
         "replay": store.replay,
         "years": years.ten_years,
+    },
+    "time": {
         "sleep": years.sleep,
+        "forgetting": years.forgetting,
     },
     "write": {
         "speed": speed.imported,

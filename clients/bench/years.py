@@ -6,9 +6,12 @@ homes are filled and measured by its own offline commands.
 
 from __future__ import annotations
 
+import math
+from statistics import fmean, stdev
+
 import msgspec
 
-from .figure import Figure, at_most
+from .figure import Figure, at_least, at_most
 from .home import empty_home
 from .offline import offline
 from .part import Part, Setting
@@ -79,4 +82,45 @@ def sleep(setting: Setting) -> Part:
             Figure(name="records archived, at most 5 %", value=told.archived, samples=told.records),
         ),
         shows_not="captures that come meanwhile: they go between two slices",
+    )
+
+
+class Lived(msgspec.Struct, frozen=True):
+    """What the daemon's `measure-forgetting` command says: by subject the share of its answers that are still true, by
+    seldom used fact whether it is found; with forgetting on and off."""
+
+    precision_on: list[float]
+    precision_off: list[float]
+    recall_on: list[float]
+    recall_off: list[float]
+    live_on: int
+    live_off: int
+
+
+def forgetting(setting: Setting) -> Part:
+    """Half a year of facts that change unsaid, recalled with forgetting on and off: is more of what is found true?"""
+    with empty_home({}) as (_, environment):
+        setting.tell("living half a year twice")
+        told = msgspec.json.decode(offline(environment, "measure-forgetting"), type=Lived)
+    gain = [on - off for on, off in zip(told.precision_on, told.precision_off, strict=True)]
+    kept = fmean(told.recall_on) - fmean(told.recall_off)
+    samples = len(gain)
+    half = 1.96 * stdev(gain) / math.sqrt(samples)
+    low, high = fmean(gain) - half, fmean(gain) + half
+    return Part(
+        figures=(
+            Figure(
+                name="precision gained", value=fmean(gain), low=low, high=high, samples=samples, target=at_least(0.05)
+            ),
+            Figure(name="  with forgetting", value=fmean(told.precision_on), samples=samples),
+            Figure(name="  without", value=fmean(told.precision_off), samples=samples),
+            Figure(
+                name="seldom used facts found, more or less",
+                value=kept,
+                samples=len(told.recall_on),
+                target=at_least(-0.02),
+            ),
+            Figure(name="live records with forgetting", value=told.live_on, floor=told.live_off),
+        ),
+        shows_not="how often stale facts stay unsaid in real work: here none of them is ever contradicted aloud",
     )
