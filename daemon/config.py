@@ -70,7 +70,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Other limits for single pools, as tables `[archive_keep_by_pool."personal"]` with `days` and `mb`."""
 
     forgetting: Rules = Rules()
-    """Strength, sleep and review, as a table `[forgetting]`: see `lifecycle/rules.py`. Read again when it changes."""
+    """Strength, sleep and review, as a table `[forgetting]`: see `lifecycle/rules.py`. In the environment it is inline:
+    `MEMD_FORGETTING='{floor = 0.2}'`."""
     tag_boost: dict[str, Annotated[float, Meta(ge=0, le=10)]] = msgspec.field(
         default_factory=lambda: {"workflow": 2.0, "architecture": 1.5}
     )
@@ -101,12 +102,22 @@ def parsed(values: Mapping[str, object], file: Path) -> Config:
     values = dict(values)
     if isinstance(listed := values.get("ignored_folders"), str):
         values["ignored_folders"] = [each for each in listed.split(":") if each]
+    if isinstance(table := values.get("forgetting"), str):
+        values["forgetting"] = _table(table, file)
     for name in values:
         known(name)
     try:
         return msgspec.convert(values, Config, strict=False)
     except msgspec.ValidationError as error:
         raise BadConfig(f"a setting has a wrong value: {error}", hint=f"mend {file} or the MEMD_ variable") from error
+
+
+def _table(text: str, file: Path) -> object:
+    """A table as it stands in the environment: inline, such as `{floor = 0.2}`. Raises BadConfig."""
+    try:
+        return tomllib.loads(f"table = {text}")["table"]
+    except tomllib.TOMLDecodeError as error:
+        raise BadConfig(f"{text!r} is no inline table: {error}", hint=f"mend {file} or the MEMD_ variable") from error
 
 
 def known(name: str) -> None:

@@ -8,10 +8,12 @@ promoted (P-19); on the committer's thread.
 from __future__ import annotations
 
 from ..protocol.errors import InvalidRequest
+from ..protocol.fading import Released
 from ..protocol.operation import Pinned
 from ..protocol.record import LIVE, Layer, Record
 from ..protocol.reply import Remembered
 from ..stages.batch import PERSONAL
+from .lifecycle.counting import is_on_probation
 from .stores import Stores
 
 CAPS: dict[Layer, int] = {"L1": 40, "L2": 300}
@@ -28,7 +30,8 @@ def pinned(stores: Stores, before: Record, wanted: bool) -> Remembered:
         _check(stores, before, layer)
     if known := (before.pinned, before.layer) == (wanted, layer):
         return Remembered(record=before, duplicate=known)
-    stores.commit([Pinned(id=before.id, pinned=wanted, layer=layer)])
+    released = [Released(ids=(before.id,), why="pinned")] if wanted and is_on_probation(before) else []
+    stores.commit([Pinned(id=before.id, pinned=wanted, layer=layer), *released])
     after = stores.records.get(before.id)
     assert after is not None
     return Remembered(record=after)

@@ -58,6 +58,10 @@ class Correction(msgspec.Struct, frozen=True, kw_only=True):
     why: Explained
 
 
+SAMPLE_IS_OLD = {"MEMD_FORGETTING": "{old_import_days = 0}"}
+"""What was said long ago would wait for its first use (T8), and the sample grows older with each day."""
+
+
 class Demo(msgspec.Struct, frozen=True, kw_only=True):
     """Of `demo`: what was read, what it led to, and what memd answered."""
 
@@ -84,7 +88,7 @@ def demo(
     """
     signal.signal(signal.SIGTERM, _end)
     started = time.monotonic()
-    with Answer("demo", as_json) as answer, temporary_home(prefix="memd-demo-", keep=keep) as places:
+    with Answer("demo", as_json) as answer, temporary_home(SAMPLE_IS_OLD, "memd-demo-", keep) as places:
         home = places.data.parent
         with Client(places, PATIENCE_MS) as client:
             tell(answer, [f"A daemon of its own listens, in {home}."])

@@ -11,10 +11,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from math import log
+from math import log as ln
 
 import msgspec
 
+from ...protocol.errors import MemdError
 from ...protocol.lifetime import (
     AnyLifetime,
     AnyLifetimeData,
@@ -50,7 +51,7 @@ from .usage import Encode, Usage
 
 DAY_S = 86_400.0
 SHOWN = 20
-log_ = logging.getLogger("memd.lifetime")
+log = logging.getLogger("memd.lifetime")
 
 
 class Lifetime:
@@ -83,7 +84,7 @@ class Lifetime:
         if self._world.monotonic() - self._reviewed_at >= DAY_S and is_quiet():
             self._reviewed_at = self._world.monotonic()
             if count := self.review.run():
-                log_.info("%d records are past their review", count)
+                log.info("%d records are past their review", count)
 
     # --- recalls and uses (T3) -----------------------------------------------------------------------------------
     def recalled(self, query: str, scope: Sequence[str], ids: Sequence[str]) -> None:
@@ -99,7 +100,10 @@ class Lifetime:
 
     def _look(self) -> None:
         self._looking = False
-        self._usage.heard()
+        try:
+            self._usage.heard()
+        except MemdError as error:
+            log.info("uses are not counted yet: %s", error.message)
 
     def reactivated(self, ids: Iterable[str]) -> None:
         """A deep question brought these up: what is archived of them comes back (T7)."""
@@ -140,7 +144,13 @@ class Lifetime:
     def _fall_asleep(self, pools: Sequence[str]) -> None:
         slept = [pool for pool in pools if self.sleep.fall_asleep(pool) is not None]
         for pool in slept:
-            self._triggers.soon(lambda pool=pool: self._rest(pool), f"sweep {pool}")
+            self._triggers.soon(lambda pool=pool: self._rest_quietly(pool), f"sweep {pool}")
+
+    def _rest_quietly(self, pool: str) -> None:
+        try:
+            self._rest(pool)
+        except MemdError as error:  # a full disk, or a stop: what is weak is still so at the next sleep
+            log.info("the sweep of %s waits: %s", pool, error.message)
 
     def _rest(self, pool: str) -> Slumber:
         """What a sleep does beside the committer: consolidate, archive, prune."""
@@ -226,9 +236,12 @@ class Lifetime:
 
     def stop(self) -> None:
         """Write down what waits; the committer still runs."""
-        self.counting.flush().result()
+        try:
+            self.counting.flush().result()
+        except MemdError as error:  # they are only light counts
+            log.warning("some retrievals are not counted: %s", error.message)
 
 
 def _days_left(weak: Weak, floor: float, loss: float) -> float:
     """Active days until the strength is below the floor."""
-    return max(0.0, (weak.strength - log(floor)) / -log(1 - loss)) if loss < 1 else 0.0
+    return max(0.0, (weak.strength - ln(floor)) / -ln(1 - loss)) if loss < 1 else 0.0

@@ -82,30 +82,32 @@ class Usage:
         return bool(self._waiting)
 
     def heard(self) -> int:
-        """Look at what assistants said since; how many records they used."""
+        """Look at what assistants said since; how many records they used. Not on the committer's thread. Raises
+        StorageFull, Stopping."""
         now = self._monotonic()
         with self._lock:
             self._waiting = [each for each in self._waiting if each.until > now and each.ids]
             waiting = list(self._waiting)
         if not waiting:
             return 0
-        used: set[str] = set()
+        used: dict[int, set[str]] = {}
         last = 0
         for seq, captured in self._stores.archive.after(min(each.archive_seq for each in waiting), READ):
             last = seq
             event = captured.event
             if isinstance(event, Said) and event.role == "assistant" and captured.live:
                 pools = frozenset(self._fed_by(captured.document))
-                for recall in waiting:
+                for number, recall in enumerate(waiting):
                     if seq > recall.archive_seq and recall.pools <= pools:
-                        found = self.used_in(event.text, recall.query, recall.ids)
-                        recall.ids -= found
-                        used |= found
-        for recall in waiting:
+                        left = recall.ids - used.get(number, set())
+                        used.setdefault(number, set()).update(self.used_in(event.text, recall.query, left))
+        ids = sorted(set[str]().union(*used.values()))
+        if ids:
+            self._counting.used(ids).result()  # it raises where a use could not be written: then all is looked at again
+        for number, recall in enumerate(waiting):
             recall.archive_seq = max(recall.archive_seq, last)
-        if used:
-            self._counting.used(sorted(used))
-        return len(used)
+            recall.ids -= used.get(number, set())
+        return len(ids)
 
     def used_in(self, answer: str, query: str, ids: set[str]) -> set[str]:
         """Those of these records that an answer shows to have used: by a rare tag, or by a sentence that is alike."""

@@ -203,6 +203,10 @@ def test_every_number_is_configured_in_one_table(tmp_path: Path) -> None:
     (tmp_path / "memd.toml").write_text('[forgetting]\noff = ["personal"]\nfloor = 0.2\nhalf_lives = {stable = 30}\n')
     rules = load_config(tmp_path, {}).forgetting
     assert rules.is_off("personal") and rules.floor == 0.2 and rules.half_lives.stable == 30 and rules.use == 0.1
+    inline = load_config(tmp_path, {"MEMD_FORGETTING": "{old_import_days = 0}"}).forgetting
+    assert inline.old_import_days == 0 and inline.floor == 0.1
+    with pytest.raises(BadConfig):
+        load_config(tmp_path, {"MEMD_FORGETTING": "nonsense"})
     (tmp_path / "memd.toml").write_text("[forgetting]\nflor = 0.2\n")
     with pytest.raises(BadConfig):
         load_config(tmp_path, {})
