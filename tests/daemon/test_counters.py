@@ -124,7 +124,7 @@ def rows(stores: Stores) -> dict[str, Any]:
         }
 
 
-@settings(max_examples=25 * EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=10 * EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(STEPS, max_size=20), st.lists(STEPS, max_size=10), NUMBERS)
 def test_counters_are_the_same_after_folding_and_after_forgetting_W8_T10(
     tmp_path_factory: Any, first: list[AnyOperation], then: list[AnyOperation], number: int
