@@ -10,18 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import msgspec
 import numpy as np
 
-from ..models.pair import Relation
 from ..protocol.instant import micros
 from ..protocol.operation import Decision, Neighbour, Retirement, Step
 from ..protocol.record import LIVE, QUOTE_LIMIT, Evidence, Provenance, Record, Signal, Span, explicit_id, record_id
 from .batch import Candidate, Known, Proposal
 from .claims import claim
 from .contradictions import Verdict, compare
+from .paraphrase import CERTAIN, PARAPHRASED, PairReader, says_again
 from .rules import VERSION
 from .words import STOP, tokens
 
@@ -31,17 +30,14 @@ NEAR = 0.1
 MOST_NEIGHBOURS = 8
 """Neighbours that a decision names."""
 
-LIKE, ALIKE, CERTAIN = 0.5, 0.85, 0.9
-"""Cosine from which the pair model is asked, from which it may say "the same", and how sure it has to be."""
+LIKE, ALIKE = 0.5, 0.85
+"""Cosine from which the pair model is asked, and from which it may say "the same"."""
 
 FEWEST = 3
 """Content words of a note from which another one may say it in full."""
 
 SHORT, SHARED = 16, 0.4
 """Words of a statement that the pair model is asked about, and the share of content that two must have in common."""
-
-PARAPHRASED = 0.6
-"""Cosine from which the pair model is asked whether a statement says what a record told its session."""
 
 _MOST = 16
 
@@ -52,14 +48,6 @@ def candidate_id(candidate: Candidate) -> str:
         return explicit_id(candidate.span.document, candidate.span.turn)
     span = candidate.span
     return record_id(candidate.pool, span.document, span.turn, span.start, candidate.ordinal)
-
-
-class PairReader(Protocol):
-    """What the stages ask of the pair model."""
-
-    def judge(self, earlier: str, later: str) -> dict[Relation, float]:
-        """The probability of each label, from the most likely on."""
-        ...
 
 
 def judge(
@@ -123,21 +111,12 @@ class _Judgement:
 
     def _is_recalled(self, each: _Judged) -> bool:
         """Whether a record was given to this session, and the candidate says it again, in whatever words."""
-        label, reader = each.verdict.label, self._state.reader
         if each.record.id not in self._state.recalled.get(self._one.span.document, ()):
             return False
-        if label == "same" or each.similarity < PARAPHRASED or label not in {"unrelated", "refines"}:
-            return label == "same"
-        read = reader.judge(each.record.content, self._one.quote) if reader else {}
-        return read.get("same", 0.0) >= CERTAIN and self._same_value(each.record)
-
-    def _same_value(self, record: Record) -> bool:
-        """Whether no number or name of either is missing in the other."""
-        mine, theirs = (
-            {token.text.casefold() for token in tokens(words) if token.kind == "code" or token.text.isdigit()}
-            for words in (self._one.quote, record.content)
+        alike = each.verdict.label in {"unrelated", "refines"} and each.similarity >= PARAPHRASED
+        return each.verdict.label == "same" or (
+            alike and says_again(self._one.quote, each.record.content, self._state.reader)
         )
-        return mine == theirs
 
     def _near(self, known: Sequence[Known]) -> list[Known]:
         """What the daemon found, as this batch left it, and the batch's own records; nearest first."""

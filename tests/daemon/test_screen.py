@@ -32,7 +32,7 @@ def record(number: int, words: str, type_: str = "note", trust: Trust = "user") 
     )  # fmt: skip
 
 
-CLEAN = record(1, "The orchard deploys on Tuesdays.")
+CLEAN = record(1, "I always prefer tabs for indentation in the orchard.", "preference")
 SECRET = record(2, f"I prefer to clone the orchard with {KEY} as password.", "preference")
 ORDERED = record(3, ORDER, "decision", "assistant")
 
