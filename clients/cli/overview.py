@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import typer
 
 from ...protocol.errors import Unavailable
-from ...protocol.places import Places
 from ...protocol.reply import PoolList, StatusText
-from ..hooks.hosts import HostState, check_hosts
 from ..hooks.notes import SkipCount, skipped
 from .contact import reach
-from .output import Answer, JsonFlag, complete, plain, say, styled, wrapped
+from .output import Answer, JsonFlag, complete, plain, styled, wrapped
 from .versions import is_older
 from .wording import age, count, reembedding_text
+
+if TYPE_CHECKING:
+    from ..hooks.hosts import HostState
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -39,27 +41,21 @@ def status(as_json: JsonFlag = False) -> None:
             answer.warn(f"{count(waiting, 'request waits', 'requests wait')} in the spool; `memd up` delivers them")
         try:
             told = client.status()
-        except Unavailable as error:
-            if not as_json:
-                say(_absent_lines(client.places, skips))
-            raise error
+        except Unavailable:
+            if skips:
+                answer.warn(_skip_text(skips))
+            raise
+        from ..hooks.hosts import check_hosts  # once there is something to say: it knows every host's files
+
         hosts = check_hosts(tried=False)
         data = {**complete(told), "spooled": waiting, "skipped": complete(skips), "hosts_set_up": complete(hosts)}
         answer.give(data, _status_lines(told, skips, hosts))
 
 
-def _absent_lines(places: Places, skips: SkipCount | None) -> Iterator[str]:
-    """What can be said while the daemon does not answer."""
-    yield styled("memd does not run", "bold") if not places.socket_file.exists() else "memd does not answer"
-    yield from _skip_lines(skips)
-    yield _row("log", f"{places.log}: `memd logs`; `memd doctor` looks for what is wrong")
-
-
-def _skip_lines(skips: SkipCount | None) -> Iterator[str]:
-    if skips:
-        reasons = ", ".join(f"{number:,} {plain(reason)}" for reason, number in skips.reasons.items())
-        said = f"{count(skips.total, 'turn')} of agents without memory in 24 hours, {age(int(skips.last.at * 1e6))}"
-        yield from wrapped(f"{said}: {reasons}", " " * 10, _row("skipped", ""))
+def _skip_text(skips: SkipCount) -> str:
+    reasons = ", ".join(f"{number:,} {plain(reason)}" for reason, number in skips.reasons.items())
+    said = f"{count(skips.total, 'turn')} of agents without memory in 24 hours, {age(int(skips.last.at * 1e6))}"
+    return f"{said}: {reasons}"
 
 
 def _host_lines(told: StatusText, hosts: Sequence[HostState]) -> Iterator[str]:
@@ -86,7 +82,8 @@ def _status_lines(told: StatusText, skips: SkipCount | None = None, hosts: Seque
         yield _row("last", "nothing has happened yet")
     for n, (name, outcome) in enumerate(sorted(told.last.items(), key=lambda item: item[1].at, reverse=True)):
         yield _row("" if n else "last", f"{plain(name):<10} {age(outcome.at):<15} {plain(outcome.what)}")
-    yield from _skip_lines(skips)
+    if skips:
+        yield from wrapped(_skip_text(skips), " " * 10, _row("skipped", ""))
     yield from _host_lines(told, hosts)
     for pause in told.pauses:
         until = f"until {plain(pause.until)}" if pause.until else "until `memd resume`"

@@ -89,9 +89,9 @@ def test_while_the_daemon_is_down_it_spools_and_the_daemon_takes_it_W10(
     running.start()
     try:
         with running.client() as client:
+            records = client.list().records
             for _ in range(400):
-                if records := client.list().records:
-                    break
+                records = records or client.list().records
             assert records[0].content == "The lamp is in the attic; [redacted:github-token] [private]"
         for _ in range(400):
             if not file.exists():  # its process is gone, so is its file

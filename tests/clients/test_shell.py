@@ -193,6 +193,7 @@ def test_the_daemon_takes_in_what_a_shell_leaves_and_ends_its_sessions_W2_W10(
         found.close()
         end = time.monotonic() + 30
         with running.client() as client:
+            listed = client.sessions(host=shell).sessions
             while time.monotonic() < end:
                 listed = client.sessions(host=shell).sessions
                 if listed and listed[0].reason == "exit":
