@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..protocol.errors import InvalidRequest
 from ..protocol.fading import Released
 from ..protocol.operation import Pinned
-from ..protocol.record import LIVE, Layer, Record
+from ..protocol.record import LIVE, PRINCIPLE, Layer, Record
 from ..protocol.reply import Remembered
 from ..stages.batch import PERSONAL
 from .lifecycle.counting import is_on_probation
@@ -19,25 +19,32 @@ from .stores import Stores
 CAPS: dict[Layer, int] = {"L1": 40, "L2": 300}
 """Records of a layer in one pool, at most (R9)."""
 
+PRINCIPLES = 20
+"""Principles of one pool, at most (Q8)."""
+
 NAMES: dict[Layer, str] = {"L1": "identity (L1)", "L2": "the project's playbook (L2)"}
 
 
-def pinned(stores: Stores, before: Record, wanted: bool) -> Remembered:
+def pinned(stores: Stores, before: Record, wanted: bool, principle: bool = False) -> Remembered:
     """Promote a record, or let go of it. Raises InvalidRequest where that can't be, saying what to do."""
     layer: Layer = "L3"
     if wanted:
         layer = "L1" if before.pool == PERSONAL else "L2"
-        _check(stores, before, layer)
-    if known := (before.pinned, before.layer) == (wanted, layer):
-        return Remembered(record=before, duplicate=known)
+        _check(stores, before, layer, principle)
+    if principle and not wanted:
+        raise InvalidRequest("a principle is pinned", hint="`memd unpin` takes both away")
+    is_principle = PRINCIPLE in before.tags
+    if (before.pinned, before.layer) == (wanted, layer) and is_principle in (principle, wanted):
+        return Remembered(record=before, duplicate=True)
     released = [Released(ids=(before.id,), why="pinned")] if wanted and is_on_probation(before) else []
-    stores.commit([Pinned(id=before.id, pinned=wanted, layer=layer), *released])
+    marked = wanted and (principle or is_principle)
+    stores.commit([Pinned(id=before.id, pinned=wanted, layer=layer, principle=marked), *released])
     after = stores.records.get(before.id)
     assert after is not None
     return Remembered(record=after)
 
 
-def _check(stores: Stores, before: Record, layer: Layer) -> None:
+def _check(stores: Stores, before: Record, layer: Layer, principle: bool) -> None:
     if before.status not in LIVE:
         raise InvalidRequest(f"{before.id[:8]} is {before.status}", hint="only what is believed can be held on to")
     if before.flags:
@@ -47,6 +54,11 @@ def _check(stores: Stores, before: Record, layer: Layer) -> None:
         )
     held = stores.records.many(stores.inbox.held([before.pool])).values()
     others = [each for each in held if each.layer == layer and each.id != before.id]
+    if principle and sum(PRINCIPLE in each.tags for each in others) >= PRINCIPLES:
+        raise InvalidRequest(
+            f"there are {PRINCIPLES} principles already, and no more stand in every answer",
+            hint="`memd unpin` one of them, or pin this one as it is",
+        )
     if len(others) >= CAPS[layer]:
         weakest = min(others, key=lambda each: (each.signal.importance * each.confidence, each.learned_at, each.id))
         raise InvalidRequest(

@@ -217,7 +217,7 @@ class Running:
         return self._inbox(ListInbox()).open
 
     def _pin(self, request: Pin) -> Remembered:
-        return pinned(self._stores, self._record(request.id), request.pinned)
+        return pinned(self._stores, self._record(request.id), request.pinned, request.principle)
 
 
 def _stands(what: ChangeProposed, old: Record | None, new: Record | None) -> bool:

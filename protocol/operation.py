@@ -166,12 +166,13 @@ class Pinned(Operation, tag="pinned", frozen=True, kw_only=True):
     """The user holds on to a record, or lets go of it: while held, no statement retires it by itself (T13).
 
     `layer` is where it stands from then on (R9), "" in journals of before there were layers; what is promoted is out of
-    quarantine by the user's own word (T8).
+    quarantine by the user's own word (T8). `principle` gives or takes that tag (Q8), None leaves it.
     """
 
     id: str
     pinned: bool
     layer: Layer | Literal[""] = ""
+    principle: bool | None = None
 
 
 class Granted(Operation, tag="granted", frozen=True, kw_only=True):

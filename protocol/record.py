@@ -22,6 +22,9 @@ Volatility = Literal["stable", "semi", "situational"]
 LIVE: frozenset[str] = frozenset({"provisional", "active", "quarantined"})
 """The statuses that default reads show."""
 
+PRINCIPLE = "principle"
+"""The tag of what always stands in an answer (Q8): the user's own word, never a keyword of captured text."""
+
 QUOTE_LIMIT = 500
 """Characters of a verbatim quote that a record carries."""
 

@@ -112,10 +112,12 @@ class Decide(Request, tag="decide", frozen=True, kw_only=True):
 
 
 class Pin(Request, tag="pin", frozen=True, kw_only=True):
-    """Hold on to a record: no statement retires it by itself, what contradicts it becomes a proposal (T13)."""
+    """Hold on to a record: it becomes L1, or its project's L2 (R9); no statement retires it by itself, what contradicts
+    it becomes a proposal (T13). A `principle` stands in every answer besides (Q8)."""
 
     id: str
     pinned: bool = True
+    principle: bool = False
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from ...protocol.record import PRINCIPLE
 from ...protocol.reply import Remembered
 from .contact import reach
 from .output import Answer, JsonFlag, plain, styled, wrapped
@@ -25,16 +26,21 @@ _LAYERS = {
 
 
 @app.command()
-def pin(ids: Ids, as_json: JsonFlag = False) -> None:
+def pin(
+    ids: Ids,
+    principle: Annotated[bool, typer.Option("--principle", help="It stands in every recall as well.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
     """Hold on to records: they stand first in the profile, and no statement retires them by itself.
 
     \b
-    What is about you becomes L1 (at most 40), what is a project's its L2 (at most 300).
+    What is about you becomes L1 (at most 40), what is a project's its L2 (at most 300), 20 of either principles.
     Examples:
       memd pin 7q3hjwch
+      memd pin 7q3hjwch --principle
       memd list --type preference    # shows ids
     """
-    _pin("pin", ids, True, as_json)
+    _pin("pin", ids, True, as_json, principle)
 
 
 @app.command()
@@ -48,9 +54,9 @@ def unpin(ids: Ids, as_json: JsonFlag = False) -> None:
     _pin("unpin", ids, False, as_json)
 
 
-def _pin(command: str, ids: list[str], wanted: bool, as_json: bool) -> None:
+def _pin(command: str, ids: list[str], wanted: bool, as_json: bool, principle: bool = False) -> None:
     with Answer(command, as_json) as answer, reach() as client:
-        told = [client.pin(client.get(id).id, wanted) for id in ids]
+        told = [client.pin(client.get(id).id, wanted, principle=principle) for id in ids]
         answer.give(told, (line for each in told for line in _lines(each)))
 
 
@@ -58,4 +64,5 @@ def _lines(told: Remembered) -> Iterator[str]:
     record = told.record
     yield from wrapped(plain(record.description))
     already = "already " if told.duplicate else ""
-    yield f"{styled(short(record.id), 'cyan')} · {already}{_LAYERS[record.layer]} · {plain(record.pool)}"
+    principle = " · a principle" if PRINCIPLE in record.tags else ""
+    yield f"{styled(short(record.id), 'cyan')} · {already}{_LAYERS[record.layer]}{principle} · {plain(record.pool)}"

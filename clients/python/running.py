@@ -53,10 +53,10 @@ class RunningRequests(ABC):
         """The user's word on a proposal; an accepted deletion is a job. Raises NotFound, InvalidRequest."""
         return self.ask(running.Decide(id=id, accept=accept), reply.Decided)
 
-    def pin(self, id: str, pinned: bool = True) -> reply.Remembered:
+    def pin(self, id: str, pinned: bool = True, *, principle: bool = False) -> reply.Remembered:
         """Holds on to a record, or lets go of it: while held it stands first in the profile, and no statement retires
-        it by itself (R9, T13). Raises InvalidRequest where its layer is full."""
-        return self.ask(running.Pin(id=id, pinned=pinned), reply.Remembered)
+        it by itself (R9, T13); a principle is in every answer (Q8). Raises InvalidRequest where its layer is full."""
+        return self.ask(running.Pin(id=id, pinned=pinned, principle=principle), reply.Remembered)
 
     def sessions(self, host: str = "", *, is_open: bool = False, limit: int = 20) -> session.SessionPage:
         """Sessions, the one that began last first; of one host, or those that go on."""

@@ -26,7 +26,7 @@ from ...protocol.operation import (
     Unhidden,
     Updated,
 )
-from ...protocol.record import LIVE, Record, Review, Status
+from ...protocol.record import LIVE, PRINCIPLE, Record, Review, Status
 from ...protocol.reply import Logged
 from ...stages.batch import PERSONAL
 
@@ -101,14 +101,27 @@ def _stamped(record: Record, at: int, before: Record | None) -> Record:
     """
     learned_at = before.learned_at if before else min(record.learned_at or at, at)
     retired_at = min(record.retired_at or at, at) if record.status == "retired" else 0
-    stamped = msgspec.structs.replace(record, learned_at=learned_at, retired_at=retired_at)
-    if before is None or not before.pinned:
-        return stamped
-    return msgspec.structs.replace(stamped, pinned=True, layer=before.layer)  # what the user holds on to stays held
+    held = record if before is None or not before.pinned else before  # what the user holds on to stays held
+    return msgspec.structs.replace(
+        record,
+        learned_at=learned_at,
+        retired_at=retired_at,
+        pinned=held.pinned,
+        layer=held.layer,
+        tags=_tagged(record.tags, held.pinned and PRINCIPLE in held.tags),
+    )
+
+
+def _tagged(tags: tuple[str, ...], principle: bool) -> tuple[str, ...]:
+    """Tags with or without the one that only the user gives (Q8)."""
+    if principle == (PRINCIPLE in tags):
+        return tags
+    return (*tags, PRINCIPLE) if principle else tuple(tag for tag in tags if tag != PRINCIPLE)
 
 
 def _pinned(before: Record, operation: Pinned) -> Record:
-    changed = msgspec.structs.replace(before, pinned=operation.pinned, rev=before.rev + 1)
+    tags = before.tags if operation.principle is None else _tagged(before.tags, operation.principle)
+    changed = msgspec.structs.replace(before, pinned=operation.pinned, tags=tags, rev=before.rev + 1)
     if not operation.layer:
         return changed
     freed = operation.pinned and before.status == "quarantined"

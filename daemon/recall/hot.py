@@ -28,6 +28,9 @@ CLOSE = "</memd-context>"
 STATIC_SHARE = 0.7
 """Of each pool's half, for what lasts; the rest, and what that leaves over, is for what is recent."""
 
+PRINCIPLE_SHARE = 0.2
+"""Of each pool's half, for principles; those over it are left out (Q8)."""
+
 CACHE = 32
 
 
@@ -95,7 +98,8 @@ class Hot:
         chosen: list[Chosen] = []
         fixed: list[Section] = []
         for pool in scope:
-            fixed += self._lines.static(pool, self._named(pool), int(share * STATIC_SHARE), permits, chosen)
+            most, always = int(share * STATIC_SHARE), int(share * PRINCIPLE_SHARE)
+            fixed += self._lines.static(pool, self._named(pool), most, always, permits, chosen)
         left = share * len(scope) - sum(section.tokens for section in fixed)
         lately: list[Section] = []
         for number, pool in enumerate(scope, 1):  # what the user's own half leaves over is the project's

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ...protocol.instant import day, micros
-from ...protocol.record import Record
+from ...protocol.record import PRINCIPLE, Record
 from ...stages.words import STOP, tokens
 from ..pools.access import Permits
 from ..projections.profile import Part, ProfileCards
@@ -21,7 +21,7 @@ from .screen import flags_in, secrets_in
 from .threads import is_open
 from .worth import is_worth_a_line
 
-PINNED = "Pinned by the user"
+PRINCIPLES, PINNED = "Principles", "Pinned by the user"
 STATIC = {"identity": "About the user", "preference": "Preferences"}
 THREADS, OTHER = "Open threads", "Facts"
 RECENT = {
@@ -95,32 +95,37 @@ class Lines:
 
     # --- what lasts --------------------------------------------------------------------------------------------------
     def static(
-        self, pool: str, title: str, budget: int, permits: Permits | None, chosen: list[Chosen]
+        self, pool: str, title: str, budget: int, principles: int, permits: Permits | None, chosen: list[Chosen]
     ) -> list[Section]:
-        """L1 or L2 first, then what the user said of themselves or of the project, the weightiest first."""
+        """Principles first, within tokens of their own (Q8), then the rest of L1 or L2, then what the user said of
+        themselves or of the project, the weightiest first."""
         ranked = sorted(self._of(pool, "static", permits), key=lambda each: (-self.standing(each), each.id))
         by_heading: dict[str, list[Record]] = {}
         spent = 0
         for record in ranked:
             heading = self._heading(record, title)
+            most = min(budget, spent + principles) if PRINCIPLE in record.tags else budget
             cost = self.count(_line(record)) + (0 if heading in by_heading else self.count(f"## {heading}"))
-            if spent + cost > budget or not _take(record, chosen):
+            if spent + cost > most or not _take(record, chosen):
                 continue
             spent += cost
+            principles -= cost if PRINCIPLE in record.tags else 0
             by_heading.setdefault(heading, []).append(record)
-        order = [PINNED, *STATIC.values()]
+        order = [_in(PRINCIPLES, title), PINNED, *STATIC.values()]
         headings = sorted(by_heading, key=lambda each: order.index(each) if each in order else len(order))
         return [self._section(each, sorted(by_heading[each], key=_learnt)) for each in headings]
 
     def standing(self, record: Record) -> float:
         """The weight of what lasts: its layer, then salience without a clock, so that time alone moves no line (T2)."""
-        layer = {"L1": 2.0, "L2": 1.0}.get(record.layer, 0.0)
+        layer = {"L1": 2.0, "L2": 1.0}.get(record.layer, 0.0) + 2.0 * (PRINCIPLE in record.tags)
         said_again = min(4, len(record.provenance.evidence)) * 0.05
         weight = record.signal.importance * record.confidence * self._boost(record) + said_again
         return layer * 10 + round(weight, 2)
 
     @staticmethod
     def _heading(record: Record, title: str) -> str:
+        if PRINCIPLE in record.tags:
+            return _in(PRINCIPLES, title)
         if title:
             return f"Project {title}"
         return STATIC.get(record.type, PINNED if record.held else "Facts")

@@ -23,7 +23,7 @@ from memd.models import registry
 from memd.protocol.errors import InvalidRequest
 from memd.protocol.event import Captured, Said
 from memd.protocol.operation import Added, Decision, Distilled, Invalidated, Merged, Moved, Pinned, Updated
-from memd.protocol.record import Evidence, Provenance, Record, Signal, Span, explicit_id
+from memd.protocol.record import PRINCIPLE, Evidence, Provenance, Record, Signal, Span, explicit_id
 from tests.conftest import EXAMPLES
 
 AT = "2026-03-04T18:30:00+01:00"
@@ -263,6 +263,30 @@ def test_a_full_layer_and_a_flagged_record_are_refused_with_a_way_out_R9(stores:
         with pytest.raises(InvalidRequest) as caught:
             pinned(stores, stores.records.get(id), True)  # type: ignore[arg-type]
         assert hint in caught.value.hint
+
+
+def test_principles_stand_first_within_a_fifth_and_only_the_user_makes_them_Q8(stores: Stores) -> None:
+    words = "In principle we keep the lantern on the third shelf."
+    captured = msgspec.structs.replace(record(90, "convention", words=words), tags=("convention", "principle"))
+    stores.commit(added(*(record(n) for n in range(30)), captured))
+    assert PRINCIPLE not in stores.records.get("id90").tags, "a keyword of captured text is none"  # type: ignore[union-attr]
+    for n in range(20):
+        told = pinned(stores, stores.records.get(f"id{n}"), True, principle=True)  # type: ignore[arg-type]
+        assert PRINCIPLE in told.record.tags
+    with pytest.raises(InvalidRequest, match="20 principles"):
+        pinned(stores, stores.records.get("id20"), True, principle=True)  # type: ignore[arg-type]
+    again = pinned(stores, stores.records.get("id3"), True)  # type: ignore[arg-type]
+    assert again.duplicate and PRINCIPLE in again.record.tags
+    stores.commit([Updated(record=record(3, rev=9), decision=WHY)])
+    assert PRINCIPLE in stores.records.get("id3").tags, "a revision keeps it"  # type: ignore[union-attr]
+    told = hot_of(stores).profile((PERSONAL,), 500, 0)
+    lines = told.text.splitlines()
+    at = lines.index("## Principles")
+    section = lines[at : next(n for n in range(at + 1, len(lines)) if lines[n].startswith(("##", "</")))]
+    assert at == 3 and len(section) >= 3 and COUNT("\n".join(section)) <= 0.2 * 500
+    assert any(line.startswith("## P") and line != "## Principles" for line in lines), "and leave room for the rest"
+    back = pinned(stores, stores.records.get("id3"), False).record  # type: ignore[arg-type]
+    assert PRINCIPLE not in back.tags and back.layer == "L3"
 
 
 def test_a_pin_outlasts_revisions_and_L1_stays_personal_R9(stores: Stores) -> None:

@@ -117,7 +117,13 @@ EVERY: dict[type, st.SearchStrategy[Any]] = {
         turn=TURN,
         failed=st.none() | st.builds(o.Failure, NUMBERS, DOCUMENTS, TURN, st.just("route"), st.just("worse")),
     ),
-    o.Pinned: st.builds(o.Pinned, id=IDS, pinned=st.booleans(), layer=st.sampled_from(["", "L1", "L2", "L3"])),
+    o.Pinned: st.builds(
+        o.Pinned,
+        id=IDS,
+        pinned=st.booleans(),
+        layer=st.sampled_from(["", "L1", "L2", "L3"]),
+        principle=st.sampled_from([None, True, False]),
+    ),
     o.Granted: st.builds(o.Granted, grant=st.sampled_from(["", "g1"]), subject=st.just("s"), sources=SOURCES),
     o.Revoked: st.builds(o.Revoked, grants=st.sampled_from([(), ("g1",), ("g2",)]), sources=SOURCES),
     o.ChangeProposed: st.builds(
