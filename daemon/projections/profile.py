@@ -25,8 +25,8 @@ PARTS: tuple[Part, ...] = ("static", "recent", "threads")
 """Who the user is and what holds; what was decided and learnt lately; what somebody said they would do."""
 
 RECENT = frozenset({"decision", "convention", "lesson", "event"})
-WEIGHTY = 0.75
-"""Any other statement of the user is recent from this importance: what enrich gives to words like "always"."""
+WEIGHTY, NOTABLE = 0.75, 0.45
+"""From this importance any other statement of the user is recent, and any fact: they fill what the others leave."""
 
 CARDS = 400
 """Cards kept a pool and part; the least important fall out first."""
@@ -47,7 +47,8 @@ def part(record: Record) -> Part | None:
     if record.type == "commitment":
         return "threads"
     weighty = mine and record.kind != "edge" and record.signal.importance >= WEIGHTY
-    return "recent" if record.type in RECENT or lasting or weighty else None
+    notable = record.type == "fact" and record.signal.importance >= NOTABLE
+    return "recent" if record.type in RECENT or lasting or weighty or notable else None
 
 
 def _is_lasting(record: Record) -> bool:
