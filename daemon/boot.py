@@ -173,15 +173,8 @@ class Daemon:
             end_session=self._end_session,
         )
         self._upkeep = Upkeep(self.stores, self._committer, self._jobs, config, self._world, self._answers.put)
-        self._lifetime = Lifetime(
-            self.stores,
-            self._committer,
-            access,
-            self._triggers,
-            lambda: self._settings.config.forgetting,
-            self._world,
-            lambda: self._models.sense.encode,
-        )
+        rules, encode = self._settings.forgetting, self._models.encode
+        self._lifetime = Lifetime(self.stores, self._committer, access, self._triggers, rules, self._world, encode)
         self._answers.retrieved, self._answers.reactivated = self._lifetime.recalled, self._lifetime.reactivated
         self._distiller.judging = self._lifetime.judging
         self._triggers.every(config.upkeep_s, self._upkeep.tick, UPKEEP_JOB)

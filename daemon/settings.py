@@ -20,6 +20,7 @@ from ..protocol.errors import BadConfig, MemdError, StorageFull
 from ..protocol.places import Places
 from ..protocol.settings import Setting, SettingList
 from .config import FILE, Config, known, load_config, parsed
+from .lifecycle.rules import Rules
 from .store.durable import replace
 from .world import World
 
@@ -45,6 +46,10 @@ class Settings:
         except OSError:
             return 0, 0, 0
         return found.st_mtime_ns, found.st_size, found.st_ino
+
+    def forgetting(self) -> Rules:
+        """The rules of strength, sleep and review in force."""
+        return self.config.forgetting
 
     def refresh(self) -> Config | None:
         """The settings, if the file changed and they are others now."""

@@ -37,6 +37,7 @@ from ..committer import Committer
 from ..pools.access import Access
 from ..projections.counters import KINDS, Weak
 from ..recall.screen import shown
+from ..recall.warm import Encode
 from ..stores import Stores
 from ..world import World
 from .consolidate import Consolidation
@@ -47,7 +48,7 @@ from .review import Review, is_quiet
 from .rules import Rules
 from .sleep import Sleep, Slumber
 from .triggers import Triggers
-from .usage import Encode, Usage
+from .usage import Usage
 
 DAY_S = 86_400.0
 SHOWN = 20

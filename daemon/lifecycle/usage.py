@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from ...protocol.event import Said
 from ...protocol.record import LIVE, Record
 from ..projections.records import digest
+from ..recall.warm import Encode
 from ..stores import Stores
 from .counting import Counting
 from .rules import Rules
@@ -34,7 +34,6 @@ READ = 256
 SENTENCES = 200
 """Sentences of an answer that are compared."""
 
-Encode = Callable[[str], NDArray[np.float32]]
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE = re.compile(r"[^.!?。！？\n]+")
 
