@@ -20,7 +20,7 @@ import msgspec
 from ...protocol.errors import InvalidRequest
 from ...protocol.event import text
 from ...protocol.instant import micros
-from ...protocol.record import Record
+from ...protocol.record import LIVE, Record
 from ..importers.transcript import Session
 from .figure import Figure, at_least, at_most, share
 from .home import empty_home, running, settle
@@ -82,7 +82,7 @@ def _draw(setting: Setting) -> Part:
     with empty_home() as (where, environment), running(where, environment) as client:
         deliver(client, found.sessions)
         settle(client)
-        kept = sorted(records(client), key=lambda record: record.id)
+        kept = sorted((one for one in records(client) if one.status in LIVE), key=lambda one: one.id)
     hours = hours_of(found.sessions)
     whose = defaultdict[str, list[Record]](list)
     for record in kept:

@@ -81,7 +81,7 @@ def deliver(client: Client, sessions: Iterable[Session]) -> int:
 
 
 def records(client: Client) -> Iterator[Record]:
-    """Every live record, newest first."""
+    """Every record that is listed, newest first: those that were retired as well."""
     after = ""
     while True:
         page = client.list(after=after, limit=PAGE)

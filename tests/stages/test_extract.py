@@ -220,6 +220,7 @@ def test_the_same_input_gives_the_same_output_whoever_stands_beside_it(distil: D
         "As you can see, the decorator made the function run three times.",
         "A decorator is a design pattern that lets you change a function.",
         "Only `dispose()` clears them.",
+        "The pattern is always the same: factory → decorator → wrapper function.",
     ],
 )
 def test_fragments_proposals_and_common_knowledge_are_no_findings_P5(distil: Distil, words: str) -> None:
