@@ -6,6 +6,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from memd.protocol.event import Noted, Said
 from memd.protocol.record import Record
@@ -182,3 +184,26 @@ def test_what_the_user_says_in_fewer_words_stays_beside_it(distil: Distil) -> No
     proposals = judge(distil(*events, project="project/x").candidates, {})
     assert [proposal.record.status for proposal in proposals] == ["active", "active"]
     assert [retired(proposal) for proposal in proposals] == [[], []]
+
+
+@given(order=st.permutations(range(7)))
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_is_believed_does_not_hang_on_the_order_of_arrival_W13(distil: Distil, order: list[int]) -> None:
+    words = (
+        ("I prefer tabs over spaces.", "user"),
+        ("I now prefer spaces.", "user"),
+        ("I switched from Slack to Zulip for chat.", "user"),
+        ("The compaction entry has `tokensBefore` but not `tokensAfter`.", "assistant"),
+        ("The compaction entry has `tokensBefore` but not `tokensAfter`, because nobody counts them.", "assistant"),
+        ("**Root cause**: the pool was exhausted because sessions were never closed.", "assistant"),
+        ("My sister lives in Rome.", "user"),
+    )
+    events = [said(text, who, f"t{at}", f"2026-03-1{at}T09:00:00Z") for at, (text, who) in enumerate(words)]
+    arrived = [distil(events[at], project="project/x").candidates[0] for at in order]
+    believed: dict[str, str] = {}
+    for proposal in judge(arrived, {}):
+        if proposal.decision.action != "noop" and proposal.record.status != "retired":
+            believed[proposal.record.id] = proposal.record.content
+        for gone in retired(proposal):
+            believed.pop(gone, None)
+    assert set(believed.values()) == {text for at, (text, _) in enumerate(words) if at not in {0, 3}}
