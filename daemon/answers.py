@@ -37,6 +37,7 @@ from ..protocol.request import PROTOCOL, AnyRequest, Export, Get, Journal, List,
 from ..stages.batch import PERSONAL
 from .config import Config
 from .door import Arrived, Respond
+from .lifecycle.salience import salience
 from .models import Models
 from .paging import cursor_of, filtering, past_page, total_of
 from .pauses import Pauses
@@ -87,7 +88,11 @@ class Answers:
         def pieces(text: str) -> int:  # of the model that searches now: it may change
             return models.searching.pieces(text)
 
-        lines = Lines(stores.profile, stores.archive, pieces, boost)
+        def weighed(records: Sequence[Record], now: int) -> Mapping[str, float]:
+            signals = stores.counters.signals(records)
+            return {each.id: salience(each, signals[each.id], now, config.forgetting) for each in records}
+
+        lines = Lines(stores.profile, stores.archive, pieces, boost, weighed)
         self._hot = Hot(stores.profile, lines, access.title, access.permits)
         self._context = Context(stores.records, stores.inbox.held, lines, boost, world.now)
         self._simple = Simple(stores.records, stores.sources, stores.archive, stores.turns, simple_below_sessions)

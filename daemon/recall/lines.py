@@ -8,12 +8,14 @@ learnt, so that one more line moves nothing; the assistant's word is marked; two
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from ...protocol.instant import day, micros
 from ...protocol.record import PRINCIPLE, Record
 from ...stages.words import STOP, tokens
+from ..lifecycle.rules import Rules
+from ..lifecycle.salience import salience
 from ..pools.access import Permits
 from ..projections.profile import Part, ProfileCards
 from ..store.archive import Archive
@@ -33,7 +35,6 @@ RECENT = {
 AT_MOST = 4
 """Lines of what is recent under one heading of one pool: a profile is not a log."""
 
-HALF_LIFE_DAYS = 90.0
 SKIPS = 3
 """Lines that do not fit and are passed over, before lesser ones are no longer tried."""
 
@@ -67,9 +68,9 @@ class Lines:
         archive: Archive,
         tokens: Callable[[str], int],
         boost: Callable[[Record], float] = lambda record: 1.0,
-        salience: Callable[[Record, int], float] | None = None,
+        salience: Callable[[Sequence[Record], int], Mapping[str, float]] | None = None,
     ) -> None:
-        """`boost`: how much the tags of a record count; `salience`: how much it matters at a time in microseconds."""
+        """`boost`: how much the tags of a record count; `salience`: how much each matters at a time in microseconds."""
         self._cards, self._archive, self._tokens = cards, archive, tokens
         self._boost, self._salience = boost, salience or fresh_first
         self._counted: dict[str, int] = {}
@@ -141,7 +142,9 @@ class Lines:
         shown = [each for each in (*recent, *threads) if each.type != "event" or each.provenance.trust == "user"]
         picked: dict[str, list[Record]] = {}
         spent = skipped = 0
-        for record in sorted(shown, key=lambda each: (-self.salience(each, now), each.id)):
+        matters = self._salience(shown, now)  # seen from the pool's newest statement: no clock turns the profile over
+        weight = {each.id: matters[each.id] * each.confidence * self._boost(each) for each in shown}
+        for record in sorted(shown, key=lambda each: (-weight[each.id], each.id)):
             heading = RECENT.get(record.type, STATIC.get(record.type, OTHER))
             if len(picked.get(heading, ())) == AT_MOST:
                 continue
@@ -156,10 +159,6 @@ class Lines:
         order = [*STATIC.values(), *RECENT.values(), OTHER]
         return [self._section(_in(each, title), picked[each], _dated) for each in order if each in picked]
 
-    def salience(self, record: Record, now: int) -> float:
-        """The weight of what is recent, seen from the newest statement of its pool: no clock turns the profile over."""
-        return self._salience(record, now) * record.confidence * self._boost(record)
-
     def _section(
         self, heading: str, records: Sequence[Record], words: Callable[[Record], str] | None = None
     ) -> Section:
@@ -167,10 +166,9 @@ class Lines:
         return Section(heading, lines, self.count(f"## {heading}") + sum(self.count(line) for line in lines))
 
 
-def fresh_first(record: Record, now: int) -> float:
-    """Importance, halved with every `HALF_LIFE_DAYS` (T2)."""
-    age_days = max(0, now - micros(record.provenance.said_at)) / 86_400_000_000
-    return record.signal.importance * 0.5 ** (age_days / HALF_LIFE_DAYS)
+def fresh_first(records: Sequence[Record], now: int) -> Mapping[str, float]:
+    """Salience of records that nobody used yet (T2)."""
+    return {each.id: salience(each, each.signal, now, Rules()) for each in records}
 
 
 def _learnt(record: Record) -> tuple[int, int, str]:
