@@ -59,8 +59,8 @@ def bench(
             sheet=sheet.absolute() if sheet else None,
             grades=grades,
         )
-        found = reports.load(kept) if kept else _measured(names or (), setting, as_json)
-        if save:
+        found = reports.load(kept) if kept else _measured(names or (), setting, save, as_json)
+        if save and kept:
             reports.save(found, save)
         if html:
             from ..bench.page import page
@@ -76,8 +76,8 @@ def bench(
             say([verdict(found)])
 
 
-def _measured(names: Sequence[str], setting: Setting, as_json: bool) -> Report:
-    """Measures, and prints each part as it is done."""
+def _measured(names: Sequence[str], setting: Setting, save: Path | None, as_json: bool) -> Report:
+    """Measures; prints each part as it is done, and keeps it at once: a run may take hours, and be broken off."""
     from ..bench import runner
 
     done: list[Part] = []
@@ -86,6 +86,8 @@ def _measured(names: Sequence[str], setting: Setting, as_json: bool) -> Report:
         for part in runner.run(runner.chosen(names), setting):
             done.append(part)
             ticker.clear()
+            if save:
+                reports.save(reports.report(done), save)
             if not as_json:
                 say([*told(part), ""])
     return reports.report(done)
