@@ -173,8 +173,9 @@ class Daemon:
             end_session=self._end_session,
         )
         self._upkeep = Upkeep(self.stores, self._committer, self._jobs, config, self._world, self._answers.put)
-        rules, encode = self._settings.forgetting, self._models.encode
-        self._lifetime = Lifetime(self.stores, self._committer, access, self._triggers, rules, self._world, encode)
+        rules = self._settings.forgetting
+        self._lifetime = Lifetime(self.stores, self._committer, access, self._triggers, rules, self._world)
+        self._lifetime.usage.encode = lambda: self._models.sense.encode
         self._answers.retrieved, self._answers.reactivated = self._lifetime.recalled, self._lifetime.reactivated
         self._distiller.judging = self._lifetime.judging
         self._triggers.every(config.upkeep_s, self._upkeep.tick, UPKEEP_JOB)

@@ -41,6 +41,10 @@ _VALUES = "copper silver amber violet crimson cobalt".split()
 WHY = Decision(action="add", reason="measured")
 
 
+def _hears_nothing(documents: Mapping[str, bool], urgent: bool) -> None:
+    """Nobody distils here."""
+
+
 class Life:
     """One memory that lives through the days."""
 
@@ -51,7 +55,7 @@ class Life:
         self.stores = Stores(folder, later, registry.info())
         identity = Identity(self.stores.aliases, world.monotonic)
         pauses = Pauses(folder, (), "/", later.now, lambda: "")
-        self.committer = Committer(self.stores, identity, lambda *_: None, world.monotonic, pauses)
+        self.committer = Committer(self.stores, identity, _hears_nothing, world.monotonic, pauses)
         self.committer.start()
         self.sleep = Sleep(self.stores, self.committer, lambda: rules, later.now)
         self._warm = Warm(self.stores.records, self.stores.keywords, lambda: Sense(self.stores.vectors, None), 0.22)

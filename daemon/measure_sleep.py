@@ -24,6 +24,10 @@ DAYS = 60
 """Active days that are slept through: what nobody used is then below the floor."""
 
 
+def _hears_nothing(documents: Mapping[str, bool], urgent: bool) -> None:
+    """Nobody distils here."""
+
+
 def sleep_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
     """`measure-sleep`: the median and the slowest commit of a sleep, the look at every pool, the slices of a sweep."""
     shift = 0
@@ -31,7 +35,7 @@ def sleep_command(places: Places, world: World, arguments: Sequence[str]) -> Map
     stores = Stores(places.data, later, registry.info())
     pauses = Pauses(places.data, (), "/", later.now, lambda: "")
     identity = Identity(stores.aliases, world.monotonic)
-    committer = Committer(stores, identity, lambda *_: None, world.monotonic, pauses)
+    committer = Committer(stores, identity, _hears_nothing, world.monotonic, pauses)
     sleep = Sleep(stores, committer, Rules, later.now)
     pools = sorted(stores.records.tally())
     records = _live(stores)

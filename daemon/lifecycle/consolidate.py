@@ -62,7 +62,9 @@ class Consolidation:
         groups: list[tuple[Record, ...]] = []
         taken: set[int] = set()
         for place in np.argsort(-alike.sum(axis=1), kind="stable"):
-            inside = [int(n) for n in np.flatnonzero(alike[place]) if int(n) not in taken and _same(notes, place, n)]
+            inside = [
+                int(n) for n in np.flatnonzero(alike[place]) if int(n) not in taken and _same(notes, int(place), int(n))
+            ]
             if int(place) in taken or not self._is_enough([notes[n] for n in inside]):
                 continue
             taken.update(inside)

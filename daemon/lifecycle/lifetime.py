@@ -37,7 +37,6 @@ from ..committer import Committer
 from ..pools.access import Access
 from ..projections.counters import KINDS, Weak
 from ..recall.screen import shown
-from ..recall.warm import Encode
 from ..stores import Stores
 from ..world import World
 from .consolidate import Consolidation
@@ -66,13 +65,11 @@ class Lifetime:
         triggers: Triggers,
         rules: Callable[[], Rules],
         world: World,
-        encode: Callable[[], Encode | None] = lambda: None,
     ) -> None:
-        """`encode`: what turns a sentence into a vector, or None."""
         self._stores, self._committer, self._access = stores, committer, access
         self._triggers, self._rules, self._world = triggers, rules, world
         self.counting = Counting(stores, committer, rules)
-        self._usage = Usage(stores, self.counting, rules, encode, world.monotonic, self._fed_by)
+        self.usage = Usage(stores, self.counting, rules, lambda: None, world.monotonic, self._fed_by)
         self.sleep = Sleep(stores, committer, rules, world.now)
         self.consolidation = Consolidation(stores, committer, rules)
         self.past = Past(stores, access, rules)
@@ -91,18 +88,18 @@ class Lifetime:
     def recalled(self, query: str, scope: Sequence[str], ids: Sequence[str]) -> None:
         """A question to the present brought these records up."""
         self.counting.candidates(ids)
-        self._usage.recalled(query, scope, ids)
+        self.usage.recalled(query, scope, ids)
 
     def heard(self) -> None:
         """Live sessions went on: there may be an answer that used what was recalled. On the committer's thread."""
-        if self._usage.is_waiting and not self._looking:
+        if self.usage.is_waiting and not self._looking:
             self._looking = True
             self._triggers.soon(self._look, "usage")
 
     def _look(self) -> None:
         self._looking = False
         try:
-            self._usage.heard()
+            self.usage.heard()
         except MemdError as error:
             log.info("uses are not counted yet: %s", error.message)
 

@@ -61,9 +61,10 @@ class Usage:
         monotonic: Callable[[], float],
         fed_by: Callable[[str], Sequence[str]],
     ) -> None:
-        """`fed_by`: the pools that a session's turns belong to."""
+        """`encode`: what turns a sentence into a vector now, or None; `fed_by`: the pools that a session's turns belong
+        to."""
         self._stores, self._counting, self._rules = stores, counting, rules
-        self._encode, self._monotonic, self._fed_by = encode, monotonic, fed_by
+        self.encode, self._monotonic, self._fed_by = encode, monotonic, fed_by
         self._waiting: list[Recall] = []
         self._lock = threading.Lock()
 
@@ -123,7 +124,7 @@ class Usage:
         return len(self._stores.keywords.search(tag, [record.pool], most + 1)[0]) <= most
 
     def _alike(self, answer: str, records: Sequence[Record]) -> set[str]:
-        encode = self._encode()
+        encode = self.encode()
         if encode is None or not records:
             return set()
         places, vectors = self._stores.vector_store.get([digest(each.description) for each in records])

@@ -18,6 +18,7 @@ from memd.daemon.lifecycle.strength import DAY, pace, share_of_day, slept
 from memd.daemon.lifecycle.triggers import Triggers
 from memd.daemon.pools.access import Access
 from memd.daemon.pools.identity import Identity
+from memd.daemon.pools.passes import Passes
 from memd.daemon.projections.counters import KINDS
 from memd.daemon.recall.timeline import Timeline
 from memd.protocol.errors import InvalidRequest
@@ -178,7 +179,8 @@ def test_strengths_are_all_of_before_or_all_of_after_a_sleep_T6(running: Running
 # --- tasks -----------------------------------------------------------------------------------------------------------
 def life_of(running: Running, rules: Rules | None = None) -> Lifetime:
     stores = running.stores
-    access = Access(Identity(stores.aliases, lambda: 0.0), stores)
+    passes = Passes(stores.folder / "pass.key", stores.folder / "pass_keys", running.world.now)
+    access = Access(Identity(stores.aliases, lambda: 0.0), stores, passes)
     triggers = Triggers(
         running.world, idle_s=1e6, session_idle_min=1e6, distil=lambda: None, end_session=lambda _: None
     )
