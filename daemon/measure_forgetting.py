@@ -119,7 +119,7 @@ def _lived(life: Life) -> tuple[list[float], list[float]]:
                 true[number] = life.learn(f"subject{number}.{life.day}", text)
         # an open subject comes up every ten days or so, a seldom one once a month; half of the days are worked
         if life.day % 2 == 0:
-            asked = [id for number, id in true.items() if chance.random() < 0.2]
+            asked = [id for id in true.values() if chance.random() < 0.2]
             life.use([*asked, *(id for n, id in seldom.items() if (life.day // 2 + n) % 15 == 0)])
             life.sleep.fall_asleep(POOL)
             life.sleep.sweep(POOL)
