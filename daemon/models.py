@@ -25,7 +25,7 @@ from .committer import Committer
 from .failpoint import reach
 from .jobs import Jobs, Progress, Report
 from .projections.vectors import Vectors, VectorStore, lacking, put_standing
-from .recall.warm import Encode, Sense
+from .recall.warm import Sense
 from .stores import Stores
 from .work import Embedded, EmbedTexts
 from .worker_process import WorkerDied, WorkerProcess, WorkerUnusable
@@ -94,10 +94,6 @@ class Models:
         """What is wrong with the models, for `memd status`."""
         problem = self._coming.problem if self._coming else ""
         return tuple(filter(None, (self._trouble, problem)))
-
-    def encode(self) -> Encode | None:
-        """What turns a question into a vector of the present model; None where it has no table."""
-        return self.sense.encode
 
     def list(self) -> ModelList:
         """The models that are there, and what each is for."""
