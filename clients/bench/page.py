@@ -11,7 +11,7 @@ from html import escape
 from .figure import Figure
 from .part import Part
 from .plot import svg
-from .report import Report, interval, mark, number
+from .report import Report, interval, mark, number, told
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1f2430; --dim: #6b7280; --line: #e3e6ec; --paper: #fff; --card: #fafbfc;
@@ -84,10 +84,10 @@ def _summary(found: Report) -> Iterator[str]:
         yield "<ul>"
         for part, figure in missed:
             where = f"{part.group}-{part.name}"
-            where, value = f"{part.group}/{part.name}", f"{number(figure.value)} {figure.unit}"
+            where = f"{part.group}/{part.name}"
             link = f'<a href="#{escape(where)}">{escape(where)}</a>: {escape(figure.name.strip())}'
             against = f"target {escape(str(figure.target))}"
-            yield f'<li>{link}: <span class="missed">{escape(value)}</span>, {against}</li>'
+            yield f'<li>{link}: <span class="missed">{escape(told(figure))}</span>, {against}</li>'
         yield "</ul>"
 
 

@@ -94,6 +94,13 @@ def interval(figure: Figure) -> str:
     return f"[{number(figure.low)}, {number(figure.high)}]"
 
 
+def told(figure: Figure) -> str:
+    """The value as its target counts it: in floors, where the target does."""
+    if figure.target and figure.target.times:
+        return f"{figure.ratio:.1f} × ({number(figure.value)} {figure.unit})"
+    return f"{number(figure.value)} {figure.unit}".strip()
+
+
 def mark(figure: Figure) -> str:
     """`met`, `missed`, or "" without a target."""
     return "" if figure.met is None else "met" if figure.met else "missed"
@@ -120,8 +127,7 @@ def _markdown(found: Report) -> Iterator[str]:
     yield f"**{len(held) - len(missed)} of {len(held)} targets met.**" + (" Missed:" if missed else "")
     yield ""
     for part, figure in missed:
-        against = f"{number(figure.value)} {figure.unit}".strip()
-        yield f"- `{part.group}/{part.name}`: {figure.name.strip()}: {against}, target {figure.target}"
+        yield f"- `{part.group}/{part.name}`: {figure.name.strip()}: {told(figure)}, target {figure.target}"
     for part in found.parts:
         yield ""
         yield from _part(part)
