@@ -169,7 +169,7 @@ class Answers:
             answer = with_turns(answer, turns, request)
         answer = screened(answer)
         spans = [Span(turn.document, turn.turn, turn.start, turn.end) for turn in answer.turns]
-        self._givings.note(request.document, [hit.record.id for hit in answer.hits], spans)
+        self._givings.note(request.document, [hit.record.id for hit in (*answer.hits, *answer.principles)], spans)
         if note := self._models.note:
             answer = msgspec.structs.replace(answer, note=note)
         found = f"{len(answer.hits)} records, {len(answer.turns)} turns"
@@ -356,6 +356,7 @@ class Answers:
             journal_seq=stores.journal.last,
             archive_seq=stores.archive.last,
             pending=self.pending(),
+            unembedded=self._stores.vectors.waiting,
             worker=self.worker_state(),
             records=counts,
             pools=len({PERSONAL, *tally}),

@@ -65,7 +65,8 @@ from .distiller import Distiller
 from .door import Arrived, Door, Respond
 from .home import check_home
 from .importing import import_records
-from .jobs import Jobs, Progress, Report
+from .jobs import Jobs
+from .learning import AnyJudging, Learning
 from .lifecycle.lifetime import Lifetime
 from .lifecycle.triggers import UPKEEP_JOB, Triggers
 from .lifecycle.upkeep import Upkeep
@@ -78,10 +79,10 @@ from .pools.granting import AnyGranting, Granting
 from .pools.identity import Identity
 from .pools.passes import Passes
 from .pools.scoping import Scoping
-from .rebuild import Rebuilding, names_of
+from .rebuild import Rebuilding, names_of, start_verify
 from .recall.delivery import Deliveries
 from .recall.given import Givings
-from .recall.warm import Warm
+from .recall.warm import Sought, Warm
 from .running import AnyRunning, Running
 from .sessions import Sessions
 from .settings import Settings
@@ -133,7 +134,9 @@ class Daemon:
             config,
             lambda: self._pauses.everywhere,
         )
-        warm = Warm(self.stores.records, self.stores.keywords, lambda: self._models.sense, config.relevance_floor)
+        sought = Sought(self.stores.records, self.stores.keywords, self.stores.lines)
+        warm = Warm(sought, lambda: self._models.sense, config.relevance_floor, world)
+        self._learning = Learning(self.stores, self._maintenance, warm)
         passes = self._passes = Passes(places.state / "pass.key", places.config / "pass_keys", world.now)
         access = Access(identity, self.stores, passes)
         self._scoping = Scoping(self.stores, identity, access, world)
@@ -156,7 +159,7 @@ class Daemon:
         self._undoing = Undoing(self.stores, self._committer, self._jobs, self._distiller.wake)
         self._granting = Granting(self.stores, access, passes, self._undoing, world)
         self._keyword_commit_s = config.keyword_commit_s
-        self._loading = threading.Thread(target=self.stores.vectors.load, name="vectors")
+        self._loading = threading.Thread(target=self.stores.load, name="loading")
         self._indexer = threading.Thread(target=self._commit_keywords, name="keywords", daemon=True)
         fd, self._socket = self._supervision.socket or (None, places.socket)
         if fd is None:
@@ -178,6 +181,7 @@ class Daemon:
         self._lifetime.usage.encode = lambda: self._models.sense.encode
         self._answers.retrieved, self._answers.reactivated = self._lifetime.recalled, self._lifetime.reactivated
         self._distiller.judging = self._lifetime.judging
+        self._learning.used = self._lifetime.counting.used
         self._triggers.every(config.upkeep_s, self._upkeep.tick, UPKEEP_JOB)
         self._triggers.every(config.spool_s, self._spooled.tick, "spool")
         open_sessions = self.stores.unfinished.documents()
@@ -209,6 +213,7 @@ class Daemon:
         self._triggers.stop()
         self._spooled.stop()
         self._maintenance.end()
+        self._learning.stop()
         self._jobs.stop()
         self._distiller.stop()
         try:
@@ -289,7 +294,7 @@ class Daemon:
     def _check(self, request: Verify | Rebuild | ScanSecrets) -> JobState:
         match request:
             case Verify():
-                return self._verify()
+                return start_verify(self._jobs, self._maintenance, self.stores)
             case Rebuild():
                 return self._rebuild(request.name)
             case ScanSecrets():
@@ -302,17 +307,6 @@ class Daemon:
             self._follow(config)
         return self._settings.list()
 
-    def _verify(self) -> JobState:
-        folder = self._places.data
-
-        def work(progress: Progress) -> Report:
-            report = self._maintenance.run("verify", folder, (), progress)
-            if report["damage"]:
-                self.stores.doubt()
-            return report
-
-        return self._jobs.start("verify", work)
-
     def _rebuild(self, name: str) -> JobState:
         names = names_of(name)
         return self._jobs.start("rebuild", lambda progress: self._rebuilding.run(names, progress))
@@ -322,8 +316,10 @@ class Daemon:
             return self._running.answer(request)
         if isinstance(request, AnyLifetime):
             return self._lifetime.answer(request)
-        if isinstance(request, AnyGranting):
-            return self._granting.answer(request)
+        if isinstance(request, AnyGranting | AnyJudging):
+            return (
+                self._granting.answer(request) if isinstance(request, AnyGranting) else self._learning.answer(request)
+            )
         match request:
             case Edit():
                 return self._committer.edit(request)
@@ -347,8 +343,10 @@ class Daemon:
             return self._running.answer(request)
         if isinstance(request, AnyLifetime):
             return self._lifetime.answer(request)
-        if isinstance(request, AnyGranting):
-            return self._granting.answer(request)
+        if isinstance(request, AnyGranting | AnyJudging):
+            return (
+                self._granting.answer(request) if isinstance(request, AnyGranting) else self._learning.answer(request)
+            )
         if isinstance(request, AnyRead):
             return answers.read(request)
         if isinstance(request, ListSessions | GetSession):
@@ -385,15 +383,13 @@ class Daemon:
             case Distil() | Stop():
                 self._distiller.wake() if isinstance(request, Distil) else self._stop.set()
                 return Done(pending=answers.pending())
-            case PreviewForget():
-                return self._forgetting.preview(request)
-            case Forget():
-                return self._forgetting.start(request)
-            case Undo():
-                return self._undoing.undo(request.names)
-            case Redo():
-                return self._undoing.redo(request.names)
+            case PreviewForget() | Forget():
+                forgetting = self._forgetting
+                return forgetting.start(request) if isinstance(request, Forget) else forgetting.preview(request)
+            case Undo() | Redo():
+                undoing = self._undoing
+                return undoing.undo(request.names) if isinstance(request, Undo) else undoing.redo(request.names)
             case Compact():
                 return start_compaction(self.stores, self._committer, self._jobs, self._rebuilding.run)
-            case Capture() | Remember() | Edit() | ImportRecords() | BindScope() | MoveRecords() | LeaveProject():
+            case _:
                 raise InvalidRequest("that request goes through the committer")

@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from ..protocol.errors import MemdError
+from ..protocol.learning import FeedbackGiven, Sample
 from .projections.keywords import Keywords, text_of
 from .projections.replay import GROUP, Course, Emit, Sources, Told
 from .projections.swap import BUILDING
@@ -81,10 +82,27 @@ def rebuild(sources: Sources, names: Sequence[str], emit: Emit) -> Told:
     return report
 
 
+def learn(sources: Sources, agents: Sequence[str], emit: Emit) -> Told:
+    """The scorer of each of these agents, fitted to all their feedback, as text."""
+    from .recall.training import encoded, trained
+
+    samples: dict[str, list[Sample]] = {agent: [] for agent in agents}
+    after, last = 0, sources.journal.last
+    while group := sources.journal.slice(after, GROUP):
+        for entry in group:
+            if isinstance(entry.operation, FeedbackGiven) and entry.operation.agent in samples:
+                samples[entry.operation.agent] += entry.operation.samples
+        after = group[-1].seq
+        emit(after, last, "reading feedback")
+    return {agent: encoded(trained(each)) for agent, each in samples.items() if each}
+
+
 def run(task: str, folder: Path, names: Sequence[str], emit: Emit) -> Told:
     """One task. Raises errors of memd's tree."""
     if task == "rebuild":
         return rebuild(Sources(folder, real_world()), names, emit)
+    if task == "learn":
+        return learn(Sources(folder, real_world()), names, emit)
     return verify(folder, real_world(), emit)
 
 

@@ -44,8 +44,12 @@ _WORDS = (
 
 
 def fill_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
-    """`fill-home COUNT`: so many records, with evidence, retirements and vectors, into an empty home."""
-    count = _number(arguments)
+    """`fill-home COUNT [ACTIVE]`: so many records, with evidence, retirements and vectors, into an empty home.
+
+    With ACTIVE, a percentage, all of them lie in one pool, in words of usual rarity, and the others are archived.
+    """
+    count = _number(arguments[:1])
+    active = _number(arguments[1:]) if len(arguments) > 1 else -1
     if (places.data / "journal").exists():
         raise Refused(f"{places.data} is not empty", hint="set MEMD_HOME to a new folder: it is for measurements only")
     places.data.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -55,7 +59,8 @@ def fill_command(places: Places, world: World, arguments: Sequence[str]) -> Mapp
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     begin = time.perf_counter()
     for first in range(0, count, GROUP):
-        records = [_record(number, world) for number in range(first, min(count, first + GROUP))]
+        numbers = range(first, min(count, first + GROUP))
+        records = [_record(n, world) if active < 0 else _in_one_pool(n, active, world) for n in numbers]
         turned = np.roll(rows, first // GROUP, axis=1)
         stores.vector_store.put(
             (record.description, row.tobytes()) for record, row in zip(records, turned, strict=False)
@@ -93,6 +98,27 @@ def _record(number: int, world: World) -> Record:
         tags=("decision", words[0], words[1]),
         valid_from=at,
         signal=Signal(importance=number % 10 / 10),
+    )
+
+
+def _in_one_pool(number: int, active: int, world: World) -> Record:
+    """A record of one large pool: its words are as rare as in a language (Zipf), `active` percent are active."""
+    ranks = np.random.default_rng(number).zipf(1.2, 40)
+    words = [f"{_WORDS[rank % len(_WORDS)]}{rank if rank >= len(_WORDS) else ''}" for rank in ranks if rank < 20_000][
+        :14
+    ]
+    text = f"In room {number} {' '.join(words)}."
+    record = _record(number, world)
+    provenance = msgspec.structs.replace(record.provenance, quote=text)
+    return msgspec.structs.replace(
+        record,
+        id=record_id("personal", record.provenance.source, record.provenance.spans[0].turn, 0, 0),
+        pool="personal",
+        status="active" if number * 7919 % 100 < active else "archived",
+        content=text,
+        description=text,
+        provenance=provenance,
+        signal=Signal(importance=0.4),
     )
 
 

@@ -26,7 +26,7 @@ from .lifecycle.sleep import Sleep
 from .lifecycle.strength import DAY
 from .pauses import Pauses
 from .pools.identity import Identity
-from .recall.warm import Sense, Warm
+from .recall.warm import Sense, Sought, Warm
 from .stores import Stores
 from .world import World
 
@@ -58,7 +58,12 @@ class Life:
         self.committer = Committer(self.stores, identity, _hears_nothing, world.monotonic, pauses)
         self.committer.start()
         self.sleep = Sleep(self.stores, self.committer, lambda: rules, later.now)
-        self._warm = Warm(self.stores.records, self.stores.keywords, lambda: Sense(self.stores.vectors, None), 0.22)
+        self._warm = Warm(
+            Sought(self.stores.records, self.stores.keywords, self.stores.lines),
+            lambda: Sense(self.stores.vectors, None),
+            0.22,
+            later,
+        )
 
     def learn(self, name: str, text: str) -> str:
         """One statement of the user's; its id."""

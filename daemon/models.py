@@ -57,7 +57,7 @@ class Models:
     def __init__(self, stores: Stores, committer: Committer, data: Path, found: Found) -> None:
         self._stores, self._committer, self._data = stores, committer, data
         self._choice, self.searching, self._trouble = found.choice, found.searching, found.trouble
-        self.sense = Sense(stores.vectors, found.searching.encode)
+        self.sense = _sense(stores.vectors, found.searching)
         self._changed = found.choice.complete not in ("", self.searching.id) or stores.vectors.lost(BATCH)
         """The vectors of before can't be searched any more: their model or they themselves are gone."""
         self._coming: Coming | None = None
@@ -127,7 +127,7 @@ class Models:
         self._trouble = ""
         if model.id == self.searching.id:  # the same vectors, perhaps with another table
             self._coming = None
-            self.searching, self.sense = model, Sense(self._stores.vectors, model.encode)
+            self.searching, self.sense = model, _sense(self._stores.vectors, model)
         else:
             self._coming = coming or self._begin(model)
 
@@ -182,7 +182,7 @@ class Models:
                 return
             stores.catch_up(fresh)
             stores.search_in(fresh)
-            self.searching, self.sense = coming.model, Sense(fresh, coming.model.encode)
+            self.searching, self.sense = coming.model, _sense(fresh, coming.model)
             self._coming, self._changed = None, False
             reach("model:swapped")
             log.info("%s searches from now on", coming.model.id)
@@ -203,3 +203,7 @@ class Models:
         self._changed = False
         if before:
             self._committer.run(self._stores.keep_vectors).result()
+
+
+def _sense(vectors: Vectors, model: Model) -> Sense:
+    return Sense(vectors, model.encode, model.info.languages)

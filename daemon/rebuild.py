@@ -12,11 +12,15 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ..protocol.errors import InvalidRequest
+from ..protocol.reply import JobState
 from .committer import Committer
 from .failpoint import reach
+from .jobs import Jobs, Progress, Report
 from .maintenance_process import Maintenance
 from .projections.folded import Folded
 from .projections.keywords import Keywords
+from .projections.lines import Lines
+from .projections.profile import ProfileCards
 from .projections.projection import Projection
 from .projections.replay import Emit, Told
 from .projections.swap import BUILDING, fresh_folder, promote
@@ -24,7 +28,7 @@ from .projections.turns import Turns
 from .projections.vectors import Vectors
 from .stores import Stores
 
-NAMES = ("tables", "keywords", "turns", "vectors", "profile")
+NAMES = ("tables", "keywords", "turns", "vectors", "lines", "profile")
 PARTS = {"records": "tables", "keys": "tables", "edges": "tables", "sources": "tables", "counters": "tables"}
 """What shares the tables' environment is rebuilt with them."""
 
@@ -65,10 +69,14 @@ class Rebuilding:
             shutil.rmtree(building)
         if "vectors" in names:
             self._refill()
-        if "profile" in names:
-            stores = self._stores
-            self._committer.run(lambda: stores.profile.reset(stores.tables.applied_seq)).result()
+        for projection in (self._stores.lines, self._stores.profile):
+            if projection.name in names:
+                self._reset(projection)
         return {"rebuilt": list(names), "operations": self._stores.journal.last, "captures": self._stores.archive.last}
+
+    def _reset(self, projection: Lines | ProfileCards) -> None:
+        tables = self._stores.tables
+        self._committer.run(lambda: projection.reset(tables.applied_seq)).result()
 
     def _swap(self, name: str) -> None:
         stores, folder = self._stores, self._place / BUILDING / name
@@ -105,3 +113,15 @@ class Rebuilding:
             stores.vectors.adopt(fresh)
 
         self._committer.run(finish).result()
+
+
+def start_verify(jobs: Jobs, maintenance: Maintenance, stores: Stores) -> JobState:
+    """Start to look at all stores, a job; what is found damaged makes the next start look again."""
+
+    def work(progress: Progress) -> Report:
+        report = maintenance.run("verify", stores.folder, (), progress)
+        if report["damage"]:
+            stores.doubt()
+        return report
+
+    return jobs.start("verify", work)

@@ -24,6 +24,8 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     `heads`: the files of the networks that read with the trunk's weights (`distiller`, `pair`, `injection`), by name.
 
+    `languages`: codes of those that its vectors tell the sense of; `*` for a model of many.
+
     `probes`: the cosines that the maker measured between the three sentences of `models/probes.py`, if any.
     """
 
@@ -39,6 +41,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     files: dict[str, str]
     probes: tuple[float, float, float] | None = None
+    languages: tuple[str, ...] = ("en",)
 
     @property
     def sha256(self) -> str:

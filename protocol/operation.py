@@ -15,6 +15,7 @@ from .envelope import Operation
 from .errors import JournalCorrupt
 from .event import Origin
 from .fading import Archived, Counted, Folded, Released, Restored, Reviewed, Slept
+from .learning import FeedbackGiven
 from .record import Evidence, Layer, Record, Status
 
 VERSION = 1
@@ -348,6 +349,7 @@ AnyOperation = (
     | Revoked
     | ChangeProposed
     | ChangeDecided
+    | FeedbackGiven
     | Redacted
     | Purged
     | Erased

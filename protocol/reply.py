@@ -11,16 +11,18 @@ from typing import Literal
 import msgspec
 
 from .access import Grants, PassGranted, Revocation
-from .event import Trust
 from .keeping import BackupList, DiskUse
 from .lifetime import AnyLifetimeData
 from .operation import AnyOperation, Decision, PoolOpened, SessionOpened
 from .profile import ContextPackage, Injections, PrintNoted, ProfileText
+from .recall import FeedbackTaken, Heard, Hit, Nearest, Recalled, UnusedList
 from .record import Record
 from .running import DeadLetters, Inbox, Pauses, PauseState, Proposed, Skip
 from .scope import Bound, Left, RecordsMoved, Scope
 from .session import SessionOutcome, SessionPage
 from .settings import SettingList
+
+__all__ = ["Heard", "Hit", "Nearest", "Recalled"]
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -61,55 +63,6 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True):
 
     record: Record
     duplicate: bool = False
-
-
-class Hit(msgspec.Struct, frozen=True, kw_only=True):
-    """A recalled record with its score in [0, 1], the score's parts, and the place it came from."""
-
-    record: Record
-    score: float
-    parts: dict[str, float] = {}
-
-
-class Heard(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn that answers a question as it was said, distilled or not (Q4): characters `start:end` of it, verbatim."""
-
-    document: str
-    turn: str
-    at: str
-    trust: Trust
-    quote: str
-    start: int
-    end: int
-    score: float
-
-
-class Nearest(msgspec.Struct, frozen=True, kw_only=True):
-    """The best candidate below the floor, shown when an answer abstains (P-23)."""
-
-    id: str
-    description: str
-    score: float
-
-
-class Recalled(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `recall`: records and, while there are few sessions, turns; what was left out and why (Q10).
-
-    Hits and turns share one scale; `abstained`: there is neither. `note`: some records are found by words alone (P-14).
-    `filtered` counts what is left out or shown in part, `screened` what the rules of today saw in it (W5).
-    """
-
-    hits: tuple[Hit, ...]
-    scope: tuple[str, ...]
-    turns: tuple[Heard, ...] = ()
-    abstained: bool = False
-    reason: str = ""
-    nearest: Nearest | None = None
-    filtered: int = 0
-    pending: int = 0
-    tokens: int = 0
-    note: str = ""
-    screened: dict[str, int] = {}
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
@@ -235,6 +188,7 @@ class StatusText(msgspec.Struct, frozen=True, kw_only=True):
     journal_seq: int
     archive_seq: int
     pending: int
+    unembedded: int = 0
     worker: str
     records: dict[str, int]
     pools: int
@@ -368,5 +322,7 @@ AnyData = (
     | SessionPage
     | SessionOutcome
     | SettingList
+    | FeedbackTaken
+    | UnusedList
     | Record
 )

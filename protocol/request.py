@@ -15,6 +15,7 @@ from .intent import PROTOCOL, Lane, Many, Names, Request
 from .lifetime import AnyLifetime, Correct, GetHistory, GetTimeline, ListFading, PutToSleep, Restore
 from .operation import PoolOpened, SessionOpened
 from .profile import GetContext, ListInjected, Printed, Profile
+from .recall import Feedback, NeverUsed, Recall
 from .record import Kind, Status
 from .reply import ExportedRecord
 from .running import Decide, ListInbox, ListLetters, Pause, Pin, ProposeForget, Resume, Retry
@@ -47,27 +48,6 @@ class Edit(Request, tag="edit", frozen=True, kw_only=True):
     id: str
     text: str
     at: Instant
-
-
-class Recall(Request, tag="recall", frozen=True, kw_only=True):
-    """What is known about a question (Q2). `cwd` chooses the pools (P2, P8); `pools` names them instead; `repository`
-    is a hint where the daemon can't see the folder.
-
-    `as_of`: what was true at that time. `believed_at`: what memd believed at that time (Q12). Both RFC 3339; "" is now.
-    `document`: the session that asks (`host:session`); what it is told there is not learnt from it again (W9).
-    """
-
-    query: str
-    cwd: str = ""
-    pools: Names = ()
-    limit: Many = 20
-    budget_tokens: Many = 1500
-    include_retired: bool = False
-    explain: bool = False
-    as_of: str = ""
-    believed_at: str = ""
-    repository: Repository | None = None
-    document: str = ""
 
 
 class Get(Request, tag="get", frozen=True, kw_only=True):
@@ -326,6 +306,8 @@ AnyRequest = (
     | ListInbox
     | Decide
     | Pin
+    | Feedback
+    | NeverUsed
     | AnyLifetime
     | Printed
     | ListInjected
@@ -382,6 +364,8 @@ LANES: dict[type[Request], Lane] = {
     ListInbox: "slow",
     Decide: "slow",
     Pin: "committer",
+    Feedback: "committer",
+    NeverUsed: "slow",
     **dict[type[Request], Lane].fromkeys((PutToSleep, ListFading, GetHistory, GetTimeline), "slow"),
     **dict[type[Request], Lane].fromkeys((Restore, Correct), "committer"),
     Printed: "slow",

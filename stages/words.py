@@ -69,6 +69,11 @@ def language(text: str) -> str:
     return best if best != "en" and counts[best] > counts["en"] and accents and counts[best] * 6 >= len(small) else "en"
 
 
+def small_words(code: str) -> frozenset[str]:
+    """The words of a language that say nothing by themselves; none for one that is not known."""
+    return _SMALL.get(code, frozenset())
+
+
 @lru_cache(maxsize=16384)
 def stem(word: str) -> str:
     """A word without its plain English endings, in lower case."""

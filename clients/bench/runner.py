@@ -15,6 +15,9 @@ from ...protocol.errors import InvalidRequest, MemdError
 from . import agents, forget, gate, latency, machine, soak, store, years
 from .part import DataMissing, Measure, Part, Setting
 from .peers import run as peers
+from .read import abstention, relevance
+from .read import languages as tongues
+from .read import speed as read_speed
 from .write import identity, languages, reconcile, secrets, sets, sources, speed
 
 GROUPS: dict[str, dict[str, Measure]] = {
@@ -49,6 +52,12 @@ GROUPS: dict[str, dict[str, Measure]] = {
         "identity": identity.identity,
         "languages": languages.languages,
         "reconcile": reconcile.reconcile,
+    },
+    "read": {
+        "relevance": relevance.relevance,
+        "abstention": abstention.abstention,
+        "languages": tongues.languages,
+        "speed": read_speed.speed,
     },
     "forget": {
         "hard": forget.hard,

@@ -19,8 +19,9 @@ import typer
 
 from ...protocol.errors import MemdError, Unavailable
 from ...protocol.places import Places
+from ...protocol.recall import Recalled
 from ...protocol.record import Record
-from ...protocol.reply import Explained, ProfileText, Recalled
+from ...protocol.reply import Explained, ProfileText
 from ..bench.home import temporary_home
 from ..importers import claude_code, git_log
 from ..importers.delivery import Imported, imported, send

@@ -37,6 +37,8 @@ COMMANDS = {
     "edit": "writing",
     "recall": "recalling",
     "profile": "recalling",
+    "feedback": "judging",
+    "unused": "judging",
     "injected": "giving",
     "context": "giving",
     "pin": "pinning",

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ...protocol.reply import Hit, Recalled
+from ...protocol.recall import Hit, Recalled
 from .contact import AsOf, BelievedAt, here, instant, reach
 from .output import Answer, JsonFlag, plain, say, styled, wrapped
 from .wording import count, heard_lines, hit_lines, short

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from ...protocol.recall import Heard, Hit
 from ...protocol.record import Record
-from ...protocol.reply import Heard, Hit, Reembedding
+from ...protocol.reply import Reembedding
 from .output import plain, shortened, styled, width, wrapped
 
 SHORT_ID = 8

@@ -24,6 +24,7 @@ from ...protocol.event import AnyEvent, Origin
 from ...protocol.places import Places
 from ...protocol.places import places as places_of
 from ...protocol.record import Kind, Record, Status
+from .asking import AskingRequests
 from .giving import GivingRequests
 from .lifetime import LifetimeRequests
 from .running import RunningRequests, nothing
@@ -37,7 +38,7 @@ OTHER_LANE_MS = 10_000
 """How long a request of each lane may take, connecting included, unless the client was given one deadline for all."""
 
 
-class Client(RunningRequests, GivingRequests, LifetimeRequests):
+class Client(RunningRequests, GivingRequests, AskingRequests, LifetimeRequests):
     """A connection that is made when it is first needed, and made again when the daemon was restarted."""
 
     def __init__(

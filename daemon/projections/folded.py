@@ -17,7 +17,9 @@ from .grants import GrantTable
 from .graph import Graph, edge_rows
 from .inbox import InboxTable, held_rows
 from .keys import Keys, key_rows
+from .lessons import Lessons
 from .letters import Letters
+from .lines import line_rows
 from .profile import card_rows
 from .projection import Tables
 from .records import Records
@@ -31,7 +33,7 @@ class Folded:
 
     def __init__(self, folder: Path, *, readonly: bool = False) -> None:
         indexes = {"keys": key_rows, "edges": edge_rows, "cards": card_rows, "embedded": embedded_rows}
-        self.records = Records({**indexes, "held": held_rows})
+        self.records = Records({**indexes, "held": held_rows, "lines": line_rows})
         self.keys = Keys(self.records)
         self.graph = Graph(self.records)
         self.sources = Sources(self.records)
@@ -42,7 +44,8 @@ class Folded:
         self.inbox = InboxTable(self.records)
         self.counters = Counters(self.records)
         self.grants = GrantTable(self.records)
-        running = (self.letters, self.unfinished, self.inbox, self.grants)
+        self.lessons = Lessons(self.records)
+        running = (self.lessons, self.letters, self.unfinished, self.inbox, self.grants)
         folds = (self.records, self.sources, self.forgotten, self.aliases, *running, self.counters)
         self.tables = Tables(folder, folds, readonly=readonly)
         self.records.attach(self.tables.environment)

@@ -34,7 +34,7 @@ class Keywords(TermIndex):
 
     def __init__(self, folder: Path, records: Records) -> None:
         self._records = records
-        super().__init__(folder)
+        super().__init__(folder, scoped=True)
 
     @property
     def applied_seq(self) -> int:

@@ -1,8 +1,8 @@
 """The tokens of memd's keyword index: one way to cut text into terms, for documents and for questions.
 
 Comes in: text in any language. Goes out: terms. Invariants: the same text always gives the same terms; identifiers are
-kept whole and split; Chinese, Japanese and Korean become bigrams and Arabic loses its article and vowel marks, because
-the index's own tokenizer finds nothing in them (P-22).
+kept whole and split; Chinese, Japanese and Korean become bigrams, Arabic loses article, prepositions and vowel marks,
+other languages their endings, because the index's own tokenizer finds nothing in them (P-22).
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import re
 import unicodedata
 
 import Stemmer
+
+from ...stages.words import language, small_words
 
 _HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _RUN = re.compile(rf"[{_HAN}]+|[^\W_{_HAN}][^\W{_HAN}]*(?:[-._/:][^\W_{_HAN}][^\W{_HAN}]*)*")
@@ -30,38 +32,114 @@ STOP = frozenset(
 )
 
 
+STEMMERS = {
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "es": "spanish",
+    "fi": "finnish",
+    "fr": "french",
+    "hi": "hindi",
+    "it": "italian",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pl": "polish",
+    "pt": "portuguese",
+    "ru": "russian",
+    "sv": "swedish",
+    "tr": "turkish",
+}
+"""Languages with a stemmer of their own beside the English one, by the code that `stages.words.language` gives."""
+
+COMPOUNDING = frozenset(("da", "de", "fi", "nl", "no", "sv"))
+"""Languages that write compounds as one word: beginning and end of a long stem are terms too."""
+
+LONG_STEM, PART = 6, 5
+
+_HEADS = ("وال", "بال", "كال", "فال", "لل", "ال")
+_TAILS = ("ات", "ون", "ين", "ان", "ها", "ية", "ه", "ة", "ي", "ا")
+
+
+def arabic_stem(word: str) -> str:
+    """An Arabic word without article, attached prepositions and plain endings (light stemming; Larkey et al. 2002)."""
+    word = _MARKS.sub("", word).replace("أ", "ا").replace("إ", "ا").replace("آ", "ا").replace("ى", "ي")
+    for head in _HEADS:
+        if word.startswith(head) and len(word) - len(head) >= 3:
+            word = word[len(head) :]
+            break
+    else:
+        if word[0] in "وفبلك" and len(word) >= 5:
+            word = word[1:]
+    for tail in _TAILS:
+        if word.endswith(tail) and len(word) - len(tail) >= 3:
+            return word[: -len(tail)]
+    return word
+
+
 class Tokens:
-    """A tokenizer with an English stemmer. Not for two threads at once: give each its own."""
+    """A tokenizer with stemmers. Not for two threads at once: give each its own.
+
+    A text in another language than English gives the stems of its own language and the English ones, a question in it
+    the former alone: so it finds, and a question whose language is not told from a few words still does.
+    """
 
     def __init__(self) -> None:
-        self._stem = Stemmer.Stemmer("english", 10_000)
+        self._english = Stemmer.Stemmer("english", 10_000)
+        self._stemmers: dict[str, Stemmer.Stemmer] = {}
 
     def document(self, text: str) -> list[str]:
         """The terms of a document, in order, with repetitions."""
-        terms: list[str] = []
-        for match in _RUN.finditer(unicodedata.normalize("NFKC", text)):
-            self._run(match.group(), terms)
-        return terms
+        code = language(text)
+        return self._terms(text, self._stemmer(code), both=True, compounds=code in COMPOUNDING)
 
     def query(self, text: str) -> list[str]:
         """The distinct terms of a question, stop words left out unless nothing else is there."""
-        terms = list(dict.fromkeys(self.document(text[:QUERY_CHARACTERS])))[:QUERY_TERMS]
-        content = [term for term in terms if term not in STOP]
+        text = text[:QUERY_CHARACTERS]
+        code = language(text)
+        stemmer = self._stemmer(code)
+        terms = list(dict.fromkeys(self._terms(text, stemmer, both=False, compounds=code in COMPOUNDING)))[:QUERY_TERMS]
+        small = STOP if stemmer is None else {stemmer.stemWord(word) for word in small_words(code)} | small_words(code)
+        content = [term for term in terms if term not in small]
         return content or terms
 
-    def _run(self, run: str, terms: list[str]) -> None:
+    def _stemmer(self, code: str) -> Stemmer.Stemmer | None:
+        if code not in STEMMERS:
+            return None
+        if code not in self._stemmers:
+            self._stemmers[code] = Stemmer.Stemmer(STEMMERS[code], 10_000)
+        return self._stemmers[code]
+
+    def _terms(self, text: str, own: Stemmer.Stemmer | None, *, both: bool, compounds: bool) -> list[str]:
+        terms: list[str] = []
+        for match in _RUN.finditer(unicodedata.normalize("NFKC", text)):
+            start = len(terms)
+            self._run(match.group(), own, both, terms)
+            if compounds:
+                for stem in dict.fromkeys(term for term in terms[start:] if len(term) >= LONG_STEM):
+                    terms += (f"{stem[:PART]}-", f"-{stem[-PART:]}")
+        return terms
+
+    def _run(self, run: str, own: Stemmer.Stemmer | None, both: bool, terms: list[str]) -> None:
         if _CJK.match(run):
             terms.extend(run[n : n + 2] for n in range(max(1, len(run) - 1)))
         elif _ARABIC.search(run):
-            word = _MARKS.sub("", run)
-            terms.append(word[2:] if word.startswith("ال") and len(word) > 4 else word)
+            terms.append(arabic_stem(run))
         elif run.isascii():
             parts = _PART.findall(run)
             if len(parts) > 1:
                 terms.append(run.lower())
-            terms.extend(self._stemmed(part.lower()) for part in parts)
+            for part in parts:
+                word = part.lower()
+                english = self._stemmed(word)
+                stem = english if own is None else own.stemWord(word)
+                terms.append(stem)
+                if both and stem != english:
+                    terms.append(english)
         else:
-            terms.append(run.casefold())
+            word = run.casefold()
+            terms.append(word if own is None else own.stemWord(word))
+            if both and terms[-1] != word:
+                terms.append(word)
 
     def _stemmed(self, word: str) -> str:
-        return word if word in STOP else self._stem.stemWord(word)
+        return word if word in STOP else self._english.stemWord(word)

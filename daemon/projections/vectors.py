@@ -347,8 +347,13 @@ class Vectors:
 
     def holds(self, id: str) -> bool:
         """Whether a record's vector is in an index now."""
+        return bool(self.holding((id,)))
+
+    def holding(self, ids: Iterable[str]) -> frozenset[str]:
+        """Those of these records whose vector is in an index now."""
         self.load()
-        return id in self._pool_of
+        held = self._pool_of
+        return frozenset(id for id in ids if id in held)
 
     def lost(self, more_than: int) -> bool:
         """Whether there are more live records than that, and none of the first so many has a vector; without `load`."""
@@ -363,6 +368,11 @@ class Vectors:
         self.load()
         ids = list(islice(list(self._missing), limit))
         return [(id, record.description) for id, record in self._records.many(ids).items()]
+
+    @property
+    def waiting(self) -> int:
+        """How many live records have no vector yet; 0 while the vectors are not loaded."""
+        return len(self._missing) if self._filled else 0
 
     @property
     def counts(self) -> tuple[int, int]:

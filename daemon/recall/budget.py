@@ -11,5 +11,7 @@ CHARACTERS_PER_TOKEN = 3.3
 
 def tokens(text: str) -> int:
     """Estimated tokens of a text."""
+    if text.isascii():
+        return round(len(text) / CHARACTERS_PER_TOKEN + 0.5)
     wide = sum(ord(character) > 0x2E7F for character in text)
     return round((len(text) - wide) / CHARACTERS_PER_TOKEN + wide + 0.5)

@@ -79,17 +79,19 @@ def shown(record: Record) -> Shown:
 def screened(answer: Recalled) -> Recalled:
     """An answer as it may go out; `filtered` counts what is shown only in part, `screened` says why."""
     kinds: Counter[str] = Counter()
+    given = (*answer.principles, *answer.hits)
     hits: list[Hit] = []
-    for hit in answer.hits:
+    for hit in given:
         record, seen = shown(hit.record)
         if seen:
             kinds.update(seen)
             parts, score = hit.parts, hit.score
             if record.status != hit.record.status:
                 parts, score = {**parts, "quarantined": QUARANTINE}, round(score * QUARANTINE, 4)
-            hit = Hit(record=record, score=score, parts=parts)
+            hit = Hit(record=record, score=score, parts=parts, alike=hit.alike)
         hits.append(hit)
-    changed = sum(hit is not before for hit, before in zip(hits, answer.hits, strict=True))
+    changed = sum(hit is not before for hit, before in zip(hits, given, strict=True))
+    always = len(answer.principles)
     turns = tuple(map(_heard, answer.turns))
     nearest = answer.nearest
     for words in (*(turn.quote for turn in answer.turns), nearest.description if nearest else ""):
@@ -100,7 +102,8 @@ def screened(answer: Recalled) -> Recalled:
         return answer
     return msgspec.structs.replace(
         answer,
-        hits=tuple(sorted(hits, key=lambda hit: -hit.score)),
+        hits=tuple(sorted(hits[always:], key=lambda hit: -hit.score)),
+        principles=tuple(hits[:always]),
         turns=turns,
         nearest=nearest and msgspec.structs.replace(nearest, description=without_secrets(nearest.description)),
         filtered=answer.filtered + changed,

@@ -13,9 +13,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from ...protocol.event import Captured, text, trust
+from ...protocol.recall import Heard, Hit, Recall, Recalled
 from ...protocol.record import LIVE, QUOTE_LIMIT
-from ...protocol.reply import Heard, Hit, Recalled
-from ...protocol.request import Recall
 from ..projections.records import Records
 from ..projections.sources import Sources
 from ..projections.tokens import Tokens

@@ -1,28 +1,39 @@
-"""WARM: the records relevant to a question, ranked; keywords and vectors mixed, no model called (Q2).
+"""WARM: the records relevant to a question, ranked; keywords, vectors, neighbours and graph, no model called (Q2).
 
 Comes in: a question and the pools its asker may read. Goes out: hits with score parts, or an honest nothing.
 Invariants: only records of the scope become candidates; relevance decides whether a record is a candidate at all, the
-rest only orders (Q5); an answer says what it left out (Q10).
+rest only orders (Q5); records are read from the disk for the best candidates alone; an answer says what it left out
+(Q10).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from ...protocol.errors import InvalidRequest
+from ...protocol.recall import Hit, Nearest, Recall, Recalled
 from ...protocol.record import LIVE, Record
-from ...protocol.reply import Hit, Nearest, Recalled
-from ...protocol.request import Recall
 from ...stages.batch import PERSONAL
+from ...stages.words import language
 from ..projections.keywords import Keywords
-from ..projections.records import Records
+from ..projections.lines import Lines
+from ..projections.records import Records, digest
 from ..projections.vectors import Vectors
-from .budget import tokens
+from ..world import World
+from .evidence import Weighed, Weights, grasp, matches, weigh
+from .question import look_at
+from .scorer import Network, features, final, scored, standing
+from .selection import PRINCIPLE_SHARE, PRINCIPLES, by_chance, folded, within
 from .timeline import View
+from .tried import Tried
 
+Permits = Callable[[Record], bool]
 Encode = Callable[[str], NDArray[np.float32]]
 
 
@@ -31,26 +42,42 @@ class Sense(NamedTuple):
 
     vectors: Vectors
     encode: Encode | None
+    languages: tuple[str, ...] = ("en",)
 
 
-POOL_OF_CANDIDATES = 100
-KEYWORD_SHARE = 0.5
-"""The convex mix: this share for keywords, the rest for vectors (on LoCoMo better than either, and than ranks)."""
+class Sought(NamedTuple):
+    """Where candidates come from, and where their records lie."""
 
-COSINE_FLOOR, COSINE_CEILING = 0.3, 0.7
+    records: Records
+    keywords: Keywords
+    lines: Lines
+
+
+POOL_OF_CANDIDATES = 80
+"""Candidates that keywords and vectors give each, at most."""
+
+LEADING = 28
+"""The best of them by their own match, at least, whose neighbours are looked at too."""
+
+READ = 30
+"""Records that are read to be ranked, at least; twice the limit of the question, if that is more."""
+
 QUARANTINE = 0.5
 """A quarantined record is found at half its score (T8)."""
 
-OWN_FIRST = 0.05
-CONFIRMED = 0.03
+_DEFAULT = Weights()
 
 
 class Warm:
-    """Search and rank over records, keywords and vectors."""
+    """Search and rank over records, keywords and vectors. The door's thread asks."""
 
-    def __init__(self, records: Records, keywords: Keywords, sense: Callable[[], Sense], floor: float) -> None:
+    def __init__(self, sought: Sought, sense: Callable[[], Sense], floor: float, world: World) -> None:
         """`sense` is asked for each question: the model may change between two."""
-        self._records, self._keywords, self._sense, self._floor = records, keywords, sense, floor
+        self._records, self._keywords, self._lines = sought
+        self._sense, self._floor, self._world = sense, floor, world
+        self.tried = Tried(world)
+        self.network: Callable[[str], Network | None] = lambda agent: None
+        """The learnt scorer of an agent, None while it has too little feedback."""
 
     def follow(self, floor: float) -> None:
         """Abstain below this relevance from now on."""
@@ -62,85 +89,175 @@ class Warm:
         scope: Sequence[str],
         pending: int,
         view: View | None = None,
-        permits: Callable[[Record], bool] | None = None,
+        permits: Permits | None = None,
     ) -> Recalled:
         """The answer to a question over these pools, today or to another time: candidates by today's words (Q12).
 
-        What `permits` does not let the asker see is dropped before anything is ranked or counted (A1).
+        What `permits` does not let the asker see is dropped before anything is weighed, ranked or counted (A1).
         """
-        relevance, parts = self._relevance(request, scope, past=request.include_retired or view is not None)
-        records = self._records.many(relevance) if view is None else view.many(relevance)
-        allowed = {
+        floor, weights = self._settings(request)
+        now = self._world.now()
+        past = request.include_retired or request.deep or view is not None
+        count, found = self._candidates(request, scope, weights, now, permits, past=past)
+        strength = max(found.direct, default=0.0)
+        places = [n for n, pull in enumerate(found.pull) if pull >= floor] if strength >= floor else []
+        if not past:
+            places = places[: max(READ, 2 * request.limit)]
+        records = self._read([found.ids[n] for n in places], scope, request, view, permits)
+        standing_at = {found.ids[n]: n for n in places if found.ids[n] in records}
+        hits, rows = self._hits(request, records, found, standing_at, now)
+        principles, spent = self._principles(request, scope, permits) if view is None else ((), 0)
+        always = {each.record.id for each in principles}
+        given = {hit.record.id: hit for hit in hits if hit.record.id not in always}
+        fitting = within((hit.record for hit in given.values()), max(1, request.limit), request.budget_tokens - spent)
+        prices = {record.id: price for record, price in fitting}
+        kept = tuple(given[id] for id in prices)
+        return Recalled(
+            hits=kept,
+            scope=tuple(scope),
+            principles=principles,
+            recall=self.tried.note(request.agent, request.perspective, {id: rows[id] for id in prices}),
+            strength=round(strength, 4),
+            abstained=not kept,
+            reason="" if kept else ("nothing relevant enough" if count else "nothing here shares a word or a sense"),
+            nearest=None if kept else self._nearest(found, scope, request, view, permits),
+            filtered=max(0, count - len(kept)),
+            pending=pending,
+            tokens=spent + sum(prices.values()),
+        )
+
+    def _settings(self, request: Recall) -> tuple[float, Weights]:
+        options = request.options
+        if options is None:
+            return max(self._floor, request.threshold), _DEFAULT
+        if os.environ.get("MEMD_BENCH") != "1":
+            raise InvalidRequest("`options` are for measurements", hint="start the daemon with MEMD_BENCH=1")
+        try:
+            weights = msgspec.structs.replace(_DEFAULT, **options.weights)
+        except TypeError as error:
+            raise InvalidRequest(
+                f"weights: {error}", hint=f"there are {', '.join(Weights.__struct_fields__)}"
+            ) from error
+        return (self._floor if options.floor < 0 else options.floor), weights
+
+    def _candidates(
+        self,
+        request: Recall,
+        scope: Sequence[str],
+        weights: Weights,
+        now: int,
+        permits: Permits | None,
+        *,
+        past: bool,
+    ) -> tuple[int, Weighed]:
+        """How many match at all; and the best of them, with what stands beside them, by all that speaks for them."""
+        self._lines.load()
+        question = look_at(request, now)
+        by_words, possible = self._keywords.search(question.searched, scope, POOL_OF_CANDIDATES, past=past)
+        by_sense: dict[str, float] = {}
+        held: frozenset[str] | None = None
+        vectors, encode, languages = self._sense()
+        if encode is not None:
+            by_sense = dict(vectors.nearest(encode(request.query), scope, POOL_OF_CANDIDATES))
+            held = vectors.holding(by_words)
+        if permits is not None:
+            seen = {id for id, record in self._records.many({**by_words, **by_sense}).items() if permits(record)}
+            by_words = {id: score for id, score in by_words.items() if id in seen}
+            by_sense = {id: score for id, score in by_sense.items() if id in seen}
+        known = grasp(language(request.query), languages)
+        found = matches(by_words, possible, by_sense, held, weights, known)
+        graph = request.options is None or request.options.graph
+        linked = self._lines.linked(scope, question.things) if graph else {}
+        marks = {digest(pool) for pool in scope}
+        leading = len(found.ids) if past else max(LEADING, 2 * request.limit)
+        return len(found.ids), weigh(found, question.asked, weights, linked, self._lines, marks, leading)
+
+    def _read(
+        self,
+        ids: Sequence[str],
+        scope: Sequence[str],
+        request: Recall,
+        view: View | None,
+        permits: Permits | None,
+    ) -> dict[str, Record]:
+        """The records of these candidates that the asker may see: none from outside of the scope, whoever found it."""
+        records = self._records.many(ids) if view is None else view.many(ids)
+        shown = LIVE | {"archived"} if request.deep else LIVE
+        return {
             id: record
             for id, record in records.items()
             if record.pool in scope
             and (permits is None or permits(record))
-            and (view or record.status in LIVE or (request.include_retired and _past(record)))
+            and (
+                view or record.status in shown or (request.include_retired and record.status in ("retired", "archived"))
+            )
         }
-        above = [id for id in allowed if relevance[id] >= self._floor]
-        ranked = sorted(
-            ((self._score(allowed[id], relevance[id], parts[id]), id) for id in above),
-            key=lambda pair: (-pair[0], pair[1]),
-        )
+
+    def _hits(
+        self,
+        request: Recall,
+        records: Mapping[str, Record],
+        found: Weighed,
+        places: Mapping[str, int],
+        now: int,
+    ) -> tuple[list[Hit], dict[str, tuple[float, ...]]]:
+        """The records in order of priority, those that say the same folded into the first; their features."""
+        words = frozenset(request.query.lower().split())
+        rows = {
+            id: features(records[id], found.relevance[n], words, request.perspective, now) for id, n in places.items()
+        }
+        usual = request.options is None or request.options.priority
+        priorities = scored(list(rows.values()), self.network(request.agent)) if usual else [0.0] * len(rows)
+        ranked: list[tuple[float, Record]] = []
+        priority_of = dict(zip(rows, priorities, strict=True))
+        for id, place in places.items():
+            record, relevance = records[id], found.relevance[place]
+            own = record.pool == PERSONAL
+            score = final(relevance, priority_of[id], standing(record, own)) if usual else relevance
+            if record.status == "quarantined":
+                score *= QUARANTINE
+            ranked.append((score, record))
+        ranked.sort(key=lambda pair: (-pair[0], pair[1].id))
+        if request.threshold:
+            ranked = [pair for pair in ranked if pair[0] >= request.threshold]
+        distinct = list(folded(ranked))
+        if request.by_chance:
+            drawn = {
+                r.id for _, r in by_chance([(s, r) for s, r, _ in distinct], max(1, request.limit), self._world.token)
+            }
+            distinct = [each for each in distinct if each[1].id in drawn]
         hits: list[Hit] = []
-        spent = 0
-        for score, id in ranked[: max(1, request.limit)]:
-            cost = tokens(allowed[id].description) + tokens(allowed[id].provenance.quote)
-            if hits and spent + cost > request.budget_tokens:
-                break
-            spent += cost
-            hits.append(Hit(record=allowed[id], score=round(score, 4), parts=parts[id]))
-        return Recalled(
-            hits=tuple(hits),
-            scope=tuple(scope),
-            abstained=not hits,
-            reason="" if hits else ("nothing relevant enough" if allowed else "nothing here shares a word or a sense"),
-            nearest=None if hits else self._nearest(allowed, relevance),
-            filtered=len(allowed) - len(hits),
-            pending=pending,
-            tokens=spent,
+        for score, record, twins in distinct:
+            place = places[record.id]
+            parts = {**found.parts_of(place), "relevance": round(found.relevance[place], 4)}
+            parts |= {"priority": round(priority_of[record.id], 4)} if usual else {}
+            parts |= {"quarantined": QUARANTINE} if record.status == "quarantined" else {}
+            hits.append(Hit(record=record, score=round(score, 4), parts=parts, alike=tuple(twins)))
+        return hits, rows
+
+    def _principles(
+        self, request: Recall, scope: Sequence[str], permits: Permits | None
+    ) -> tuple[tuple[Hit, ...], int]:
+        """The principles of the scope, at most 20 a pool and a fifth of the budget, and what they cost (Q8)."""
+        ids = [id for pool in scope for id in self._lines.principles([pool])[:PRINCIPLES]]
+        if not ids:
+            return (), 0
+        found = self._records.many(ids).values()
+        records = [each for each in found if each.pool in scope and each.status in LIVE]
+        records = [each for each in records if permits is None or permits(each)]
+        records.sort(key=lambda record: (record.pool != PERSONAL, -record.signal.importance, record.id))
+        budget = int(request.budget_tokens * PRINCIPLE_SHARE)
+        chosen = list(within(records, len(records), budget, at_least=0))
+        return tuple(Hit(record=record, score=1.0, parts={"principle": 1.0}) for record, _ in chosen), sum(
+            price for _, price in chosen
         )
 
-    def _relevance(
-        self, request: Recall, scope: Sequence[str], *, past: bool
-    ) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
-        by_words, possible = self._keywords.search(request.query, scope, POOL_OF_CANDIDATES, past=past)
-        by_sense: dict[str, float] = {}
-        vectors, encode = self._sense()
-        if encode is not None:
-            by_sense = dict(vectors.nearest(encode(request.query), scope, POOL_OF_CANDIDATES))
-        relevance: dict[str, float] = {}
-        parts: dict[str, dict[str, float]] = {}
-        for id in {*by_words, *by_sense}:
-            words = min(1.0, by_words.get(id, 0.0) / possible) if possible else 0.0
-            cosine = by_sense.get(id, 0.0)
-            sense = min(1.0, max(0.0, (cosine - COSINE_FLOOR) / (COSINE_CEILING - COSINE_FLOOR)))
-            # what has no vector yet (just remembered) or any more (retired) is judged by its words alone
-            has_sense = id in by_sense or (encode is not None and vectors.holds(id))
-            mixed = KEYWORD_SHARE * words + (1 - KEYWORD_SHARE) * sense if has_sense else words
-            relevance[id] = mixed
-            parts[id] = {"words": round(words, 4), "sense": round(sense, 4), "cosine": round(cosine, 4)}
-        return relevance, parts
-
-    @staticmethod
-    def _score(record: Record, relevance: float, parts: dict[str, float]) -> float:
-        score = relevance + 0.05 * (record.signal.importance - 0.5)
-        if record.pool == PERSONAL:
-            score += OWN_FIRST
-        if record.provenance.trust == "user":
-            score += CONFIRMED
-        if record.status == "quarantined":
-            parts["quarantined"] = QUARANTINE
-            score *= QUARANTINE
-        return min(1.0, max(0.0, score))
-
-    @staticmethod
-    def _nearest(allowed: dict[str, Record], relevance: dict[str, float]) -> Nearest | None:
-        if not allowed:
-            return None
-        id = max(allowed, key=lambda each: (relevance[each], each))
-        return Nearest(id=id, description=allowed[id].description, score=round(relevance[id], 4))
-
-
-def _past(record: Record) -> bool:
-    return record.status in ("retired", "archived")
+    def _nearest(
+        self, found: Weighed, scope: Sequence[str], request: Recall, view: View | None, permits: Permits | None
+    ) -> Nearest | None:
+        best = sorted(range(len(found.ids)), key=lambda place: -found.direct[place])[:5]
+        records = self._read([found.ids[place] for place in best], scope, request, view, permits)
+        for place in best:
+            if (record := records.get(found.ids[place])) is not None:
+                return Nearest(id=record.id, description=record.description, score=round(found.direct[place], 4))
+        return None

@@ -18,7 +18,8 @@ from memd.daemon.choice import FILE
 from memd.models import registry
 from memd.protocol.errors import ModelMissing, by_code
 from memd.protocol.event import Origin
-from memd.protocol.reply import JobState, Recalled
+from memd.protocol.recall import Recalled
+from memd.protocol.reply import JobState
 from memd.protocol.request import Remember
 from tests.conftest import FAULT_ROUNDS, RunningDaemon
 from tests.models.second_model import make_model, rename_model

@@ -21,7 +21,7 @@ from memd.daemon.pools.passes import Passes, Reader, covers
 from memd.daemon.recall.context import Context
 from memd.daemon.recall.hot import Hot
 from memd.daemon.recall.lines import Lines
-from memd.daemon.recall.warm import Sense, Warm
+from memd.daemon.recall.warm import Sense, Sought, Warm
 from memd.daemon.stores import Stores
 from memd.daemon.world import real_world
 from memd.models import registry
@@ -232,7 +232,8 @@ def test_no_read_reaches_past_a_pass_its_pools_or_a_revoked_source_A1_A2_A3(
         for each in records
         if each.id in may_see and (each.layer != "L2" or each.pool != "personal" or len(reached) == 1)
     }
-    warm = Warm(stores.records, stores.keywords, lambda: Sense(stores.vectors, None), 0.0)
+    sought = Sought(stores.records, stores.keywords, stores.lines)
+    warm = Warm(sought, lambda: Sense(stores.vectors, None), 0.0, real_world())
     found = warm.recall(Recall(query="lantern shed garden", limit=200, budget_tokens=10**6), reached, 0, None, permits)
     assert {hit.record.id for hit in found.hits} == may_see and found.filtered == 0, "dropped before it is counted"
     stores.close()

@@ -25,6 +25,7 @@ from memd.daemon.world import real_world
 from memd.protocol import fading as f
 from memd.protocol import operation as o
 from memd.protocol.event import Captured, Noted, Origin, Said, ToolCalled, Wrote
+from memd.protocol.learning import Sample
 from memd.protocol.record import Evidence, Provenance, Record, Signal, Span
 from tests.conftest import EXAMPLES
 
@@ -130,6 +131,12 @@ EVERY: dict[type, st.SearchStrategy[Any]] = {
         o.ChangeProposed, id=PROPOSALS, what=st.sampled_from(["forget", "conflict"]), record=IDS, against=IDS
     ),
     o.ChangeDecided: st.builds(o.ChangeDecided, id=PROPOSALS, accepted=st.booleans()),
+    o.FeedbackGiven: st.builds(
+        o.FeedbackGiven,
+        agent=st.sampled_from(["", "critic"]),
+        used=st.lists(IDS, max_size=2).map(tuple),
+        samples=st.lists(st.builds(Sample, IDS, st.just((0.5,) * 9), st.booleans()), max_size=3).map(tuple),
+    ),
     o.Redacted: st.builds(o.Redacted, records=st.lists(IDS, max_size=2).map(tuple), turns=TURNS),
     o.Purged: st.builds(o.Purged, redacted=st.integers(1, 9)),
     o.Erased: st.builds(o.Erased, ids=st.lists(IDS, max_size=2).map(tuple), retires=RETIRES),

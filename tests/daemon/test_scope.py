@@ -10,7 +10,8 @@ import pytest
 from memd.protocol.errors import InvalidRequest, NotFound
 from memd.protocol.event import Noted, Origin, Repository, Said
 from memd.protocol.operation import AliasAdded, Moved
-from memd.protocol.request import Capture, Recall, Remember
+from memd.protocol.recall import Recall
+from memd.protocol.request import Capture, Remember
 
 AT = "2026-03-04T18:30:00+01:00"
 ADA = "git@example.org:ada/orchard.git"
@@ -67,7 +68,7 @@ def test_a_question_with_a_hint_reads_the_project_P3(daemon: Any, repository: Pa
         remember(client, DEPLOY, repository, "t1")
         pool = pool_of(client, repository)
         wish = Recall(query="deploy", cwd="/in/a/container", repository=hint)
-        from memd.protocol.reply import Recalled
+        from memd.protocol.recall import Recalled
 
         assert client.ask(wish, Recalled).scope == ("personal", pool)
         assert client.recall("deploy", cwd="/in/a/container").scope == ("personal",)

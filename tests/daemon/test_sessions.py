@@ -8,7 +8,7 @@ import pytest
 
 from memd.clients.importers.claude_code import read
 from memd.protocol.event import Origin
-from memd.protocol.reply import Heard, Hit
+from memd.protocol.recall import Heard, Hit
 
 HERE = Path(__file__)
 SESSIONS = HERE.parents[3] / "shared" / "data" / "sessions" / "claude-code"

@@ -11,9 +11,10 @@ from memd.protocol.errors import DaemonDown, InvalidRequest, MemdError, NaiveTim
 from memd.protocol.event import Origin, Said, text, trust
 from memd.protocol.instant import from_micros, micros, parse
 from memd.protocol.places import places
+from memd.protocol.recall import Recall
 from memd.protocol.record import record_id
 from memd.protocol.reply import Done
-from memd.protocol.request import LANES, AnyRequest, Capture, GetStatus, Recall
+from memd.protocol.request import LANES, AnyRequest, Capture, GetStatus
 
 WORDS = st.text(max_size=40)
 

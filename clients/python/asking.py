@@ -1,0 +1,42 @@
+"""The client's methods for what becomes of answers: feedback, and what was given in vain.
+
+Comes in: a wish. Goes out: the daemon's typed reply, or its error. Invariant: one method a request, as in `client.py`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TypeVar
+
+from ...protocol import intent
+from ...protocol import recall as asked
+
+T = TypeVar("T")
+
+
+class AskingRequests(ABC):
+    """A part of `Client`, which sends what these ask."""
+
+    @abstractmethod
+    def ask(self, wish: intent.Request, data: type[T]) -> T:
+        """The reply to a request."""
+
+    def feedback(
+        self,
+        recall: str = "",
+        *,
+        used: Sequence[str] = (),
+        helpful: Sequence[str] = (),
+        wrong: Sequence[str] = (),
+        failed: bool = False,
+    ) -> asked.FeedbackTaken:
+        """What became of an answer, named by its `recall`, or of records (T3, T4). Raises NotFound, InvalidRequest."""
+        wish = asked.Feedback(
+            recall=recall, used=tuple(used), helpful=tuple(helpful), wrong=tuple(wrong), failed=failed
+        )
+        return self.ask(wish, asked.FeedbackTaken)
+
+    def never_used(self, pools: Sequence[str] = (), least: int = 3, limit: int = 50) -> asked.UnusedList:
+        """Records that were often given and never used (Q9). Raises NotFound."""
+        return self.ask(asked.NeverUsed(pools=tuple(pools), least=least, limit=limit), asked.UnusedList)

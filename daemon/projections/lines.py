@@ -1,0 +1,256 @@
+"""The live records in the order in which they were said: what stands beside one, whom it is about, how much it says.
+
+Comes in: the operations that change which records are live. Goes out: cards, linked to the one before and the one after
+in their document. Invariants: a card holds no words but names; the rows of the table follow from one record alone; what
+was said long after is no neighbour, even in the same document.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+import msgspec
+
+from ...protocol.instant import micros
+from ...protocol.record import LIVE, Record
+from ...protocol.reply import Logged
+from ..store.sealed import unseal
+from .belief import touched
+from .graph import edge
+from .projection import check_order
+from .records import Records, digest
+
+APART = 3_600_000_000
+"""Microseconds of silence after which a talk is another one."""
+
+PRINCIPLE = "principle"
+ROLES = frozenset({"", "user", "assistant", "tool", "document", "memd"})
+_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_LEADING = re.compile(r"(?:The |Our )?([A-Z][^\W\d_]+)(?=[\s:']|$)")
+_COMMON = frozenset("the this that these those there it we they he she you our my a an in on at for from with when if"
+                    " use do never always project".split())  # fmt: skip
+
+
+HUBS = frozenset({"user", "project"})
+"""Ends that nearly every edge has: to share one says nothing."""
+
+LINKED = 50
+
+
+class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What the table keeps of a live record. `at`, `since` in microseconds; `size` in words; `who` in lower case.
+
+    `ends` are subject and object of an edge.
+    """
+
+    document: bytes
+    at: int
+    start: int
+    size: int
+    asks: bool
+    who: tuple[str, ...]
+    principle: bool
+    since: int
+    ends: tuple[str, ...]
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decoder = msgspec.msgpack.Decoder(Row)
+
+
+class Card:
+    """A live record among those of its document."""
+
+    __slots__ = ("after", "before", "id", "pool", "row")
+
+    def __init__(self, id: str, pool: bytes, row: Row) -> None:
+        self.id, self.pool, self.row = id, pool, row
+        self.before: Card | None = None
+        self.after: Card | None = None
+
+    @property
+    def _order(self) -> tuple[int, int, str]:
+        return self.row.at, self.row.start, self.id
+
+    def __lt__(self, other: Card) -> bool:
+        return self._order < other._order
+
+    def join(self, other: Card | None) -> None:
+        """Stand before `other`, unless so much time lies between that it is another talk."""
+        near = other is not None and other.row.at - self.row.at <= APART
+        self.after = other if near else None
+        if other is not None:
+            other.before = self if near else None
+
+
+def _ends(row: Row) -> Iterable[tuple[str, str]]:
+    """An edge from both of its ends: each thing, with the thing at the other end."""
+    return ((row.ends[0], row.ends[1]), (row.ends[1], row.ends[0])) if row.ends else ()
+
+
+def about(record: Record) -> tuple[str, ...]:
+    """The names of whoever said a record and whom it is about, in lower case; `user` for the user."""
+    names = {word for word in record.provenance.author.lower().split() if word not in ROLES}
+    if found := _LEADING.match(record.description):
+        names.add(found[1].lower())
+    return tuple(sorted(names - _COMMON))
+
+
+def size(text: str) -> int:
+    """About how many words a text has, in any script."""
+    return len(text.split()) + len(_WIDE.findall(text)) // 2
+
+
+def row_of(record: Record) -> Row:
+    """What the table keeps of a record."""
+    span = record.provenance.spans[0] if record.provenance.spans else None
+    at = micros(record.provenance.said_at)
+    return Row(
+        document=digest(span.document if span else record.provenance.source),
+        at=at,
+        start=span.start if span else 0,
+        size=size(record.description),
+        asks=record.description.rstrip().endswith(("?", "？", "؟")),
+        who=about(record),
+        principle=PRINCIPLE in record.tags,
+        since=micros(record.valid_from) if record.valid_from else at,
+        ends=(found.subject.casefold(), found.object.casefold()) if (found := edge(record)) else (),
+    )
+
+
+def line_rows(record: Record) -> Iterable[tuple[bytes, bytes]]:
+    """The row of a live record."""
+    if record.status in LIVE:
+        yield digest(record.pool) + record.id.encode(), _encode(row_of(record))
+
+
+class Lines:
+    """The projection: the cards of all live records, in memory. One thread applies; any thread looks."""
+
+    name = "lines"
+
+    def __init__(self, records: Records, applied_seq: int) -> None:
+        """Filled by `load`, or by whoever first needs it."""
+        self._records, self._applied = records, applied_seq
+        self._filled, self._filling = False, threading.Lock()
+        self._clear()
+
+    def _clear(self) -> None:
+        self._cards: dict[str, Card] = {}
+        self._documents: dict[bytes, list[Card]] = {}
+        self._principles: dict[bytes, dict[str, None]] = {}
+        self._edges: dict[tuple[bytes, str], dict[str, str]] = {}
+        """By pool and thing: the edges that end there, each with its other end."""
+
+    def load(self) -> None:
+        """Fill it, unless it is filled."""
+        if not self._filled:
+            with self._filling:
+                if not self._filled:
+                    self.reset(self._applied)
+
+    def reset(self, applied_seq: int) -> None:
+        """Fill everything anew from the tables, which are at `applied_seq`."""
+        self._clear()
+        documents: dict[bytes, list[Card]] = {}
+        for card in self._stored():
+            self._cards[card.id] = card
+            documents.setdefault(card.row.document, []).append(card)
+            self._note(card)
+        for cards in documents.values():
+            cards.sort()
+            for first, then in pairwise(cards):
+                first.join(then)
+        self._documents = documents
+        self._applied, self._filled = applied_seq, True
+
+    def _stored(self) -> Iterator[Card]:
+        environment = self._records.environment
+        pools: dict[bytes, bytes] = {}
+        with environment.read() as transaction:
+            for key, value in transaction.cursor(environment.db("lines")).iternext():
+                row = _decoder.decode(unseal(key, value, "the place of a record"))
+                yield Card(key[16:].decode(), pools.setdefault(key[:16], key[:16]), row)
+
+    @property
+    def applied_seq(self) -> int:
+        """The seq of the last operation folded in."""
+        return self._applied
+
+    def apply(self, entries: Sequence[Logged]) -> None:
+        """Move the records these operations touched in or out of their document."""
+        self.load()
+        check_order(self.name, self._applied, entries)
+        ids = dict.fromkeys(id for entry in entries for id in touched(entry.operation))
+        records = self._records.many(ids) if ids else {}
+        for id in ids:
+            self._drop(id)
+            if (record := records.get(id)) is not None and record.status in LIVE:
+                self._put(Card(id, digest(record.pool), row_of(record)))
+        if entries:
+            self._applied = entries[-1].seq
+
+    def _put(self, card: Card) -> None:
+        cards = self._documents.setdefault(card.row.document, [])
+        place = bisect_left(cards, card)
+        following = cards[place] if place < len(cards) else None
+        cards.insert(place, card)
+        if place:
+            cards[place - 1].join(card)
+        card.join(following)
+        self._cards[card.id] = card
+        self._note(card)
+
+    def _note(self, card: Card) -> None:
+        if card.row.principle:
+            self._principles.setdefault(card.pool, {})[card.id] = None
+        for thing, other in _ends(card.row):
+            self._edges.setdefault((card.pool, thing), {})[card.id] = other
+
+    def _drop(self, id: str) -> None:
+        card = self._cards.pop(id, None)
+        if card is None:
+            return
+        self._principles.get(card.pool, {}).pop(id, None)
+        for thing, _ in _ends(card.row):
+            self._edges.get((card.pool, thing), {}).pop(id, None)
+        cards = self._documents[card.row.document]
+        place = bisect_left(cards, card)
+        cards.pop(place)
+        following = cards[place] if place < len(cards) else None
+        if place:
+            cards[place - 1].join(following)
+        elif following is not None:
+            following.before = None
+        if not cards:
+            del self._documents[card.row.document]
+
+    def get(self, id: str) -> Card | None:
+        """The card of a live record, or None."""
+        return self._cards.get(id)
+
+    def principles(self, pools: Sequence[str]) -> list[str]:
+        """The live records of these pools that are principles, pool by pool (Q8)."""
+        self.load()
+        return [id for pool in pools for id in list(self._principles.get(digest(pool), ()))]
+
+    def linked(self, pools: Sequence[str], things: Iterable[str]) -> dict[str, float]:
+        """The edges near these things, by id: 1.0 where a thing is an end of it, 0.5 one edge further on (R8)."""
+        marks = [digest(pool) for pool in pools]
+        first = self._reach(marks, things)
+        on = {other for other in first.values() if other not in HUBS}
+        return {**dict.fromkeys(self._reach(marks, on), 0.5), **dict.fromkeys(first, 1.0)} if first else {}
+
+    def _reach(self, marks: Sequence[bytes], things: Iterable[str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for thing in things if self._edges else ():
+            for mark in marks:
+                found.update(self._edges.get((mark, thing), {}))
+        return dict(list(found.items())[:LINKED])
+
+    def __len__(self) -> int:
+        return len(self._cards)

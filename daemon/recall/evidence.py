@@ -1,0 +1,266 @@
+"""Evidence: how much speaks for each candidate, from its own match and from what stands around it (Q2, Q5).
+
+Comes in: candidates with the scores that keywords and vectors gave them. Goes out: a relevance in [0, 1] each, and its
+parts. Invariants: pure; the best match of an answer says how good the answer is (`strength`), evidence only orders
+below it; a candidate that neither matches nor stands beside one that does is none, whatever else speaks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ..projections.lines import Card, Lines
+
+COSINE_FLOOR, COSINE_CEILING = 0.3, 0.7
+"""Between these a cosine says how well a record answers; below the first it says nothing."""
+
+NEAR_FLOOR, NEAR_CEILING = 0.1, 0.7
+"""The same, to order by: cosines below that of an answer still tell better from worse."""
+
+RELATED = 0.3
+"""What the cosines of a model that does not know the language are worth where it shares names and loans, by its script;
+in other scripts they are noise."""
+
+ALONE, IN_BIGRAMS = 4.0, 8.0
+"""Where the words must tell alone, a share of them that is so many times smaller is as good: how a question is put is
+never in a note, and in bigrams that is most of it (right notes reach .03 to .11 there, other talk at most .02)."""
+
+BIGRAMS = frozenset(("ja", "ko", "th", "zh"))
+LATIN = frozenset("da de es fi fr it nl no pl pt sv tr".split())
+
+BESIDE = 0.7
+"""What a match beside a record counts for the record itself, as a floor."""
+
+LONG = 5.0
+"""The natural logarithm of the words (150) beyond which a record says no more by being longer."""
+
+
+class Weights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What each part counts. The defaults are fitted on conversations and notes written for that."""
+
+    match: float = 0.5
+    """Of an answer's strength, the share of the words that were found; the rest is the cosine's."""
+    words: float = 1.0
+    """BM25, as a share of the best."""
+    sense: float = 1.0
+    """The cosine."""
+    before: float = 0.5
+    """What the two lines before say to the question, on average."""
+    after: float = 0.35
+    """What the two lines after say to it."""
+    reply: float = 0.5
+    """What the line right before says to it, where that line asks: this one may be the answer."""
+    named: float = 0.15
+    """The question names who said it, or whom it is about."""
+    when: float = 0.4
+    """It lies in the time that the question names."""
+    graph: float = 0.3
+    """It is linked to a thing that the question names: in full by an edge, in part by two."""
+    size: float = 0.5
+    """How much it says: the logarithm of its words."""
+    asks: float = -0.15
+    """It asks, itself."""
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What of a question evidence looks at: its words in lower case, the time it names in microseconds."""
+
+    words: frozenset[str]
+    period: tuple[int, int] | None = None
+
+
+Numbers = NDArray[np.float32]
+
+
+class Matches(NamedTuple):
+    """What keywords and vectors gave: ids, and in the same order each one's scores. All float32 in [0, 1], but cosines.
+
+    `words`: BM25 as a share of the best; `match`: as a share of what the question's terms could reach; `sense`: the
+    cosine, to order by; `direct`: how well it matches by itself, on a scale that is the same for every question.
+    """
+
+    ids: Sequence[str]
+    words: Numbers
+    match: Numbers
+    cosine: Numbers
+    sense: Numbers
+    direct: Numbers
+
+
+class Weighed(NamedTuple):
+    """The candidates that evidence was looked at for, best first. `parts`: a column for each of `names`.
+
+    `pull` is what the floor is held against: the own match, or most of that of a record beside it.
+    """
+
+    ids: Sequence[str]
+    relevance: Sequence[float]
+    pull: Sequence[float]
+    direct: Sequence[float]
+    names: Sequence[str]
+    parts: Numbers
+
+    def parts_of(self, place: int) -> dict[str, float]:
+        """The parts of one candidate by name, those that are nothing left out."""
+        values = (round(float(value), 4) for value in self.parts[place])
+        return {name: value for name, value in zip(self.names, values, strict=True) if value}
+
+
+def _between(values: Numbers, floor: float, ceiling: float) -> Numbers:
+    return np.clip((values - np.float32(floor)) / np.float32(ceiling - floor), 0, 1)
+
+
+class Grasp(NamedTuple):
+    """What a model's cosines are worth for a question, from 0 to 1, and how many times its words count in turn."""
+
+    trust: float = 1.0
+    words: float = 1.0
+
+
+def grasp(code: str, languages: Sequence[str]) -> Grasp:
+    """What a model knows of a language."""
+    if code in languages or "*" in languages:
+        return Grasp()
+    trust = RELATED if code in LATIN else 0.0
+    return Grasp(trust, 1 + (1 - trust) * ((IN_BIGRAMS if code in BIGRAMS else ALONE) - 1))
+
+
+_GRASPED = Grasp()
+
+
+def matches(
+    by_words: Mapping[str, float],
+    possible: float,
+    by_sense: Mapping[str, float],
+    held: Collection[str] | None,
+    weights: Weights,
+    known: Grasp = _GRASPED,
+) -> Matches:
+    """The own match of every candidate. `held`: those that have a vector although it is not among the nearest; None
+    where no question has one. What has none (just remembered, or retired) is judged by its words alone. `known`: what
+    the model knows of the question's language."""
+    ids = list({**by_words, **by_sense})
+    score = np.fromiter((by_words.get(id, 0.0) for id in ids), np.float32, len(ids))
+    cosine = np.fromiter((by_sense.get(id, 0.0) for id in ids), np.float32, len(ids))
+    best = float(score.max(initial=0.0))
+    words = score / np.float32(best) if best else score
+    match = np.minimum(score / np.float32(possible), 1) if possible else score
+    sense = np.float32(known.trust) * _between(cosine, NEAR_FLOOR, NEAR_CEILING)
+    answers = _between(cosine, COSINE_FLOOR, COSINE_CEILING)
+    alone = np.fromiter((held is None or (id not in by_sense and id not in held) for id in ids), np.bool_, len(ids))
+    share = np.float32(1 - (1 - weights.match) * known.trust)
+    told = np.minimum(match * np.float32(known.words), 1)
+    direct = np.where(alone, told, share * told + (1 - share) * answers)
+    return Matches(ids, words, match, cosine, np.where(alone, words, sense), direct)
+
+
+def _chosen(
+    found: Matches, order: Sequence[int], linked: Iterable[str], lines: Lines, scope: Collection[bytes]
+) -> dict[str, int]:
+    """The leading candidates, those beside them, those that are linked: each with its place."""
+    place: dict[str, int] = {}
+    for number in order:
+        place.setdefault(found.ids[number], len(place))
+    for id in list(place):
+        card = lines.get(id)
+        if card is None:
+            continue
+        before, after = card.before, card.after
+        for near in (before, after, before and before.before, after and after.after):
+            if near is not None and near.pool in scope:
+                place.setdefault(near.id, len(place))
+    for id in linked:
+        place.setdefault(id, len(place))
+    return place
+
+
+def _around(place: Mapping[str, int], cards: Sequence[Card | None]) -> NDArray[np.intp]:
+    """For each candidate the places of the two before and the two after it; one past the end for none."""
+    none = len(place)
+    around = np.full((none, 4), none, np.intp)
+    for number, card in enumerate(cards):
+        if card is None:
+            continue
+        if (near := card.before) is not None:
+            around[number, 0] = place.get(near.id, none)
+            if (near := near.before) is not None:
+                around[number, 1] = place.get(near.id, none)
+        if (near := card.after) is not None:
+            around[number, 2] = place.get(near.id, none)
+            if (near := near.after) is not None:
+                around[number, 3] = place.get(near.id, none)
+    return around
+
+
+def weigh(
+    found: Matches,
+    asked: Asked,
+    weights: Weights,
+    linked: Mapping[str, float],
+    lines: Lines,
+    scope: Collection[bytes],
+    leading: int,
+) -> Weighed:
+    """The best candidates by all that speaks for them: the `leading` ones by their own match, and what is beside them.
+
+    `linked`: how near a record is to a thing that the question names. `scope`: the digests of the pools.
+    """
+    base = np.float32(weights.words) * found.words + np.float32(weights.sense) * found.sense
+    order = np.argsort(-base, kind="stable")[:leading].tolist()
+    place = _chosen(found, order, linked, lines, scope)
+    at = {id: number for number, id in enumerate(found.ids)}
+    rows = [at.get(id, -1) for id in place]
+    columns = np.zeros((5, len(found.ids) + 1), np.float32)  # the last one stands for whatever is no candidate
+    columns[:, :-1] = found.words, found.match, found.cosine, found.sense, found.direct
+    words, match, cosine, sense, direct = columns[:, rows]
+    cards = [lines.get(id) for id in place]
+    around = _around(place, cards)
+    near = np.append((words + sense) / 2, np.float32(0))[around]
+    asking = _column(card is not None and card.row.asks for card in cards)
+    sizes = _column(card.row.size if card else 0 for card in cards)
+    parts = {
+        "words": words,
+        "sense": sense,
+        "before": (near[:, 0] + near[:, 1]) / 2,
+        "after": (near[:, 2] + near[:, 3]) / 2,
+        "reply": near[:, 0] * np.append(asking, np.float32(0))[around[:, 0]],
+        "named": _column(card is not None and not asked.words.isdisjoint(card.row.who) for card in cards),
+        "when": _column(_inside(card, asked.period) for card in cards),
+        "graph": _column(linked.get(id, 0.0) for id in place),
+        "size": np.minimum(np.log1p(sizes) / np.float32(LONG), 1),
+        "asks": asking,
+    }
+    rank = np.zeros(len(cards), np.float32)
+    for name, values in parts.items():
+        rank += np.float32(getattr(weights, name)) * values
+    pull = np.maximum(direct, parts["graph"] / 2)
+    pull = np.maximum(pull, BESIDE * np.append(direct, np.float32(0))[around].max(axis=1, initial=0.0))
+    strength, top = float(found.direct.max(initial=0.0)), float(rank.max(initial=0.0))
+    relevance = np.maximum(rank, 0) * np.float32(strength / top if top > 0 else 0.0)
+    ids = list(place)
+    best = sorted(range(len(ids)), key=lambda number: (-relevance[number], ids[number]))
+    table = np.stack([*parts.values(), match, cosine], axis=1).astype(np.float32)
+    return Weighed(
+        [ids[number] for number in best],
+        relevance[best].tolist(),
+        pull[best].tolist(),
+        direct[best].tolist(),
+        (*parts, "match", "cosine"),
+        table[best],
+    )
+
+
+def _column(values: Iterable[float]) -> Numbers:
+    return np.fromiter(values, np.float32)
+
+
+def _inside(card: Card | None, period: tuple[int, int] | None) -> bool:
+    """Whether a record became true, or was said, in a time."""
+    if card is None or period is None:
+        return False
+    return period[0] <= card.row.since < period[1] or period[0] <= card.row.at < period[1]
