@@ -71,6 +71,15 @@ class Profile(Arguments, frozen=True, kw_only=True):
     cwd: Cwd = ""
 
 
+class Feedback(Arguments, frozen=True, kw_only=True):
+    """Of memory_feedback."""
+
+    recall: Annotated[str, Meta(max_length=64, description="`recall` of the answer that this is about.")] = ""
+    used: Annotated[SomeIds, Meta(description="Memories that your answer or your work rests on.")] = []
+    helpful: Annotated[SomeIds, Meta(description="Those that saved an error or a question.")] = []
+    wrong: Annotated[SomeIds, Meta(description="Those that turned out to be wrong, or misled you.")] = []
+
+
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """A memory: the statement, the words it rests on, whose they are. `status` quarantined: nobody confirmed it yet."""
 
@@ -96,7 +105,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recalled(msgspec.Struct, frozen=True, kw_only=True):
-    """What memory_recall gives back; `abstained`: memd would not vouch for anything, `reason` says why."""
+    """What memory_recall gives back; `abstained`: memd would not vouch for anything, `reason` says why. `recall` names
+    this answer for memory_feedback."""
 
     memories: list[Memory]
     turns: list[Turn]
@@ -105,6 +115,7 @@ class Recalled(msgspec.Struct, frozen=True, kw_only=True):
     searched: list[str]
     left_out: int
     pending: int
+    recall: str = ""
     note: str = ""
 
 
@@ -143,6 +154,13 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
     replaced: list[Memory]
     replaced_by: list[Memory]
     said_around: list[str]
+
+
+class Noted(msgspec.Struct, frozen=True, kw_only=True):
+    """What memory_feedback gives back: of how many memories it was noted, and what is to be said about it."""
+
+    memories: int
+    note: str
 
 
 class ProfileText(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ import msgspec
 
 from ...protocol.errors import InvalidRequest
 from ...protocol.instant import day, from_micros
+from ...protocol.recall import Feedback, FeedbackTaken
 from ...protocol.record import Record
 from ...protocol.reply import Explained
 from ..python.client import Client, Spooled, remembering
@@ -46,6 +47,8 @@ class Calls:
                 return self.history(wish)
             case given.Profile():
                 return self.profile(wish)
+            case given.Feedback():
+                return self.feedback(wish)
             case _:
                 raise InvalidRequest(f"there is no tool that takes {type(wish).__name__}")
 
@@ -58,7 +61,7 @@ class Calls:
         """WARM (Q2)."""
         told = self._client.recall(wish.query, cwd=self._folder(wish.cwd), limit=wish.limit, as_of=wish.as_of)
         found = given.Recalled(
-            memories=[_memory(hit.record, hit.score) for hit in told.hits],
+            memories=[_memory(hit.record, hit.score) for hit in (*told.principles, *told.hits)],
             turns=[
                 given.Turn(
                     text=each.quote,
@@ -74,6 +77,7 @@ class Calls:
             searched=list(told.scope),
             left_out=told.filtered,
             pending=told.pending,
+            recall=told.recall,
             note=told.note,
         )
         return found, _fenced(_recalled(found))
@@ -119,6 +123,17 @@ class Calls:
         told = self._client.profile(cwd=self._folder(wish.cwd))
         value = given.ProfileText(text=told.text, rev=told.rev, ids=list(told.ids), searched=list(told.scope))
         return value, told.text or "Nothing is known yet."
+
+    def feedback(self, wish: given.Feedback) -> tuple[given.Noted, str]:
+        """What became of an answer (T3, T4)."""
+        if not (wish.used or wish.helpful or wish.wrong):
+            raise InvalidRequest("no memory is named", hint="say which were used, helpful or wrong, by id")
+        request = Feedback(
+            recall=wish.recall, used=tuple(wish.used), helpful=tuple(wish.helpful), wrong=tuple(wish.wrong)
+        )
+        told = self._client.ask(request, FeedbackTaken)
+        said = given.Noted(memories=told.records, note=told.note)
+        return said, f"Noted of {told.records} memories. {told.note}".rstrip()
 
 
 def _memory(record: Record, score: float = 0.0) -> given.Memory:

@@ -103,6 +103,16 @@ TOOLS = (
         takes=given.Profile,
         gives=given.ProfileText,
     ),
+    Tool(
+        name="memory_feedback",
+        title="Feedback",
+        description="Say which recalled memories you used, which helped, which were wrong, by id. "
+        "Use it once at the end of a task in which you recalled something: what is used stays strong "
+        "and comes first the next time.",
+        takes=given.Feedback,
+        gives=given.Noted,
+        is_write=True,
+    ),
 )
 
 

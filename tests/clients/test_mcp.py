@@ -149,6 +149,15 @@ def test_an_agent_hides_and_proposes_and_the_user_decides_G1_T10(running: Runnin
     assert not [each for each in home.rglob("*") if each.is_file() and b"axolotl" in each.read_bytes()]
 
 
+def test_what_became_of_an_answer_is_told_T3(running: RunningDaemon) -> None:
+    recalled = call(running.environment, "memory_recall", query="tabs or spaces")[2]
+    ids = [each["id"] for each in recalled["memories"]]
+    failed, text, value = call(running.environment, "memory_feedback", recall=recalled["recall"], used=ids)
+    assert (failed, value["memories"]) == (False, len(ids)), text
+    failed, text, _ = call(running.environment, "memory_feedback", recall=recalled["recall"])
+    assert failed and "no memory is named" in text
+
+
 @pytest.mark.parametrize(
     ("name", "given", "reason"),
     [
@@ -177,7 +186,7 @@ def test_a_read_only_server_changes_nothing(running: RunningDaemon) -> None:
         return names
 
     names = talk(running.environment, work, "auto", "--read-only")
-    assert not {"memory_remember", "memory_forget"} & set(names)
+    assert not {"memory_remember", "memory_forget", "memory_feedback"} & set(names)
 
 
 def test_a_daemon_that_goes_and_comes_back_within_one_connection(home: dict[str, str]) -> None:
