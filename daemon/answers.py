@@ -102,7 +102,7 @@ class Answers:
         self._started = world.now()
         self.last: dict[str, Outcome] = {}
         self.worker_state: Callable[[], str] = lambda: "idle"
-        self.retrieved: Callable[[str, Sequence[str], Sequence[str]], None] = lambda *_: None
+        self.retrieved: Callable[[str, Sequence[str], Sequence[str]], None] = lambda question, ids, pools: None
         self.reactivated: Callable[[Sequence[str]], None] = lambda _: None
         self.pauses: Pauses | None = None
         self.trouble: Callable[[], str] = lambda: ""
