@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -192,8 +193,8 @@ class Stores:
             "journal": self.journal.log.environment.size_bytes(),
             "archive": self.archive.log.environment.size_bytes(),
             "tables": self.tables.environment.size_bytes(),
-            "keywords": _size_bytes(self.keywords.folder),
-            "turns": _size_bytes(self.turns.folder),
+            "keywords": size_of(self.keywords.folder),
+            "turns": size_of(self.turns.folder),
             "vectors": self.vector_store.size_bytes(),
             "ballast": self.ballast.size_bytes(),
         }
@@ -229,5 +230,10 @@ class Stores:
             self.commit([checkpoint(self.journal, self.archive)])
 
 
-def _size_bytes(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.glob("*") if file.is_file())
+def size_of(folder: Path) -> int:
+    """Bytes of the files in a folder; one that is removed while we look counts as nothing."""
+    total = 0
+    for file in folder.glob("*"):
+        with suppress(FileNotFoundError):
+            total += file.stat().st_size if file.is_file() else 0
+    return total
