@@ -199,7 +199,10 @@ class Daemon:
         self._answers.start()
         self._loading.start()
         threading.Thread(target=prepare, name="rules", daemon=True).start()
-        self._places.socket_file.write_text(str(self._socket), encoding="utf-8")
+        try:
+            self._places.socket_file.write_text(str(self._socket), encoding="utf-8")
+        except OSError as error:  # a full disk: whoever has another environment must wait for room
+            log.warning("%s can't be written: %s", self._places.socket_file, error.strerror)
         self._supervision.tell("READY=1")
         if self.stores.sources.pools():
             self._identity.prepare()

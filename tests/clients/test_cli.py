@@ -226,7 +226,7 @@ def test_captured_text_can_not_steer_a_terminal(memd: Any, daemon: Any) -> None:
     memd("remember", "A title \x1b]0;owned\x07 and \x1b[31mred\x1b[0m and \u202eesrever words.")
     for command in (("recall", "title red words"), ("list",), ("profile",), ("tail",)):
         text = memd(*command).text
-        assert "title" in text
+        assert "title" in text or command == ("profile",)  # which leaves out what hides how it reads
         assert not set("\x1b\x07\u202e") & set(text), command
 
 
@@ -369,7 +369,7 @@ def test_bench_measures_beside_a_floor(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(latency, "ROUNDS", 10)
     parts = list(runner.run(runner.chosen(["latency"]), Setting()))
-    assert [part.name for part in parts] == ["recall", "remember", "connect"]
+    assert [part.name for part in parts] == ["recall", "profile", "remember", "connect"]
     assert all(figure.value > 0 and figure.floor > 0 for part in parts for figure in part.figures)
     assert [figure.samples for figure in parts[-1].figures] == [5, 5]
     assert parts[-1].what.startswith("The smallest request")

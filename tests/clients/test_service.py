@@ -217,7 +217,7 @@ def test_completion_and_the_manual_page_know_every_command(memd: Callable[..., A
     for shell in ("bash", "zsh", "fish"):
         assert "_MEMD_COMPLETE" in memd("completion", shell).text
     told = memd(_MEMD_COMPLETE="complete_bash", COMP_WORDS="memd se", COMP_CWORD="1")
-    assert set(told.text.split()) == {"session", "service"}
+    assert set(told.text.split()) == {"session", "service", "setup"}
     page = tmp_path / "memd.1"
     page.write_text(memd("man").text)
     for name in COMMANDS:

@@ -74,7 +74,7 @@ def test_a_failed_capture_is_listed_and_succeeds_when_tried_again_P12(failed: An
     failed.kill()
     failed.start()
     with failed.client() as client:
-        assert client.dead_letters().total == 0 and client.status().records.get("active", 0) >= 1
+        assert client.dead_letters().total == 0 and sum(client.status().records.values()) >= 1
 
 
 def test_one_that_fails_again_stays_with_its_last_reason_and_attempts_P12(failed: Any) -> None:

@@ -63,7 +63,7 @@ def data(tmp_path: Path) -> Path:
 def test_a_new_folder_says_which_layout_it_has_and_who_made_it(data: Path) -> None:
     told = json.loads((data / "format.json").read_bytes())
     assert told["layout"] == 1 and [line["layout"] for line in told["history"]] == [1]
-    assert not (data / "running").exists()
+    assert (data / "running").read_text().strip() == "clean"
 
 
 def test_a_folder_of_a_later_layout_is_refused_and_says_which_version_reads_it(data: Path) -> None:
