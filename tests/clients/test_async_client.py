@@ -1,8 +1,6 @@
 """The asyncio client against a real daemon and a real ROUTER: many calls at once, deadlines, the spool (U7, W10)."""
 
 import asyncio
-import os
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -54,12 +52,12 @@ def test_a_stopped_daemon_costs_the_deadline_and_the_connection_lives(daemon: An
     async def work() -> None:
         async with AsyncClient(daemon.places, deadline_ms=300) as client:
             await client.status()
-            os.kill(daemon.process.pid, signal.SIGSTOP)
+            daemon.halt()
             try:
                 with pytest.raises(DeadlineExceeded):
                     await client.status()
             finally:
-                os.kill(daemon.process.pid, signal.SIGCONT)
+                daemon.go_on()
             for _ in range(50):
                 try:
                     assert (await client.status()).pid == daemon.process.pid

@@ -1,9 +1,7 @@
 """The client for Node against a real daemon: calls, errors, deadlines, the spool, secrets (U7, W10, W14, P-18)."""
 
 import json
-import os
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -105,7 +103,7 @@ def test_while_the_daemon_is_down_it_spools_and_the_daemon_takes_it_W10(
 
 @needs_node
 def test_a_stopped_daemon_costs_the_deadline_and_the_capture_is_kept(daemon: Any, node: Callable[..., Any]) -> None:
-    os.kill(daemon.process.pid, signal.SIGSTOP)
+    daemon.halt()
     try:
         told = node("""
             client.deadlineMs = 200;
@@ -117,7 +115,7 @@ def test_a_stopped_daemon_costs_the_deadline_and_the_capture_is_kept(daemon: Any
             say({ late, took, kept: await client.captureOrSpool({ host: "h", session: "s" }, [event]) });
         """)
     finally:
-        os.kill(daemon.process.pid, signal.SIGCONT)
+        daemon.go_on()
     assert told["late"] == "deadline_exceeded" and 190 < told["took"] < 5000
     assert told["kept"]["spooled"]
 

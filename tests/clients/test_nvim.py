@@ -109,10 +109,8 @@ def test_while_the_daemon_is_down_it_says_so_and_spools_what_is_to_be_remembered
 
 
 def test_an_answer_that_is_late_is_told_and_the_editor_goes_on(daemon: Any, nvim: Callable[..., Any]) -> None:
-    import os
-    import signal
 
-    os.kill(daemon.process.pid, signal.SIGSTOP)
+    daemon.halt()
     try:
         told = nvim("""
             require("memd").setup({ deadline_ms = 200 })
@@ -122,7 +120,7 @@ def test_an_answer_that_is_late_is_told_and_the_editor_goes_on(daemon: Any, nvim
             settle(function() return #said == 1 end)
         """)
     finally:
-        os.kill(daemon.process.pid, signal.SIGCONT)
+        daemon.go_on()
     assert "no answer within 200 ms" in told["said"][0]
 
 

@@ -74,6 +74,12 @@ def test_a_manager_that_went_away_is_no_trouble(tmp_path: Path) -> None:
     Supervision({"NOTIFY_SOCKET": str(tmp_path / "gone")}, time.monotonic).tell("READY=1")
 
 
+def listening(path: Path) -> bool:
+    """Whether the socket takes connections: between its name and that there is a moment. Asks the kernel alone."""
+    rows = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()]
+    return any(row[-1] == str(path) and int(row[3], 16) & 0x10000 for row in rows[1:])
+
+
 @pytest.mark.skipif(not shutil.which("systemd-socket-activate"), reason="systemd-socket-activate is not here")
 def test_the_first_client_starts_it_and_the_socket_stays_the_managers_U1(home: dict[str, str], tmp_path: Path) -> None:
     at = places(home, os.getuid())
@@ -93,6 +99,8 @@ def test_the_first_client_starts_it_and_the_socket_stays_the_managers_U1(home: d
     try:
         end = time.monotonic() + 20
         while not at.socket.exists() and time.monotonic() < end:
+            time.sleep(0.01)
+        while not listening(at.socket) and time.monotonic() < end:
             time.sleep(0.01)
         with Client(at, deadline_ms=30_000) as client:
             status = client.status()

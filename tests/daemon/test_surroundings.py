@@ -3,7 +3,6 @@
 import multiprocessing
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -34,21 +33,26 @@ def held(pid: int) -> tuple[int, int]:
     return len(list((proc / "fd").iterdir())), children
 
 
-def connect_and_wait(at: Places, ready: Any) -> None:
-    """25 clients: one in five is in the middle of its greeting."""
-    held: list[object] = []
-    for number in range(25):
-        if number % 5 == 4:
-            half = socket.socket(socket.AF_UNIX)
-            half.connect(str(at.socket))
-            half.send(b"\xff" + bytes(number % 9))
-            held.append(half)
-        else:
-            client = Client(at, deadline_ms=30_000)
-            client.status()
-            held.append(client)
-    ready.put(len(held))
-    time.sleep(1000)
+CONNECT_AND_WAIT = """
+import os, socket, time
+from memd.clients.python import Client
+from memd.protocol.places import places
+
+at = places(os.environ, os.getuid())
+held = []
+for number in range(25):  # one in five is in the middle of its greeting
+    if number % 5 == 4:
+        half = socket.socket(socket.AF_UNIX)
+        half.connect(str(at.socket))
+        half.send(b"\\xff" + bytes(number % 9))
+        held.append(half)
+    else:
+        client = Client(at, deadline_ms=30_000)
+        client.status()
+        held.append(client)
+print(len(held), flush=True)
+time.sleep(1000)
+"""
 
 
 @has_proc
@@ -58,18 +62,14 @@ def test_two_hundred_clients_that_are_killed_leave_nothing_behind_P1(daemon: Any
         client.status()
         time.sleep(0.3)  # what the daemon does after it opened has ended
         before = held(pid)
-        spawn = multiprocessing.get_context("spawn")
-        ready = spawn.Queue()
-        killed = [spawn.Process(target=connect_and_wait, args=(daemon.places, ready)) for _ in range(8)]
-        for each in killed:
-            each.start()
-        for _ in killed:
-            ready.get(timeout=60)
+        command = [sys.executable, "-c", CONNECT_AND_WAIT]
+        clients = [subprocess.Popen(command, env=daemon.environment, stdout=subprocess.PIPE) for _ in range(8)]
+        for each in clients:
+            assert each.stdout and each.stdout.readline() == b"25\n"
         assert held(pid)[0] >= before[0] + 160
-        for each in killed:
-            assert each.pid
-            os.kill(each.pid, signal.SIGKILL)
-            each.join()
+        for each in clients:
+            each.kill()
+            each.communicate()
         end = time.monotonic() + 60
         while held(pid)[0] > before[0] and time.monotonic() < end:
             client.status()
