@@ -40,6 +40,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningDaemon]
     daemon.start()
     with daemon.client() as client:
         client.remember("I prefer tabs over spaces.")
+    daemon.settle()  # what is refined under a test's eyes is not the same twice
     yield daemon
     daemon.terminate()
 
