@@ -9,6 +9,7 @@ pool that does not exist is an error; a pass only ever takes away; nothing of a 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from ...protocol.errors import Denied, NotFound
 from ...protocol.event import Repository
@@ -23,6 +24,7 @@ from .sight import Sight
 FOLDERS = 256
 """Folders whose pools are remembered."""
 
+T = TypeVar("T")
 Permits = Callable[[Record], bool]
 
 
@@ -33,6 +35,7 @@ class Access:
         self._identity, self._stores, self._passes = identity, stores, passes
         self._sources = stores.sources
         self._around_of: dict[str, tuple[Sight, int, tuple[str, ...]]] = {}
+        self._standing: tuple[int, dict[object, Any]] = (-1, {})
 
     def reader(self, token: str) -> Reader:
         """Who asks: the bearer of a pass, or the user without one. Raises Denied."""
@@ -105,7 +108,8 @@ class Access:
 
     def hears(self, reader: Reader = OWNER) -> Callable[[str], bool] | None:
         """Whether a reader may see what a document says; None where there is nothing to check."""
-        revoked = tuple(each.source for each in self._stores.grants.sources())
+        grants = self._stores.grants
+        revoked = self._still("revoked", lambda: tuple(each.source for each in grants.sources()))
         sources = reader.sources
         if not revoked and not sources:
             return None
@@ -119,7 +123,19 @@ class Access:
 
     def heard_in(self, scope: Sequence[str]) -> tuple[str, ...]:
         """The pools whose sessions are heard in a scope: its own and those that the user joined to them."""
-        return tuple(dict.fromkeys(each for pool in scope for each in self._stores.aliases.joined(pool)))
+        joined = self._stores.aliases.joined
+        scope = tuple(scope)
+        return self._still(scope, lambda: tuple(dict.fromkeys(each for pool in scope for each in joined(pool))))
+
+    def _still(self, what: object, find: Callable[[], T]) -> T:
+        """What was found, for as long as the journal stands still."""
+        seq, found = self._standing
+        if seq != self._stores.tables.applied_seq or len(found) > FOLDERS:
+            found = {}
+            self._standing = (self._stores.tables.applied_seq, found)
+        if what not in found:
+            found[what] = find()
+        return found[what]
 
     def title(self, pool: str) -> str:
         """What people call a pool; "" where it has no name."""

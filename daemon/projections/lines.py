@@ -79,6 +79,11 @@ class Card:
     def __lt__(self, other: Card) -> bool:
         return self._order < other._order
 
+    def around(self) -> tuple[Card | None, Card | None, Card | None, Card | None]:
+        """The one before, the one before that, the one after, the one after that."""
+        before, after = self.before, self.after
+        return before, before and before.before, after, after and after.after
+
     def join(self, other: Card | None) -> None:
         """Stand before `other`, unless so much time lies between that it is another talk."""
         near = other is not None and other.row.at - self.row.at <= APART
@@ -232,6 +237,11 @@ class Lines:
     def get(self, id: str) -> Card | None:
         """The card of a live record, or None."""
         return self._cards.get(id)
+
+    def many(self, ids: Iterable[str]) -> dict[str, Card | None]:
+        """The cards of these records, None for those that are not live."""
+        get = self._cards.get
+        return {id: get(id) for id in ids}
 
     def principles(self, pools: Sequence[str]) -> list[str]:
         """The live records of these pools that are principles, pool by pool (Q8)."""

@@ -200,7 +200,7 @@ class TermIndex:
             query, idf = self._scoped_query(searcher, shares, marks, [waiting for _, waiting in near])
         else:
             query, idf = self._filtered_query(searcher, shares, groups, past, [waiting for _, waiting in tail])
-        scores = dict(self._hits(searcher, query, limit)) if query is not None else {}
+        scores = self._hits(searcher, query, limit) if query is not None else {}
         for id, _ in tail:
             scores.pop(id, None)
         weights = {term: weight * shares[term] for term, weight in idf.items()}
@@ -208,8 +208,8 @@ class TermIndex:
             score = sum(weight * _saturation(waiting.counts[term], waiting.length) for term, weight in weights.items())
             if score > 0:
                 scores[id] = score
-        best = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
-        return dict(best), sum(idf[term] for term in own) * (K1 + 1)
+        best = sorted([(-score, id) for id, score in scores.items()])[:limit]
+        return {id: -score for score, id in best}, sum(idf[term] for term in own) * (K1 + 1)
 
     def _scoped_query(
         self, searcher: tantivy.Searcher, shares: Mapping[str, float], marks: Sequence[str], near: Sequence[_Waiting]
@@ -256,18 +256,17 @@ class TermIndex:
             clauses.append((occur.Must, state))
         return query.boolean_query(clauses), idf
 
-    def _hits(self, searcher: tantivy.Searcher, query: tantivy.Query, limit: int) -> Iterator[tuple[str, float]]:
-        """Ids by falling score. An id is read from the index once: the number that stands for it is in a column."""
+    def _hits(self, searcher: tantivy.Searcher, query: tantivy.Query, limit: int) -> dict[str, float]:
+        """Scores by id. An id is read from the index once: the number that stands for it is in a column."""
         hits = searcher.search(query, limit, count=False).hits
-        numbers = searcher.fast_field_values("number", [address for _, address in hits])
-        for (score, address), number in zip(hits, numbers, strict=True):
-            id = self._names.get(cast("int", number))
-            if id is None:
-                id = str(searcher.doc(address).get_first("id"))
-                if len(self._names) >= CACHED_NAMES:
-                    self._names.clear()
-                self._names[cast("int", number)] = id
-            yield id, cast("float", score)
+        numbers = cast("list[int]", searcher.fast_field_values("number", [address for _, address in hits]))
+        names = self._names if len(self._names) < CACHED_NAMES else {}
+        self._names = names
+        for (_, address), number in zip(hits, numbers, strict=True):
+            if number not in names:
+                names[number] = str(searcher.doc(address).get_first("id"))
+        scores = cast("list[float]", [score for score, _ in hits])
+        return dict(zip([names[number] for number in numbers], scores, strict=True))
 
     def replace(self, move: Callable[[], None]) -> None:
         """Take the index that `move` puts in the place of this one; searches go on against the old one until then."""

@@ -206,8 +206,10 @@ class ExactIndex:
             if count == len(self._dead):
                 return []
             labels, distances = self._index.knn_query(vector[None, :], k=count)
-            pairs = zip(labels[0], distances[0], strict=True)
-            return [(self._ids[int(n)], 1.0 - float(d)) for n, d in pairs if int(n) not in self._dead][:limit]
+            slots: list[int] = labels[0].tolist()
+            cosines: list[float] = (1.0 - distances[0]).tolist()
+            pairs = zip(slots, cosines, strict=True)
+            return [(self._ids[slot], cosine) for slot, cosine in pairs if slot not in self._dead][:limit]
 
     def __len__(self) -> int:
         return len(self._slot)
@@ -343,7 +345,7 @@ class Vectors:
         """At most `limit` live records of these pools by falling cosine."""
         self.load()
         found = [pair for pool in pools if (index := self._pools.get(pool)) for pair in index.nearest(vector, limit)]
-        return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit]
+        return sorted(found, key=lambda pair: -pair[1])[:limit] if len(pools) > 1 else found
 
     def holds(self, id: str) -> bool:
         """Whether a record's vector is in an index now."""
@@ -353,7 +355,7 @@ class Vectors:
         """Those of these records whose vector is in an index now."""
         self.load()
         held = self._pool_of
-        return frozenset(id for id in ids if id in held)
+        return frozenset([id for id in ids if id in held])
 
     def lost(self, more_than: int) -> bool:
         """Whether there are more live records than that, and none of the first so many has a vector; without `load`."""

@@ -79,13 +79,13 @@ Numbers = NDArray[np.float32]
 
 
 class Matches(NamedTuple):
-    """What keywords and vectors gave: ids, and in the same order each one's scores. All float32 in [0, 1], but cosines.
+    """What keywords and vectors gave: each id's place, and in that order the scores: float32 in [0, 1], but cosines.
 
     `words`: BM25 as a share of the best; `match`: as a share of what the question's terms could reach; `sense`: the
     cosine, to order by; `direct`: how well it matches by itself, on a scale that is the same for every question.
     """
 
-    ids: Sequence[str]
+    places: Mapping[str, int]
     words: Numbers
     match: Numbers
     cosine: Numbers
@@ -108,12 +108,12 @@ class Weighed(NamedTuple):
 
     def parts_of(self, place: int) -> dict[str, float]:
         """The parts of one candidate by name, those that are nothing left out."""
-        values = (round(float(value), 4) for value in self.parts[place])
-        return {name: value for name, value in zip(self.names, values, strict=True) if value}
+        values = self.parts[place].tolist()
+        return {name: round(value, 4) for name, value in zip(self.names, values, strict=True) if abs(value) >= 5e-5}
 
 
 def _between(values: Numbers, floor: float, ceiling: float) -> Numbers:
-    return np.clip((values - np.float32(floor)) / np.float32(ceiling - floor), 0, 1)
+    return np.minimum(np.maximum((values - np.float32(floor)) / np.float32(ceiling - floor), 0), 1)
 
 
 class Grasp(NamedTuple):
@@ -145,56 +145,49 @@ def matches(
     """The own match of every candidate. `held`: those that have a vector although it is not among the nearest; None
     where no question has one. What has none (just remembered, or retired) is judged by its words alone. `known`: what
     the model knows of the question's language."""
-    ids = list({**by_words, **by_sense})
-    score = np.fromiter((by_words.get(id, 0.0) for id in ids), np.float32, len(ids))
-    cosine = np.fromiter((by_sense.get(id, 0.0) for id in ids), np.float32, len(ids))
+    place = {id: number for number, id in enumerate({**by_words, **by_sense})}  # those with words come first
+    score, cosine = np.zeros((2, len(place)), np.float32)
+    score[: len(by_words)] = list(by_words.values())
+    cosine[[place[id] for id in by_sense]] = list(by_sense.values())
     best = float(score.max(initial=0.0))
     words = score / np.float32(best) if best else score
     match = np.minimum(score / np.float32(possible), 1) if possible else score
     sense = np.float32(known.trust) * _between(cosine, NEAR_FLOOR, NEAR_CEILING)
     answers = _between(cosine, COSINE_FLOOR, COSINE_CEILING)
-    alone = np.fromiter((held is None or (id not in by_sense and id not in held) for id in ids), np.bool_, len(ids))
+    alone = np.full(len(place), held is None)
+    if held is not None:
+        alone[: len(by_words)] = [id not in by_sense and id not in held for id in by_words]
     share = np.float32(1 - (1 - weights.match) * known.trust)
     told = np.minimum(match * np.float32(known.words), 1)
     direct = np.where(alone, told, share * told + (1 - share) * answers)
-    return Matches(ids, words, match, cosine, np.where(alone, words, sense), direct)
+    return Matches(place, words, match, cosine, np.where(alone, words, sense), direct)
 
 
 def _chosen(
-    found: Matches, order: Sequence[int], linked: Iterable[str], lines: Lines, scope: Collection[bytes]
-) -> dict[str, int]:
-    """The leading candidates, those beside them, those that are linked: each with its place."""
-    place: dict[str, int] = {}
-    for number in order:
-        place.setdefault(found.ids[number], len(place))
-    for id in list(place):
-        card = lines.get(id)
-        if card is None:
-            continue
-        before, after = card.before, card.after
-        for near in (before, after, before and before.before, after and after.after):
-            if near is not None and near.pool in scope:
-                place.setdefault(near.id, len(place))
+    leading: Iterable[str], linked: Iterable[str], lines: Lines, scope: Collection[bytes]
+) -> dict[str, Card | None]:
+    """The leading candidates, those beside them, those that are linked: each with its card."""
+    cards = lines.many(leading)
+    for card in list(cards.values()):
+        if card is not None:
+            for near in card.around():
+                if near is not None and near.pool in scope:
+                    cards[near.id] = near
     for id in linked:
-        place.setdefault(id, len(place))
-    return place
+        if id not in cards:
+            cards[id] = lines.get(id)
+    return cards
 
 
-def _around(place: Mapping[str, int], cards: Sequence[Card | None]) -> NDArray[np.intp]:
-    """For each candidate the places of the two before and the two after it; one past the end for none."""
-    none = len(place)
-    around = np.full((none, 4), none, np.intp)
-    for number, card in enumerate(cards):
-        if card is None:
-            continue
-        if (near := card.before) is not None:
-            around[number, 0] = place.get(near.id, none)
-            if (near := near.before) is not None:
-                around[number, 1] = place.get(near.id, none)
-        if (near := card.after) is not None:
-            around[number, 2] = place.get(near.id, none)
-            if (near := near.after) is not None:
-                around[number, 3] = place.get(near.id, none)
+def _around(cards: Mapping[str, Card | None]) -> NDArray[np.intp]:
+    """For each candidate the places of the two before and the two after it; one past the end, in a row of its own, for
+    none."""
+    none = len(cards)
+    place = {id: number for number, id in enumerate(cards)}
+    around = np.full((none + 1, 4), none, np.intp)
+    for number, card in enumerate(cards.values()):
+        if card is not None and (card.before or card.after):
+            around[number] = [none if near is None else place.get(near.id, none) for near in card.around()]
     return around
 
 
@@ -212,54 +205,52 @@ def weigh(
     `linked`: how near a record is to a thing that the question names. `scope`: the digests of the pools.
     """
     base = np.float32(weights.words) * found.words + np.float32(weights.sense) * found.sense
-    order = np.argsort(-base, kind="stable")[:leading].tolist()
-    place = _chosen(found, order, linked, lines, scope)
-    at = {id: number for number, id in enumerate(found.ids)}
-    rows = [at.get(id, -1) for id in place]
-    columns = np.zeros((5, len(found.ids) + 1), np.float32)  # the last one stands for whatever is no candidate
+    all_ids = list(found.places)
+    order: list[int] = np.argsort(-base, kind="stable")[:leading].tolist()
+    chosen = _chosen([all_ids[number] for number in order], linked, lines, scope)
+    columns = np.zeros((5, len(all_ids) + 1), np.float32)  # the last one stands for whatever is no candidate
     columns[:, :-1] = found.words, found.match, found.cosine, found.sense, found.direct
-    words, match, cosine, sense, direct = columns[:, rows]
-    cards = [lines.get(id) for id in place]
-    around = _around(place, cards)
-    near = np.append((words + sense) / 2, np.float32(0))[around]
-    asking = _column(card is not None and card.row.asks for card in cards)
-    sizes = _column(card.row.size if card else 0 for card in cards)
+    words, match, cosine, sense, direct = columns[:, [*(found.places.get(id, -1) for id in chosen), -1]]
+    cards = [*chosen.values(), None]  # and here for whoever stands beside none
+    around = _around(chosen)
+    near = ((words + sense) / 2)[around]
+    asking = _column([card is not None and card.row.asks for card in cards])
+    sizes = _column([0 if card is None else card.row.size for card in cards])
+    none = np.zeros(len(cards), np.float32)
     parts = {
         "words": words,
         "sense": sense,
         "before": (near[:, 0] + near[:, 1]) / 2,
         "after": (near[:, 2] + near[:, 3]) / 2,
-        "reply": near[:, 0] * np.append(asking, np.float32(0))[around[:, 0]],
-        "named": _column(card is not None and not asked.words.isdisjoint(card.row.who) for card in cards),
-        "when": _column(_inside(card, asked.period) for card in cards),
-        "graph": _column(linked.get(id, 0.0) for id in place),
+        "reply": near[:, 0] * asking[around[:, 0]],
+        "named": _column([card is not None and not asked.words.isdisjoint(card.row.who) for card in cards]),
+        "when": _column([_inside(card, asked.period) for card in cards]) if asked.period else none,
+        "graph": _column([*(linked.get(id, 0.0) for id in chosen), 0.0]) if linked else none,
         "size": np.minimum(np.log1p(sizes) / np.float32(LONG), 1),
         "asks": asking,
     }
-    rank = np.zeros(len(cards), np.float32)
-    for name, values in parts.items():
-        rank += np.float32(getattr(weights, name)) * values
-    pull = np.maximum(direct, parts["graph"] / 2)
-    beside = np.float32(BESIDE) * np.append(direct, np.float32(0))[around]
-    answering = beside[:, 0] * np.append(asking, np.float32(0))[around[:, 0]]
-    pull = np.maximum(pull, np.maximum(answering, np.minimum(beside.max(axis=1, initial=0.0), 2 * direct)))
+    table = np.array([*parts.values(), match, cosine])[:, :-1]
+    rank = np.array([getattr(weights, name) for name in parts], np.float32) @ table[: len(parts)]
+    beside = (np.float32(BESIDE) * direct)[around]
+    answering = beside[:, 0] * asking[around[:, 0]]
+    beside = np.maximum(answering, np.minimum(beside.max(axis=1), 2 * direct))
+    pull = np.maximum(np.maximum(direct, parts["graph"] / 2), beside)
     strength, top = float(found.direct.max(initial=0.0)), float(rank.max(initial=0.0))
     relevance = np.maximum(rank, 0) * np.float32(strength / top if top > 0 else 0.0)
-    ids = list(place)
-    best = sorted(range(len(ids)), key=lambda number: (-relevance[number], ids[number]))
-    table = np.stack([*parts.values(), match, cosine], axis=1).astype(np.float32)
+    ids, by_relevance = list(chosen), relevance.tolist()
+    best = sorted(range(len(ids)), key=lambda number: (-by_relevance[number], ids[number]))
     return Weighed(
         [ids[number] for number in best],
         relevance[best].tolist(),
         pull[best].tolist(),
         direct[best].tolist(),
         (*parts, "match", "cosine"),
-        table[best],
+        table.T[best],
     )
 
 
-def _column(values: Iterable[float]) -> Numbers:
-    return np.fromiter(values, np.float32)
+def _column(values: Sequence[float]) -> Numbers:
+    return np.array(values, np.float32)
 
 
 def _inside(card: Card | None, period: tuple[int, int] | None) -> bool:

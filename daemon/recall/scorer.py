@@ -33,6 +33,7 @@ FEATURES = (
 
 HIDDEN = 16
 LINEAR = (0.40, 0.40, 0.0, 0.0, 0.20, 0.0, 0.0, 0.0, 0.0)
+_LINEAR = np.array(LINEAR, np.float32)
 LEAD = 0.12
 SAMPLES = 100
 """Below so many samples of feedback the score is linear."""
@@ -70,7 +71,7 @@ def features(record: Record, similarity: float, words: frozenset[str], perspecti
     last = max(signal.last_access, record.learned_at or micros(record.provenance.said_at))
     days = max(0, now - last) / DAY
     impact = max(0.0, signal.impact)
-    tags = {tag.lower() for tag in record.tags[1:]}
+    tags = {tag.lower() for tag in record.tags[1:]} if len(record.tags) > 1 else ()
     return (
         similarity,
         strength,
@@ -78,7 +79,7 @@ def features(record: Record, similarity: float, words: frozenset[str], perspecti
         min(1.0, signal.access_count / max(1, signal.candidate_count)),
         math.exp(-math.log(2) * days / HALF_LIFE_DAYS[record.volatility]),
         impact / (IMPACT + impact),
-        len(tags & words) / len(tags) if tags else 0.0,
+        len(words.intersection(tags)) / len(tags) if tags else 0.0,
         float(PRINCIPLE in record.tags),
         float(bool(perspective) and perspective in record.learnings),
     )
@@ -86,9 +87,10 @@ def features(record: Record, similarity: float, words: frozenset[str], perspecti
 
 def scored(rows: Sequence[tuple[float, ...]], network: Network | None) -> list[float]:
     """What the scorer makes of these features: the learnt one, or the linear one without it."""
-    if network is None:
-        return [sum(weight * value for weight, value in zip(LINEAR, row, strict=True)) for row in rows]
-    return network.scores(np.asarray(rows, np.float32)).tolist() if rows else []
+    if not rows:
+        return []
+    table = np.array(rows, np.float32)
+    return (_LINEAR @ table.T if network is None else network.scores(table)).tolist()
 
 
 def final(similarity: float, priority: float, standing: float) -> float:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Protocol, TypeVar
 
 from ...protocol.record import Record
 from .budget import tokens
@@ -27,7 +29,19 @@ PRINCIPLES, PRINCIPLE_SHARE = 20, 0.2
 
 _WORD = re.compile(r"\w+")
 
-Ranked = tuple[float, Record]
+
+class Ranked(Protocol):
+    """A record with its score, and the ids of those behind it that say the same."""
+
+    @property
+    def score(self) -> float: ...
+    @property
+    def record(self) -> Record: ...
+    @property
+    def alike(self) -> list[str]: ...
+
+
+R = TypeVar("R", bound=Ranked)
 
 
 def cost(record: Record) -> int:
@@ -36,36 +50,45 @@ def cost(record: Record) -> int:
     return tokens(record.description) + (tokens(quote) if quote not in record.description else 0)
 
 
-def folded(ranked: Iterable[Ranked]) -> Iterator[tuple[float, Record, list[str]]]:
-    """Each record with the ids of those behind it that say the same."""
-    kept: list[tuple[float, Record, list[str], frozenset[str]]] = []
-    for score, record in ranked:
-        words = frozenset(_WORD.findall(record.description.lower()))
-        twin = next((each for each in kept if _alike(each[1], each[3], record, words)), None)
-        if twin is None:
-            kept.append((score, record, [], words))
+@lru_cache(4096)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.lower()))
+
+
+def folded(ranked: Iterable[R]) -> list[R]:
+    """Without those that say the same as one before them: that one takes their ids."""
+    kept: list[R] = []
+    said: list[frozenset[str]] = []
+    for each in ranked:
+        words = _words(each.record.description)
+        for first, others in zip(kept, said, strict=True):
+            within_one = words <= others or others <= words
+            if within_one and first.record.status == each.record.status and _alike(words, others):
+                first.alike.append(each.record.id)
+                break
         else:
-            twin[2].append(record.id)
-    return ((score, record, twins) for score, record, twins, _ in kept)
+            kept.append(each)
+            said.append(words)
+    return kept
 
 
-def _alike(one: Record, words: frozenset[str], other: Record, others: frozenset[str]) -> bool:
-    """Whether one says what the other says and little more: no other number, no denial, in the same standing."""
-    fewer, more = sorted((words, others), key=len)
-    if one.status != other.status or not fewer <= more or len(fewer) < ALIKE * len(more):
+def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether, of two where one holds the other's words, it says little more: no other number, no denial."""
+    fewer, more = sorted((one, other), key=len)
+    if len(fewer) < ALIKE * len(more):
         return False
     return not any(word in DENIALS or not word.isalpha() for word in more - fewer)
 
 
-def by_chance(ranked: Sequence[Ranked], count: int, dice: Callable[[int], bytes]) -> list[Ranked]:
+def by_chance(ranked: Sequence[R], count: int, dice: Callable[[int], bytes]) -> list[R]:
     """`count` of them, the better the likelier, in order of their scores (Gumbel's trick: no one twice)."""
 
     def noise() -> float:
         even = (int.from_bytes(dice(6)) + 1) / (2**48 + 1)
         return -math.log(-math.log(even))
 
-    drawn = sorted(ranked, key=lambda pair: -(pair[0] / WARMTH + noise()))[:count]
-    return sorted(drawn, key=lambda pair: (-pair[0], pair[1].id))
+    drawn = sorted(ranked, key=lambda each: -(each.score / WARMTH + noise()))[:count]
+    return sorted(drawn, key=lambda each: (-each.score, each.record.id))
 
 
 def within(records: Iterable[Record], limit: int, budget: int, *, at_least: int = 1) -> Iterator[tuple[Record, int]]:

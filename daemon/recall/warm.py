@@ -68,6 +68,17 @@ QUARANTINE = 0.5
 _DEFAULT = Weights()
 
 
+class _Ranked(NamedTuple):
+    """A record of an answer: its score, its place among the candidates, what the scorer saw and said, and its twins."""
+
+    score: float
+    record: Record
+    place: int
+    features: tuple[float, ...]
+    priority: float | None
+    alike: list[str]
+
+
 class Warm:
     """Search and rank over records, keywords and vectors. The door's thread asks."""
 
@@ -105,18 +116,18 @@ class Warm:
             places = places[: max(READ, 2 * request.limit)]
         records = self._read([found.ids[n] for n in places], scope, request, view, permits)
         standing_at = {found.ids[n]: n for n in places if found.ids[n] in records}
-        hits, rows = self._hits(request, records, found, standing_at, now)
+        ranked = self._ranked(request, records, found, standing_at, now)
         principles, spent = self._principles(request, scope, permits) if view is None else ((), 0)
         always = {each.record.id for each in principles}
-        given = {hit.record.id: hit for hit in hits if hit.record.id not in always}
-        fitting = within((hit.record for hit in given.values()), max(1, request.limit), request.budget_tokens - spent)
+        given = {each.record.id: each for each in ranked if each.record.id not in always}
+        fitting = within((each.record for each in given.values()), max(1, request.limit), request.budget_tokens - spent)
         prices = {record.id: price for record, price in fitting}
-        kept = tuple(given[id] for id in prices)
+        kept = tuple(self._hit(given[id], found) for id in prices)
         return Recalled(
             hits=kept,
             scope=tuple(scope),
             principles=principles,
-            recall=self.tried.note(request.agent, request.perspective, {id: rows[id] for id in prices}),
+            recall=self.tried.note(request.agent, request.perspective, {id: given[id].features for id in prices}),
             strength=round(strength, 4),
             abstained=not kept,
             reason="" if kept else ("nothing relevant enough" if count else "nothing here shares a word or a sense"),
@@ -169,8 +180,8 @@ class Warm:
         graph = request.options is None or request.options.graph
         linked = self._lines.linked(scope, question.things) if graph else {}
         marks = {digest(pool) for pool in scope}
-        leading = len(found.ids) if past else max(LEADING, 2 * request.limit)
-        return len(found.ids), weigh(found, question.asked, weights, linked, self._lines, marks, leading)
+        leading = len(found.places) if past else max(LEADING, 2 * request.limit)
+        return len(found.places), weigh(found, question.asked, weights, linked, self._lines, marks, leading)
 
     def _read(
         self,
@@ -193,47 +204,34 @@ class Warm:
             )
         }
 
-    def _hits(
-        self,
-        request: Recall,
-        records: Mapping[str, Record],
-        found: Weighed,
-        places: Mapping[str, int],
-        now: int,
-    ) -> tuple[list[Hit], dict[str, tuple[float, ...]]]:
-        """The records in order of priority, those that say the same folded into the first; their features."""
+    def _ranked(
+        self, request: Recall, records: Mapping[str, Record], found: Weighed, places: Mapping[str, int], now: int
+    ) -> list[_Ranked]:
+        """The records in order of priority, those that say the same folded into the first."""
         words = frozenset(request.query.lower().split())
-        rows = {
-            id: features(records[id], found.relevance[n], words, request.perspective, now) for id, n in places.items()
-        }
+        rows = [features(records[id], found.relevance[n], words, request.perspective, now) for id, n in places.items()]
         usual = request.options is None or request.options.priority
-        priorities = scored(list(rows.values()), self.network(request.agent)) if usual else [0.0] * len(rows)
-        ranked: list[tuple[float, Record]] = []
-        priority_of = dict(zip(rows, priorities, strict=True))
-        for id, place in places.items():
-            record, relevance = records[id], found.relevance[place]
-            own = record.pool == PERSONAL
-            score = final(relevance, priority_of[id], standing(record, own)) if usual else relevance
+        priorities = scored(rows, self.network(request.agent)) if usual else [None] * len(rows)
+        ranked: list[_Ranked] = []
+        for (id, place), row, priority in zip(places.items(), rows, priorities, strict=True):
+            record, score = records[id], found.relevance[place]
+            if priority is not None:
+                score = final(score, priority, standing(record, record.pool == PERSONAL))
             if record.status == "quarantined":
                 score *= QUARANTINE
-            ranked.append((score, record))
-        ranked.sort(key=lambda pair: (-pair[0], pair[1].id))
-        if request.threshold:
-            ranked = [pair for pair in ranked if pair[0] >= request.threshold]
-        distinct = list(folded(ranked))
-        if request.by_chance:
-            drawn = {
-                r.id for _, r in by_chance([(s, r) for s, r, _ in distinct], max(1, request.limit), self._world.token)
-            }
-            distinct = [each for each in distinct if each[1].id in drawn]
-        hits: list[Hit] = []
-        for score, record, twins in distinct:
-            place = places[record.id]
-            parts = {**found.parts_of(place), "relevance": round(found.relevance[place], 4)}
-            parts |= {"priority": round(priority_of[record.id], 4)} if usual else {}
-            parts |= {"quarantined": QUARANTINE} if record.status == "quarantined" else {}
-            hits.append(Hit(record=record, score=round(score, 4), parts=parts, alike=tuple(twins)))
-        return hits, rows
+            if score >= request.threshold:
+                ranked.append(_Ranked(score, record, place, row, priority, []))
+        ranked.sort(key=lambda each: (-each.score, each.record.id))
+        distinct = folded(ranked)
+        return by_chance(distinct, max(1, request.limit), self._world.token) if request.by_chance else distinct
+
+    def _hit(self, ranked: _Ranked, found: Weighed) -> Hit:
+        parts = {**found.parts_of(ranked.place), "relevance": round(found.relevance[ranked.place], 4)}
+        if ranked.priority is not None:
+            parts["priority"] = round(ranked.priority, 4)
+        if ranked.record.status == "quarantined":
+            parts["quarantined"] = QUARANTINE
+        return Hit(record=ranked.record, score=round(ranked.score, 4), parts=parts, alike=tuple(ranked.alike))
 
     def _principles(
         self, request: Recall, scope: Sequence[str], permits: Permits | None

@@ -1,7 +1,7 @@
 """What a question finds: pools apart, evidence around a record, selection, feedback (Q2-Q10, P2, P8)."""
 
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -203,6 +203,14 @@ def test_similarity_leads_Q6(similarity: float, priority: float, standing: float
         assert final(similarity - 0.25, other, lift) < score or score == 0
 
 
+class Found(NamedTuple):
+    """A record as it is ranked."""
+
+    score: float
+    record: Record
+    alike: list[str]
+
+
 def test_what_says_the_same_is_folded_and_what_differs_is_not_Q2() -> None:
     texts = [
         "The team deploys the parser on Friday evening after lunch",
@@ -211,9 +219,9 @@ def test_what_says_the_same_is_folded_and_what_differs_is_not_Q2() -> None:
         "Port 8080 is open on the gateway of the lab",
         "Port 8081 is open on the gateway of the lab",
     ]
-    kept = list(folded([(1 - n / 10, record("personal", "t", n, text)) for n, text in enumerate(texts)]))
-    assert [each.description for _, each, _ in kept] == [texts[0], *texts[2:]]
-    assert len(kept[0][2]) == 1
+    kept = folded([Found(1 - n / 10, record("personal", "t", n, text), []) for n, text in enumerate(texts)])
+    assert [each.record.description for each in kept] == [texts[0], *texts[2:]]
+    assert len(kept[0].alike) == 1
 
 
 def test_a_budget_holds_and_chance_prefers_the_better_Q9_Q10() -> None:
@@ -223,7 +231,7 @@ def test_a_budget_holds_and_chance_prefers_the_better_Q9_Q10() -> None:
     assert sum(price for _, price in taken) <= 60
     rolls = iter(range(10**6))
     dice = lambda size: (next(rolls) * 2_654_435_761 % 2 ** (8 * size)).to_bytes(size)  # noqa: E731
-    ranked = [(0.9 - 0.15 * n, each) for n, each in enumerate(records)]
-    first = sum(records[0] in [each for _, each in by_chance(ranked, 2, dice)] for _ in range(200))
-    last = sum(records[5] in [each for _, each in by_chance(ranked, 2, dice)] for _ in range(200))
+    ranked = [Found(0.9 - 0.15 * n, each, []) for n, each in enumerate(records)]
+    first = sum(ranked[0] in by_chance(ranked, 2, dice) for _ in range(200))
+    last = sum(ranked[5] in by_chance(ranked, 2, dice) for _ in range(200))
     assert first > 150 > 40 > last
