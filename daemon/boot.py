@@ -63,6 +63,7 @@ from .config import Config
 from .disk import disk_use
 from .distiller import Distiller
 from .door import Arrived, Door, Respond
+from .graphing import Graphing
 from .home import check_home
 from .importing import import_records
 from .jobs import Jobs
@@ -137,6 +138,7 @@ class Daemon:
         sought = Sought(self.stores.records, self.stores.keywords, self.stores.lines)
         warm = Warm(sought, lambda: self._models.sense, config.relevance_floor, world)
         self._learning = Learning(self.stores, self._maintenance, warm)
+        self._graphing = Graphing(self.stores, self._committer, self._maintenance)
         passes = self._passes = Passes(places.state / "pass.key", places.config / "pass_keys", world.now)
         access = Access(identity, self.stores, passes)
         self._scoping = Scoping(self.stores, identity, access, world)
@@ -183,6 +185,7 @@ class Daemon:
         self._distiller.judging = self._lifetime.judging
         self._learning.used = self._lifetime.counting.used
         self._triggers.every(config.upkeep_s, self._upkeep.tick, UPKEEP_JOB)
+        self._triggers.every(config.upkeep_s, self._graphing.tick, "graphs")
         self._triggers.every(config.spool_s, self._spooled.tick, "spool")
         open_sessions = self.stores.unfinished.documents()
         heard = {each: at for each in open_sessions if (at := self.stores.archive.heard_at(each))}
@@ -217,6 +220,7 @@ class Daemon:
         self._spooled.stop()
         self._maintenance.end()
         self._learning.stop()
+        self._graphing.stop()
         self._jobs.stop()
         self._distiller.stop()
         try:
@@ -314,15 +318,19 @@ class Daemon:
         names = names_of(name)
         return self._jobs.start("rebuild", lambda progress: self._rebuilding.run(names, progress))
 
-    def _write(self, request: AnyRequest) -> AnyData:
+    def _elsewhere(self, request: AnyRequest) -> AnyData | None:
+        """What one of the rooms that both read and write answers; None where none of them is asked."""
         if isinstance(request, AnyRunning):
             return self._running.answer(request)
         if isinstance(request, AnyLifetime):
             return self._lifetime.answer(request)
-        if isinstance(request, AnyGranting | AnyJudging):
-            return (
-                self._granting.answer(request) if isinstance(request, AnyGranting) else self._learning.answer(request)
-            )
+        if isinstance(request, AnyGranting):
+            return self._granting.answer(request)
+        return self._learning.answer(request) if isinstance(request, AnyJudging) else None
+
+    def _write(self, request: AnyRequest) -> AnyData:
+        if (done := self._elsewhere(request)) is not None:
+            return done
         match request:
             case Edit():
                 return self._committer.edit(request)
@@ -342,14 +350,8 @@ class Daemon:
     def _answer(self, request: AnyRequest) -> AnyData:
         answers = self._answers
         answers.check(request)
-        if isinstance(request, AnyRunning):
-            return self._running.answer(request)
-        if isinstance(request, AnyLifetime):
-            return self._lifetime.answer(request)
-        if isinstance(request, AnyGranting | AnyJudging):
-            return (
-                self._granting.answer(request) if isinstance(request, AnyGranting) else self._learning.answer(request)
-            )
+        if (done := self._elsewhere(request)) is not None:
+            return done
         if isinstance(request, AnyRead):
             return answers.read(request)
         if isinstance(request, ListSessions | GetSession):

@@ -2,7 +2,7 @@
 
 Comes in: a task, the data folder, names. Goes out: one JSON object a line on standard output: steps, then a report or a
 failure. Invariants: low priority (P-2); it ends when its standard input does, so it never outlives its daemon (P-1);
-journal and archive are opened read-only, and it writes below `projections/building` alone.
+journal and archive are opened read-only, and it writes below `projections` alone, where nothing is yet.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from ..protocol.errors import MemdError
+from ..protocol.errors import MemdError, Unavailable
 from ..protocol.learning import FeedbackGiven, Sample
 from .projections.keywords import Keywords, text_of
 from .projections.replay import GROUP, Course, Emit, Sources, Told
@@ -97,10 +97,26 @@ def learn(sources: Sources, agents: Sequence[str], emit: Emit) -> Told:
     return {agent: encoded(trained(each)) for agent, each in samples.items() if each}
 
 
+def graph(folder: Path, place: Path, emit: Emit) -> Told:
+    """The graph over the vectors that the rows in `place` name, beside them; how many there are.
+
+    Raises Unavailable when the place was thrown away meanwhile.
+    """
+    from .projections.vector_index import build
+
+    emit(0, 1, "building a graph of vectors")
+    try:
+        return {"vectors": build(place, folder / "vectors", real_world())}
+    except (OSError, RuntimeError) as error:
+        raise Unavailable(f"no graph of vectors: {error}", hint="memd tries again by itself") from error
+
+
 def run(task: str, folder: Path, names: Sequence[str], emit: Emit) -> Told:
     """One task. Raises errors of memd's tree."""
     if task == "rebuild":
         return rebuild(Sources(folder, real_world()), names, emit)
+    if task == "graph":
+        return graph(folder, Path(names[0]), emit)
     if task == "learn":
         return learn(Sources(folder, real_world()), names, emit)
     return verify(folder, real_world(), emit)

@@ -27,7 +27,8 @@ from ..stages.secrets.scan import find, redact
 from .projections.folded import Folded
 from .projections.keywords import Keywords
 from .projections.swap import fresh_folder
-from .projections.vectors import Vectors, VectorStore
+from .projections.vector_store import VectorStore
+from .projections.vectors import Vectors
 from .store.journal import Journal
 from .store.lock import FolderLock
 from .store.restore import PROJECTIONS

@@ -24,7 +24,8 @@ from .choice import Found, Model, check, folder_of, load_model, save_choice, sta
 from .committer import Committer
 from .failpoint import reach
 from .jobs import Jobs, Progress, Report
-from .projections.vectors import Vectors, VectorStore, lacking, put_standing
+from .projections.vector_store import VectorStore
+from .projections.vectors import Vectors, lacking, put_standing
 from .recall.warm import Sense
 from .stores import Stores
 from .work import Embedded, EmbedTexts
@@ -175,7 +176,7 @@ class Models:
         """Search with the coming model from now on."""
         stores, run = self._stores, self._committer.run
         seq = run(lambda: stores.tables.applied_seq).result()
-        fresh = Vectors(coming.store, stores.records, seq)
+        fresh = Vectors(coming.store, stores.records, seq, stores.graphs)
 
         def finish() -> None:
             if self._coming is not coming:  # another choice was faster

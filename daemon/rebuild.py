@@ -106,7 +106,7 @@ class Rebuilding:
     def _refill(self) -> None:
         stores = self._stores
         seq = self._committer.run(lambda: stores.tables.applied_seq).result()
-        fresh = Vectors(stores.vector_store, stores.records, seq)
+        fresh = Vectors(stores.vector_store, stores.records, seq, stores.graphs)
 
         def finish() -> None:
             self._follow(fresh)

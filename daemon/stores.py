@@ -26,7 +26,8 @@ from .projections.lines import Lines
 from .projections.profile import ProfileCards
 from .projections.projection import Projection
 from .projections.turns import Turns
-from .projections.vectors import Vectors, VectorStore
+from .projections.vector_store import VectorStore
+from .projections.vectors import Vectors
 from .store import restore
 from .store.archive import Archive, Fate
 from .store.ballast import Ballast
@@ -76,7 +77,8 @@ class Stores:
         self.turns = Turns(self.projections_folder / "turns", self.archive)
         self.vector_store = VectorStore(folder / "vectors", model.id, model.dimension, world)
         self.catch_up(self.tables)
-        self.vectors = Vectors(self.vector_store, self.records, self.journal.last, later=True)
+        self.graphs = self.projections_folder / "graphs"
+        self.vectors = Vectors(self.vector_store, self.records, self.journal.last, self.graphs, later=True)
         self.lines = Lines(self.records, self.journal.last)
         self.profile = ProfileCards(self.records, self.journal.last)
         self.catch_up(self.keywords)
@@ -135,6 +137,7 @@ class Stores:
     def keep_vectors(self) -> None:
         """Drop the vectors that no record needs, and those of models that are in use no more."""
         self.vector_store.keep(record.description for record in self.records.everything())
+        self.vectors.sweep()
 
     def doubt(self) -> None:
         """Something was found damaged: let the next start look at everything, however clean the stop."""
@@ -195,7 +198,7 @@ class Stores:
             "tables": self.tables.environment.size_bytes(),
             "keywords": size_of(self.keywords.folder),
             "turns": size_of(self.turns.folder),
-            "vectors": self.vector_store.size_bytes(),
+            "vectors": self.vector_store.size_bytes() + size_of(self.graphs),
             "ballast": self.ballast.size_bytes(),
         }
 
@@ -231,9 +234,9 @@ class Stores:
 
 
 def size_of(folder: Path) -> int:
-    """Bytes of the files in a folder; one that is removed while we look counts as nothing."""
+    """Bytes of the files below a folder; one that is removed while we look counts as nothing."""
     total = 0
-    for file in folder.glob("*"):
+    for file in folder.rglob("*"):
         with suppress(FileNotFoundError):
             total += file.stat().st_size if file.is_file() else 0
     return total

@@ -1,218 +1,30 @@
-"""Vectors: a store by content, and one exact index a pool over the live records.
+"""Vectors: one index a pool over the live records, in memory.
 
 Comes in: vectors from the worker, and the operations that change which records are live. Goes out: nearest records with
-their cosine. Invariants: a vector is stored under the model's id and a keyed hash of the text it stands for, so another
-model never meets it (P-14) and the file says nothing about texts; a record without a vector yet is listed, never lost.
+their cosine. Invariants: only vectors of the model in use are compared (P-14); a record without a vector yet is listed,
+never lost; a graph on the disk goes with whatever is forgotten, and comes back later.
 """
 
 from __future__ import annotations
 
+import shutil
 import threading
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from copy import copy
-from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-import hnswlib
-import lmdb
-import numpy as np
-from numpy.typing import NDArray
-
 from ...protocol.record import LIVE, Record
 from ...protocol.reply import Logged
-from ..store.environment import Environment
-from ..store.sealed import CHECK, unseal
-from ..world import World
+from ..store.sealed import unseal
 from .belief import touched
 from .projection import check_order
 from .records import Records, digest
+from .vector_index import FIRST_CAPACITY, GRAPH_ABOVE, ExactIndex, Graph, GraphIndex, Vector, VectorIndex, read
+from .vector_store import VectorStore
 
 T = TypeVar("T")
-Vector = NDArray[np.float32]
-Halves = NDArray[np.float16]
-"""Vectors as they are stored."""
-
-FIRST_CAPACITY = 1024
 SLICE = 5000
-
-
-class VectorStore:
-    """Vectors on disk as 16-bit floats, content-addressed by (model id, keyed hash of the text)."""
-
-    def __init__(self, folder: Path, model: str, dimension: int, world: World) -> None:
-        self.model, self.dimension = model, dimension
-        self._kept = {model}
-        self.environment = Environment(folder, ("meta", "vectors"), durable=True)
-        meta = self.environment.db("meta")
-
-        def secret(transaction: lmdb.Transaction) -> bytes:
-            found = transaction.get(b"key", db=meta)
-            if found is None:
-                found = world.token(32)
-                transaction.put(b"key", found, db=meta)
-            return found
-
-        self._key = self.environment.write(secret)
-
-    def of(self, model: str, dimension: int) -> VectorStore:
-        """The vectors of another model, in the same place; `keep` then spares them as well."""
-        other = copy(self)
-        other.model, other.dimension = model, dimension
-        self._kept.add(model)
-        return other
-
-    @property
-    def _vectors(self) -> lmdb.Database:
-        return self.environment.db("vectors")
-
-    def _address(self, mark: bytes, model: str = "") -> bytes:
-        return blake2b(mark + (model or self.model).encode(), digest_size=16, key=self._key).digest()
-
-    def put(self, vectors: Iterable[tuple[str, bytes]]) -> None:
-        """Store `(text, float32 numbers as bytes)` pairs."""
-        rows = [
-            (self._address(digest(text)), np.frombuffer(raw, np.float32).astype(np.float16)) for text, raw in vectors
-        ]
-
-        def work(transaction: lmdb.Transaction) -> None:
-            for address, row in rows:
-                transaction.put(address, _sealed(row.tobytes()), db=self._vectors)
-
-        if rows:
-            self.environment.write(work)
-
-    def get(self, marks: Sequence[bytes]) -> tuple[Sequence[int], Halves]:
-        """Which of these texts, named by their digest, have a vector, and those vectors as rows; a damaged one is none,
-        so it is made again."""
-        key, model = self._key, self.model.encode()
-        addresses = [blake2b(mark + model, digest_size=16, key=key).digest() for mark in marks]  # as `_address`, inline
-        with self.environment.read() as transaction:
-            found = _sound(transaction.cursor(self._vectors).getmulti(addresses), CHECK + 2 * self.dimension)
-        places: Sequence[int] = range(len(addresses))
-        if len(found) < len(addresses):
-            having = {address for address, _ in found}
-            places = [number for number, address in enumerate(addresses) if address in having]
-        rows = np.frombuffer(b"".join([sealed for _, sealed in found]), np.uint8)
-        return places, rows.reshape(-1, CHECK + 2 * self.dimension)[:, CHECK:].copy().view(np.float16)
-
-    def keep(self, texts: Iterable[str]) -> None:
-        """Drop every vector but those of these texts by the models in use since the start (T10)."""
-        wanted = {self._address(mark, model) for mark in map(digest, texts) for model in self._kept}
-
-        def work(transaction: lmdb.Transaction) -> None:
-            held = [address for address, _ in transaction.cursor(self._vectors).iternext()]
-            for address in held:
-                if address not in wanted:
-                    transaction.delete(address, db=self._vectors)
-
-        self.environment.write(work)
-
-    def size_bytes(self) -> int:
-        """Bytes on disk."""
-        return self.environment.size_bytes()
-
-    def close(self) -> None:
-        """Bring everything to the disk and close."""
-        self.environment.sync()
-        self.environment.close()
-
-
-def _sealed(row: bytes) -> bytes:
-    """With a checksum of its own alone: a vector whose key changed is merely missing, and made again."""
-    return zlib.crc32(row).to_bytes(CHECK) + row
-
-
-def _sound(found: list[tuple[bytes, bytes]], size: int) -> list[tuple[bytes, bytes]]:
-    """Those rows that have their size and their checksum; many at once: at a start there are a hundred thousand."""
-    crc32 = zlib.crc32
-    return [row for row in found if len(row[1]) == size and crc32(row[1][CHECK:]).to_bytes(CHECK) == row[1][:CHECK]]
-
-
-class ExactIndex:
-    """Exact search over the vectors of one pool: ids in, cosines out. Exact is fastest up to some 20,000.
-
-    One thread puts and drops. What is dropped stays in the index, unseen, until its place is taken or a quarter of them
-    is dead: deleting from it is a use after free, and a label that comes back after that kills the process.
-    """
-
-    def __init__(self, dimension: int, capacity: int = FIRST_CAPACITY) -> None:
-        self._dimension = dimension
-        self._lock = threading.Lock()
-        self._slot: dict[str, int] = {}
-        self._ids: list[str] = []
-        self._free: list[int] = []
-        self._dead: set[int] = set()
-        self._rows: NDArray[np.float16] = np.zeros((0, dimension), np.float16)
-        self._resize(capacity)
-
-    def _resize(self, capacity: int) -> None:
-        """An index of that size over the live rows; searches go on against the old one while it is built."""
-        rows = np.zeros((capacity, self._dimension), np.float16)
-        rows[: len(self._rows)] = self._rows
-        index = hnswlib.BFIndex("ip", self._dimension)
-        index.init_index(capacity)
-        index.set_num_threads(1)
-        if self._slot:
-            used = np.fromiter(self._slot.values(), np.int64, len(self._slot))
-            index.add_items(rows[used].astype(np.float32), used)
-        with self._lock:
-            self._rows, self._index = rows, index
-            self._dead.clear()
-
-    def put(self, ids: Sequence[str], vectors: Vector | Halves) -> None:
-        """Insert or replace the vectors of these records, one row each."""
-        wanted = len(self._slot) + len(ids)
-        if wanted > len(self._rows):
-            self._resize(max(wanted, 2 * len(self._rows)))
-        with self._lock:
-            for id in ids:
-                self._drop(id)
-            slots = np.fromiter((self._take(id) for id in ids), np.int64, len(ids))
-            self._rows[slots] = vectors
-            if len(ids):
-                self._index.add_items(vectors.astype(np.float32, copy=False), slots)
-
-    def _take(self, id: str) -> int:
-        if self._free:
-            slot = self._free.pop()
-            self._ids[slot] = id
-            self._dead.discard(slot)
-        else:
-            slot = len(self._ids)
-            self._ids.append(id)
-        self._slot[id] = slot
-        return slot
-
-    def drop(self, id: str) -> None:
-        """Take a record out, if it is in."""
-        with self._lock:
-            self._drop(id)
-        if len(self._dead) > max(64, len(self._slot) // 4):
-            self._resize(len(self._rows))
-
-    def _drop(self, id: str) -> None:
-        slot = self._slot.pop(id, None)
-        if slot is not None:
-            self._free.append(slot)
-            self._dead.add(slot)
-
-    def nearest(self, vector: Vector, limit: int) -> list[tuple[str, float]]:
-        """At most `limit` records by falling cosine, in [-1, 1]."""
-        with self._lock:
-            count = min(limit, len(self._slot)) + len(self._dead)
-            if count == len(self._dead):
-                return []
-            labels, distances = self._index.knn_query(vector[None, :], k=count)
-            slots: list[int] = labels[0].tolist()
-            cosines: list[float] = (1.0 - distances[0]).tolist()
-            pairs = zip(slots, cosines, strict=True)
-            return [(self._ids[slot], cosine) for slot, cosine in pairs if slot not in self._dead][:limit]
-
-    def __len__(self) -> int:
-        return len(self._slot)
 
 
 def embedded_rows(record: Record) -> Iterable[tuple[bytes, bytes]]:
@@ -261,11 +73,23 @@ class Vectors:
 
     name = "vectors"
 
-    def __init__(self, store: VectorStore, records: Records, applied_seq: int, *, later: bool = False) -> None:
-        """`later`: `load` fills it, or whoever first needs it and waits for it; 100,000 vectors take half a second."""
+    def __init__(
+        self,
+        store: VectorStore,
+        records: Records,
+        applied_seq: int,
+        graphs: Path | None = None,
+        *,
+        later: bool = False,
+        graph_above: int = GRAPH_ABOVE,
+    ) -> None:
+        """`graphs`: where graphs lie; without, every index is exact. `later`: `load` fills it, or whoever first needs
+        it and waits for it; 100,000 vectors take half a second."""
         self.store = store
-        self._records = records
+        self._records, self._graphs, self._graph_above = records, graphs, graph_above
         self._applied, self._filled, self._filling = applied_seq, False, threading.Lock()
+        self.swept = 0
+        """How often the graphs were thrown away."""
         if not later:
             self.load()
 
@@ -278,25 +102,61 @@ class Vectors:
 
     def reset(self, applied_seq: int) -> None:
         """Fill everything anew from the tables, which are at `applied_seq`, and the store."""
-        pools: dict[str, ExactIndex] = {}
+        pools: dict[str, VectorIndex] = {}
         pool_of: dict[str, str] = {}
         missing: dict[str, None] = {}
         for pool in self._records.tally():
             live = embedded(self._records, pool)
-            index = ExactIndex(self.store.dimension, max(FIRST_CAPACITY, len(live) * 5 // 4))
-            for rows in _slices(live, SLICE):
-                places, vectors = self.store.get([mark for _, mark in rows])
-                ids = [rows[number][0] for number in places]
-                index.put(ids, vectors)
-                for id in pool_of.keys() & set(ids):  # it moved while we read
-                    pools[pool_of[id]].drop(id)
-                pool_of.update(dict.fromkeys(ids, pool))
-                if len(ids) < len(rows):
-                    missing.update(dict.fromkeys(id for id, _ in rows if id not in pool_of))
+            graph = read(self.place(pool), self.store.model) if self._graphs and len(live) > self._graph_above else None
+            index, held, without = self._made(live, graph)
+            for id in pool_of.keys() & held:  # it moved while we read
+                pools[pool_of[id]].drop(id)
+            pool_of.update(dict.fromkeys(held, pool))
+            missing.update(dict.fromkeys(id for id in without if id not in pool_of))
             if len(index):
                 pools[pool] = index
         self._pools, self._pool_of, self._missing, self._applied = pools, pool_of, missing, applied_seq
         self._filled = True
+
+    def _made(
+        self, live: Sequence[tuple[str, bytes]], graph: Graph | None
+    ) -> tuple[VectorIndex, set[str], Sequence[str]]:
+        """An index over live records of a pool; those in it, and those that have no vector yet."""
+        if graph is None:
+            index = ExactIndex(self.store.dimension, max(FIRST_CAPACITY, len(live) * 5 // 4))
+        else:
+            index = GraphIndex(graph, dict(live))
+        held, without = {id for id, _ in live if index.holds(id)}, list[str]()
+        for rows in _slices([row for row in live if row[0] not in held], SLICE):
+            places, vectors = self.store.get([mark for _, mark in rows])
+            index.put(ids := [rows[number][0] for number in places], vectors)
+            held.update(ids)
+            if len(ids) < len(rows):
+                without += [id for id, _ in rows if id not in held]
+        return index, held, without
+
+    # --- graphs ------------------------------------------------------------------------------------------------------
+    def place(self, pool: str) -> Path:
+        """Where the graph of a pool lies."""
+        assert self._graphs is not None
+        return self._graphs / digest(f"{self.store.model} {pool}").hex()
+
+    def outgrown(self) -> str | None:
+        """A pool that a graph, or a new one, would serve better."""
+        if self._graphs is None or not self._filled:
+            return None
+        pools = list(self._pools.items())
+        return next((pool for pool, index in pools if len(index) > self._graph_above and index.is_outgrown), None)
+
+    def take_graph(self, pool: str, graph: Graph) -> None:
+        """Search that pool through this graph from now on. Called by the writing thread."""
+        self._pools[pool], _, _ = self._made(embedded(self._records, pool), graph)
+
+    def sweep(self) -> None:
+        """Throw away the graphs on the disk: they hold vectors of what is forgotten (T10)."""
+        self.swept += 1
+        if self._graphs is not None:
+            shutil.rmtree(self._graphs, ignore_errors=True)
 
     def adopt(self, fresh: Vectors) -> None:
         """Take over what `fresh` holds; called by the writing thread. One of another model came too late."""
@@ -336,7 +196,7 @@ class Vectors:
                 self._index(record.pool).put([record.id], vector[None, :])
                 self._pool_of[record.id] = record.pool
 
-    def _index(self, pool: str) -> ExactIndex:
+    def _index(self, pool: str) -> VectorIndex:
         if pool not in self._pools:
             self._pools[pool] = ExactIndex(self.store.dimension)
         return self._pools[pool]

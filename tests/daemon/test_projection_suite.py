@@ -18,7 +18,8 @@ from memd.daemon.projections.keywords import Keywords
 from memd.daemon.projections.profile import PARTS, ProfileCards
 from memd.daemon.projections.terms import contents
 from memd.daemon.projections.turns import Turns
-from memd.daemon.projections.vectors import Vectors, VectorStore
+from memd.daemon.projections.vector_store import VectorStore
+from memd.daemon.projections.vectors import Vectors
 from memd.daemon.store.archive import Archive, decode
 from memd.daemon.store.journal import Journal
 from memd.daemon.world import real_world

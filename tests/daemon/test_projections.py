@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memd.daemon.projections.profile import PARTS
 from memd.daemon.projections.tokens import Tokens
-from memd.daemon.projections.vectors import ExactIndex
+from memd.daemon.projections.vector_index import ExactIndex
 from memd.daemon.stores import Stores
 from memd.daemon.world import real_world
 from memd.models import registry

@@ -1,0 +1,123 @@
+"""Vectors on the disk, by content: made once, whichever record says that text (R2, P-14).
+
+Comes in: texts with their vectors. Goes out: the vectors of texts, named by their digest. Invariants: a vector is
+stored under the model's id and a keyed hash of the text it stands for, so another model never meets it and the file
+says nothing about texts; a damaged one is missing, and is made again.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Sequence
+from copy import copy
+from hashlib import blake2b
+from pathlib import Path
+
+import lmdb
+import numpy as np
+from numpy.typing import NDArray
+
+from ..store.environment import Environment
+from ..store.sealed import CHECK
+from ..world import World
+from .records import digest
+
+Halves = NDArray[np.float16]
+"""Vectors as they are stored."""
+
+
+class VectorStore:
+    """Vectors on disk as 16-bit floats, content-addressed by (model id, keyed hash of the text)."""
+
+    def __init__(self, folder: Path, model: str, dimension: int, world: World, *, readonly: bool = False) -> None:
+        """`readonly`: for a child of the process that owns the folder."""
+        self.model, self.dimension = model, dimension
+        self._kept = {model}
+        self.environment = Environment(folder, ("meta", "vectors"), durable=True, readonly=readonly)
+        meta = self.environment.db("meta")
+
+        def secret(transaction: lmdb.Transaction) -> bytes:
+            found = transaction.get(b"key", db=meta)
+            if found is None:
+                found = world.token(32)
+                transaction.put(b"key", found, db=meta)
+            return found
+
+        if readonly:
+            with self.environment.read() as transaction:
+                self._key = bytes(transaction.get(b"key", db=meta) or b"")
+        else:
+            self._key = self.environment.write(secret)
+
+    def of(self, model: str, dimension: int) -> VectorStore:
+        """The vectors of another model, in the same place; `keep` then spares them as well."""
+        other = copy(self)
+        other.model, other.dimension = model, dimension
+        self._kept.add(model)
+        return other
+
+    @property
+    def _vectors(self) -> lmdb.Database:
+        return self.environment.db("vectors")
+
+    def _address(self, mark: bytes, model: str = "") -> bytes:
+        return blake2b(mark + (model or self.model).encode(), digest_size=16, key=self._key).digest()
+
+    def put(self, vectors: Iterable[tuple[str, bytes]]) -> None:
+        """Store `(text, float32 numbers as bytes)` pairs."""
+        rows = [
+            (self._address(digest(text)), np.frombuffer(raw, np.float32).astype(np.float16)) for text, raw in vectors
+        ]
+
+        def work(transaction: lmdb.Transaction) -> None:
+            for address, row in rows:
+                transaction.put(address, _sealed(row.tobytes()), db=self._vectors)
+
+        if rows:
+            self.environment.write(work)
+
+    def get(self, marks: Sequence[bytes]) -> tuple[Sequence[int], Halves]:
+        """Which of these texts, named by their digest, have a vector, and those vectors as rows; a damaged one is none,
+        so it is made again."""
+        key, model = self._key, self.model.encode()
+        addresses = [blake2b(mark + model, digest_size=16, key=key).digest() for mark in marks]  # as `_address`, inline
+        with self.environment.read() as transaction:
+            found = _sound(transaction.cursor(self._vectors).getmulti(addresses), CHECK + 2 * self.dimension)
+        places: Sequence[int] = range(len(addresses))
+        if len(found) < len(addresses):
+            having = {address for address, _ in found}
+            places = [number for number, address in enumerate(addresses) if address in having]
+        rows = np.frombuffer(b"".join([sealed for _, sealed in found]), np.uint8)
+        return places, rows.reshape(-1, CHECK + 2 * self.dimension)[:, CHECK:].copy().view(np.float16)
+
+    def keep(self, texts: Iterable[str]) -> None:
+        """Drop every vector but those of these texts by the models in use since the start (T10)."""
+        wanted = {self._address(mark, model) for mark in map(digest, texts) for model in self._kept}
+
+        def work(transaction: lmdb.Transaction) -> None:
+            held = [address for address, _ in transaction.cursor(self._vectors).iternext()]
+            for address in held:
+                if address not in wanted:
+                    transaction.delete(address, db=self._vectors)
+
+        self.environment.write(work)
+
+    def size_bytes(self) -> int:
+        """Bytes on disk."""
+        return self.environment.size_bytes()
+
+    def close(self) -> None:
+        """Bring everything to the disk and close."""
+        self.environment.sync()
+        self.environment.close()
+
+
+def _sealed(row: bytes) -> bytes:
+    """With a checksum of its own alone: a vector whose key changed is merely missing, and made again."""
+    return zlib.crc32(row).to_bytes(CHECK) + row
+
+
+def _sound(found: list[tuple[bytes, bytes]], size: int) -> list[tuple[bytes, bytes]]:
+    """Those rows that have their size and their checksum; many at once: at a start there are a hundred thousand."""
+    crc32 = zlib.crc32
+    return [row for row in found if len(row[1]) == size and crc32(row[1][CHECK:]).to_bytes(CHECK) == row[1][:CHECK]]

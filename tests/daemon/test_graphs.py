@@ -1,0 +1,159 @@
+"""A graph of vectors beside the exact index: it finds the same, follows changes, and goes with what is forgotten."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memd.daemon.graphing import Graphing
+from memd.daemon.maintenance_process import Maintenance
+from memd.daemon.projections.records import digest
+from memd.daemon.projections.vector_index import ExactIndex, Graph, GraphIndex, Rows, build, read, save_rows
+from memd.daemon.projections.vector_store import VectorStore
+from memd.daemon.projections.vectors import Vectors
+from memd.daemon.world import real_world
+from memd.protocol.operation import Invalidated
+from tests.conftest import EXAMPLES
+from tests.daemon.living import Running, added
+
+DIMENSION, MANY = 384, 500
+
+
+def rows(count: int, dimension: int = DIMENSION) -> Any:
+    found = np.random.default_rng(5).standard_normal((count, dimension)).astype(np.float32)
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def text(number: int) -> str:
+    return f"The fact number {number} is a long one."
+
+
+@pytest.fixture(scope="module")
+def graph_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A graph over 300 vectors of 16 numbers, one text of them without a vector."""
+    folder = tmp_path_factory.mktemp("graph")
+    store = VectorStore(folder / "vectors", "m", 16, real_world())
+    store.put((text(n), row.tobytes()) for n, row in enumerate(rows(300, 16)))
+    store.close()
+    ids = tuple(f"id{n}" for n in range(301))
+    save_rows(folder, Rows("m", 16, ids, tuple(digest(text(n)) for n in range(301))))
+    assert build(folder, folder / "vectors", real_world()) == 300
+    return folder
+
+
+def opened(folder: Path) -> Graph:
+    graph = read(folder, "m")
+    assert graph is not None
+    return graph
+
+
+def test_a_graph_finds_what_the_exact_index_finds_Q2(graph_folder: Path) -> None:
+    vectors, standing = rows(300, 16), {f"id{n}": digest(text(n)) for n in range(300)}
+    graph, exact = GraphIndex(opened(graph_folder), standing), ExactIndex(16)
+    exact.put(list(standing), vectors)
+    for probe in rows(340, 16)[300:]:
+        near, truth = graph.nearest(probe, 10), exact.nearest(probe, 10)
+        assert len({id for id, _ in near} & {id for id, _ in truth}) >= 9
+        assert near[0][1] == pytest.approx(truth[0][1], abs=2e-3), "16-bit floats"
+
+
+def test_a_graph_of_another_model_or_with_a_flipped_bit_is_none_P14(graph_folder: Path, tmp_path: Path) -> None:
+    assert read(graph_folder, "other") is None and read(tmp_path, "m") is None
+    for name in ("rows", "graph"):
+        (tmp_path / name).write_bytes((graph_folder / name).read_bytes())
+    damaged = bytearray((tmp_path / "graph").read_bytes())
+    damaged[1000] ^= 1
+    (tmp_path / "graph").write_bytes(damaged)
+    assert read(tmp_path, "m") is None
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.data())
+def test_what_is_dropped_is_never_found_and_what_is_put_always_Q2(graph_folder: Path, data: st.DataObject) -> None:
+    known = {f"id{n}": n for n in range(300)}
+    gone = data.draw(st.sets(st.integers(0, 299), max_size=290))
+    index = GraphIndex(opened(graph_folder), {id: digest(text(n)) for id, n in known.items() if n not in gone})
+    alive = {id for id, n in known.items() if n not in gone}
+    vectors = rows(320, 16)
+    steps = st.tuples(st.booleans(), st.integers(0, 319))
+    for puts, number in data.draw(st.lists(steps, max_size=30)):
+        if puts:
+            index.put([f"id{number}"], vectors[number : number + 1])
+            alive.add(f"id{number}")
+        else:
+            index.drop(f"id{number}")
+            alive.discard(f"id{number}")
+    assert len(index) == len(alive)
+    found = [id for id, _ in index.nearest(vectors[0], 400)]
+    assert len(found) == len(set(found)) and set(found) <= alive
+    put = [id for id in alive if id not in known]
+    assert set(put) <= set(found), "what waits beside the graph is searched exactly"
+    assert all(index.holds(id) for id in alive)
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    found = Running(tmp_path / "data")
+    found.stores.vector_store.put((text(n), row.tobytes()) for n, row in enumerate(rows(MANY + 1)))
+    found.stores.commit([added(n) for n in range(MANY)])
+    yield found
+    found.close()
+
+
+def searched(running: Running) -> Vectors:
+    """Its vectors, through graphs from 300 on."""
+    stores = running.stores
+    vectors = Vectors(stores.vector_store, stores.records, stores.journal.last, stores.graphs, graph_above=300)
+    stores.search_in(vectors)
+    return vectors
+
+
+def made(running: Running) -> None:
+    graphing = Graphing(running.stores, running.committer, Maintenance())
+    graphing.tick()
+    graphing.tick()
+    assert graphing._thread is not None
+    graphing._thread.join(60)
+
+
+def test_a_pool_that_outgrew_the_exact_index_is_searched_through_a_graph_Q2(running: Running) -> None:
+    vectors, probes = searched(running), rows(MANY)[:20]
+    assert vectors.outgrown() == "personal"
+    before = [vectors.nearest(probe, ["personal"], 10) for probe in probes]
+    made(running)
+    assert vectors.outgrown() is None
+    for probe, truth in zip(probes, before, strict=True):
+        assert len(set(dict(vectors.nearest(probe, ["personal"], 10))) & set(dict(truth))) >= 9
+
+    retired = Invalidated(id="id3", valid_to="2026-02-01T00:00:00Z", reason="a test")
+    running.committer.run(lambda: running.stores.commit([retired, added(MANY)])).result()
+    assert "id3" not in dict(vectors.nearest(probes[3], ["personal"], 10))
+    assert vectors.nearest(rows(MANY + 1)[MANY], ["personal"], 1)[0][0] == f"id{MANY}"
+    again = searched(running)
+    assert again.outgrown() is None, "the graph lies on the disk"
+    for probe in probes:
+        assert dict(again.nearest(probe, ["personal"], 10)) == dict(vectors.nearest(probe, ["personal"], 10))
+
+
+def test_what_is_forgotten_takes_the_graphs_with_it_T10(running: Running) -> None:
+    vectors = searched(running)
+    made(running)
+    place = vectors.place("personal")
+    assert (place / "graph").exists()
+    running.committer.run(running.stores.keep_vectors).result()
+    assert not place.exists()
+    assert searched(running).outgrown() == "personal", "it is made again"
+
+
+def test_a_graph_that_was_begun_before_something_was_forgotten_is_thrown_away_T10(running: Running) -> None:
+    vectors = searched(running)
+    graphing = Graphing(running.stores, running.committer, Maintenance())
+    graphing.tick()
+    running.committer.run(running.stores.keep_vectors).result()
+    assert graphing._thread is not None
+    graphing._thread.join(60)
+    assert not vectors.place("personal").exists() and not list(running.stores.graphs.glob("*"))
