@@ -1,8 +1,9 @@
 """World time: what "yesterday" or "since March" meant when and where it was said.
 
-Comes in: a clause and the instant of its event. Goes out: the instant from which the clause holds, written with the
-event's own offset, or "" where it names none (P-21). Invariants: no clock is read; a date that is only hinted at
-("soon", "the other day") gives none; the answer is the start of the named day, week, month or year.
+Comes in: a clause, its language and the instant of its event. Goes out: the instant from which the clause holds, with
+the event's own offset, or "" where it names none (P-21). Invariants: no clock is read; a date that is only hinted at
+("soon", "the other day") gives none; the answer is the start of the named day, week, month or year. English is read
+here, five other languages by their tables (`tongues.py`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,10 @@ import re
 from datetime import datetime, timedelta
 
 from ..protocol.instant import parse
+from . import tongues
+from .almanac import placed, shift, weekday
+from .tongues import TONGUES
+from .words import language
 
 _MONTHS = tuple[str, ...](
     "january february march april may june july august september october november december".split()
@@ -51,29 +56,40 @@ _IN_MONTH = re.compile(
 )
 _YEAR = re.compile(r"\b(?:in|since|from|as of|back in)(?: early| late| mid)? (?P<year>(?:19|20)\d\d)\b", re.I)
 _ON_DAY = re.compile(r"\b(?:on|since|as of|from|this past) (?P<day>" + "|".join(_DAYS) + r")\b", re.I)
+_UNTIL = re.compile(r"\b(?:by|before|until|due) (?:on |the |next |this |end of )*\w+(?: \d+)?")
 _DEADLINE = re.compile(r"\b(?:deadline|due (?:on|date)|expires?)\b", re.I)
 _FUTURE = re.compile(
     r"\b(?:will|'ll|going to|gonna|plan|planning|by|until|before|due|deadline|scheduled|starts?|upcoming)\b", re.I
 )
 
 
-def valid_from(clause: str, at: str) -> str:
+def valid_from(clause: str, at: str, tongue: str = "en") -> str:
     """When the clause began to be true, or "" where it does not say. `at`: the event's instant, with its offset.
 
-    A deadline ("by Friday", "before June") says nothing about when a statement began to hold. Raises NaiveTime.
+    A deadline ("by Friday", "before June") says nothing about when a statement began to hold. `tongue`: the clause's
+    language, as `words.language` tells it; one without a table says nothing. Raises NaiveTime.
     """
-    moment = parse(at)
-    midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
-    if _DEADLINE.search(clause):
-        return ""
-    clause = re.sub(
-        r"\b(?:by|before|until|due) (?:on |the |next |this |end of )*\w+(?: \d+)?", " ", clause.replace("’", "'")
-    )
+    midnight = _midnight(at)
     try:
-        found = _relative(clause, midnight) or _named(clause, midnight)
+        if tongue in TONGUES:
+            told = tongues.named(clause, midnight, tongue)
+            found = told.start if told else None
+        else:
+            found = _english(clause, midnight) if tongue == "en" else None
     except (ValueError, OverflowError):
         return ""
     return found.isoformat().replace("+00:00", "Z") if found else ""
+
+
+def _english(clause: str, midnight: datetime) -> datetime | None:
+    if _DEADLINE.search(clause):
+        return None
+    clause = _UNTIL.sub(" ", clause.replace("’", "'"))
+    return _relative(clause, midnight) or _named(clause, midnight)
+
+
+def _midnight(at: str) -> datetime:
+    return parse(at).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def period(question: str, at: str) -> tuple[datetime, datetime] | None:
@@ -81,11 +97,14 @@ def period(question: str, at: str) -> tuple[datetime, datetime] | None:
 
     `at`: the instant of the question. Raises NaiveTime.
     """
-    midnight = parse(at).replace(hour=0, minute=0, second=0, microsecond=0)
+    midnight, tongue = _midnight(at), language(question)
     text = question.replace("’", "'")
     try:
+        if tongue in TONGUES:
+            told = tongues.named(question, midnight, tongue)
+            return None if told is None else (told.start, shift(told.start, told.unit, 1))
         found = _relative(text, midnight) or _named(text, midnight)
-        return None if found is None else (found, _shift(found, _width(text), 1))
+        return None if found is None else (found, shift(found, _width(text), 1))
     except (ValueError, OverflowError):
         return None
 
@@ -108,14 +127,14 @@ def _width(text: str) -> str:
 
 def _relative(clause: str, midnight: datetime) -> datetime | None:
     if hit := _AGO.search(clause):
-        return _shift(midnight, hit["unit"].lower(), -_number(hit["count"]))
+        return shift(midnight, hit["unit"].lower(), -_number(hit["count"]))
     if hit := _DAY.search(clause):
         word = hit["word"].lower()
         return midnight + timedelta(days={"yesterday": -1, "tomorrow": 1}.get(word, 0))
     if hit := _NEAR.search(clause):
         return _near(midnight, hit["which"].lower(), hit["what"].lower())
     if hit := _IN.search(clause):
-        return _shift(midnight, hit["unit"].lower(), _number(hit["count"]))
+        return shift(midnight, hit["unit"].lower(), _number(hit["count"]))
     return None
 
 
@@ -130,34 +149,21 @@ def _named(clause: str, midnight: datetime) -> datetime | None:
     if hit := _YEAR.search(clause):
         return midnight.replace(year=int(hit["year"]), month=1, day=1)
     if hit := _ON_DAY.search(clause):
-        day = _DAYS.index(hit["day"].lower())
-        if _FUTURE.search(clause):
-            return midnight + timedelta(days=(day - midnight.weekday()) % 7 or 7)
-        return midnight - timedelta(days=(midnight.weekday() - day) % 7)
+        return weekday(midnight, _DAYS.index(hit["day"].lower()), 1 if _FUTURE.search(clause) else 0)
     return None
 
 
 def _placed(midnight: datetime, month: int, day: int, year: str | None, clause: str) -> datetime:
-    """A date without its year is the nearest past one, or the nearest future one where the clause looks ahead."""
-    if year:
-        return midnight.replace(year=int(year), month=month, day=day)
-    found = midnight.replace(month=month, day=day)
-    ahead = bool(_FUTURE.search(clause)) or "effective" in clause.lower() or "starting" in clause.lower()
-    if ahead and found < midnight:
-        return found.replace(year=found.year + 1)
-    if not ahead and found > midnight:
-        return found.replace(year=found.year - 1)
-    return found
+    low = clause.lower()
+    ahead = _FUTURE.search(clause) is not None or "effective" in low or "starting" in low
+    return placed(midnight, month, day, int(year) if year else None, ahead)
 
 
 def _near(midnight: datetime, which: str, what: str) -> datetime:
     back = which in {"last", "past", "previous"}
     sign = -1 if back else (1 if which == "next" else 0)
     if what in _DAYS:
-        day = _DAYS.index(what)
-        if back:
-            return midnight - timedelta(days=(midnight.weekday() - day) % 7 or 7)
-        return midnight + timedelta(days=(day - midnight.weekday()) % 7 or 7)
+        return weekday(midnight, _DAYS.index(what), -1 if back else 1)
     if what == "night":
         return midnight + timedelta(days=sign)
     if what == "day":
@@ -166,7 +172,7 @@ def _near(midnight: datetime, which: str, what: str) -> datetime:
         saturday = midnight + timedelta(days=5 - midnight.weekday())
         return saturday + timedelta(days=7 * sign)
     if what in {"week", "month", "year"}:
-        return _shift(midnight, what, sign, start=True)
+        return shift(midnight, what, sign, start=True)
     month = _month(what)
     found = midnight.replace(month=month, day=1)
     if back and found >= midnight.replace(day=1):
@@ -174,21 +180,6 @@ def _near(midnight: datetime, which: str, what: str) -> datetime:
     if which == "next" and found <= midnight:
         return found.replace(year=found.year + 1)
     return found
-
-
-def _shift(midnight: datetime, unit: str, by: int, start: bool = False) -> datetime:
-    """`midnight` moved by whole units; with `start`, to the first day of that unit."""
-    if unit in {"day", "weekend"}:
-        return midnight + timedelta(days=by if unit == "day" else 7 * by)
-    if unit == "week":
-        moved = midnight + timedelta(weeks=by)
-        return moved - timedelta(days=moved.weekday()) if start else moved
-    months = midnight.year * 12 + midnight.month - 1 + by * (12 if unit == "year" else 1)
-    year, month = divmod(months, 12)
-    if start:
-        return midnight.replace(year=year, month=1 if unit == "year" else month + 1, day=1)
-    day = min(midnight.day, 28) if midnight.day > 28 else midnight.day
-    return midnight.replace(year=year, month=month + 1, day=day)
 
 
 def _month(name: str) -> int:

@@ -17,6 +17,7 @@ from .cues import lasting
 from .dates import valid_from
 from .extract import READ_CHARACTERS
 from .subjects import description, subject
+from .tongues import TONGUES, is_habit
 from .words import keywords, language
 
 STAGE = "enrich"
@@ -68,7 +69,7 @@ def _enriched(candidate: Candidate) -> Candidate:
     line = (
         description(words, candidate.trust, before, candidate.context) if tongue == "en" else description(words, "", "")
     )
-    since = valid_from(words, event.at) if tongue == "en" and _tells_when(candidate) else ""
+    since = valid_from(words, event.at, tongue) if _tells_when(candidate, tongue) else ""
     return step(
         candidate,
         STAGE,
@@ -83,10 +84,12 @@ def _enriched(candidate: Candidate) -> Candidate:
     )
 
 
-def _tells_when(candidate: Candidate) -> bool:
+def _tells_when(candidate: Candidate, tongue: str) -> bool:
     """Whether a date in the clause says since when it holds: in a habit or a rule it mostly does not."""
     if candidate.type in {"event", "commitment", "decision"}:
         return True
+    if tongue in TONGUES:
+        return not is_habit(candidate.quote, tongue)
     return _SINCE.search(candidate.quote) is not None
 
 
