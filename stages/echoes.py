@@ -27,7 +27,7 @@ _ESCAPE = re.compile(r"\\[nrt]|\\u00[0-9a-fA-F]{2}")
 _WORD = re.compile(
     r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\U00020000-\U0002fa1f]|\d+|[^\W\d_]+"
 )
-_TURN = frozenset(
+TURN = frozenset(
     "no not never longer anymore instead but however except unless although though wrong false outdated changed stop "
     "stopped switched nicht kein keine mehr sondern falsch 不 没 沒 别 ない ません 안 لا ليس لم".split()
 )
@@ -63,7 +63,7 @@ class Heard:
         own = [piece for piece in pieces if not any(piece in given for given in self._texts)]
         frame = [word for piece in own for word in piece.split() if not word.isdigit()]
         held = len(words) - len(rest.replace("|", "").split())
-        return len(frame) <= min(FRAME, held + 2) and _TURN.isdisjoint(frame)
+        return len(frame) <= min(FRAME, held + 2) and TURN.isdisjoint(frame)
 
 
 def drop_echoes(batch: Batch) -> Batch:

@@ -101,7 +101,9 @@ export interface ClientOptions {
 export interface Scope { cwd?: string; pools?: string[]; repository?: Repository }
 export interface RecallOptions extends Scope {
   limit?: number; budget_tokens?: number; include_retired?: boolean; explain?: boolean; as_of?: string;
-  believed_at?: string;
+  believed_at?: string; agent?: string;
+  /** The session that asks (`host:session`): what it is told is not learnt from it again. */
+  document?: string;
 }
 export interface RememberOptions { cwd?: string; host?: string; turn?: string; at?: string; role?: Role }
 
@@ -112,7 +114,7 @@ export class Client {
   /** Any request of docs/PROTOCOL.md. Rejects with MemdError. */
   ask<Data = unknown>(request: string, fields?: object): Promise<Data>;
   recall(query: string, options?: RecallOptions): Promise<Recalled>;
-  profile(options?: Scope & { budget_tokens?: number }): Promise<ProfileText>;
+  profile(options?: Scope & { budget_tokens?: number; document?: string; agent?: string }): Promise<ProfileText>;
   get(id: string, options?: { as_of?: string; believed_at?: string }): Promise<MemoryRecord>;
   status(): Promise<Status>;
   /** Durable when it resolves. */

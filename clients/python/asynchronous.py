@@ -101,8 +101,13 @@ class AsyncClient:
         budget_tokens: int = 1500,
         as_of: str = "",
         believed_at: str = "",
+        document: str = "",
+        agent: str = "",
     ) -> reply.Recalled:
-        """What is known about a question (Q2), each hit with its source; or what was true, or believed, then (Q12)."""
+        """What is known about a question (Q2), each hit with its source; or what was true, or believed, then (Q12).
+
+        `document`: the session that asks (`host:session`), which never learns again what it is told here (W9).
+        """
         wish = request.Recall(
             query=query,
             cwd=cwd,
@@ -111,12 +116,22 @@ class AsyncClient:
             budget_tokens=budget_tokens,
             as_of=as_of,
             believed_at=believed_at,
+            document=document,
+            agent=agent,
         )
         return await self.ask(wish, reply.Recalled)
 
-    async def profile(self, *, cwd: str = "", pools: Sequence[str] = (), budget_tokens: int = 500) -> reply.ProfileText:
+    async def profile(
+        self,
+        *,
+        cwd: str = "",
+        pools: Sequence[str] = (),
+        budget_tokens: int = 500,
+        document: str = "",
+        agent: str = "",
+    ) -> reply.ProfileText:
         """The profile of the user, inside a project if `cwd` lies in one (Q1)."""
-        wish = request.Profile(cwd=cwd, pools=tuple(pools), budget_tokens=budget_tokens)
+        wish = request.Profile(cwd=cwd, pools=tuple(pools), budget_tokens=budget_tokens, document=document, agent=agent)
         return await self.ask(wish, reply.ProfileText)
 
     async def get(self, id: str) -> Record:

@@ -126,33 +126,6 @@ class Client(RunningRequests, GivingRequests, AskingRequests, LifetimeRequests):
         return taken
 
     # --- reads -------------------------------------------------------------------------------------------------------
-    def recall(
-        self,
-        query: str,
-        *,
-        cwd: str = "",
-        pools: Sequence[str] = (),
-        limit: int = 20,
-        budget_tokens: int = 1500,
-        include_retired: bool = False,
-        explain: bool = False,
-        as_of: str = "",
-        believed_at: str = "",
-    ) -> reply.Recalled:
-        """What is known about a question (Q2), each hit with its source; or what was true, or believed, then (Q12)."""
-        wish = request.Recall(
-            query=query,
-            cwd=cwd,
-            pools=tuple(pools),
-            limit=limit,
-            budget_tokens=budget_tokens,
-            include_retired=include_retired,
-            explain=explain,
-            as_of=as_of,
-            believed_at=believed_at,
-        )
-        return self.ask(wish, reply.Recalled)
-
     def get(self, id: str, *, as_of: str = "", believed_at: str = "") -> Record:
         """One record by its id, or by an unambiguous beginning of it; as it stood then (Q12). Raises NotFound."""
         return self.ask(request.Get(id=id, as_of=as_of, believed_at=believed_at), Record)

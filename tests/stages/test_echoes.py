@@ -101,6 +101,11 @@ def answered(stages: tuple[Named, ...], text: str, record: Record, vector: bytes
         ("I prefer tabs for indentation.", "For indentation I prefer tabs."),
         ("We always deploy the orchard on Tuesdays.", "Our orchard deploys always happen on Tuesdays."),
         ("Never push directly to main.", "Never push straight to main."),
+        (
+            "We keep our notes in Markdown, because it is easy to read.",
+            "Right, Markdown for notes, reading it is simple.",
+        ),
+        ("I prefer dark themes in every editor.", "Sure, every editor I use gets a dark theme."),
     ],
 )
 def test_a_paraphrase_where_it_was_told_adds_nothing_W9(stages: tuple[Named, ...], text: str, again: str) -> None:
@@ -115,6 +120,8 @@ def test_a_paraphrase_where_it_was_told_adds_nothing_W9(stages: tuple[Named, ...
         ("I prefer tabs for indentation.", "I prefer spaces for indentation now."),
         ("We always deploy the orchard on Tuesdays.", "We no longer deploy the orchard on Tuesdays."),
         ("The orchard listens on port 8080.", "The orchard listens on port 9090."),
+        ("We deploy the orchard on Tuesdays.", "Right, we deploy the orchard on Fridays now."),
+        ("We keep our notes in Markdown.", "Yes, but we no longer keep our notes in Markdown."),
     ],
 )
 def test_a_change_of_mind_where_it_was_told_counts_W9(stages: tuple[Named, ...], text: str, change: str) -> None:

@@ -118,7 +118,7 @@ def _forms(told: Recalled, context: str, fact: str) -> Iterator[tuple[str, AnyEv
 
 
 def echoes(setting: Setting) -> Part:
-    """What was recalled and comes back into a session, in nine forms and as a paraphrase: nothing is learnt (W9)."""
+    """What a session was told and says again, in nine forms and as the user's paraphrase: nothing is learnt (W9)."""
     learnt: list[str] = []
     restated: list[str] = []
     with empty_home() as (where, environment), running(where, environment) as client:
@@ -126,13 +126,16 @@ def echoes(setting: Setting) -> Part:
         client.capture(first, [Said(turn="1", at=_AT.format(day=4, hour=0), role="user", text=FACT)])
         settle(client)
         known = _evidence(client)
-        told = client.recall("where is the ledger kept")
-        context = client.profile().text + "\n" + "\n".join(hit.record.description for hit in told.hits)
-        forms = list(_forms(told, context, FACT))
         user = Said(turn="paraphrase", at=_AT.format(day=5, hour=2), role="user", text=PARAPHRASE)
-        for name, each in [*forms, ("the user's paraphrase", user)]:
+        told = client.recall("where is the ledger kept")
+        names = [name for name, _ in _forms(told, "", FACT)]
+        for number, name in enumerate([*names, "the user's paraphrase"]):
             setting.tell(f"write/echoes: {name}")
             origin = Origin(host="bench", session=f"echo {name}")
+            told = client.recall("where is the ledger kept", document=origin.document)
+            profile = client.profile(document=origin.document).text
+            context = profile + "\n" + "\n".join(hit.record.description for hit in told.hits)
+            each = [*(event for _, event in _forms(told, context, FACT)), user][number]
             client.capture(origin, [each, SessionEnded(turn="session-end", at=_AT.format(day=5, hour=3))])
             settle(client)
             now = _evidence(client)
