@@ -37,6 +37,7 @@ from ..protocol.request import PROTOCOL, AnyRequest, Export, Get, Journal, List,
 from ..stages.batch import PERSONAL
 from .config import Config
 from .door import Arrived, Respond
+from .lifecycle.conditions import condition
 from .lifecycle.salience import salience
 from .models import Models
 from .paging import cursor_of, filtering, past_page, total_of
@@ -92,6 +93,11 @@ class Answers:
             signals = stores.counters.signals(records)
             return {each.id: salience(each, signals[each.id], now, config.forgetting) for each in records}
 
+        def changes_if(record: Record) -> str:
+            found = condition(record, config.forgetting)
+            return found.text if found else ""
+
+        self._changes_if = changes_if
         lines = Lines(stores.profile, stores.archive, pieces, boost, weighed)
         self._hot = Hot(stores.profile, lines, access.title, access.permits)
         self._context = Context(stores.records, stores.inbox.held, lines, boost, world.now)
@@ -287,7 +293,8 @@ class Answers:
         """DEEP on one record. Raises NotFound."""
         reader = self._access.reader(request.token)
         found = self._stores.counters.with_signal(self._find(request.id, reader))
-        return self._deep.why(found, self._access.permits(reader))
+        told = self._deep.why(found, self._access.permits(reader))
+        return msgspec.structs.replace(told, changes_if=self._changes_if(found))
 
     def export(self, request: Export) -> ExportPage:
         """Records newest first with all that happened to them, about `PAGE_CHARACTERS` a page. Raises NotFound."""

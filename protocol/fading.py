@@ -86,12 +86,14 @@ class Released(Operation, tag="released", frozen=True, kw_only=True):
 
 
 class Reviewed(Operation, tag="reviewed", frozen=True, kw_only=True):
-    """A record was looked at again, by the user or because it was due: its confidence, and the next date (T12)."""
+    """A record was looked at again, by the user, because it was due, or because its change condition is met: its
+    confidence, the next date, and how many speak against it (T12)."""
 
     id: str
     confidence: float
     next: str = ""
     why: str = ""
+    against: int = 0
 
 
 class Tally(msgspec.Struct, frozen=True, array_like=True, gc=False):

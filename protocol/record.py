@@ -76,11 +76,15 @@ class Signal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
 
 
 class Review(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """When a belief should be looked at again, and what would change it (R5, G4)."""
+    """When a belief should be looked at again, what would change it, how many spoke against it then (R5, G4).
+
+    `change_condition` counts: "3 independent projects deviate"; "" is the rule for all, `[forgetting] change_sessions`.
+    """
 
     cadence_days: int = 0
     next: str = ""
     change_condition: str = ""
+    against: int = 0
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

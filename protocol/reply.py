@@ -96,7 +96,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explained(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `why`: the record, the captured lines, the session, every operation, and what it replaced."""
+    """Of a `why`: the record, the captured lines, the session, every operation, what it replaced, and what would change
+    it ("" where nothing is said of that)."""
 
     record: Record
     lines: tuple[Line, ...]
@@ -106,6 +107,7 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[Change, ...]
     replaced: tuple[Record, ...] = ()
     replaced_by: Record | None = None
+    changes_if: str = ""
 
 
 class Logged(msgspec.Struct, frozen=True, kw_only=True, gc=False):

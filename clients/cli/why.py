@@ -55,6 +55,8 @@ def explained_lines(told: Explained) -> Iterator[str]:
     yield ""
     for change in told.changes:
         yield from _change_lines(change)
+    if told.changes_if:
+        yield from wrapped(f"it is doubted when: {plain(told.changes_if)}")
     for old in told.replaced:
         yield from _other_lines("it replaced", old)
     if told.replaced_by:

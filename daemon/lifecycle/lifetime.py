@@ -82,7 +82,7 @@ class Lifetime:
         if self._world.monotonic() - self._reviewed_at >= DAY_S and is_quiet():
             self._reviewed_at = self._world.monotonic()
             if count := self.review.run():
-                log.info("%d records are past their review", count)
+                log.info("%d records are past their review, or doubted", count)
 
     # --- recalls and uses (T3) -----------------------------------------------------------------------------------
     def recalled(self, query: str, scope: Sequence[str], ids: Sequence[str]) -> None:

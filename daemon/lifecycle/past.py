@@ -13,7 +13,7 @@ import msgspec
 
 from ...protocol.errors import InvalidRequest, NotFound
 from ...protocol.event import Origin, Reworded
-from ...protocol.fading import Archived, Restored
+from ...protocol.fading import Archived, Restored, Reviewed
 from ...protocol.instant import micros
 from ...protocol.lifetime import Correct, GetTimeline, History, RecordList, Version
 from ...protocol.operation import (
@@ -195,7 +195,7 @@ def _why(entry: Logged, id: str) -> str:
             return operation.decision.reason
         case Invalidated() as operation:
             return operation.reason
-        case Archived() | Restored() as operation:
+        case Archived() | Restored() | Reviewed() as operation:
             return operation.why
         case _:
             return ""

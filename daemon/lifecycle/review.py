@@ -1,15 +1,14 @@
 """Review: what was said long ago and may have changed is believed a little less until somebody confirms it (T12).
 
-Comes in: records, and time. Goes out: `reviewed` operations. Invariants: only what can change has a review date, and
-pinned, used or restated records move it; a run writes few operations and starts only on a machine that is idle and on
-power; what is due is seen from the records alone, so a restart loses nothing.
+Comes in: records, and time. Goes out: `reviewed` operations, and those of change conditions. Invariants: only what can
+change has a review date, and pinned, used or restated records move it; a run writes few operations and starts only on a
+machine that is idle and on power; what is due is seen from the records alone, so a restart loses nothing.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from itertools import islice
 from pathlib import Path
 
 from ...protocol.fading import Reviewed
@@ -17,6 +16,7 @@ from ...protocol.instant import from_micros, micros
 from ...protocol.record import LIVE, Record, Signal
 from ..committer import Committer
 from ..stores import Stores
+from .conditions import Conditions
 from .rules import Rules
 from .strength import DAY
 
@@ -68,20 +68,36 @@ class Review:
         self, stores: Stores, committer: Committer, rules: Callable[[], Rules], now: Callable[[], int]
     ) -> None:
         self._stores, self._committer, self._rules, self._now = stores, committer, rules, now
+        self.conditions = Conditions(stores, rules)
 
     def overdue(self) -> Iterator[Record]:
         """The live records whose review is due, in order of id."""
-        rules, now = self._rules(), self._now()
-        for record in self._stores.records.everything():
-            if record.status in LIVE and not rules.is_off(record.pool):
-                signal = self._stores.counters.signals([record])[record.id] if cadence_days(record, rules) else None
-                if signal and 0 < due_at(record, signal, rules) <= now:
-                    yield record
+        return (record for record in self._stores.records.everything() if self._is_overdue(record))
+
+    def _is_overdue(self, record: Record) -> bool:
+        rules = self._rules()
+        if record.status not in LIVE or rules.is_off(record.pool) or not cadence_days(record, rules):
+            return False
+        signal = self._stores.counters.signals([record])[record.id]
+        return 0 < due_at(record, signal, rules) <= self._now()
 
     def run(self) -> int:
-        """Lower the confidence of what is overdue and set the next date; how many. Not on the committer's thread."""
-        ids = [record.id for record in islice(self.overdue(), MOST)]
-        return self._committer.run(lambda: self._review(ids)).result() if ids else 0
+        """Lower the confidence of what is overdue, or whose change condition is met; how many. Not on the committer's
+        thread."""
+        overdue: list[str] = []
+        doubtful: list[str] = []
+        for record in self._stores.records.everything():
+            if record.needs_review and record.status in LIVE:
+                doubtful.append(record.id)
+            if len(overdue) < MOST and self._is_overdue(record):
+                overdue.append(record.id)
+        return self._committer.run(lambda: self._review(overdue) + self._doubt(doubtful)).result()
+
+    def _doubt(self, doubtful: list[str]) -> int:
+        operations = self.conditions.met(doubtful)
+        if operations:
+            self._stores.commit(operations)
+        return sum(isinstance(each, Reviewed) for each in operations)
 
     def _review(self, ids: list[str]) -> int:
         rules, now = self._rules(), self._now()

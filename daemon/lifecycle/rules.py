@@ -84,6 +84,11 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     (T12)."""
     overdue_confidence: Share = 0.9
     """What is left of a record's confidence when its review is overdue, once a cadence (T12)."""
+    change_sessions: Number = 3
+    """A preference, a convention, a principle or what is held on to is doubted once so many sessions, on different
+    days, say otherwise; 0 = never. One whose own condition names a number goes by that (T12)."""
+    changed_confidence: Share = 0.5
+    """What is left of its confidence then, until somebody confirms it (T12)."""
 
     def is_off(self, pool: str) -> bool:
         """Whether nothing fades in a pool."""

@@ -175,5 +175,7 @@ def _standing(before: Record | None, among: frozenset[str], status: Status, by: 
 def _reviewed(before: Record | None, reviewed: Reviewed) -> Record | None:
     if before is None:
         return None
-    review = msgspec.structs.replace(before.review or Review(), next=reviewed.next)
+    known = before.review or Review()
+    against = max(known.against, reviewed.against)
+    review = msgspec.structs.replace(known, next=reviewed.next or known.next, against=against)
     return msgspec.structs.replace(before, confidence=reviewed.confidence, review=review, rev=before.rev + 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...protocol.event import Captured, Said, text, trust
+from ...protocol.fading import Reviewed
 from ...protocol.operation import Added, Invalidated, Merged, Updated
 from ...protocol.record import Record, Span
 from ...protocol.reply import Change, Explained, Line, Logged
@@ -87,5 +88,7 @@ def _change(id: str, entry: Logged) -> Change:
             return Change(seq=entry.seq, at=entry.at, kind=kind, decision=operation.decision)
         case Invalidated() as operation:
             return Change(seq=entry.seq, at=entry.at, kind=kind, by=operation.by, reason=operation.reason)
+        case Reviewed() as operation:
+            return Change(seq=entry.seq, at=entry.at, kind=kind, reason=operation.why)
         case _:
             return Change(seq=entry.seq, at=entry.at, kind=kind)
