@@ -39,7 +39,7 @@ from .work import (
     send,
 )
 
-HEADS = ("distiller", "pair")
+HEADS = ("distiller", "injection", "pair")
 """The heads that have a say in what a record is, named on every record."""
 
 

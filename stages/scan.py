@@ -36,6 +36,12 @@ READ_CHARACTERS = 20_000
 PLACES: dict[Trust, Place] = {"user": "user", "assistant": "document", "document": "document", "tool": "tool"}
 """Where a clause stands, in the head's words: what an agent wrote may repeat what it read."""
 
+_WORDS: dict[Trust, str] = {
+    "user": "the user's own words",
+    "assistant": "an agent's words",
+    "document": "a document's words",
+    "tool": "a tool's words",
+}
 _DATA = table("injection")
 _PHRASES = any_of(_DATA["phrases"])
 _AIMS = any_of(_DATA["aims"])
@@ -82,9 +88,15 @@ def _judged(candidate: Candidate, score: float | None) -> Candidate:
     if material and score is not None and score >= FLOOR and "injection" not in flags and _aims(candidate.quote):
         flags = ("injection", *flags)
     status: Status = "active" if not material and not flags else "quarantined"
-    read = () if score is None else (f"head {score:.4f}",)
-    what = ", ".join((f"trust {candidate.trust}", *read, *flags)) + f": {status}"
+    what = f"{', '.join((_WORDS[candidate.trust], _read_as(score), *flags))}: {status}"
     return step(candidate, STAGE, what, status=status, flags=(*candidate.flags, *flags), injection=score)
+
+
+def _read_as(score: float | None) -> str:
+    """A score in words, for `memd why`."""
+    if score is None:
+        return "not read by the injection model"
+    return f"{'like' if score >= FLOOR else 'not'} an order to an agent (score {score:.2f} of 1)"
 
 
 def _aims(text: str) -> bool:

@@ -142,6 +142,12 @@ def test_a_language_that_the_head_does_not_read_is_unscored_P22(distil: Distil) 
     assert one.injection is None and one.status == "active"
 
 
+def test_the_scan_says_in_words_what_it_found_R4(distil: Distil) -> None:
+    (one,) = distil(Said(turn="t", at=AT, role="user", text="I prefer tabs for indentation.")).candidates
+    (said,) = [step.what for step in one.steps if step.stage == "scan"]
+    assert said.startswith("the user's own words, not an order to an agent (score 0.") and said.endswith("active")
+
+
 def test_what_the_user_says_is_active_and_what_others_say_is_not(distil: Distil) -> None:
     (mine,) = distil(Noted(turn="t", at=AT, text="Never push directly to main.")).candidates
     (agents,) = distil(Noted(turn="t", at=AT, text="Never push directly to main.", role="assistant")).candidates

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from memd.clients.bench.write.secrets import OF_ANOTHER_RULE
 from memd.protocol.redact import redact as first_net
 from memd.stages.secrets.rules import read
 from memd.stages.secrets.scan import find, redact
@@ -28,24 +29,6 @@ SAMPLES = {
     "tailscale-key": "tskey-auth-" + "kXq2CNTRL-d8Lw2Pq7ZtYvB3mN5kR1",
 }
 """In two halves, so that no other scanner takes this file for a leak."""
-
-OF_ANOTHER_RULE = {
-    "anthropic-api-key": {"anthropic-admin-api-key"},
-    "anthropic-admin-api-key": {"anthropic-api-key"},
-    "clickhouse-cloud-api-secret-key": {"generic-api-key"},
-    "np.slack.2": {"slack-user-token", "slack-legacy-bot-token"},
-    "np.slack.4": {"slack-bot-token", "slack-legacy-bot-token"},
-    "np.slack.6": {"slack-bot-token", "slack-user-token"},
-    "np.hashicorp.1": {"vault-service-token"},
-    "np.hashicorp.2": {"vault-batch-token"},
-    "np.hashicorp.4": {"vault-token-near"},
-    "np.aws.2": {"generic-secret"},
-    "np.generic.1": {"azure-ad-client-secret", "generic-api-key"},
-    "np.twitch.1": {"generic-api-key"},
-    "np.newrelic.2": {"new-relic-license-key"},
-    "np.odbc.1": {"quoted-password"},
-}
-"""Negatives are per rule: what each of these rows holds beside its own rule's near miss is another rule's secret."""
 
 
 @pytest.mark.parametrize("rule", SAMPLES)
