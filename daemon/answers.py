@@ -120,7 +120,7 @@ class Answers:
         self._simple.follow(config.simple_below_sessions)
 
     def heard(self, documents: Mapping[str, int]) -> None:
-        """Remember when the hosts of these live sessions were heard, in microseconds."""
+        """Remember when these hosts, or those of these live sessions, were heard, in microseconds."""
         for document, at in documents.items():
             host = document.partition(":")[0]
             self._heard_at[host] = max(at, self._heard_at.get(host, 0))

@@ -58,7 +58,7 @@ from ..protocol.settings import ListSettings, PutSetting, SettingList
 from ..stages.secrets.scan import prepare
 from .answers import Answers, AnyRead
 from .choice import find
-from .committer import Committer, bug
+from .committer import Committer
 from .config import Config
 from .disk import disk_use
 from .distiller import Distiller
@@ -66,6 +66,7 @@ from .door import Arrived, Door, Respond
 from .graphing import Graphing
 from .home import check_home
 from .importing import import_records
+from .intake import bug
 from .jobs import Jobs
 from .learning import AnyJudging, Learning
 from .lifecycle.lifetime import Lifetime
@@ -167,6 +168,7 @@ class Daemon:
         if fd is None:
             self._socket.unlink(missing_ok=True)
         self._door = Door(self._socket, self._answer, self._take, fd)
+        self._committer.together = self._door.together
 
     def _schedule(self, config: Config, access: Access) -> None:
         """What is done now and then, and the sessions that a restart goes on to watch."""
@@ -265,12 +267,11 @@ class Daemon:
 
     def _captured(self, documents: Mapping[str, bool], urgent: bool) -> None:
         self._answers.note("captured", next(iter(documents)))
-        self._answers.heard(dict.fromkeys(documents, self._world.now()))
+        self._answers.heard(dict.fromkeys((document.partition(":")[0] for document in documents), self._world.now()))
         ended = [document for document, goes_on in documents.items() if not goes_on]
-        for document in ended:
-            self._triggers.ended(document)
+        self._triggers.ended(ended)
         self._lifetime.heard()
-        self._lifetime.ended(ended)
+        self._lifetime.ended([document for document in ended if self._committer.has_ended(document)])
         self._triggers.captured([document for document, goes_on in documents.items() if goes_on], urgent)
 
     def _end_session(self, document: str) -> None:

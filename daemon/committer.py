@@ -12,12 +12,13 @@ import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
 import msgspec
 
 from ..protocol.errors import Forgotten, InvalidRequest, MemdError, NotFound, Stopping, StoreError, by_code
-from ..protocol.event import Captured, Noted, Origin, Reworded, SessionEnded, text
+from ..protocol.event import Noted, Origin, Reworded, SessionEnded, text
 from ..protocol.operation import (
     Added,
     AnyOperation,
@@ -30,18 +31,15 @@ from ..protocol.operation import (
 )
 from ..protocol.private import without_private
 from ..protocol.record import LIVE, explicit_id
-from ..protocol.reply import AnyData, Refusal, Remembered, Taken
+from ..protocol.reply import AnyData, Remembered, Taken
 from ..protocol.request import Capture, Edit, Remember
-from ..protocol.running import Skip
-from ..protocol.wire import problem
 from ..stages.batch import PERSONAL
 from ..stages.secrets.scan import redact
-from .intake import admit
+from .intake import Intake, Job, Respond, Taking, admit, bug
 from .pauses import Pauses
 from .pools.identity import Identity
 from .pools.opening import Opening
 from .statements import is_edited, provisional, reworded
-from .store.archive import Fate
 from .stores import Stores
 from .withdrawal import withdrawals
 
@@ -52,21 +50,7 @@ GATHER, LONGEST_S = 1.5, 0.02
 """How long a group is waited for: so many times the last commit, which counts as no longer than that."""
 
 T = TypeVar("T")
-Respond = Callable[[AnyData | MemdError], None]
-Taking = Capture | Remember
 log = logging.getLogger("memd.committer")
-
-
-class _Job(msgspec.Struct):
-    request: Taking
-    respond: Respond
-    document: str
-    captures: list[Captured] = []
-    refused: list[Refusal] = []
-    forgotten: int = 0
-    skipped: int = 0
-    why: Skip = ""
-    fates: list[Fate] = []
 
 
 def _nothing() -> None:
@@ -85,18 +69,20 @@ class Committer:
         monotonic: Callable[[], float],
         pauses: Pauses,
     ) -> None:
-        self._pauses = pauses
+        self._pauses, self._intake = pauses, Intake(stores.sources, pauses)
         self._stores = stores
         self._opening = Opening(stores, identity)
         self._captured = captured
         self._monotonic = monotonic
         self._expected, self._commit_s = 1, 0.0
-        self._queue: queue.SimpleQueue[list[_Job] | Callable[[], None] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[list[Job] | Callable[[], None] | None] = queue.SimpleQueue()
         self._projects: dict[str, str] = {}
         self._ended: set[str] = set()
         self._projects_at = 0
         self._thread = threading.Thread(target=self._loop, name="committer")
         self._stopping = False
+        self.together: Callable[[], AbstractContextManager[object]] = nullcontext
+        """What a group's answers are given within."""
 
     @property
     def is_alive(self) -> bool:
@@ -116,7 +102,7 @@ class Committer:
     def take(self, takings: Sequence[tuple[Taking, Respond]]) -> None:
         """Queue what arrived together; each `respond` is called from the committer's thread, once."""
         if not self._stopping:
-            self._queue.put([_Job(request, respond, request.origin.document) for request, respond in takings])
+            self._queue.put([Job(request, respond) for request, respond in takings])
             return
         for _, respond in takings:
             respond(Stopping("memd is stopping", hint="send it again when it is up; a client's spool does that"))
@@ -147,11 +133,11 @@ class Committer:
             elif then is not _nothing:
                 then()
 
-    def _gathered(self) -> tuple[list[_Job], Callable[[], None] | None]:
-        """The captures that wait, and what is to be done after them. Where the last group was of several clients, for a
-        moment more: they will all be back at once, and the disk takes as long for one of them as for all. One client
-        alone never waits."""
-        jobs: list[_Job] = []
+    def _gathered(self) -> tuple[list[Job], Callable[[], None] | None]:
+        """The captures that wait, admitted, and what is to be done after them. Where the last group was of several
+        clients, for a moment more: they will all be back at once, and the disk takes as long for one of them as for
+        all. One client alone never waits."""
+        jobs: list[Job] = []
         end = 0.0
         while len(jobs) < GROUP:
             if jobs and self._queue.empty() and (len(jobs) >= self._expected or self._monotonic() >= end):
@@ -160,22 +146,19 @@ class Committer:
                 found = self._queue.get(timeout=max(0.0, end - self._monotonic()) if jobs else None)
             except queue.Empty:
                 break
-            if not isinstance(found, list):
+            if found is None or callable(found):
                 return jobs, found
             if not jobs:
                 end = self._monotonic() + self._commit_s * GATHER
-            jobs += found
+            jobs += self._intake.admitted(found)
         self._expected = len(jobs)
         return jobs, _nothing
 
-    def _take_group(self, jobs: Sequence[_Job]) -> None:
+    def _take_group(self, jobs: Sequence[Job]) -> None:
         """Make the captures of these jobs durable in one go, then answer each."""
         if not jobs:
             return
         try:
-            disabled = self._pauses.disabled()
-            for job in jobs:
-                self._admit(job, disabled)
             self._drop_forgotten(jobs)
             if openings := self._openings(jobs):  # first: a capture without its session would lose its project
                 self._stores.commit(openings)
@@ -186,7 +169,8 @@ class Committer:
                 job.fates = [next(fates) for _ in job.captures]
             operations = [*self._resumed(jobs), *self._closings(jobs), *self._provisional(jobs)]
             for job in jobs:
-                operations += withdrawals(self._stores, zip(job.captures, job.fates, strict=True))
+                if job.fates.count("accepted") < len(job.fates):
+                    operations += withdrawals(self._stores, zip(job.captures, job.fates, strict=True))
             if operations:
                 self._stores.commit(operations)
             projects = self._projects_of(jobs)
@@ -195,53 +179,28 @@ class Committer:
         except Exception as error:  # whatever it is, everybody who waits hears of it, and the thread goes on
             if len(jobs) > 1 and not isinstance(error, StoreError):  # of one job alone: the others are not to blame
                 for job in jobs:
-                    self._take_group([_Job(job.request, job.respond, job.document)])
+                    self._take_group(self._intake.admitted([Job(job.request, job.respond)]))
                 return
             refusal = error if isinstance(error, MemdError) else bug(error)
             log.error("captures refused: %s", refusal.message)
             for job in jobs:
                 job.respond(refusal)
             return
-        for job, answer in zip(jobs, answers, strict=True):
-            job.respond(answer)
+        with self.together():
+            for job, answer in zip(jobs, answers, strict=True):
+                job.respond(answer)
         self._tell([job for job in jobs if "accepted" in job.fates or "changed" in job.fates])
 
-    def _tell(self, jobs: Sequence[_Job]) -> None:
+    def _tell(self, jobs: Sequence[Job]) -> None:
         if not jobs:
             return
-        urgent = any(isinstance(captured.event, SessionEnded | Noted) for job in jobs for captured in job.captures)
+        urgent = any(job.ends or isinstance(captured.event, Noted) for job in jobs for captured in job.captures)
         try:
             self._captured({job.document: _goes_on(job) for job in jobs}, urgent)
         except Exception:  # the captures are durable and acknowledged: whoever is told must not end this thread
             log.exception("nobody could be told of captures")
 
-    def _admit(self, job: _Job, disabled: bool) -> None:
-        request = job.request
-        events = (
-            request.events
-            if isinstance(request, Capture)
-            else (Noted(turn=request.turn, at=request.at, text=request.text, role=request.role),)
-        )
-        for event in events:
-            try:
-                captured = admit(request.origin, event)
-                if why := "disabled" if disabled else self._skip(captured, request.origin):
-                    job.skipped, job.why = job.skipped + 1, why
-                else:
-                    job.captures.append(captured)
-            except MemdError as error:
-                log.warning("refused %s of %s: %s", event.turn[:80], job.document[:80], error.message)
-                job.refused.append(Refusal(event.turn, problem(error)))
-
-    def _skip(self, captured: Captured, origin: Origin) -> Skip:
-        """Why it is not taken; "" if it is. A session that was open before a pause may end in it."""
-        why = self._pauses.skip(origin, captured.event.at)
-        if why in ("paused", "ignored") and isinstance(captured.event, SessionEnded):
-            session = self._stores.sources.session(captured.document)
-            return "" if session and not session.closed_at else why
-        return why
-
-    def _drop_forgotten(self, jobs: Sequence[_Job]) -> None:
+    def _drop_forgotten(self, jobs: Sequence[Job]) -> None:
         """A forgotten turn is never taken again (T10)."""
         gone = self._stores.forgotten.among((each.document, each.event.turn) for job in jobs for each in job.captures)
         if gone:
@@ -249,7 +208,7 @@ class Committer:
                 kept = [each for each in job.captures if (each.document, each.event.turn) not in gone]
                 job.forgotten, job.captures = len(job.captures) - len(kept), kept
 
-    def _projects_of(self, jobs: Sequence[_Job]) -> Mapping[str, str]:
+    def _projects_of(self, jobs: Sequence[Job]) -> Mapping[str, str]:
         """The project of each of these documents that is open; kept for as long as the journal stands still."""
         if self._projects_at != self._stores.journal.last:
             self._projects_at, self._projects, self._ended = self._stores.journal.last, {}, set()
@@ -259,7 +218,7 @@ class Committer:
             self._ended.update(document for document, session in found.items() if session.closed_at)
         return self._projects
 
-    def _openings(self, jobs: Sequence[_Job]) -> list[AnyOperation]:
+    def _openings(self, jobs: Sequence[Job]) -> list[AnyOperation]:
         """Sessions that are seen for the first time; a pool that is new is opened before."""
         operations: list[AnyOperation] = []
         opened: set[str] = set()
@@ -276,7 +235,7 @@ class Committer:
                 operations.append(SessionOpened(document=job.document, origin=origin, project=project, at=at))
         return operations
 
-    def _resumed(self, jobs: Sequence[_Job]) -> list[AnyOperation]:
+    def _resumed(self, jobs: Sequence[Job]) -> list[AnyOperation]:
         """Live sessions that had ended and go on: they will end once more (W2)."""
         operations: dict[str, AnyOperation] = {}
         self._projects_of(jobs)
@@ -289,11 +248,11 @@ class Committer:
                     operations[job.document] = SessionResumed(document=job.document, at=captured.event.at)
         return list(operations.values())
 
-    def _closings(self, jobs: Sequence[_Job]) -> list[AnyOperation]:
+    def _closings(self, jobs: Sequence[Job]) -> list[AnyOperation]:
         """Sessions that ended; also where only the capture of it was written the last time."""
         operations: list[AnyOperation] = []
         for job in jobs:
-            for captured, fate in zip(job.captures, job.fates, strict=True):
+            for captured, fate in zip(job.captures, job.fates, strict=True) if job.ends else ():
                 event = captured.event
                 if not isinstance(event, SessionEnded):
                     continue
@@ -302,7 +261,7 @@ class Committer:
                     operations.append(SessionClosed(document=captured.document, at=event.at, reason=event.reason))
         return operations
 
-    def _provisional(self, jobs: Sequence[_Job]) -> list[AnyOperation]:
+    def _provisional(self, jobs: Sequence[Job]) -> list[AnyOperation]:
         """The records of each `remember`, before any model has seen them (W1); what is there already is left out."""
         operations: dict[str, AnyOperation] = {}
         for job in jobs:
@@ -321,7 +280,7 @@ class Committer:
                 operations[id] = Updated(record=record, decision=decision)
         return list(operations.values())
 
-    def _answer(self, job: _Job, projects: Mapping[str, str], pending: int) -> AnyData | MemdError:
+    def _answer(self, job: Job, projects: Mapping[str, str], pending: int) -> AnyData | MemdError:
         if isinstance(job.request, Capture):
             return Taken(
                 accepted=job.fates.count("accepted"),
@@ -345,6 +304,10 @@ class Committer:
         record = self._stores.records.get(explicit_id(captured.document, captured.event.turn))
         assert record is not None
         return Remembered(record=record, duplicate=job.fates[0] == "duplicate")
+
+    def has_ended(self, document: str) -> bool:
+        """Whether the session of a document that was just captured has ended. On this thread."""
+        return document in self._ended
 
     def pending(self) -> int:
         """Captures that the distiller has not seen yet."""
@@ -381,12 +344,6 @@ class Committer:
         return Remembered(record=found)
 
 
-def _goes_on(job: _Job) -> bool:
+def _goes_on(job: Job) -> bool:
     """Whether a job's session is live and has not ended with it."""
     return job.request.origin.live and not isinstance(job.captures[-1].event, SessionEnded)
-
-
-def bug(error: BaseException) -> MemdError:
-    """What a client is told of an error that is none of the tree."""
-    log.error("a bug while committing", exc_info=error)
-    return MemdError(f"memd failed on this request: {type(error).__name__}", hint="the daemon's log has the details")

@@ -12,8 +12,9 @@ import logging
 import os
 import queue
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 
 import zmq
@@ -30,6 +31,11 @@ AT_ONCE, FIRST, MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq
 """Plain numbers, frame by frame: `send_multipart` takes four times as long."""
 
 ROUND = 256
+
+TOGETHER_S = 0.0001
+"""While captures of several clients wait for the disk, the door looks this often: each look costs as much as what it
+finds, and they will be answered together."""
+
 CAPTURE_BYTES = 256 * 1024
 WAITING_BYTES = 64 * 1024 * 1024
 """Captures that may wait for the committer; past it a client is told to try later, and its spool keeps them."""
@@ -70,7 +76,7 @@ class Door:
         self._wake_in, self._wake_out = self._pipe()
         self._answer, self._take = answer, take
         self._captures: deque[tuple[list[bytes], AnyRequest, int, Form]] = deque()
-        self._waiting_bytes = 0
+        self._waiting_bytes = self._waiting = 0
         self._slow: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._slow_thread = threading.Thread(target=self._slow_loop, name="slow-lane")
         self._thread = threading.Thread(target=self._loop, name="door")
@@ -109,14 +115,25 @@ class Door:
         self._context.term()
 
     def _nudge(self) -> None:
+        if self._nudged:  # one is enough: the door takes every reply that waits
+            return
         with self._push_lock:
-            if self._nudged:  # one is enough: the door takes every reply that waits
-                return
             self._nudged = True
             try:
                 self._wake_in.send(b"", zmq.NOBLOCK)
             except zmq.ZMQError:
                 self._nudged = False
+
+    @contextlib.contextmanager
+    def together(self) -> Generator[None]:
+        """Replies made within wake the door once, at the end: it would take the interpreter at the first of them from
+        whoever makes the others."""
+        self._nudged = True
+        try:
+            yield
+        finally:
+            self._nudged = False
+            self._nudge()
 
     def _loop(self) -> None:
         poller = zmq.Poller()
@@ -124,6 +141,8 @@ class Door:
         poller.register(self._wake_out, zmq.POLLIN)
         while self._open or not self._replies.empty():
             self._rounds += 1
+            if self._waiting > 1:
+                time.sleep(TOGETHER_S)
             ready = dict(poller.poll(0 if self._captures else 1000))
             if self._wake_out in ready:
                 self._drain_nudges()
@@ -142,6 +161,7 @@ class Door:
         while not self._replies.empty():
             route, body, taken = self._replies.get()
             self._waiting_bytes -= taken
+            self._waiting -= taken > 0
             self._send(route, body)
 
     def _send(self, route: list[bytes], body: bytes) -> None:
@@ -181,6 +201,7 @@ class Door:
             self._send(route, encode_error(busy, request.rid, as_form))
         else:
             self._waiting_bytes += len(body)
+            self._waiting += 1
             self._captures.append((route, request, len(body), as_form))
 
     def _admit_captures(self) -> None:

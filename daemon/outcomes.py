@@ -40,6 +40,8 @@ class Outcomes:
 def _trouble(answer: AnyData | MemdError) -> tuple[str, str] | None:
     """Under which name an answer is noted, and why; None where all was taken."""
     match answer:
+        case Taken(refused=(), skipped=0):
+            return None
         case Forgotten():
             return None
         case Withheld():

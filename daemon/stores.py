@@ -37,7 +37,7 @@ from .store.lock import FolderLock
 from .store.opening import CHECKPOINT_AT_CLOSE, Opening, checkpoint, due
 from .world import World
 
-INDEX_GROUP, TURNS_S = 256, 0.1
+INDEX_GROUP, TURNS_S = 128, 0.03
 """While captures keep coming, their index has this much of each second: all of it would halve their rate."""
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ goes on counting where the last run was.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from apscheduler.schedulers.background import BackgroundScheduler
@@ -101,10 +101,11 @@ class Triggers:
         else:
             self._distil()
 
-    def ended(self, document: str) -> None:
-        """The session ended by itself, or with the event of `end_session`."""
+    def ended(self, documents: Iterable[str]) -> None:
+        """These sessions ended by themselves, or with the event of `end_session`, or were never live."""
         with self._lock:
-            self._heard.pop(document, None)
+            for document in documents:
+                self._heard.pop(document, None)
 
     def _end_idle(self) -> None:
         now = self._world.monotonic()

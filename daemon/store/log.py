@@ -81,6 +81,7 @@ def digest(data: bytes) -> bytes:
 
 
 _headers = msgspec.msgpack.Decoder(Header)
+_encoder = msgspec.msgpack.Encoder()
 Alongside = Callable[[lmdb.Transaction, Sequence[Entry]], None]
 
 
@@ -163,19 +164,22 @@ class Log:
 
         def work(transaction: lmdb.Transaction) -> tuple[list[Entry], bytes]:
             entries: list[Entry] = []
-            last, tip, at = self._end
+            headers: list[tuple[bytes, bytes]] = []
+            payloads: list[tuple[bytes, bytes]] = []
+            seq, tip, at = self._end
             blinds = self._world.token(BLIND * len(drafts))
-            for offset, draft in enumerate(drafts, 1):
-                at = max(self._world.now(), at + 1)
-                blind = blinds[(offset - 1) * BLIND : offset * BLIND]
-                header = Header(last + offset, tip, digest(blind + draft.payload), draft.kind, draft.version, at)
-                raw = msgspec.msgpack.encode(header)
-                key = header.seq.to_bytes(8)
-                kept = transaction.put(key, raw, db=self._headers, append=True, overwrite=False)
-                if not (kept and transaction.put(key, blind + draft.payload, db=self._payloads, append=True)):
-                    raise self._corrupt(f"entry {header.seq} can't be appended")
+            for start, draft in zip(range(0, len(blinds), BLIND), drafts, strict=True):
+                seq, at = seq + 1, max(self._world.now(), at + 1)
+                blinded = blinds[start : start + BLIND] + draft.payload
+                header = Header(seq, tip, digest(blinded), draft.kind, draft.version, at)
+                raw = _encoder.encode(header)
                 tip = digest(raw)
+                key = seq.to_bytes(8)
+                headers.append((key, raw))
+                payloads.append((key, blinded))
                 entries.append(Entry(header, draft.payload))
+            self._put(transaction, self._headers, headers)
+            self._put(transaction, self._payloads, payloads)
             transaction.put(b"tip", tip, db=self.environment.db("meta"))
             if alongside is not None:
                 alongside(transaction, entries)
@@ -184,6 +188,12 @@ class Log:
         entries, tip = self.environment.write(work)
         self._end = End(entries[-1].seq, tip, entries[-1].header.at)
         return entries
+
+    def _put(self, transaction: lmdb.Transaction, database: lmdb.Database, rows: list[tuple[bytes, bytes]]) -> None:
+        """Rows behind all that are there."""
+        _, added = transaction.cursor(database).putmulti(rows, append=True, overwrite=False)
+        if added != len(rows):
+            raise self._corrupt(f"entry {int.from_bytes(rows[0][0])}, or one after it, can't be appended")
 
     def erase(self, seqs: Sequence[int]) -> None:
         """Remove payload and blind of these entries, all or none; headers stay. The bytes go with `compact` (T10)."""

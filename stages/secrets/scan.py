@@ -90,6 +90,8 @@ def _spans(data: bytes) -> list[tuple[int, int, str]]:
     """Start, end and rule of each secret, in bytes; where several overlap, the whole of them under the first's name."""
     taken = [match.span() for match in _PLACEHOLDER.finditer(data)] if b"[redacted:" in data else []
     hits = [hit for hit in _engine().hits(data) if not (taken and _overlaps(hit[0], hit[1], taken))]
+    if not hits:
+        return []
     hits.sort(key=lambda hit: (hit[0], -hit[1], hit[2]))
     merged: list[tuple[int, int, int]] = []
     for start, end, number in hits:
