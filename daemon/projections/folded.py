@@ -25,14 +25,20 @@ from .projection import Tables
 from .records import Records
 from .sources import Sources
 from .unfinished import Unfinished
-from .vectors import embedded_rows
+from .vectors import embedded_rows, shelved_rows
 
 
 class Folded:
     """One set of tables, opened."""
 
     def __init__(self, folder: Path, *, readonly: bool = False) -> None:
-        indexes = {"keys": key_rows, "edges": edge_rows, "cards": card_rows, "embedded": embedded_rows}
+        indexes = {
+            "keys": key_rows,
+            "edges": edge_rows,
+            "cards": card_rows,
+            "embedded": embedded_rows,
+            "shelved": shelved_rows,
+        }
         self.records = Records({**indexes, "held": held_rows, "lines": line_rows})
         self.keys = Keys(self.records)
         self.graph = Graph(self.records)

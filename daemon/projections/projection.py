@@ -20,7 +20,7 @@ from ...protocol.reply import Logged
 from ..store.environment import Environment
 from ..store.sealed import seal, unseal
 
-LAYOUT = b"7"
+LAYOUT = b"8"
 """Changes with the rows of any table: older tables are emptied and replayed."""
 
 

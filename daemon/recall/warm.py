@@ -169,7 +169,10 @@ class Warm:
         held: frozenset[str] | None = None
         vectors, encode, languages = self._sense()
         if encode is not None:
-            by_sense = dict(vectors.nearest(encode(request.query), scope, POOL_OF_CANDIDATES))
+            sense = encode(request.query)
+            by_sense = dict(vectors.nearest(sense, scope, POOL_OF_CANDIDATES))
+            if request.deep:
+                by_sense |= vectors.nearest_shelved(sense, scope, POOL_OF_CANDIDATES)
             held = vectors.holding(by_words)
         if permits is not None:
             seen = {id for id, record in self._records.many({**by_words, **by_sense}).items() if permits(record)}

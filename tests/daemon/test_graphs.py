@@ -16,6 +16,7 @@ from memd.daemon.projections.vector_index import ExactIndex, Graph, GraphIndex, 
 from memd.daemon.projections.vector_store import VectorStore
 from memd.daemon.projections.vectors import Vectors
 from memd.daemon.world import real_world
+from memd.protocol.fading import Archived, Restored
 from memd.protocol.operation import Invalidated
 from tests.conftest import EXAMPLES
 from tests.daemon.living import Running, added
@@ -157,3 +158,14 @@ def test_a_graph_that_was_begun_before_something_was_forgotten_is_thrown_away_T1
     assert graphing._thread is not None
     graphing._thread.join(60)
     assert not vectors.place("personal").exists() and not list(running.stores.graphs.glob("*"))
+
+
+def test_what_is_archived_is_found_by_its_sense_in_depth_alone_T7(running: Running) -> None:
+    vectors, probe = running.stores.vectors, rows(MANY)[7]
+    running.committer.run(lambda: running.stores.commit([Archived(pool="personal", ids=("id7",))])).result()
+    assert "id7" not in dict(vectors.nearest(probe, ["personal"], MANY))
+    assert vectors.nearest_shelved(probe, ["personal"], 5) == [("id7", pytest.approx(1.0, abs=2e-3))]
+    assert vectors.nearest_shelved(probe, ["project/x"], 5) == []
+    running.committer.run(lambda: running.stores.commit([Restored(ids=("id7",))])).result()
+    assert vectors.nearest_shelved(probe, ["personal"], 5) == []
+    assert vectors.nearest(probe, ["personal"], 1)[0][0] == "id7"
