@@ -221,10 +221,8 @@ class Daemon:
         self._triggers.stop()
         self._spooled.stop()
         self._maintenance.end()
-        self._learning.stop()
-        self._graphing.stop()
-        self._jobs.stop()
-        self._distiller.stop()
+        for part in (self._learning, self._graphing, self._jobs, self._distiller):
+            part.stop()
         try:
             self._lifetime.stop()
         except MemdError as error:  # a full disk must not keep memd from ending

@@ -35,6 +35,7 @@ from .store.environment import Environment
 from .store.journal import Journal
 from .store.lock import FolderLock
 from .store.opening import CHECKPOINT_AT_CLOSE, Opening, checkpoint, due
+from .store.resident import let_go
 from .world import World
 
 INDEX_GROUP, TURNS_S = 128, 0.03
@@ -129,6 +130,11 @@ class Stores:
         """Fill what is held in memory alone: half a second for 100,000 records."""
         self.lines.load()
         self.vectors.load()
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Give back the memory of what was read and is not needed now."""
+        let_go(self.folder)
 
     def search_in(self, vectors: Vectors) -> None:
         """Let these vectors, brought up to the journal's end, be the ones that are searched and written."""

@@ -56,6 +56,7 @@ class Upkeep:
 
     def tick(self) -> None:
         """Start what is due; what can't start now is due again next time."""
+        self._stores.let_go()
         try:
             if self._backup_due():
                 self.backup("", 0)

@@ -1,8 +1,13 @@
-"""What the stores take on disk, while files come and go beside the question (U6)."""
+"""What the stores take on disk and in memory, while files come and go beside the question (U6, P-2)."""
 
+import sys
 import threading
 from pathlib import Path
 
+import pytest
+
+from memd.daemon.store.environment import Environment
+from memd.daemon.store.resident import let_go
 from memd.daemon.stores import size_of
 
 
@@ -24,3 +29,28 @@ def test_files_that_vanish_while_we_look_do_not_end_a_status_U6(tmp_path: Path) 
     finally:
         stop.set()
         churning.join()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system does not say which pages are resident")
+def test_pages_that_were_read_leave_memory_and_are_found_again_P2(tmp_path: Path) -> None:
+    def resident() -> int:
+        fields = [line.split() for line in Path("/proc/self/status").read_text().splitlines()]
+        return next(int(field[1]) * 1024 for field in fields if field[0] == "RssFile:")
+
+    environment = Environment(tmp_path / "rows", ("rows",), durable=False)
+    environment.write(
+        lambda transaction: [
+            transaction.put(n.to_bytes(4), bytes(1000), db=environment.db("rows")) for n in range(20_000)
+        ]
+    )
+
+    def read() -> int:
+        with environment.read() as transaction:
+            return sum(len(value) for _, value in transaction.cursor(environment.db("rows")).iternext())
+
+    assert read() == 20_000_000
+    before = resident()
+    let_go(tmp_path)
+    assert before - resident() > 15_000_000
+    assert read() == 20_000_000
+    environment.close()
