@@ -22,6 +22,15 @@ from .stores import Stores
 log = logging.getLogger("memd.graphs")
 
 
+def begun(stores: Stores, pool: str, folder: Path) -> Path:
+    """A folder that says what the graph of a pool is to hold."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700, parents=True)
+    live, store = embedded(stores.records, pool), stores.vectors.store
+    save_rows(folder, Rows(store.model, store.dimension, tuple(id for id, _ in live), tuple(mark for _, mark in live)))
+    return folder
+
+
 class Graphing:
     """Looks now and then whether a pool wants a graph, and has it made."""
 
@@ -42,11 +51,7 @@ class Graphing:
         place = vectors.place(pool)
         building, swept = place.with_suffix(".new"), vectors.swept
         try:
-            shutil.rmtree(building, ignore_errors=True)
-            building.mkdir(mode=0o700, parents=True)
-            live = embedded(self._stores.records, pool)
-            ids, marks = tuple(id for id, _ in live), tuple(mark for _, mark in live)
-            save_rows(building, Rows(vectors.store.model, vectors.store.dimension, ids, marks))
+            begun(self._stores, pool, building)
             told = self._maintenance.run("graph", self._stores.folder, [str(building)], lambda done, total, what: None)
             graph = read(building, vectors.store.model)
             if graph is not None and self._committer.run(lambda: self._take(pool, graph, building, swept)).result():

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from ..models import registry
 from ..protocol.errors import InvalidRequest, Refused
@@ -24,6 +25,8 @@ from ..protocol.record import Evidence, Provenance, Record, Signal, Span, record
 from ..protocol.reply import Logged
 from ..stages.scan import found
 from ..stages.secrets.scan import find, redact
+from .graphing import begun
+from .maintenance_process import Maintenance
 from .projections.folded import Folded
 from .projections.keywords import Keywords
 from .projections.swap import fresh_folder
@@ -44,6 +47,11 @@ _WORDS = (
 ).split()
 
 
+SPREAD = -0.75
+"""The k-th of a model's principal components holds k to this power of the variance: of 11,722 real sentences, the first
+20 hold .37 of it and the first 96 .74; this law gives .36 and .64."""
+
+
 def fill_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
     """`fill-home COUNT [ACTIVE]`: so many records, with evidence, retirements and vectors, into an empty home.
 
@@ -56,21 +64,29 @@ def fill_command(places: Places, world: World, arguments: Sequence[str]) -> Mapp
     places.data.mkdir(mode=0o700, parents=True, exist_ok=True)
     model = registry.info()
     stores = Stores(places.data, world, model)
-    rows = np.random.default_rng(7).standard_normal((GROUP, model.dimension)).astype(np.float32)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    chance = np.random.default_rng(7)
     begin = time.perf_counter()
     for first in range(0, count, GROUP):
         numbers = range(first, min(count, first + GROUP))
         records = [_record(n, world) if active < 0 else _in_one_pool(n, active, world) for n in numbers]
-        turned = np.roll(rows, first // GROUP, axis=1)
-        stores.vector_store.put(
-            (record.description, row.tobytes()) for record, row in zip(records, turned, strict=False)
-        )
+        rows = _vectors(len(records), model.dimension, chance)
+        stores.vector_store.put((record.description, row.tobytes()) for record, row in zip(records, rows, strict=True))
         stores.commit([operation for record in records for operation in _operations(record, world)])
     took = time.perf_counter() - begin
     operations = stores.journal.last
+    stores.load()
+    if pool := stores.vectors.outgrown():
+        place = begun(stores, pool, stores.vectors.place(pool))
+        Maintenance().run("graph", places.data, [str(place)], lambda done, total, what: None)
     stores.close()
     return {"records": count, "operations": operations, "seconds": took}
+
+
+def _vectors(count: int, dimension: int, chance: np.random.Generator) -> NDArray[np.float32]:
+    """Unit vectors whose variance is spread over their dimensions as in the embeddings of real sentences."""
+    spread = np.arange(1, dimension + 1) ** (SPREAD / 2)
+    rows = (chance.standard_normal((count, dimension)) * spread).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 def _number(arguments: Sequence[str]) -> int:

@@ -129,6 +129,7 @@ class Stores:
     def load(self) -> None:
         """Fill what is held in memory alone: half a second for 100,000 records."""
         self.lines.load()
+        self.keywords.know(self.lines)
         self.vectors.load()
         self.let_go()
 

@@ -262,5 +262,9 @@ class Lines:
                 found.update(self._edges.get((mark, thing), {}))
         return dict(list(found.items())[:LINKED])
 
+    def __iter__(self) -> Iterator[str]:
+        """The ids of all live records."""
+        return iter(list(self._cards))
+
     def __len__(self) -> int:
         return len(self._cards)
