@@ -163,7 +163,7 @@ class Answers:
         if not request.query.strip():
             raise InvalidRequest("an empty question", hint="say what you look for, or use `memd list`")
         reader = self._access.reader(request.token)
-        scope = self._access.scope(request.cwd, request.pools, request.repository, reader=reader)
+        scope = self._access.scope(request.cwd, request.pools, request.repository, reader=reader, agent=request.agent)
         view = self._timeline.view(request.as_of, request.believed_at)
         answer = self._warm.recall(request, scope, self.pending(), view, self._access.permits(reader))
         if view is None:
@@ -331,12 +331,19 @@ class Answers:
     def pools(self) -> PoolList:
         """Every pool with its counts."""
         tally = self._stores.records.tally()
-        known = {PERSONAL: "you", **{pool.pool: pool.title for pool in self._stores.sources.pools()}}
-        return PoolList(
-            pools=tuple(
-                PoolSummary(pool=pool, title=title, counts=tally.get(pool, {})) for pool, title in known.items()
+        mine = PoolSummary(pool=PERSONAL, title="you", counts=tally.get(PERSONAL, {}))
+        others = (
+            PoolSummary(
+                pool=each.pool,
+                title=each.title,
+                counts=tally.get(each.pool, {}),
+                role=each.role,
+                perspectives=each.perspectives,
             )
+            for each in self._stores.sources.pools()
+            if each.pool != PERSONAL
         )
+        return PoolList(pools=(mine, *others))
 
     def status(self) -> StatusText:
         """One screen of actual outcomes (U6)."""

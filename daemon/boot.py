@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Mapping
 
+from ..protocol.agent import OpenAgent
 from ..protocol.disabled import why_disabled
 from ..protocol.errors import InvalidRequest, MemdError
 from ..protocol.event import SessionEnded
@@ -333,12 +334,8 @@ class Daemon:
         match request:
             case Edit():
                 return self._committer.edit(request)
-            case BindScope():
-                return self._scoping.bind(request)
-            case MoveRecords():
-                return self._scoping.move(request)
-            case LeaveProject():
-                return self._scoping.leave(request)
+            case BindScope() | MoveRecords() | LeaveProject() | OpenAgent():
+                return self._scoping.answer(request)
             case ImportRecords():
                 imported = import_records(self.stores, request)
                 self._distiller.wake()  # it gives vectors to what has none

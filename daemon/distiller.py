@@ -14,6 +14,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from typing import TypedDict
 
 import msgspec
 import numpy as np
@@ -27,6 +28,7 @@ from . import holding
 from .committer import Committer
 from .config import Config
 from .models import Models
+from .pools.placing import agent_pool
 from .proposals import operations_of, stale
 from .recall.given import Givings
 from .stores import Stores
@@ -47,6 +49,13 @@ Closing = Callable[[Distillate], AnyOperation]
 PAUSE_S, LONGEST_PAUSE_S = 1.0, 300.0
 BATCH_CHARACTERS = 256 * 1024
 log = logging.getLogger("memd.distiller")
+
+
+class Places(TypedDict):
+    """Where what a document says may lie: its project's pool and its agent's own, "" for none."""
+
+    project: str
+    agent: str
 
 
 class Distiller:
@@ -171,7 +180,7 @@ class Distiller:
         self._cut_by = archive.cut_by
         for seq, captured in archive.after(letter.id - 1, 1):
             if seq == letter.id == archive.seq_of(captured.document, captured.event.turn):
-                return [Item(seq=seq, captured=captured, project=self._project(captured.document))]
+                return [Item(seq=seq, captured=captured, **self._places(captured.document))]
         return []
 
     def _pause(self, trouble: str, pause_s: float) -> float:
@@ -191,18 +200,21 @@ class Distiller:
         items: list[Item] = []
         size, upto = 0, min(cursor + most, self._stores.archive.last)
         for seq, captured in self._stores.archive.after(cursor, most):
-            items.append(Item(seq=seq, captured=captured, project=self._project(captured.document)))
+            items.append(Item(seq=seq, captured=captured, **self._places(captured.document)))
             upto = seq
             size += len(getattr(captured.event, "text", ""))
             if size > BATCH_CHARACTERS:
                 break
         return items, upto
 
-    def _project(self, document: str) -> str:
-        """The project that a document feeds, "" for the user's own pool: as decided when it was opened, and joined."""
+    def _places(self, document: str) -> Places:
+        """The project that a document feeds, "" for the user's own pool: as decided when it was opened, and joined; and
+        its agent's own pool, if the user opened one (P5)."""
         session = self._stores.sources.session(document)
         home = self._stores.aliases.home(session.opened.project) if session and session.opened.project else ""
-        return "" if home == PERSONAL else home
+        agent = agent_pool(session.opened.origin.agent) if session else ""
+        known = agent if agent and self._stores.sources.pool(agent) is not None else ""
+        return {"project": "" if home == PERSONAL else home, "agent": known}
 
     def _distil_some(self) -> bool:
         try:

@@ -67,12 +67,15 @@ class Failure(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class PoolOpened(Operation, tag="pool_opened", frozen=True, kw_only=True):
-    """A pool exists from now on; its identity is decided once and kept (P3)."""
+    """A pool exists from now on; its identity is decided once and kept (P3). An agent's has a role and perspectives,
+    which a later one of these changes (P5)."""
 
     pool: str
     title: str = ""
     roots: tuple[str, ...] = ()
     evidence: str = ""
+    role: str = ""
+    perspectives: tuple[str, ...] = ()
 
 
 class AliasAdded(Operation, tag="alias_added", frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from .access import Grants, PassGranted, Revocation
+from .agent import Agent
 from .keeping import BackupList, DiskUse
 from .lifetime import AnyLifetimeData
 from .operation import AnyOperation, Decision, PoolOpened, SessionOpened
@@ -126,11 +127,13 @@ class Journaled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PoolSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A pool and what lies in it."""
+    """A pool and what lies in it; an agent's with its role and perspectives (P5)."""
 
     pool: str
     title: str
     counts: dict[str, int]
+    role: str = ""
+    perspectives: tuple[str, ...] = ()
 
 
 class PoolList(msgspec.Struct, frozen=True, kw_only=True):
@@ -299,6 +302,7 @@ AnyData = (
     | Scope
     | Bound
     | RecordsMoved
+    | Agent
     | Left
     | StatusText
     | JobState

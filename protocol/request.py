@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from .access import Grant, ListGrants, Revoke
+from .agent import OpenAgent
 from .event import AnyEvent, Origin, Repository
 from .instant import Instant
 from .intent import PROTOCOL, Lane, Many, Names, Request
@@ -279,6 +280,7 @@ AnyRequest = (
     | BindScope
     | MoveRecords
     | LeaveProject
+    | OpenAgent
     | GetStatus
     | GetJob
     | Verify
@@ -337,6 +339,7 @@ LANES: dict[type[Request], Lane] = {
     BindScope: "committer",
     MoveRecords: "committer",
     LeaveProject: "committer",
+    OpenAgent: "committer",
     GetStatus: "door",
     GetJob: "door",
     Verify: "slow",

@@ -20,11 +20,13 @@ PERSONAL = "personal"
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One archived capture as the worker gets it: its archive seq, and the project pool of its document ("" = none)."""
+    """One archived capture as the worker gets it: its archive seq, the project pool of its document ("" = none), and
+    the pool of its agent, where that has a memory of its own (P5)."""
 
     seq: int
     captured: Captured
     project: str = ""
+    agent: str = ""
     author: str = "user"
 
 

@@ -41,13 +41,19 @@ def _routed(candidate: Candidate) -> Candidate:
     return step(
         candidate,
         STAGE,
-        f"{kind} in {'the personal pool' if pool == PERSONAL else 'the project pool'}{named}",
+        f"{kind} in {_named(pool)}{named}",
         kind=kind,
         pool=pool,
         key=key,
         value=value,
         volatility=_VOLATILITY.get(candidate.type, "semi"),
     )
+
+
+def _named(pool: str) -> str:
+    if pool == PERSONAL:
+        return "the personal pool"
+    return "the agent's own pool" if pool.startswith("agent/") else "the project pool"
 
 
 def _kind(candidate: Candidate) -> tuple[Kind, str, str]:
@@ -62,6 +68,8 @@ def _kind(candidate: Candidate) -> tuple[Kind, str, str]:
 
 def _pool(candidate: Candidate) -> str:
     project = candidate.item.project
+    if candidate.item.agent and candidate.trust == "assistant":
+        return candidate.item.agent  # what an agent says of its own work is its own memory (P5)
     if not project:
         return PERSONAL
     if candidate.trust != "user":

@@ -55,6 +55,7 @@ COMMANDS = {
     "restore": "sleeping",
     "tail": "tail",
     "pools": "overview",
+    "agent": "agents",
     "pause": "running",
     "resume": "running",
     "retry": "running",

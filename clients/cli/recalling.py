@@ -31,6 +31,8 @@ def recall(
     all: Annotated[bool, typer.Option("--all", help="Also what is retired.")] = False,
     as_of: AsOf = "",
     believed_at: BelievedAt = "",
+    agent: Annotated[str, typer.Option(help="An agent with a memory of its own: also from that.")] = "",
+    perspective: Annotated[str, typer.Option(help="What the asker cares about: ranks by what was used for it.")] = "",
     explain: Annotated[bool, typer.Option("--explain", help="Show the parts of each score.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -42,6 +44,7 @@ def recall(
       memd recall indentation --all         # also what is no longer true
       memd recall database --as-of 2026-03-01
       memd recall "backup" --pool personal --limit 3
+      memd recall "what went wrong" --agent reviewer --perspective security
     """
     with Answer("recall", as_json) as answer, reach() as client:
         told = client.recall(
@@ -54,6 +57,8 @@ def recall(
             explain=explain,
             as_of=instant(as_of),
             believed_at=instant(believed_at),
+            agent=agent,
+            perspective=perspective,
         )
         answer.give(told, recalled_lines(told, explain))
 

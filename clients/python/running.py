@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TypeVar
 
-from ...protocol import intent, reply, request, running, session, settings
+from ...protocol import agent, intent, reply, request, running, session, settings
 from ...protocol.errors import Disabled
 
 T = TypeVar("T")
@@ -22,6 +22,10 @@ class RunningRequests(ABC):
     @abstractmethod
     def ask(self, wish: intent.Request, data: type[T]) -> T:
         """The reply to a request."""
+
+    def open_agent(self, name: str, *, role: str = "", perspectives: Sequence[str] = ()) -> agent.Agent:
+        """Gives an agent a memory of its own, or another role and other perspectives (P5). Raises InvalidRequest."""
+        return self.ask(agent.OpenAgent(agent=name, role=role, perspectives=tuple(perspectives)), agent.Agent)
 
     def pause(self, folder: str = "", for_s: float = 0) -> running.Pauses:
         """Captures nothing from now on (P-2): everywhere, or of an absolute folder and below; for a while, or until

@@ -35,6 +35,7 @@ from ...protocol.reply import Remembered
 from ...stages.batch import PERSONAL
 from ..committer import Committer
 from ..pools.access import Access
+from ..pools.placing import agent_pool
 from ..projections.counters import KINDS, Weak
 from ..recall.screen import shown
 from ..stores import Stores
@@ -130,7 +131,7 @@ class Lifetime:
         """The pools that a session's task belongs to: the user's own, its project's, its agent's."""
         session = self._stores.sources.session(document)
         project = self._stores.aliases.home(session.opened.project) if session and session.opened.project else ""
-        agent = f"agent/{session.opened.origin.agent}" if session and session.opened.origin.agent else ""
+        agent = agent_pool(session.opened.origin.agent) if session else ""
         known = self._stores.records.tally()
         return tuple(dict.fromkeys(pool for pool in (PERSONAL, project, agent if agent in known else "") if pool))
 

@@ -18,6 +18,7 @@ from ...stages.batch import PERSONAL
 from ..stores import Stores
 from .identity import READ_S, Identity
 from .passes import OWNER, Reader, Verifier, covers
+from .placing import agent_pool
 from .pointer import is_left
 from .sight import Sight
 
@@ -61,7 +62,7 @@ class Access:
         Raises NotFound for a pool that memd does not have, Denied where the pass reaches none of them.
         """
         wanted = tuple(dict.fromkeys(self.named(pool) for pool in pools)) or self._around(cwd, repository)
-        if agent and not pools and self._sources.pool(own := f"agent/{agent}") is not None:
+        if agent and not pools and self._sources.pool(own := agent_pool(agent)) is not None:
             wanted = (*wanted, own)
         allowed = tuple(pool for pool in wanted if not reader.pools or pool in reader.pools)
         if not allowed:

@@ -21,15 +21,22 @@ from ..projections.sources import Sources
 
 
 class Source(NamedTuple):
-    """The pool that a captured document feeds ("" for one that is not known), and who may see it."""
+    """The pool that a captured document feeds ("" for one that is not known), who may see it, its agent's own pool."""
 
     pool: str
     visibility: Visibility = "private"
+    agent: str = ""
+
+
+def agent_pool(agent: str) -> str:
+    """The pool of an agent's own memory; "" for no agent (P5)."""
+    return f"agent/{agent}" if agent else ""
 
 
 def may_hold(pool: str, sources: Sequence[Source]) -> bool:
-    """Whether a pool may hold what rests on these sources: all of them lie there, or it is the user's own."""
-    return pool == PERSONAL or (bool(sources) and all(source.pool == pool for source in sources))
+    """Whether a pool may hold what rests on these sources: all of them lie there or are that agent's own sessions, or
+    it is the user's own."""
+    return pool == PERSONAL or (bool(sources) and all(pool in (source.pool, source.agent) for source in sources))
 
 
 def narrowed(record: Record, sources: Sequence[Source]) -> Record:
@@ -37,7 +44,8 @@ def narrowed(record: Record, sources: Sequence[Source]) -> Record:
     if not record.placed and not may_hold(record.pool, sources):
         record = msgspec.structs.replace(record, pool=PERSONAL)
     shareable = bool(sources) and all(source.visibility == "shared" for source in sources)
-    if record.provenance.visibility == "shared" and not (shareable and record.pool != PERSONAL):
+    own = record.pool == PERSONAL or record.pool.startswith("agent/")
+    if record.provenance.visibility == "shared" and (own or not shareable):
         private = msgspec.structs.replace(record.provenance, visibility="private")
         record = msgspec.structs.replace(record, provenance=private)
     return record
@@ -66,7 +74,8 @@ class Placing:
         """Where what a session says lies; one that is not known lies nowhere."""
         if opened is None:
             return Source("")
-        return Source(self._aliases.home(opened.project or PERSONAL), opened.origin.visibility)
+        origin = opened.origin
+        return Source(self._aliases.home(opened.project or PERSONAL), origin.visibility, agent_pool(origin.agent))
 
     def narrowed(self, record: Record) -> Record:
         """The record as it may be believed."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from ...protocol.agent import Agent, OpenAgent
 from ...protocol.errors import InvalidRequest, NotFound
 from ...protocol.operation import AliasAdded, AnyOperation, Moved, PoolOpened
 from ...protocol.record import LIVE, Record
@@ -23,6 +24,7 @@ from . import pointer
 from .access import Access
 from .identity import Identity, Place, is_project, names_of
 from .opening import Opening
+from .placing import agent_pool
 
 GROUP = 500
 """Records that one operation moves, at most."""
@@ -34,6 +36,33 @@ class Scoping:
     def __init__(self, stores: Stores, identity: Identity, access: Access, world: World) -> None:
         self._stores, self._identity, self._access, self._world = stores, identity, access, world
         self._opening = Opening(stores, identity)
+
+    def answer(
+        self, request: BindScope | MoveRecords | LeaveProject | OpenAgent
+    ) -> Bound | RecordsMoved | Left | Agent:
+        """Any of those that write. Raises InvalidRequest, NotFound."""
+        match request:
+            case BindScope():
+                return self.bind(request)
+            case MoveRecords():
+                return self.move(request)
+            case LeaveProject():
+                return self.leave(request)
+            case OpenAgent():
+                return self.open_agent(request)
+
+    def open_agent(self, request: OpenAgent) -> Agent:
+        """An agent with a pool of its own; asked again, with another role and other perspectives (P5)."""
+        pool = agent_pool(request.agent)
+        known = self._stores.sources.pool(pool)
+        role = request.role or (known.role if known else "")
+        perspectives = tuple(dict.fromkeys(request.perspectives)) or (known.perspectives if known else ())
+        opened = PoolOpened(
+            pool=pool, title=request.agent, evidence="you opened it", role=role, perspectives=perspectives
+        )
+        if opened != known:
+            self._stores.commit([opened])
+        return Agent(pool=pool, role=role, perspectives=perspectives, new=known is None)
 
     def why(self, request: WhyScope) -> Scope:
         """The pool of a folder with the evidence. Raises InvalidRequest without a folder."""
