@@ -137,7 +137,7 @@ class Daemon:
             config,
             lambda: self._pauses.everywhere,
         )
-        sought = Sought(self.stores.records, self.stores.keywords, self.stores.lines)
+        sought = Sought(self.stores.records, self.stores.keywords, self.stores.lines, self.stores.counters)
         warm = Warm(sought, lambda: self._models.sense, config.relevance_floor, world)
         self._learning = Learning(self.stores, self._maintenance, warm)
         self._graphing = Graphing(self.stores, self._committer, self._maintenance)

@@ -59,7 +59,7 @@ class Life:
         self.committer.start()
         self.sleep = Sleep(self.stores, self.committer, lambda: rules, later.now)
         self._warm = Warm(
-            Sought(self.stores.records, self.stores.keywords, self.stores.lines),
+            Sought(self.stores.records, self.stores.keywords, self.stores.lines, self.stores.counters),
             lambda: Sense(self.stores.vectors, None),
             0.22,
             later,

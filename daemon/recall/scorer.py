@@ -86,11 +86,19 @@ def features(record: Record, similarity: float, words: frozenset[str], perspecti
 
 
 def scored(rows: Sequence[tuple[float, ...]], network: Network | None) -> list[float]:
-    """What the scorer makes of these features: the learnt one, or the linear one without it."""
+    """What the scorer makes of these features: the linear one, moved by what the learnt one sees in these candidates.
+
+    The learnt one says how likely a record is to be used: what is likelier than the others rises. Where it tells little
+    apart, the linear order stays.
+    """
     if not rows:
         return []
     table = np.array(rows, np.float32)
-    return (_LINEAR @ table.T if network is None else network.scores(table)).tolist()
+    linear = _LINEAR @ table.T
+    if network is None:
+        return linear.tolist()
+    likely = network.scores(table)
+    return (linear + likely - likely.mean()).tolist()
 
 
 def final(similarity: float, priority: float, standing: float) -> float:

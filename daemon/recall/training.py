@@ -25,14 +25,18 @@ Numbers = NDArray[np.float64]
 
 
 def trained(samples: Sequence[Sample]) -> Network:
-    """A network fitted to samples: full-batch Adam on the weighted cross entropy."""
+    """A network fitted to samples: full-batch Adam on the weighted cross entropy, all weights at least 0.
+
+    So more of a feature never counts against a record: two that nobody used keep the order of their similarity, whoever
+    learnt from whatever else, and a few hundred samples can't teach an accident.
+    """
     newest = samples[-NEWEST:]
     inputs = np.array([each.features for each in newest], np.float64)
     wanted = np.array([each.wanted for each in newest], np.float64)
     weight = np.array([each.weight for each in newest], np.float64)
     weight /= weight.sum()
     chance = np.random.default_rng(0)
-    values = [chance.standard_normal(shape) * (0.3 if len(shape) > 1 else 0.0) for shape in _SHAPES]
+    values = [np.abs(chance.standard_normal(shape)) * (0.3 if len(shape) > 1 else 0.0) for shape in _SHAPES]
     means, squares = [np.zeros(shape) for shape in _SHAPES], [np.zeros(shape) for shape in _SHAPES]
     for epoch in range(1, EPOCHS + 1):
         slopes = _slopes(values, inputs, wanted, weight)
@@ -41,6 +45,8 @@ def trained(samples: Sequence[Sample]) -> Network:
             squares[place] = 0.999 * squares[place] + 0.001 * slope * slope
             step = (means[place] / (1 - 0.9**epoch)) / (np.sqrt(squares[place] / (1 - 0.999**epoch)) + 1e-8)
             values[place] = values[place] - RATE * (step + DECAY * values[place])
+            if values[place].ndim > 1:
+                np.maximum(values[place], 0.0, out=values[place])
     first, first_bias, second, second_bias = (value.astype(np.float32) for value in values)
     return Network(first, first_bias, second, second_bias)
 

@@ -21,6 +21,7 @@ from ...protocol.recall import Hit, Nearest, Recall, Recalled
 from ...protocol.record import LIVE, Record
 from ...stages.batch import PERSONAL
 from ...stages.words import language
+from ..projections.counters import Counters
 from ..projections.keywords import Keywords
 from ..projections.lines import Lines
 from ..projections.records import Records, digest
@@ -46,11 +47,12 @@ class Sense(NamedTuple):
 
 
 class Sought(NamedTuple):
-    """Where candidates come from, and where their records lie."""
+    """Where candidates come from, where their records lie, and how strong these are by now (R6)."""
 
     records: Records
     keywords: Keywords
     lines: Lines
+    counters: Counters
 
 
 POOL_OF_CANDIDATES = 80
@@ -84,7 +86,7 @@ class Warm:
 
     def __init__(self, sought: Sought, sense: Callable[[], Sense], floor: float, world: World) -> None:
         """`sense` is asked for each question: the model may change between two."""
-        self._records, self._keywords, self._lines = sought
+        self._records, self._keywords, self._lines, self._counters = sought
         self._sense, self._floor, self._world = sense, floor, world
         self.tried = Tried(world)
         self.network: Callable[[str], Network | None] = lambda agent: None
@@ -197,8 +199,9 @@ class Warm:
         """The records of these candidates that the asker may see: none from outside of the scope, whoever found it."""
         records = self._records.many(ids) if view is None else view.many(ids)
         shown = LIVE | {"archived"} if request.deep else LIVE
+        signals = self._counters.signals(records.values())
         return {
-            id: record
+            id: msgspec.structs.replace(record, signal=signals[id])
             for id, record in records.items()
             if record.pool in scope
             and (permits is None or permits(record))
@@ -224,7 +227,7 @@ class Warm:
                 score *= QUARANTINE
             if score >= request.threshold:
                 ranked.append(_Ranked(score, record, place, row, priority, []))
-        ranked.sort(key=lambda each: (-each.score, each.record.id))
+        ranked.sort(key=lambda each: (-each.score, -found.relevance[each.place], each.record.id))
         distinct = folded(ranked)
         return by_chance(distinct, max(1, request.limit), self._world.token) if request.by_chance else distinct
 

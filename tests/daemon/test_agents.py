@@ -1,16 +1,41 @@
-"""Agents: a role, perspectives and a memory of their own (P5)."""
+"""Agents: a role, perspectives and a memory of their own, by the mechanisms of every other pool (P5, R7, S3)."""
 
+import time
 from typing import Any
 
+import numpy as np
 import pytest
 
 from memd.clients.python import Client
 from memd.protocol.errors import InvalidRequest
 from memd.protocol.event import Origin, Said, SessionEnded
+from memd.protocol.recall import Hit, Recalled
+from memd.protocol.request import Remember
 
 AT = "2026-03-10T09:00:00+01:00"
 TOLD = "We chose the northern depot for spare rotors, because the southern one floods every spring."
 MINE = "I prefer phone calls over e-mail for urgent orders."
+
+BASE = (
+    "Orders above nine thousand need a second signature.",
+    "Aldor raised its prices for steel orders twice last year.",
+    "Rail is the slowest way for orders from the coast.",
+    "Brunn takes orders by telephone only.",
+    "Copper orders are cheaper in the autumn.",
+    "The warehouse refuses orders without a pallet label.",
+    "Cato lost two of our orders in the flood.",
+    "Glass orders break unless they travel upright.",
+    "Drava answers orders within an hour.",
+    "Customs hold orders from overseas for nine days.",
+    "Elbin bundles small orders into one crate.",
+    "Rope orders are measured in metres, not in feet.",
+    "Farrow invoices orders before they leave.",
+    "Paint orders must not freeze on the way.",
+    "Gessler sends spare parts along with orders for pumps.",
+    "The portal closes orders at noon on Fridays.",
+)
+QUESTION = "our orders"
+AGENTS = {"buyer": "cost", "tester": "risk", "twin": "cost"}
 
 
 def said_by(client: Client, agent: str, lines: list[str], role: Any = "assistant") -> None:
@@ -45,3 +70,65 @@ def test_an_agent_that_nobody_opened_has_no_pool_P5(daemon: Any) -> None:
         said_by(client, "stranger", [TOLD])
         daemon.settle(90)
         assert [record.pool for record in client.list(limit=50).records] == ["personal"]
+
+
+def test_agents_with_other_work_answer_the_same_question_in_their_own_way_P5_Q6(daemon: Any) -> None:
+    """Through the daemon's own reads and scorers: the same base, other uses under other perspectives."""
+    half, number = len(BASE) // 2, len(BASE)
+    own, neutral = range(half), range(half, number)
+    chance = np.random.default_rng(7)
+    often = np.repeat([3, 1], half // 2) / (2 * half)
+    mine, others = (chance.choice(half, 54, p=share).tolist() for share in (often, often[::-1]))
+    work = {"buyer": mine, "tester": others, "twin": mine}
+    with daemon.client() as client:
+        for agent in AGENTS:
+            client.open_agent(agent)
+            told = Origin(host="test", session=f"base-{agent}", agent=agent)
+            for n, line in enumerate(BASE):
+                at = AT.replace("09:00", f"09:{n:02}")
+                client.remember(Remember(text=line, turn=str(n), at=at, origin=told, role="assistant"))
+        daemon.settle(120)
+        end = time.monotonic() + 30  # the keyword index counts words anew a second after the last record
+        while len({tuple(answered(client, agent)) for agent in AGENTS}) > 1 and time.monotonic() < end:
+            time.sleep(0.1)
+        for uses in (slice(24), slice(24, None)):  # after the second lot each has a scorer of its own
+            for agent, done in work.items():
+                put_to_use(client, agent, done[uses])
+            ranked = {agent: answered(client, agent) for agent in AGENTS}
+            assert all(len(each) == number for each in ranked.values())
+            assert spearman(ranked["buyer"], ranked["tester"], own) <= 0.9
+            assert spearman(ranked["buyer"], ranked["tester"], neutral) >= 0.98
+            if uses.start is None:
+                assert ranked["buyer"] == ranked["twin"], "the same history, the same memory"
+
+
+def ask(client: Client, agent: str) -> Recalled:
+    return client.recall(
+        QUESTION, pools=[f"agent/{agent}"], agent=agent, perspective=AGENTS[agent], limit=99, budget_tokens=4000
+    )
+
+
+def answered(client: Client, agent: str) -> list[int]:
+    """The lines of its memory, in the order in which an agent finds them."""
+    return [BASE.index(hit.record.content) for hit in ask(client, agent).hits]
+
+
+def put_to_use(client: Client, agent: str, lines: list[int]) -> None:
+    """An agent asks, and uses one of these lines of its memory each time."""
+    before = ask(client, agent).hits
+    ids = {hit.record.content: hit.record.id for hit in before}
+    for n in lines:
+        assert client.feedback(ask(client, agent).recall, used=[ids[BASE[n]]]).records == 1
+    end = time.monotonic() + 30  # a use is written down at once and counted a moment later
+    while uses_of(ask(client, agent).hits) < uses_of(before) + len(lines) and time.monotonic() < end:
+        time.sleep(0.02)
+
+
+def uses_of(hits: tuple[Hit, ...]) -> int:
+    return sum(hit.record.signal.access_count for hit in hits)
+
+
+def spearman(one: list[int], other: list[int], items: range) -> float:
+    """Of the places of these items in two rankings."""
+    places = np.array([[[n for n in ranked if n in items].index(item) for item in items] for ranked in (one, other)])
+    return float(np.corrcoef(places)[0, 1])

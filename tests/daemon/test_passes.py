@@ -232,7 +232,7 @@ def test_no_read_reaches_past_a_pass_its_pools_or_a_revoked_source_A1_A2_A3(
         for each in records
         if each.id in may_see and (each.layer != "L2" or each.pool != "personal" or len(reached) == 1)
     }
-    sought = Sought(stores.records, stores.keywords, stores.lines)
+    sought = Sought(stores.records, stores.keywords, stores.lines, stores.counters)
     warm = Warm(sought, lambda: Sense(stores.vectors, None), 0.0, real_world())
     found = warm.recall(Recall(query="lantern shed garden", limit=200, budget_tokens=10**6), reached, 0, None, permits)
     assert {hit.record.id for hit in found.hits} == may_see and found.filtered == 0, "dropped before it is counted"
