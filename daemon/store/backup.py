@@ -82,8 +82,9 @@ def write_backup(journal: Journal, archive: Archive, folder: Path, world: World,
     partial = folder / f".partial-{name}"
     partial.mkdir(mode=0o700)
     try:
-        journal.log.environment.copy(partial / "journal")
-        archive.log.environment.copy(partial / "archive")
+        for store, log in (("journal", journal.log), ("archive", archive.log)):
+            log.environment.rewrite(partial / store)
+            (partial / store / "lock.mdb").unlink(missing_ok=True)
         stores = check_in_child(partial, stopping)
         manifest = Manifest(format=FORMAT, layout=LAYOUT, version=__version__, at=at, stores=stores)
         replace(partial / MANIFEST, msgspec.json.encode(manifest))

@@ -198,26 +198,12 @@ class Environment:
         """Everything committed so far is on the disk when this returns."""
         self._lmdb.sync(True)
 
-    def copy(self, folder: Path) -> None:
-        """A compact copy of the last commit in a new folder, on the disk when this returns; writes go on meanwhile.
-
-        Free pages stay behind, so nothing that was removed travels along. Raises StorageFull.
-        """
-        folder.mkdir(mode=0o700, parents=True)
-        try:
-            with self.read():  # held for the gate's sake: the map must not grow under the copy
-                self._lmdb.copy(str(folder), compact=True)
-        except lmdb.Error as error:
-            raise StorageFull(f"no room for a copy of {self.folder.name}: {error}", hint="see `memd du`") from error
-        for path in (folder / "data.mdb", folder):
-            path.chmod(0o600 if path.is_file() else 0o700)
-            sync(path)
-
     def rewrite(self, folder: Path) -> None:
-        """The rows of the last commit in a new environment in a new folder, on the disk when this returns.
+        """The rows of the last commit in a new environment in a new folder, on the disk when this returns; writes go on
+        meanwhile.
 
-        `copy` takes pages as they are, and LMDB leaves in the unused end of a page what that memory held before: words
-        that were removed since (seen). Rows alone carry nothing else. Raises StorageFull.
+        LMDB's own copy takes pages as they are, and in the unused end of a page it leaves what that memory held before:
+        words that were removed since (seen). Rows alone carry nothing else. Raises StorageFull.
         """
         fresh = Environment(folder, self._databases, durable=False, map_size=self._lmdb.info()["map_size"])
         try:

@@ -138,6 +138,25 @@ def test_a_damaged_copy_never_becomes_a_backup(tmp_path: Path) -> None:
     assert list((tmp_path / "b").iterdir()) == []
 
 
+def said_of(word: str, times: int, count: int) -> list[Captured]:
+    at, words = "2026-01-01T00:00:00Z", [f"{word}{number:03} " * times for number in range(count)]
+    said = [Said(turn=f"{word}{number}", at=at, role="user", text=text) for number, text in enumerate(words)]
+    return [Captured(document="cli:here", event=each) for each in said]
+
+
+def test_a_backup_has_no_byte_of_what_was_removed_T10(tmp_path: Path) -> None:
+    journal, archive = stores(tmp_path)
+    before = archive.last
+    archive.take(said_of("quokka", 30, 300))
+    archive.expire(range(before + 1, archive.last + 1))
+    for captured in said_of("wombat", 250, 40):  # its page is not full, and LMDB leaves in it what the memory held
+        archive.take([captured])
+    path = write_backup(journal, archive, tmp_path / "backups", real_world(), threading.Event())
+    held = b"".join(file.read_bytes() for file in path.rglob("*") if file.is_file())
+    assert held.count(b"wombat") >= 40 * 250
+    assert b"quokka" not in held
+
+
 def test_only_what_changed_is_due_and_old_backups_go_P20(tmp_path: Path) -> None:
     journal, archive = stores(tmp_path)
     folder = tmp_path / "b"
