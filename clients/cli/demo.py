@@ -46,7 +46,6 @@ QUESTIONS = (
 OLD_WORDS = "tabs"
 CORRECTION = "I now prefer spaces for indentation."
 COMMITS = 60
-STALLED_S = 15.0
 
 
 class Correction(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,7 +131,7 @@ def _learn(client: Client, answer: Answer) -> tuple[tuple[Imported, ...], dict[s
         files.append(imported(commits, sent=send(client, commits)))
         tell(answer, report(files[1:], dry_run=False), f"$ memd import git {commits.path}")
     begin = time.monotonic()
-    pending = wait_until_distilled(client, answer, STALLED_S)
+    pending = wait_until_distilled(client, answer)
     if pending:
         raise Unavailable(
             f"{count(pending, 'capture')} could not be distilled: {client.status().worker}",
@@ -175,7 +174,7 @@ def _correct(client: Client, answer: Answer, pools: tuple[str, ...]) -> Correcti
     """Says the opposite of what was said in the session, and shows what became of both."""
     old = next((each for each in client.list(pools=pools, limit=200).records if _is_old(each)), None)
     said = client.remember(CORRECTION, host="demo").record
-    wait_until_distilled(client, answer, STALLED_S)
+    wait_until_distilled(client, answer)
     new = client.get(said.id)
     old = client.get(old.id) if old else None
     explained = client.why(new.id)
