@@ -11,13 +11,16 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from ..protocol.operation import Added, AnyOperation, Decision, Merged, Updated
+from ..protocol.operation import Added, AnyOperation, Decision, Merged, Neighbour, Updated
 from ..protocol.record import LIVE, Record
 from ..stages.batch import Proposal
 from .pools.placing import Placing
 from .statements import is_edited
 from .stores import Stores
 from .withdrawal import is_withdrawn
+
+UNRELATED = 2
+"""Neighbours that are noted of those that had no bearing on a decision, the nearest; they are most of its bytes."""
 
 
 def stale(stores: Stores, proposals: Sequence[Proposal]) -> list[str]:
@@ -51,7 +54,7 @@ def operations_of(
     operations: list[AnyOperation] = []
     placing = Placing(stores.sources, stores.aliases)
     for proposal in proposals:
-        record, decision = _placed(stores, placing, proposal.record), proposal.decision
+        record, decision = _placed(stores, placing, proposal.record), _noted(proposal.decision)
         before = made.get(record.id) or known.get(record.id)
         if before is not None and before.status == "hidden":
             continue  # it was taken back: saying it again in the same turn does not bring it back
@@ -74,6 +77,15 @@ def operations_of(
             operations.append(Updated(record=changed, retires=proposal.retires, decision=decision))
             made[record.id] = changed
     return operations
+
+
+def _noted(decision: Decision) -> Decision:
+    """A decision as the journal keeps it."""
+    unrelated = [each for each in decision.neighbours if each.label == "unrelated"]
+    left_out = set[Neighbour](unrelated[UNRELATED:])
+    return msgspec.structs.replace(
+        decision, neighbours=tuple(each for each in decision.neighbours if each not in left_out)
+    )
 
 
 def _takes_its_place(stores: Stores, before: Record, decision: Decision) -> bool:

@@ -146,8 +146,7 @@ def on_disk(setting: Setting) -> Part:
     with empty_home(QUIET) as (where, environment), running(where, environment) as client:
         empty = _data_bytes(client)
         accepted = _capture(client, size_bytes)
-        time.sleep(2.5)  # the indexes commit every second
-        raw = (_data_bytes(client) - empty) / accepted
+        raw = (_settled_bytes(client) - empty) / accepted
     with empty_home() as (where, environment), running(where, environment) as client:
         source = turns()
         first = _distilled(client, source, size_bytes // 100)  # a small store is mostly pages that are not full yet
@@ -170,8 +169,7 @@ def _distilled(client: Client, source: Iterator[AnyEvent], size_bytes: int) -> t
     """Captures so much more and distils it; bytes derived and records in all, bytes captured now."""
     said = _capture(client, size_bytes, source)
     settle(client)
-    time.sleep(2.5)
-    return _data_bytes(client, RAW), sum(client.status().records.values()), said
+    return _settled_bytes(client, RAW), sum(client.status().records.values()), said
 
 
 def _capture(client: Client, size_bytes: int, source: Iterator[AnyEvent] | None = None) -> int:
@@ -187,6 +185,15 @@ def _capture(client: Client, size_bytes: int, source: Iterator[AnyEvent] | None 
             if accepted >= size_bytes:
                 break
     return accepted
+
+
+def _settled_bytes(client: Client, but: frozenset[str] = frozenset()) -> int:
+    """Bytes of the data once they stand still: the indexes commit every second, and follow what came fast later."""
+    before, now = -1, _data_bytes(client, but)
+    while before != now:
+        time.sleep(2.5)
+        before, now = now, _data_bytes(client, but)
+    return now
 
 
 def _data_bytes(client: Client, but: frozenset[str] = frozenset()) -> int:

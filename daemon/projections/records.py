@@ -25,6 +25,26 @@ _decoder = msgspec.msgpack.Decoder(Record)
 _encoder = msgspec.msgpack.Encoder()
 END = b"\xff" * 8
 
+SAME = "\0"
+"""What stands in a row in the place of a description or a quote that is the content word for word."""
+
+
+def _encode(record: Record) -> bytes:
+    content, provenance = record.content, record.provenance
+    if provenance.quote == content:
+        provenance = msgspec.structs.replace(provenance, quote=SAME)
+    description = SAME if record.description == content else record.description
+    return _encoder.encode(msgspec.structs.replace(record, description=description, provenance=provenance))
+
+
+def _decode(row: bytes) -> Record:
+    record = _decoder.decode(row)
+    if record.description == SAME:
+        msgspec.structs.force_setattr(record, "description", record.content)
+    if record.provenance.quote == SAME:
+        msgspec.structs.force_setattr(record.provenance, "quote", record.content)
+    return record
+
 
 @lru_cache(4096)
 def digest(text: str) -> bytes:
@@ -79,7 +99,7 @@ class Records:
     def _replace(self, batch: Batch, id: str, before: Record | None, after: Record | None) -> None:
         handles = self.environment.handles
         batch.records[id] = after
-        batch.rows(handles["records"])[id.encode()] = _encoder.encode(after) if after else None
+        batch.rows(handles["records"])[id.encode()] = _encode(after) if after else None
         for name, index in self._indexes.items():
             rows = batch.rows(handles[name])
             for key, _ in index(before) if before else ():
@@ -110,13 +130,13 @@ class Records:
         if id in batch.records:
             return batch.records[id]
         found = batch.get(id.encode(), db=self.environment.db("records"))
-        return None if found is None else _decoder.decode(found)
+        return None if found is None else _decode(found)
 
     def find(self, transaction: lmdb.Transaction, id: str) -> Record | None:
         """The record with this id inside a transaction, or None. Raises JournalCorrupt for a damaged row."""
         key = id.encode()
         stored = transaction.get(key, db=self.environment.db("records"))
-        return None if stored is None else _decoder.decode(unseal(key, stored, f"record {id}"))
+        return None if stored is None else _decode(unseal(key, stored, f"record {id}"))
 
     def get(self, id: str) -> Record | None:
         """The record with this id, or None."""
@@ -188,7 +208,7 @@ class Records:
                 group: list[Record] = []
                 while found and len(group) < size:
                     after = cursor.key()
-                    group.append(_decoder.decode(unseal(after, cursor.value(), f"record {after.decode()}")))
+                    group.append(_decode(unseal(after, cursor.value(), f"record {after.decode()}")))
                     found = cursor.next()
             if not group:
                 return

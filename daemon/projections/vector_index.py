@@ -20,9 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..world import World
-from .vector_store import Halves, VectorStore
-
-Vector = NDArray[np.float32]
+from .vector_store import Vector, VectorStore
 
 FIRST_CAPACITY = 1024
 
@@ -42,7 +40,7 @@ SLICE = 2000
 class VectorIndex(Protocol):
     """The vectors of one pool."""
 
-    def put(self, ids: Sequence[str], vectors: Vector | Halves) -> None:
+    def put(self, ids: Sequence[str], vectors: Vector) -> None:
         """Insert or replace the vectors of these records, one row each."""
         ...
 
@@ -80,7 +78,7 @@ class ExactIndex:
         self._ids: list[str] = []
         self._free: list[int] = []
         self._dead: set[int] = set()
-        self._rows: Halves = np.zeros((0, dimension), np.float16)
+        self._rows: NDArray[np.float16] = np.zeros((0, dimension), np.float16)
         self._resize(capacity)
 
     def _resize(self, capacity: int) -> None:
@@ -97,7 +95,7 @@ class ExactIndex:
             self._rows, self._index = rows, index
             self._dead.clear()
 
-    def put(self, ids: Sequence[str], vectors: Vector | Halves) -> None:
+    def put(self, ids: Sequence[str], vectors: Vector) -> None:
         """Insert or replace the vectors of these records, one row each."""
         wanted = len(self._slot) + len(ids)
         if wanted > len(self._rows):
@@ -108,7 +106,7 @@ class ExactIndex:
             slots = np.fromiter((self._take(id) for id in ids), np.int64, len(ids))
             self._rows[slots] = vectors
             if len(ids):
-                self._index.add_items(vectors.astype(np.float32, copy=False), slots)
+                self._index.add_items(vectors, slots)
 
     def _take(self, id: str) -> int:
         if self._free:
@@ -201,7 +199,7 @@ def build(folder: Path, vectors_folder: Path, world: World) -> int:
     for start in range(0, len(rows.ids), SLICE):
         places, vectors = store.get(rows.marks[start : start + SLICE])
         if len(places):
-            index.add_items(vectors.astype(np.float32), np.arange(len(held), len(held) + len(places)))
+            index.add_items(vectors, np.arange(len(held), len(held) + len(places)))
             held += [start + place for place in places]
     index.save_index(str(folder / "graph"))
     check = zlib.crc32((folder / "graph").read_bytes())
@@ -246,7 +244,7 @@ class GraphIndex:
         """Whether the vector of a record is in it."""
         return id in self._slot or self._fresh.holds(id)
 
-    def put(self, ids: Sequence[str], vectors: Vector | Halves) -> None:
+    def put(self, ids: Sequence[str], vectors: Vector) -> None:
         """Insert or replace the vectors of these records, one row each."""
         for id in ids:
             self._drop(id)

@@ -22,8 +22,8 @@ from ..store.sealed import unseal
 from .belief import touched
 from .projection import check_order
 from .records import Records, digest
-from .vector_index import FIRST_CAPACITY, GRAPH_ABOVE, ExactIndex, Graph, GraphIndex, Vector, VectorIndex, read
-from .vector_store import VectorStore
+from .vector_index import FIRST_CAPACITY, GRAPH_ABOVE, ExactIndex, Graph, GraphIndex, VectorIndex, read
+from .vector_store import Vector, VectorStore
 
 T = TypeVar("T")
 SLICE = 5000

@@ -4,13 +4,16 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.daemon.projections.profile import PARTS
+from memd.daemon.projections.records import digest
 from memd.daemon.projections.tokens import Tokens
 from memd.daemon.projections.vector_index import ExactIndex
+from memd.daemon.projections.vector_store import VectorStore
 from memd.daemon.stores import Stores
 from memd.daemon.world import real_world
 from memd.models import registry
@@ -185,3 +188,33 @@ def test_the_exact_index_finds_the_nearest_and_forgets_what_is_dropped() -> None
         truth = [str(n) for n in np.argsort(-(rows @ rows[number])) if n != 4][:3]
         assert [id for id, _ in found] == truth
     assert len(index) == 1499 and all(id != "4" for id, _ in index.nearest(rows[4], 50))
+
+
+def test_a_stored_vector_is_the_given_one_but_for_a_trifle(tmp_path: Path) -> None:
+    store = VectorStore(tmp_path / "vectors", "m", 384, real_world())
+    given_rows = np.random.default_rng(7).standard_normal((200, 384)).astype(np.float32)
+    given_rows /= np.linalg.norm(given_rows, axis=1, keepdims=True)
+    rows = np.concatenate([given_rows, np.zeros((1, 384), np.float32)])
+    store.put((f"text{number}", row.tobytes()) for number, row in enumerate(rows))
+    places, stored = store.get([digest(f"text{number}") for number in range(201)])
+    store.close()
+    assert list(places) == list(range(201)) and not stored[200].any()
+    assert (stored[:200] * given_rows).sum(axis=1).min() > 0.9998
+    assert np.abs(stored @ given_rows.T - rows @ given_rows.T).max() < 0.003
+
+
+def test_a_record_reads_back_whatever_stands_for_its_words(tmp_path: Path) -> None:
+    stores = Stores(tmp_path, real_world(), registry.info())
+    same, other = record(1), record(2)
+    quote = msgspec.structs.replace(same.provenance, quote=same.content)
+    wanted = [
+        msgspec.structs.replace(same, provenance=quote),
+        msgspec.structs.replace(other, description="other words"),
+    ]
+    stores.commit([Added(record=each, decision=WHY) for each in wanted])
+    found = [stores.records.get(each.id) for each in wanted]
+    stores.close()
+    for each, back in zip(wanted, found, strict=True):
+        assert back is not None
+        assert (back.content, back.description) == (each.content, each.description)
+        assert back.provenance == each.provenance
