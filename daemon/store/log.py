@@ -145,7 +145,8 @@ class Log:
             return End(0, GENESIS, 0)
         raw = cursor.value()
         key = cursor.key()
-        header = self._checked(key, raw, int.from_bytes(key), transaction.get(key, db=self._payloads)).header
+        header = self._header(raw, int.from_bytes(key))
+        self._checked(header, key, header.seq, transaction.get(key, db=self._payloads))
         if written not in (None, digest(raw)):
             raise self._corrupt(f"entry {header.seq} is not the last one that was written")
         return End(header.seq, digest(raw), header.at)
@@ -233,10 +234,14 @@ class Log:
                 rows = zip(headers.iternext(), payloads.iternext(), strict=False)
                 for (key, raw), (place, stored) in islice(rows, limit + 1):
                     seq += 1
-                    entry = self._checked(key, raw, seq, stored if place == key else None)
-                    if tip and entry.header.previous != tip:
+                    header = self._header(raw, seq)
+                    sound = place == key == seq.to_bytes(8) and header.seq == seq
+                    if sound and blake2b(stored, digest_size=32).digest() == header.payload_hash:  # as nearly all are
+                        entries.append(Entry(header, stored[BLIND:]))
+                    else:
+                        entries.append(self._checked(header, key, seq, stored if place == key else None))
+                    if tip and header.previous != tip:
                         raise self._corrupt(f"the chain breaks before entry {seq}")
-                    entries.append(entry)
                     tip = blake2b(raw, digest_size=32).digest()
         if len(entries) <= limit and (seq < end.seq or (entries and seq == end.seq and tip != end.tip)):
             raise self._corrupt(f"the chain breaks after entry {seq}")
@@ -248,11 +253,13 @@ class Log:
             yield from group
             after = group[-1].seq
 
-    def _checked(self, key: bytes, raw: bytes, seq: int, stored: bytes | None) -> Entry:
+    def _header(self, raw: bytes, seq: int) -> Header:
         try:
-            header = _headers.decode(raw)
+            return _headers.decode(raw)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise self._corrupt(f"header {seq} does not decode") from error
+
+    def _checked(self, header: Header, key: bytes, seq: int, stored: bytes | None) -> Entry:
         if header.seq != seq or int.from_bytes(key) != seq:
             raise self._corrupt(f"there is no entry {seq}")
         if stored == REMOVED:
