@@ -9,6 +9,7 @@ blank (W2).
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -23,10 +24,25 @@ from .cues import count_words, foreign, lasting, noise, weights
 from .meaning import Meaning, Reader
 from .prototypes import Embedder, Prototypes
 from .rules import any_of, table
-from .sections import asked, context, headed, instructs, results, section, sums_up, troubled, under
-from .subjects import dangling, follows, untitled
+from .sections import (
+    announced,
+    asked,
+    context,
+    defines,
+    headed,
+    instructs,
+    obscure,
+    repairs,
+    results,
+    section,
+    sums_up,
+    troubled,
+    under,
+    whole,
+)
+from .subjects import dangling, follows, unnamed, untitled
 from .words import language
-from .worth import FLOOR, too_little, typed
+from .worth import FLOOR, Place, mended, too_little, typed
 
 STAGE = "extract"
 
@@ -46,6 +62,15 @@ SHARE = 12
 READ_CHARACTERS = 1000
 """What is read of a long text that was asked to be remembered, to tell its type."""
 
+FEWEST_OF_FIX = 6
+"""Words of a sentence that says what is done about a finding."""
+
+REMARK = 400
+"""Characters of a turn that is a remark between two steps of the work, if it ends with the next one."""
+
+REPORT = 2500
+"""Characters of a turn that is a report, if it has headings."""
+
 PASTED_CHARACTERS = 2500
 """A user turn longer than this that is built like a document was pasted, not said."""
 
@@ -60,7 +85,7 @@ class _Found:
     trust: Trust
     clause: Clause
     following: Clause | None
-    summed_up: bool
+    place: Place
     meant: bool
     """Its author marked it as lasting, or wrote it into a file for agents."""
     doubt: str = ""
@@ -172,11 +197,13 @@ def _survivors(item: Item, rejections: list[Rejection]) -> list[_Found]:
         rejections.append(Rejection(stage=STAGE, reason="pasted", seq=item.seq))
         return []
     kept: list[_Found] = []
-    whole, ordered = source != "user" and sums_up(words), instructs(event)
-    for at, clause in enumerate(parts.clauses):
+    told, ordered = source != "user" and sums_up(words), instructs(event)
+    clauses = whole(parts.clauses, words)
+    on_the_way = source == "assistant" and _goes_on(clauses, words)
+    for at, clause in enumerate(clauses):
         clause = under(event, clause)
         reason = _rejected(clause, source, ordered)
-        if reason == "retraction" and kept and at and kept[-1].clause == parts.clauses[at - 1]:
+        if reason == "retraction" and kept and at and kept[-1].clause == clauses[at - 1]:
             gone = kept.pop()
             rejections.append(
                 Rejection(stage=STAGE, reason="retracted", seq=item.seq, quote=gone.clause.text[:QUOTE_LIMIT])
@@ -192,16 +219,30 @@ def _survivors(item: Item, rejections: list[Rejection]) -> list[_Found]:
                 clause = replace(clause, start=before.start, text=words[before.start : clause.end])
             elif dangling(clause.text):
                 reason = "dangling"
+        elif source != "user" and unnamed(clause.text):
+            reason = "dangling"
         elif item.project and dangling(clause.text) and not lasting(clause.text):
             reason = "" if kept and _leans(words, kept[-1].clause, clause) else "dangling"
         if reason and not doubt:
             rejections.append(Rejection(stage=STAGE, reason=reason, seq=item.seq, quote=clause.text[:QUOTE_LIMIT]))
             continue
-        following = parts.clauses[at + 1] if at + 1 < len(parts.clauses) else None
-        summed_up = clause.listed and (whole or results(clause))
+        following = clauses[at + 1] if at + 1 < len(clauses) else None
+        place = Place(
+            listed=clause.listed,
+            summed_up=clause.listed and (told or results(clause) or defines(clause)),
+            announced=source != "user" and announced(clause),
+            narrated=on_the_way and not (clause.listed or clause.path or _is_mended(words, clause, following)),
+            reported=clause.listed and len(words) >= REPORT and len(clause.path) > 1,
+            project=bool(item.project),
+        )
         meant = ordered or (source == "user" and lasting(clause.text))
-        kept.append(_Found(item, source, clause, following, summed_up, meant, doubt))
+        kept.append(_Found(item, source, clause, following, place, meant, doubt))
     return kept
+
+
+def _goes_on(clauses: Sequence[Clause], words: str) -> bool:
+    """Whether a short turn ends with what its speaker does next."""
+    return bool(clauses) and len(words) <= REMARK and noise(clauses[-1].text, "assistant") == "progress"
 
 
 def _rejected(clause: Clause, source: Trust, ordered: bool) -> str:
@@ -213,8 +254,8 @@ def _rejected(clause: Clause, source: Trust, ordered: bool) -> str:
     if language(words) != "en":
         question = noise(words, "tool") == "question"
         return "question" if question else ("" if source == "user" or ordered else "no cue")
-    if ordered:
-        return noise(words, "tool")
+    if ordered or (source != "user" and defines(clause)):
+        return "title" if not ordered and obscure(clause) else noise(words, "tool")
     if source != "user" and (reason := section(clause)):
         return reason
     if (
@@ -237,6 +278,13 @@ def _leans(words: str, before: Clause, clause: Clause) -> bool:
     return not between.strip() and between.count("\n") < 2 and clause.end - before.start <= QUOTE_LIMIT
 
 
+def _is_mended(words: str, clause: Clause, after: Clause | None) -> bool:
+    """Whether the sentence right behind a finding says what is done about it."""
+    if after is None or not _FIX.match(after.text) or words[clause.end : after.start] != " ":
+        return False
+    return after.end - clause.start <= QUOTE_LIMIT and count_words(after.text) >= FEWEST_OF_FIX
+
+
 def _strongest(words: str) -> list[float]:
     """Cue weights of what a user's list item must be to be more than a part of their request."""
     found = weights(words, "user")
@@ -251,27 +299,21 @@ def _scored(found: _Found, near: dict[str, float], rejections: list[Rejection]) 
     else:
         type_, score = typed(clause.text, source, near, found.read, headed(clause))
         score = max(score, 0.75) if found.meant else score
-        if found.summed_up and ("`" in clause.text or score >= FLOOR[source]):
+        if found.place.summed_up and ("`" in clause.text or score >= FLOOR[source]):
             score = min(1.0, score + 0.15)
-        reason = (
-            ""
-            if found.meant
-            else too_little(
-                source, score, found.read, listed=clause.listed, summed_up=found.summed_up, project=bool(item.project)
-            )
-        )
+        reason = "" if found.meant else too_little(source, score, found.read, found.place)
         if source != "user" and not found.meant and type_ != "lesson" and troubled(clause):
             reason = reason or "trouble"
+        if source != "user" and not found.meant and repairs(clause) and mended(clause.text):
+            reason = reason or "mended"
         if reason:
             words = clause.text[:QUOTE_LIMIT]
             rejections.append(Rejection(stage=STAGE, reason=f"{reason} {type_}", seq=item.seq, quote=words))
             return None
     end = clause.end
     after = found.following
-    if source == "assistant" and after is not None and _FIX.match(after.text):
-        between = text(item.captured.event)[clause.end : after.start]
-        if between == " " and after.end - clause.start <= QUOTE_LIMIT and count_words(after.text) >= 6:
-            end = after.end
+    if source == "assistant" and after is not None and _is_mended(text(item.captured.event), clause, after):
+        end = after.end
     about = context(clause, written=source == "document") if source != "user" else ""
     return _candidate(item, source, Span(document, turn, clause.start, end), type_, score, found.read, about)
 

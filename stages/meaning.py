@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 from ..models.distiller import Modality, Reading, Speaker
 from ..protocol.event import Trust
+from .cues import plain
 
 UNMEANT: tuple[Modality, ...] = ("asked", "hypothetical", "quoted", "retracted")
 """Modalities in which a clause says nothing that holds."""
@@ -35,6 +36,14 @@ _REPORTED = re.compile(
     re.IGNORECASE,
 )
 """Who says so stands in the clause itself: then it is kept whole, as what somebody says."""
+
+
+_WISH = re.compile(
+    r"\bI(?:'d| would) (?:(?:only|always|never|rather) (?:want|like|have|use|expect|see)|prefer|want)\b"
+    r"(?! (?:you|us|it|this|that|to)\b)",
+    re.IGNORECASE,
+)
+"""A wish in polite words. What the words of a condition are to others, is how its speaker wants things."""
 
 
 class Reader(Protocol):
@@ -67,7 +76,9 @@ class Meaning:
         `telling`: it says enough not to be idle."""
         floor = PLAIN if lasting else SURE
         reported = _REPORTED.search(clause) is not None
-        unmeant = {name: read.modalities[name] for name in UNMEANT if not (reported and name == "quoted")}
+        wished = trust == "user" and read.type == "preference" and _WISH.search(plain(clause)) is not None
+        spared = {"quoted": reported, "hypothetical": wished}
+        unmeant = {name: read.modalities[name] for name in UNMEANT if not spared.get(name)}
         if sum(unmeant.values()) >= floor:
             return max(unmeant, key=lambda name: unmeant[name])
         idle = sum(read.types[name] for name in IDLE)

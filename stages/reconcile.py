@@ -18,9 +18,9 @@ from ..protocol.instant import micros
 from ..protocol.operation import Decision, Neighbour, Retirement, Step
 from ..protocol.record import LIVE, QUOTE_LIMIT, Evidence, Provenance, Record, Signal, Span, explicit_id, record_id
 from .batch import Candidate, Known, Proposal
-from .claims import claim
 from .contradictions import Verdict, compare
 from .paraphrase import CERTAIN, PARAPHRASED, PairReader, says_again
+from .retelling import in_full, told_again
 from .rules import VERSION
 from .words import STOP, tokens
 
@@ -32,9 +32,6 @@ MOST_NEIGHBOURS = 8
 
 LIKE, ALIKE = 0.5, 0.85
 """Cosine from which the pair model is asked, and from which it may say "the same"."""
-
-FEWEST = 3
-"""Content words of a note from which another one may say it in full."""
 
 SHORT, SHARED = 16, 0.4
 """Words of a statement that the pair model is asked about, and the share of content that two must have in common."""
@@ -147,10 +144,14 @@ class _Judgement:
         if record.pool != self._one.pool:
             label = "same" if record.content == self._one.quote and self._one.explicit else "unrelated"
             return _Judged(record, each.similarity, Verdict(label, "another pool"), later)
-        if _in_full(record, self._record, each.similarity):
+        if in_full(record, self._record, each.similarity):
             return _Judged(record, each.similarity, Verdict("same", "said there in full"), later)
-        if _in_full(self._record, record, each.similarity):
+        if in_full(self._record, record, each.similarity):
             return _Judged(record, each.similarity, Verdict("replaces", "says it in full"), later=True)
+        if told_again(record, self._record, each.similarity):
+            return _Judged(record, each.similarity, Verdict("same", "told there more fully"), later)
+        if told_again(self._record, record, each.similarity):
+            return _Judged(record, each.similarity, Verdict("replaces", "tells it more fully"), later=True)
         older, newer = (record, self._record) if later else (self._record, record)
         return _Judged(record, each.similarity, _compared(older, newer, each.similarity, self._state.reader), later)
 
@@ -327,21 +328,6 @@ def _read(older: Record, newer: Record, cosine: float, reader: PairReader) -> Ve
     if label in {"unrelated", "refines"} or likely < CERTAIN or (label == "same" and cosine < ALIKE):
         return None
     return Verdict(label, f"read as {label}, {likely:.2f}")
-
-
-def _in_full(whole: Record, part: Record, cosine: float) -> bool:
-    """Whether `whole` says all that `part` says, and more: notes that an agent or a document repeats (P-7).
-
-    What the user says twice in other words stays: they chose the words.
-    """
-    notes = whole.kind == part.kind == "note" and whole.content != part.content
-    if not notes or cosine < ALIKE or "user" in {whole.provenance.trust, part.provenance.trust}:
-        return False
-    more, less = claim(whole.content), claim(part.content)
-    same_sense = more.negated == less.negated and not more.released and not less.released
-    return (
-        same_sense and len(less.stems) >= FEWEST and less.stems < more.stems and set(less.numbers) <= set(more.numbers)
-    )
 
 
 def _content(words: str) -> list[str]:

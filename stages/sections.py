@@ -8,9 +8,11 @@ that names plans (P-5).
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ..protocol.event import AnyEvent, Wrote
+from ..protocol.record import QUOTE_LIMIT
 from .clauses import Clause
 from .rules import any_of, table
 
@@ -22,6 +24,10 @@ _FINDING = any_of(_LEADS["finding"])
 _SUMMARY = any_of(_LEADS["summary"])
 _RESULT = any_of(_LEADS["result"])
 _ASKED = any_of(_LEADS["asked"])
+_STEPS = any_of(_LEADS["steps"])
+_TERMS = any_of(_LEADS["terms"])
+_REPAIRS = any_of(_LEADS["repairs"])
+_WISHES = any_of(_LEADS["wishes"])
 
 _TYPES = tuple((name, any_of(patterns)) for name, patterns in table("noise")["headed"].items())
 _ORDERS = any_of(table("noise")["instructions"]["files"])
@@ -29,6 +35,11 @@ _GENERAL = any_of(_LEADS["general"])
 _NUMBERED = re.compile(
     r"^(?:\w+[-.])*\d+[.):]?\s*(?:[-–—:]\s*)?|^(?:epic|task|phase|step|story|feature)\b[\s\d]*[:–—-]\s*", re.IGNORECASE
 )
+
+_NAMED = re.compile(r"`[^`]+`|\w[._/]\w|[a-z][A-Z]")
+_PLAIN_TERM = re.compile(r"\W*[A-Z]?[a-z]+\W*?:")
+
+_DONE = any_of(_LEADS["done"])
 
 LONGEST_CONTEXT = 60
 """Characters of a heading that says what its clauses are about."""
@@ -81,6 +92,45 @@ def results(clause: Clause) -> bool:
     return any(_RESULT.search(one) for one in clause.path)
 
 
+def defines(clause: Clause) -> bool:
+    """Whether the clause is an item of a list of terms: what the parts of a project are called, and what they are."""
+    return clause.listed and _TERMS.search(clause.heading) is not None
+
+
+def announced(clause: Clause) -> bool:
+    """Whether the heading says what the clause is, so that its own words need not: a term, or what the user wants."""
+    return defines(clause) or (clause.listed and _WISHES.search(clause.heading) is not None)
+
+
+def repairs(clause: Clause) -> bool:
+    """Whether the clause is an item of a list of errors and what was done about them."""
+    return clause.listed and _REPAIRS.search(clause.heading) is not None
+
+
+def obscure(clause: Clause) -> bool:
+    """Whether an item of a list of terms explains none: a plain word that means something only in its list, or what was
+    done."""
+    return defines(clause) and (_PLAIN_TERM.match(clause.text) or _STEPS.search(clause.text)) is not None
+
+
+def whole(clauses: Sequence[Clause], words: str) -> tuple[Clause, ...]:
+    """The clauses of a turn, with what belongs together in one item as one: a term with all that is said of it, a
+    finding with what was done about it."""
+    joined: list[Clause] = []
+    for clause in clauses:
+        before = joined[-1] if joined else None
+        if before is not None and _same_item(before, clause, words) and (defines(clause) or _DONE.match(clause.text)):
+            joined[-1] = replace(before, end=clause.end, text=words[before.start : clause.end])
+        else:
+            joined.append(clause)
+    return tuple(joined)
+
+
+def _same_item(one: Clause, other: Clause, words: str) -> bool:
+    inside = other.listed and "\n" not in words[one.end : other.start]
+    return inside and other.end - one.start <= QUOTE_LIMIT
+
+
 def headed(clause: Clause) -> str:
     """The type that the nearest heading announces, or ""."""
     return next((name for name, pattern in _TYPES if pattern.search(clause.heading)), "")
@@ -94,6 +144,7 @@ def context(clause: Clause, written: bool = False) -> str:
     for title in reversed(clause.path) if written else clause.path:
         title = title.split(" (")[0]
         bare = _NUMBERED.sub("", title.replace("**", "").replace("`", "").strip()).strip()
-        if bare and not bare.endswith(":") and len(bare) <= LONGEST_CONTEXT and not _GENERAL.search(bare):
+        telling = _NAMED.search(title) or not _GENERAL.search(bare)
+        if bare and not bare.endswith(":") and len(bare) <= LONGEST_CONTEXT and telling:
             return bare
     return ""

@@ -65,7 +65,15 @@ _WE_TAILS = {"'re": " is", "'ve": " has", "'ll": " will", "'d": "'d"}
 _OUR = re.compile(r"\b[Oo]ur\b(?!s)")
 _DETERMINERS = frozenset({"the", "my", "our", "a", "an", "his", "her", "their"})
 _DANGLING = re.compile(
-    r"(?:it|this|that|they|these|those)\b(?:'s|'re)?\s+(?!\w+\s+(?:is|are|was|were)\b)", re.IGNORECASE
+    r"(?!it (?:turn(?:s|ed) out|seems|appears|follows)(?: that)?\b|it(?:'s| is| was) (?:not )?\w+ that\b)"
+    r"(?:it|this|that|they|these|those)\b(?:'s|'re)?\s+(?!\w+\s+(?:is|are|was|were)\b)",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"`[^`]*`")
+_THEM = re.compile(r"\b(?:them|those)\b(?! (?:that|who|which|of)\b)", re.IGNORECASE)
+_SEVERAL = re.compile(
+    r"\b(?!(?:is|this|has|was|as|its|does|always|us)\b)[a-z][a-z-]+s\b|,|\band\b|\bor\b|\bpeople\b|\bdata\b",
+    re.IGNORECASE,
 )
 _LEANING = re.compile("^(?:" + any_of(_DATA["leaning"]).pattern + ")", re.IGNORECASE)
 _FOLLOWING = re.compile(_DATA["following"], re.IGNORECASE)
@@ -109,7 +117,7 @@ def description(clause: str, trust: str, before: str, context: str = "") -> str:
     if trust == "user":
         text = _third_person(text)
     else:
-        text = _of_the_project(_INTENT.sub("", text).rstrip())
+        text = _of_the_project(unintended(text))
     text = text if _NAMED.match(text) else text[:1].upper() + text[1:]
     topic = _topic(before) if _DANGLING.match(text) and len(text) < 120 else ""
     if trust == "user" and _SHE.match(text):
@@ -136,6 +144,11 @@ def _unmarked(text: str) -> str:
     return "`".join(part if at % 2 else _MARKS.sub("", part) for at, part in enumerate(parts))
 
 
+def unintended(clause: str) -> str:
+    """A finding without the sentence behind it that says what its speaker means to do about it."""
+    return _INTENT.sub("", clause).rstrip()
+
+
 def untitled(clause: str) -> str:
     """The clause without the name of a task in front of it."""
     return clause[hit.end() :] if (hit := _TICKET.match(clause)) else clause
@@ -145,6 +158,13 @@ def dangling(clause: str) -> bool:
     """Whether the clause begins with words that only what stands before it explains: a pronoun, or "Fixed by …"."""
     text = _LEAD.sub("", plain(clause).strip())
     return _DANGLING.match(text) is not None or _LEANING.match(text) is not None
+
+
+def unnamed(clause: str) -> bool:
+    """Whether the clause speaks of "them", and names nothing before that could be meant."""
+    text = _CODE.sub("", plain(clause))
+    hit = _THEM.search(text)
+    return hit is not None and _SEVERAL.search(text, 0, hit.start()) is None
 
 
 def follows(clause: str) -> bool:

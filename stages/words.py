@@ -33,7 +33,7 @@ _SCRIPTS = (
 )
 _CODE = re.compile(r"`[^`]*`")
 _SIGNS = re.compile(r"[/\\_(){}=<>]")
-_LATIN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_LATIN = re.compile(r"(?<![\w'’])[^\W\d_]+(?:['’][^\W\d_]+)?(?!\w)")
 _TOKEN = re.compile(
     r"(?P<code>`[^`\n]+`)|(?P<number>\d+(?:[.,:]\d+)*(?:st|nd|rd|th)?%?)|(?P<word>(?:(?<=\s)[./~@]+)?[^\W\d_][\w'’]*(?:[-./+#_]+\w+)*\+*#?)|(?P<mark>[,;:—–()])"
 )

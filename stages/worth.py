@@ -7,11 +7,14 @@ the distiller vote on the type; what the user marked as lasting needs no salienc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from ..models.distiller import Reading
 from ..protocol.event import Trust
-from .cues import weights
+from .cues import plain, weights
+from .rules import any_of, table
 
 FLOOR: dict[Trust, float] = {"user": 0.36, "assistant": 0.3, "document": 0.35, "tool": 1.1}
 """A clause whose score is lower is left out, unless it is telling."""
@@ -30,11 +33,46 @@ DONE, EMPTY_DONE = 0.45, 0.45
 """What a summary of finished work lists needs less salience, and still less where it says what was done; but it must
 say something: at most so much of noise."""
 
+ANNOUNCED = 0.85
+"""Salience of what its heading announces: a term with what it means, a wish of the user's that was written down."""
+
+NARRATED = 1.7
+"""Salience of a lesson that an agent tells right before its next step: mostly it tells why it takes that step."""
+
+REPORTED, EMPTY_REPORT = 1.05, 0.15
+"""What a report with headings lists needs a little less salience than a remark, and next to no noise."""
+
 WORK_TYPES = ("decision", "convention", "lesson", "procedure", "fact")
 """What an assistant or a document may teach; anything else only the user can say."""
 
 CUED, READ, HEADED = 0.55, 0.3, 0.2
 """Weights of the cue words, of the distiller and of the heading beside the prototypes, when the type is chosen."""
+
+
+class Place(NamedTuple):
+    """Where a clause stands. `summed_up`: an item of a summary of finished work; `announced`: its heading says what it
+    is, so that its salience alone decides; `narrated`: a remark on the way from one step of the work to the next;
+    `reported`: an item of a report with headings; `project`: said in a project."""
+
+    listed: bool = False
+    summed_up: bool = False
+    announced: bool = False
+    narrated: bool = False
+    reported: bool = False
+    project: bool = False
+
+
+_MENDED, _TAUGHT = (any_of(table("noise")["leads"][name]) for name in ("mended", "taught"))
+_QUOTED = re.compile(r'"[^"]*"')
+
+
+def mended(words: str) -> bool:
+    """Whether an account of an error says only that it was put right: nobody meets it again, and nothing is learnt.
+
+    An error's own text may say why it came about; what its reader learnt stands outside of the quotation marks.
+    """
+    bare = _QUOTED.sub("", plain(words))
+    return _MENDED.search(bare) is not None and _TAUGHT.search(bare) is None
 
 
 def typed(words: str, source: Trust, near: Mapping[str, float], read: Reading, headed: str = "") -> tuple[str, float]:
@@ -64,15 +102,23 @@ def _voted(read: Reading) -> dict[str, float]:
     }
 
 
-def too_little(source: Trust, score: float, read: Reading, *, listed: bool, summed_up: bool, project: bool) -> str:
-    """Why the clause is not worth keeping, "" if it is. `summed_up`: it is an item of a summary of finished work."""
-    if summed_up:
+def too_little(source: Trust, score: float, read: Reading, place: Place) -> str:
+    """Why the clause is not worth keeping, "" if it is."""
+    if place.announced:
+        return "empty" if read.salience < ANNOUNCED or read.types["noise"] > EMPTY_SUM else ""
+    if place.summed_up:
         least, most = (DONE, EMPTY_DONE) if read.type == "event" else (SUMMED_UP, EMPTY_SUM)
         empty = read.salience < least or read.types["noise"] > most
         return "empty" if empty or score < FLOOR[source] else ""
-    clear = not listed and score >= SURE
-    if read.salience < (min(LEAST, SALIENT[source]) if clear else SALIENT[source]):
+    if place.narrated and (read.type != "lesson" or read.salience < NARRATED):
+        return "narrated"
+    clear = not place.listed and score >= SURE
+    told = place.reported and read.types["noise"] <= EMPTY_REPORT
+    least = min(REPORTED, SALIENT[source]) if told else SALIENT[source]
+    if read.salience < (min(LEAST, least) if clear else least):
         return "slight"
-    if score < FLOOR[source] and not (source == "user" and not project and read.salience >= TELLING):
+    personal = source == "user" and not place.project and read.salience >= TELLING
+    plain_lesson = source != "user" and read.type == "lesson" and read.salience >= NARRATED
+    if score < FLOOR[source] and not (personal or plain_lesson):
         return "weak"
     return ""

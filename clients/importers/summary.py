@@ -25,7 +25,7 @@ _TITLE = re.compile(r"^(?:#{1,6}[ \t]+(?:\d+\.[ \t]*)?|\d{1,2}\.[ \t]+)(?P<title
 _CURRENT = re.compile(r"^[ \t]*[-*][ \t]+\**CURRENT\b[^\n]*\n?", re.MULTILINE)
 _PASSING = re.compile(
     r"next steps?|pending|current|remaining|to-?do|in progress|progress|completed|done|status|files?\b|file reorg|"
-    r"user messages|primary request|request and intent|\bgoals?\b|branch|blocked|work packages|concepts",
+    r"user messages|primary request|request and intent|\bgoals?\b|branch|blocked|work packages",
     re.IGNORECASE,
 )
 

@@ -217,6 +217,7 @@ def test_whatever_the_bytes_reading_ends_in_an_account(read: Read, content: byte
         ("", ""),
         ("plain words", "plain words"),
         ("## Next Steps\n- a\n\n## Constraints\n- b", "## Constraints\n- b"),
+        ("1. Primary Request:\n a\n\n2. Key Technical Concepts:\n - b", "2. Key Technical Concepts:\n - b"),
         ("<analysis>x</analysis><summary>1. Pending Tasks:\n - a\n2. Lessons:\n - b\n</summary>", "2. Lessons:\n - b"),
     ],
 )  # fmt: skip

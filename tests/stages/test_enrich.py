@@ -112,6 +112,7 @@ def test_who_a_clause_is_about(clause: str, trust: str, project: bool, expected:
     [
         ("I prefer tabs over spaces in Go.", "en"),
         ("git rebase --interactive HEAD~3", "en"),
+        ("E2E tests only - no unit tests", "en"),
         ("Der Server ist nicht in Frankfurt und auch nicht in Wien.", "de"),
         ("Le serveur est à Paris et pas dans le sud.", "fr"),
         ("El servidor no está en Madrid pero es rápido.", "es"),

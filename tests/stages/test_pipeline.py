@@ -1,12 +1,12 @@
 """The runner: a stage that raises costs the captures it raises for, and nothing else (P-12); it is fast enough."""
 
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from memd.clients.importers.claude_code import read
 from memd.protocol.event import Captured, Said
 from memd.stages.batch import Batch, Item
 from memd.stages.pipeline import Named, run
@@ -54,19 +54,11 @@ def test_an_empty_batch_stays_empty(stages: tuple[Named, ...]) -> None:
 
 
 def messages(path: Path) -> tuple[Item, ...]:
-    """The prose of a Claude Code session, as its importer would take it."""
-    found: list[Item] = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        entry = json.loads(line)
-        if entry.get("type") not in {"user", "assistant"} or entry.get("isSidechain") or entry.get("isMeta"):
-            continue
-        content = entry["message"]["content"]
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        text = "\n\n".join(block["text"] for block in blocks if block.get("type") == "text")
-        if text.strip():
-            event = Said(turn=entry["uuid"], at=entry["timestamp"], role=entry["type"], text=text)
-            found.append(Item(seq=len(found) + 1, captured=Captured(document="cc:s", event=event), project="project/s"))
-    return tuple(found)
+    """A Claude Code session as its importer takes it, with its summary and its helpers."""
+    helpers = sorted((path.parent / path.stem).rglob("*.jsonl"))
+    sessions = [session for file in (path, *helpers) for session in read(file).sessions]
+    captured = [Captured(document=each.origin.document, event=event) for each in sessions for event in each.events]
+    return tuple(Item(seq=at, captured=one, project="project/s") for at, one in enumerate(captured, 1))
 
 
 @pytest.mark.slow

@@ -1,0 +1,108 @@
+"""What an agent tells twice in a session is kept once, where it tells it best (P-7).
+
+Comes in: two notes of an agent or a document, and how near they are. Goes out: whether the first says what
+the second does, and more. Invariants: pure, and the same in whatever order the two come; what the user says twice in
+other words stays: they chose the words; a number, a name in code or a parallel form makes another statement.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..protocol.instant import micros
+from ..protocol.record import Record
+from .claims import Claim, claim
+from .subjects import unintended
+
+FEWEST = 3
+"""Content words of a note from which another one may say it in full."""
+
+FULL = 0.85
+"""Cosine from which a note may say another one in full."""
+
+AGAIN, COVERED = 0.72, 0.5
+"""Cosine from which one session tells the same again, and the share of the shorter statement that comes back then."""
+
+WHOLLY = 0.65
+"""The share from which both must be said in the same sense: where it is less, a negation is about what is added."""
+
+PARALLEL = 2
+"""Content words by which two statements of one form differ: they tell the same of two things."""
+
+
+_DENYING = frozenset("unsupported unable impossible unavailable forbidden lacks".split())
+_CODE = re.compile(r"`[^`]+`")
+_WORD = re.compile(r"\w+")
+
+
+def in_full(whole: Record, part: Record, cosine: float) -> bool:
+    """Whether `whole` says all that `part` says, and more: notes that an agent or a document repeats (P-7)."""
+    if not _notes(whole, part) or cosine < FULL:
+        return False
+    more, less = claim(whole.content), claim(part.content)
+    return (
+        _same_sense(more, less)
+        and len(less.stems) >= FEWEST
+        and less.stems < more.stems
+        and set(less.numbers) <= set(more.numbers)
+    )
+
+
+def told_again(fuller: Record, other: Record, cosine: float) -> bool:
+    """Whether `fuller` tells what `other` does, in the same session and more fully (P-7): an agent remarks on something
+    on the way, lists it under two headings, and sums it up at the end."""
+    if not _notes(fuller, other) or cosine < AGAIN or not _same_session(fuller, other):
+        return False
+    more, less = _told(fuller), _told(other)
+    left, right = less.stems - more.stems, more.stems - less.stems
+    parallel = 0 < len(left) <= PARALLEL and 0 < len(right) <= PARALLEL
+    covered = len(less.stems & more.stems) / max(1, len(less.stems))
+    return (
+        covered >= COVERED
+        and (covered < WHOLLY or _same_sense(more, less, later=_when(fuller) > _when(other)))
+        and not parallel
+        and len(less.stems) >= FEWEST
+        and _fullness(fuller) > _fullness(other)
+        and set(less.numbers) <= set(more.numbers)
+        and _in_code(unintended(other.content)) <= set(_WORD.findall(fuller.content.lower()))
+    )
+
+
+def _told(record: Record) -> Claim:
+    """What a note tells: what was to be done about it may have become something else."""
+    return claim(unintended(record.content))
+
+
+def _fullness(record: Record) -> tuple[int, int, int]:
+    """By its content words, then by when and where it was said: what was said last knows most."""
+    return len(_told(record).stems), *_when(record)
+
+
+def _when(record: Record) -> tuple[int, int]:
+    return micros(record.provenance.said_at), record.provenance.spans[0].start
+
+
+def _in_code(words: str) -> set[str]:
+    """The words that a statement sets in code: another name is another thing."""
+    return {word for span in _CODE.findall(words.lower()) for word in _WORD.findall(span)}
+
+
+def _notes(one: Record, other: Record) -> bool:
+    """Whether both are notes, of different words, and neither is the user's."""
+    notes = one.kind == other.kind == "note" and one.content != other.content
+    return notes and "user" not in {one.provenance.trust, other.provenance.trust}
+
+
+def _same_sense(more: Claim, less: Claim, *, later: bool = False) -> bool:
+    """Whether both say it, or both deny it. What gives something up may say the same if it was said `later`."""
+    return _denies(more) == _denies(less) and not less.released and (later or not more.released)
+
+
+def _denies(one: Claim) -> bool:
+    return one.negated or not _DENYING.isdisjoint(one.words)
+
+
+def _same_session(one: Record, other: Record) -> bool:
+    """Whether they were said in one session."""
+    places = [each.provenance.spans[0] for each in (one, other) if each.provenance.spans]
+    return len(places) == 2 and places[0].document == places[1].document
