@@ -39,6 +39,7 @@ _NUMBERED = re.compile(
 _NAMED = re.compile(r"`[^`]+`|\w[._/]\w|[a-z][A-Z]")
 _PLAIN_TERM = re.compile(r"\W*[A-Z]?[a-z]+\W*?:")
 
+_FAULT = any_of(_LEADS["fault"])
 _DONE = any_of(_LEADS["done"])
 
 LONGEST_CONTEXT = 60
@@ -63,6 +64,8 @@ def under(event: AnyEvent, clause: Clause) -> Clause:
 def section(clause: Clause) -> str:
     """Why what stands under these headings is no result, or ""."""
     nearest = clause.heading
+    if _FAULT.match(clause.text):
+        return "trouble"
     if _FINDING.search(nearest):
         return ""
     if clause.listed and _PLAN.search(nearest):

@@ -33,6 +33,9 @@ DONE, EMPTY_DONE = 0.45, 0.45
 """What a summary of finished work lists needs less salience, and still less where it says what was done; but it must
 say something: at most so much of noise."""
 
+PLAIN, NO_NOISE = 1.3, 0.05
+"""Salience and noise of an item of a summary that needs no cue word."""
+
 ANNOUNCED = 0.85
 """Salience of what its heading announces: a term with what it means, a wish of the user's that was written down."""
 
@@ -109,7 +112,8 @@ def too_little(source: Trust, score: float, read: Reading, place: Place) -> str:
     if place.summed_up:
         least, most = (DONE, EMPTY_DONE) if read.type == "event" else (SUMMED_UP, EMPTY_SUM)
         empty = read.salience < least or read.types["noise"] > most
-        return "empty" if empty or score < FLOOR[source] else ""
+        plain = read.salience >= PLAIN and read.types["noise"] <= NO_NOISE
+        return "empty" if empty or (score < FLOOR[source] and not plain) else ""
     if place.narrated and (read.type != "lesson" or read.salience < NARRATED):
         return "narrated"
     clear = not place.listed and score >= SURE

@@ -118,3 +118,9 @@ def test_them_may_be_what_the_clause_names_itself_P5(distil: Distil) -> None:
 def test_what_an_exit_code_means_is_no_state_of_a_run(distil: Distil) -> None:
     assert learnt(distil, "You must exit with code 3 for the scheduler to run the job again.")
     assert learnt(distil, "The second run exited with code 3 because of the lock.") == []
+
+
+def test_what_a_summary_says_plainly_needs_no_cue_and_what_is_to_be_cleaned_up_is_none_P5(distil: Distil) -> None:
+    gained = "Guest users get every page that members have, but for billing and exports"
+    repeated = "**Code duplication:** the retry loop is essentially identical in the importer and the exporter"
+    assert learnt(distil, f"Key insights:\n- {gained}\n- {repeated}\n") == [gained]
