@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..models.distiller import Reading
+from ..models.distiller import Reading, Type
 from ..protocol.event import Trust
 from .cues import plain, weights
 from .rules import any_of, table
@@ -38,6 +38,13 @@ PLAIN, NO_NOISE = 1.3, 0.05
 
 ANNOUNCED = 0.85
 """Salience of what its heading announces: a term with what it means, a wish of the user's that was written down."""
+
+RULINGS: tuple[Type, ...] = ("decision", "convention", "preference")
+RULED, WEIGHTY = 0.6, 1.5
+"""What a user lays down needs no cue word either, where the distiller is so sure and it matters so much."""
+
+_MEANT = re.compile(r"\b(?:it|them)\b", re.IGNORECASE)
+"""… and where it says what it is about."""
 
 NARRATED = 1.7
 """Salience of a lesson that an agent tells right before its next step: mostly it tells why it takes that step."""
@@ -122,7 +129,9 @@ def too_little(source: Trust, score: float, read: Reading, place: Place) -> str:
     if read.salience < (min(LEAST, least) if clear else least):
         return "slight"
     personal = source == "user" and not place.project and read.salience >= TELLING
+    ruling = sum(read.types[name] for name in RULINGS)
+    ruled = source == "user" and ruling >= RULED and read.salience >= WEIGHTY and not _MEANT.search(read.clause)
     plain_lesson = source != "user" and read.type == "lesson" and read.salience >= NARRATED
-    if score < FLOOR[source] and not (personal or plain_lesson):
+    if score < FLOOR[source] and not (personal or ruled or plain_lesson):
         return "weak"
     return ""
