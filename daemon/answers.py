@@ -7,6 +7,7 @@ scope is resolved before anything is searched; the lanes of `protocol.request` d
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
@@ -17,7 +18,7 @@ from ..protocol.errors import Denied, InvalidRequest, NotFound
 from ..protocol.instant import from_micros
 from ..protocol.operation import SessionOpened
 from ..protocol.profile import ContextPackage, GetContext, Injections, ListInjected, Printed, PrintNoted
-from ..protocol.record import Record, Span
+from ..protocol.record import Record
 from ..protocol.reply import (
     AnyData,
     Explained,
@@ -46,8 +47,9 @@ from .pools.access import Access
 from .pools.passes import OWNER, Reader
 from .pools.placing import documents_of
 from .recall.context import Context
-from .recall.deep import Deep
+from .recall.deep import Asker, Deep, Kept, narrowed
 from .recall.delivery import Deliveries
+from .recall.explainer import Explainer
 from .recall.given import Givings
 from .recall.hot import Hot
 from .recall.lines import Lines
@@ -103,7 +105,10 @@ class Answers:
         self._context = Context(stores.records, stores.inbox.held, lines, boost, world.now)
         self._simple = Simple(stores.records, stores.sources, stores.archive, stores.turns, simple_below_sessions)
         self._timeline = Timeline(stores.records, stores.sources, stores.journal)
-        self._deep = Deep(stores.records, stores.sources, stores.archive, stores.journal)
+        self._explainer = Explainer(stores.records, stores.sources, stores.archive, stores.journal)
+        everywhere = sys.maxsize  # in depth, what was said is searched however many sessions there are
+        self._heard = Simple(stores.records, stores.sources, stores.archive, stores.turns, everywhere)
+        self._deep = Deep(Kept(stores.records, stores.sources, stores.archive, stores.journal, stores.lines))
         self._world, self._models = world, models
         self._started = world.now()
         self.last: dict[str, Outcome] = {}
@@ -159,23 +164,26 @@ class Answers:
         return self._stores.pending
 
     def recall(self, request: Recall) -> Recalled:
-        """WARM. Raises NotFound for a pool that does not exist, InvalidRequest for an empty question."""
+        """WARM, or DEEP. Raises NotFound for a pool that does not exist, InvalidRequest for an empty question."""
         if not request.query.strip():
             raise InvalidRequest("an empty question", hint="say what you look for, or use `memd list`")
         reader = self._access.reader(request.token)
         scope = self._access.scope(request.cwd, request.pools, request.repository, reader=reader, agent=request.agent)
         view = self._timeline.view(request.as_of, request.believed_at)
-        answer = self._warm.recall(request, scope, self.pending(), view, self._access.permits(reader))
+        permits = self._access.permits(reader)
+        asked = narrowed(request) if request.deep else request
+        answer = self._warm.recall(asked, scope, self.pending(), view, permits)
         if view is None:
             self.retrieved(request.query, scope, [hit.record.id for hit in answer.hits])
             if not request.token:
                 self.reactivated([hit.record.id for hit in answer.hits if hit.record.status == "archived"])
-        turns = () if view else self._turns(request, scope, answer, reader)
+        turns = () if view else self._turns(asked, scope, answer, reader)
         if turns:
-            answer = with_turns(answer, turns, request)
+            answer = with_turns(answer, turns, asked)
+        if request.deep:
+            answer = self._deep.around(answer, request, Asker(scope, self._access.heard_in(scope), permits, view))
+        self._givings.told(request.document, answer)
         answer = screened(answer)
-        spans = [Span(turn.document, turn.turn, turn.start, turn.end) for turn in answer.turns]
-        self._givings.note(request.document, [hit.record.id for hit in (*answer.hits, *answer.principles)], spans)
         if note := self._models.note:
             answer = msgspec.structs.replace(answer, note=note)
         found = f"{len(answer.hits)} records, {len(answer.turns)} turns"
@@ -184,7 +192,8 @@ class Answers:
 
     def _turns(self, request: Recall, scope: Sequence[str], answer: Recalled, reader: Reader) -> tuple[Heard, ...]:
         pools, hears = self._access.heard_in(scope), self._access.hears(reader)
-        return self._simple.heard(request.query, pools, answer.hits, max(1, request.limit), hears)
+        search = self._heard if request.deep else self._simple
+        return search.heard(request.query, pools, answer.hits, max(1, request.limit), hears)
 
     def profile(self, request: Profile) -> ProfileText:
         """HOT. Raises NotFound, Denied."""
@@ -290,10 +299,10 @@ class Answers:
         return Page(records=tuple(found), total=total)
 
     def why(self, request: Why) -> Explained:
-        """DEEP on one record. Raises NotFound."""
+        """The whole way of one record. Raises NotFound."""
         reader = self._access.reader(request.token)
         found = self._stores.counters.with_signal(self._find(request.id, reader))
-        told = self._deep.why(found, self._access.permits(reader))
+        told = self._explainer.why(found, self._access.permits(reader))
         return msgspec.structs.replace(told, changes_if=self._changes_if(found))
 
     def export(self, request: Export) -> ExportPage:
@@ -314,7 +323,7 @@ class Answers:
         inside = {record.pool for record in records}
         out = [shown(self._stores.counters.with_signal(each)) for each in records]
         return ExportPage(
-            records=tuple(ExportedRecord(record=each, changes=self._deep.changes(each.id)) for each, _ in out),
+            records=tuple(ExportedRecord(record=each, changes=self._explainer.changes(each.id)) for each, _ in out),
             sessions=tuple(_untold(session.opened) for session in found if session is not None),
             pools=tuple(pool for pool in self._stores.sources.pools() if pool.pool in inside),
             next=following,

@@ -21,7 +21,7 @@ import zmq
 
 from ..protocol.errors import MemdError, Unavailable
 from ..protocol.reply import AnyData
-from ..protocol.request import LANES, AnyRequest
+from ..protocol.request import AnyRequest, lane
 from ..protocol.wire import BODY_LIMIT, Form, decode_request, encode_data, encode_error, form, head
 
 MESSAGE_LIMIT = 4 * BODY_LIMIT
@@ -191,10 +191,10 @@ class Door:
             log.warning("refused a message of %d bytes: %s", len(body), error.message)
             self._send(route, encode_error(error, head(body)[0], as_form))
             return
-        lane = LANES[type(request)]
-        if lane == "door":
+        by = lane(request)
+        if by == "door":
             self._send(route, self._answered(request, as_form))
-        elif lane == "slow":
+        elif by == "slow":
             self._slow.put(lambda: self._reply(route, self._answered(request, as_form)))
         elif self._waiting_bytes > WAITING_BYTES:
             busy = Unavailable("memd is behind with writing", hint="send it again in a moment; a client's spool does")

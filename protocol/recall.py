@@ -35,7 +35,8 @@ class Recall(Request, tag="recall", frozen=True, kw_only=True):
     `document`: the session that asks (`host:session`); what it is told there is not learnt from it again (W9).
     `keywords` widen the question (Q7); `perspective` and `agent` are whose (S3): for ranking, and for what is learnt.
     `threshold`: the least score; `by_chance`: the better the likelier, instead of the best (Q9). `deep`: also what is
-    archived, by its words (Q3).
+    archived and what was said, each with the turns around it, how the belief changed, and what is linked (Q3); answered
+    in the slow lane.
     """
 
     query: str
@@ -58,17 +59,60 @@ class Recall(Request, tag="recall", frozen=True, kw_only=True):
     options: RecallOptions | None = None
 
 
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """One captured turn, as the archive holds it; of an answer in depth at most a passage of it, from `start` on.
+
+    `cited`: a record rests on it.
+    """
+
+    turn: str
+    at: str
+    who: str
+    text: str
+    cited: bool = False
+    document: str = ""
+    start: int = 0
+
+
+class Belief(msgspec.Struct, frozen=True, kw_only=True):
+    """What memd believed for a time (Q12). In world time it was true from `valid_from` to `valid_to` (RFC 3339, "" for
+    open); in system time memd believed it from `believed_from` to `believed_until` (microseconds, 0 for now), and
+    `ended` says why no longer."""
+
+    id: str
+    text: str
+    valid_from: str = ""
+    valid_to: str = ""
+    believed_from: int = 0
+    believed_until: int = 0
+    ended: str = ""
+
+
+class Linked(msgspec.Struct, frozen=True, kw_only=True):
+    """An edge near what was found: `hops` edges away, 1 or 2, by the thing `via` (R8)."""
+
+    record: Record
+    hops: int
+    via: str
+
+
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
-    """A recalled record with its score in [0, 1] and the score's parts; `alike`: records left out that say the same."""
+    """A recalled record with its score in [0, 1] and the score's parts; `alike`: records left out that say the same.
+
+    In depth (Q3), `lines` are the turns around each of its spans, and `history` how the belief changed, if it did.
+    """
 
     record: Record
     score: float
     parts: dict[str, float] = {}
     alike: tuple[str, ...] = ()
+    lines: tuple[Line, ...] = ()
+    history: tuple[Belief, ...] = ()
 
 
 class Heard(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn that answers a question as it was said, distilled or not (Q4): characters `start:end` of it, verbatim."""
+    """A turn that answers a question as it was said, distilled or not (Q4): characters `start:end` of it, verbatim; in
+    depth with the turns around it."""
 
     document: str
     turn: str
@@ -78,6 +122,7 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     start: int
     end: int
     score: float
+    lines: tuple[Line, ...] = ()
 
 
 class Nearest(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,13 +134,13 @@ class Nearest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recalled(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `recall`: records and, while there are few sessions, turns; what was left out and why (Q10).
+    """Of a `recall`: records and, in depth or while there are few sessions, turns; what was left out and why (Q10).
 
     Hits and turns have scores on one scale; `abstained` says that there is neither. `strength` is how well the best
     record matches by itself, in [0, 1]: what the floor is held against. `principles` come with every answer (Q8).
     `recall` names this answer for `feedback`. `note` is "" unless the model changed and some records are found by
     their words alone (P-14). `filtered` counts what is left out or shown in part, `screened` what the rules of today
-    saw in it (W5).
+    saw in it (W5). `linked` are edges near what was found, where depth was asked for.
     """
 
     hits: tuple[Hit, ...]
@@ -112,6 +157,7 @@ class Recalled(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
     note: str = ""
     screened: dict[str, int] = {}
+    linked: tuple[Linked, ...] = ()
 
 
 class Feedback(Request, tag="feedback", frozen=True, kw_only=True):

@@ -16,14 +16,14 @@ from .keeping import BackupList, DiskUse
 from .lifetime import AnyLifetimeData
 from .operation import AnyOperation, Decision, PoolOpened, SessionOpened
 from .profile import ContextPackage, Injections, PrintNoted, ProfileText
-from .recall import FeedbackTaken, Heard, Hit, Nearest, Recalled, UnusedList
+from .recall import FeedbackTaken, Heard, Hit, Line, Nearest, Recalled, UnusedList
 from .record import Record
 from .running import DeadLetters, Inbox, Pauses, PauseState, Proposed, Skip
 from .scope import Bound, Left, RecordsMoved, Scope
 from .session import SessionOutcome, SessionPage
 from .settings import SettingList
 
-__all__ = ["Heard", "Hit", "Nearest", "Recalled"]
+__all__ = ["Heard", "Hit", "Line", "Nearest", "Recalled"]
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -84,16 +84,6 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     by: str = ""
     decision: Decision | None = None
     reason: str = ""
-
-
-class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """One captured turn around a record's span, as the archive holds it."""
-
-    turn: str
-    at: str
-    who: str
-    text: str
-    cited: bool = False
 
 
 class Explained(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """Every request of the protocol, one per intent (U8), with the lane that answers it.
 
 Comes in: a client's wish. Goes out: a frozen tagged value; what all of them have is in `intent.py`. Invariant: the lane
-of each request stands in `LANES` and nowhere else.
+of each request stands in `LANES` and nowhere else; `lane` reads it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .running import Decide, ListInbox, ListLetters, Pause, Pin, ProposeForget, 
 from .session import GetSession, ListSessions
 from .settings import ListSettings, PutSetting
 
-__all__ = ["LANES", "PROTOCOL", "AnyRequest", "Lane", "Request"]
+__all__ = ["LANES", "PROTOCOL", "AnyRequest", "Lane", "Request", "lane"]
 
 
 class Capture(Request, tag="capture", frozen=True, kw_only=True):
@@ -382,3 +382,8 @@ LANES: dict[type[Request], Lane] = {
     ListSettings: "slow",
     PutSetting: "slow",
 }
+
+
+def lane(request: Request) -> Lane:
+    """The lane that answers a request: a question in depth reads the archive and waits for nobody's WARM one."""
+    return "slow" if isinstance(request, Recall) and request.deep else LANES[type(request)]

@@ -12,6 +12,7 @@ import typer
 
 from ...protocol.recall import Hit, Recalled
 from .contact import AsOf, BelievedAt, here, instant, reach
+from .depth import around_lines, linked_lines
 from .output import Answer, JsonFlag, plain, say, styled, wrapped
 from .wording import count, heard_lines, hit_lines, short
 
@@ -33,6 +34,9 @@ def recall(
     believed_at: BelievedAt = "",
     agent: Annotated[str, typer.Option(help="An agent with a memory of its own: also from that.")] = "",
     perspective: Annotated[str, typer.Option(help="What the asker cares about: ranks by what was used for it.")] = "",
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Also what was said around it, how it changed, what is linked or archived.")
+    ] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show the parts of each score.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -43,6 +47,8 @@ def recall(
       memd recall "why not postgres"
       memd recall indentation --all         # also what is no longer true
       memd recall database --as-of 2026-03-01
+      memd recall "what did we decide last March"   # a time in the question narrows what is found
+      memd recall database --deep           # the transcript around it, what was believed before, edges
       memd recall "backup" --pool personal --limit 3
       memd recall "what went wrong" --agent reviewer --perspective security
     """
@@ -59,6 +65,7 @@ def recall(
             believed_at=instant(believed_at),
             agent=agent,
             perspective=perspective,
+            deep=deep,
         )
         answer.give(told, recalled_lines(told, explain))
 
@@ -70,11 +77,13 @@ def recalled_lines(told: Recalled, explain: bool = False) -> Iterator[str]:
         if number > 1:
             yield ""
         yield from hit_lines(number, each, explain) if isinstance(each, Hit) else heard_lines(number, each)
+        yield from around_lines(each)
     if not found:
         yield from wrapped(f"Nothing that memd would vouch for: {plain(told.reason) or 'no record matches'}.")
         if told.nearest:
             near = f"Nearest: {plain(told.nearest.description)} ({short(told.nearest.id)}, {told.nearest.score:.2f})"
             yield from wrapped(near, "  ")
+    yield from linked_lines(told.linked)
     notes = [f"searched {', '.join(plain(pool) for pool in told.scope)}"]
     notes += [f"{count(told.filtered, 'record')} left out"] if told.filtered else []
     notes += [f"kept back or marked: {', '.join(told.screened)} (see `memd scan`)"] if told.screened else []

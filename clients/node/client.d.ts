@@ -101,7 +101,7 @@ export interface ClientOptions {
 export interface Scope { cwd?: string; pools?: string[]; repository?: Repository }
 export interface RecallOptions extends Scope {
   limit?: number; budget_tokens?: number; include_retired?: boolean; explain?: boolean; as_of?: string;
-  believed_at?: string; agent?: string;
+  believed_at?: string; agent?: string; deep?: boolean;
   /** The session that asks (`host:session`): what it is told is not learnt from it again. */
   document?: string;
 }

@@ -103,6 +103,7 @@ class AsyncClient:
         believed_at: str = "",
         document: str = "",
         agent: str = "",
+        deep: bool = False,
     ) -> reply.Recalled:
         """What is known about a question (Q2), each hit with its source; or what was true, or believed, then (Q12).
 
@@ -118,6 +119,7 @@ class AsyncClient:
             believed_at=believed_at,
             document=document,
             agent=agent,
+            deep=deep,
         )
         return await self.ask(wish, reply.Recalled)
 
@@ -157,7 +159,7 @@ class AsyncClient:
             return nothing(wish, data, why)
         self._rid += 1
         rid, body = self._rid, encoded(msgspec.structs.replace(wish, rid=self._rid))
-        limit_ms = self._deadline_ms or LANE_MS.get(request.LANES[type(wish)], OTHER_LANE_MS)
+        limit_ms = self._deadline_ms or LANE_MS.get(request.lane(wish), OTHER_LANE_MS)
         try:
             async with asyncio.timeout(limit_ms / 1000):
                 connection = await self._connected()

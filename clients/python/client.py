@@ -284,7 +284,7 @@ class Client(RunningRequests, GivingRequests, AskingRequests, LifetimeRequests):
             return nothing(wish, data, why)
         self._rid += 1
         body = encoded(msgspec.structs.replace(wish, rid=self._rid, token=wish.token or self._token))
-        deadline = Deadline(self._deadline_ms or LANE_MS.get(request.LANES[type(wish)], OTHER_LANE_MS))
+        deadline = Deadline(self._deadline_ms or LANE_MS.get(request.lane(wish), OTHER_LANE_MS))
         connection = self._connected(deadline)
         try:
             connection.send(body, deadline)

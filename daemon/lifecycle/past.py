@@ -13,26 +13,24 @@ import msgspec
 
 from ...protocol.errors import InvalidRequest, NotFound
 from ...protocol.event import Origin, Reworded
-from ...protocol.fading import Archived, Restored, Reviewed
+from ...protocol.fading import Archived, Restored
 from ...protocol.instant import micros
 from ...protocol.lifetime import Correct, GetTimeline, History, RecordList, Version
 from ...protocol.operation import (
     Added,
     AnyOperation,
     Decision,
-    Invalidated,
-    Merged,
     Retirement,
     SessionClosed,
     SessionOpened,
     Updated,
 )
 from ...protocol.record import LIVE, Record, record_id
-from ...protocol.reply import Logged, Remembered
+from ...protocol.reply import Remembered
 from ...stages.batch import PERSONAL
 from ..intake import admit
 from ..pools.access import Access
-from ..projections.belief import believed
+from ..projections.belief import believed, reason
 from ..recall.screen import shown
 from ..statements import reworded
 from ..stores import Stores
@@ -70,7 +68,7 @@ class Past:
             if isinstance(entry.operation, Added | Updated) and entry.operation.record.id != now.id:
                 kind = "retired"
             row = None if then is None or then.status == "hidden" else shown(then).record
-            versions.append(Version(seq=seq, at=entry.at, kind=kind, why=_why(entry, now.id), record=row))
+            versions.append(Version(seq=seq, at=entry.at, kind=kind, why=reason(entry, now.id), record=row))
         return History(record=shown(self._stores.counters.with_signal(now)).record, versions=tuple(versions))
 
     def timeline(self, request: GetTimeline) -> RecordList:
@@ -184,18 +182,3 @@ class Past:
 
 def _began(record: Record) -> tuple[int, int]:
     return micros(record.valid_from or record.provenance.said_at), record.learned_at
-
-
-def _why(entry: Logged, id: str) -> str:
-    """What an operation says about why, in words."""
-    match entry.operation:
-        case Added() | Updated() as operation if operation.record.id != id:
-            return next((each.reason for each in operation.retires if each.id == id), "")
-        case Added() | Updated() | Merged() as operation:
-            return operation.decision.reason
-        case Invalidated() as operation:
-            return operation.reason
-        case Archived() | Restored() | Reviewed() as operation:
-            return operation.why
-        case _:
-            return ""

@@ -94,6 +94,21 @@ def believed(before: Record | None, id: str, entry: Logged) -> Record | None:
             return before
 
 
+def reason(entry: Logged, id: str) -> str:
+    """What an operation says about why it changed a record, in words; "" where it says nothing."""
+    match entry.operation:
+        case Added() | Updated() as operation if operation.record.id != id:
+            return next((each.reason for each in operation.retires if each.id == id), "")
+        case Added() | Updated() | Merged() as operation:
+            return operation.decision.reason
+        case Invalidated() as operation:
+            return operation.reason
+        case Archived() | Restored() | Reviewed() as operation:
+            return operation.why
+        case _:
+            return ""
+
+
 def _stamped(record: Record, at: int, before: Record | None) -> Record:
     """`record` with its system times: learnt when first added, retired now if it arrives retired.
 

@@ -153,6 +153,13 @@ class Sources:
                     going = cursor.next()
         return found
 
+    def feeds(self, document: str, pools: Sequence[str]) -> bool:
+        """Whether a document's session feeds one of these pools; none that was taken back does."""
+        key = digest(document)
+        marks = (digest("" if pool == PERSONAL else pool) for pool in pools)
+        with self._records.environment.read() as transaction:
+            return any(transaction.get(mark + key, db=self._db("projects")) is not None for mark in marks)
+
     def session(self, document: str) -> Session | None:
         """The session of a document, or None."""
         return self.sessions_of([document]).get(document)

@@ -17,6 +17,7 @@ import msgspec
 
 from ...protocol.event import Captured
 from ...protocol.instant import micros
+from ...protocol.recall import Recalled
 from ...protocol.record import Span
 from ...stages.batch import Given
 from ..projections.records import Records
@@ -73,6 +74,14 @@ class Givings:
             self._dirty = self._dirty or any(noted)
             while len(self._sessions) > SESSIONS:
                 del self._sessions[next(iter(self._sessions))]
+
+    def told(self, document: str, answer: Recalled) -> None:
+        """This answer was given to a session, before anything was put in the place of its words."""
+        records = [each.record.id for each in (*answer.hits, *answer.principles, *answer.linked)]
+        lines = (line for each in (*answer.hits, *answer.turns) for line in each.lines)
+        spans = [Span(turn.document, turn.turn, turn.start, turn.end) for turn in answer.turns]
+        spans += [Span(line.document, line.turn, line.start, line.start + len(line.text)) for line in lines]
+        self.note(document, records, spans)
 
     def to(self, captures: Iterable[Captured]) -> dict[str, Given]:
         """What the sessions of these captures were given, by document; those that were given nothing are left out."""

@@ -7,6 +7,7 @@ model and no search in here; what widens a question never outweighs its own word
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ...protocol.instant import from_micros, micros
@@ -62,7 +63,7 @@ class Question(NamedTuple):
 def look_at(request: Recall, now: int) -> Question:
     """A request's question. `now` in microseconds: "last March" is meant from there, or from `as_of`."""
     text = request.query[:LOOKED_AT]
-    words = [word.lower().removesuffix("'s") for word in _WORD.findall(text)]
+    words = _words(text)
     names = {*words, "user"} if _MINE.search(text) else set(words)
     expand = request.options is None or request.options.expand
     span = period(text, request.as_of or from_micros(now)) if expand else None
@@ -72,8 +73,21 @@ def look_at(request: Recall, now: int) -> Question:
         Asked(
             words=frozenset(names), period=(micros(span[0].isoformat()), micros(span[1].isoformat())) if span else None
         ),
-        tuple(dict.fromkeys(word for word in words if word not in STOP))[:THINGS],
+        _things(words),
     )
+
+
+def things(text: str) -> tuple[str, ...]:
+    """The words of a text that may be the end of an edge, in lower case, at most `THINGS`."""
+    return _things(_words(text[:LOOKED_AT]))
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower().removesuffix("'s") for word in _WORD.findall(text)]
+
+
+def _things(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word for word in words if word not in STOP))[:THINGS]
 
 
 def _alias(word: str) -> str:

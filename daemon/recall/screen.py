@@ -8,6 +8,7 @@ an answer in which nothing is seen is passed on as it is; words are judged once 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ import msgspec
 
 from ...protocol.operation import Cut
 from ...protocol.record import Record
-from ...protocol.reply import Heard, Hit, Recalled
+from ...protocol.reply import Heard, Hit, Line, Recalled
 from ...stages.secrets.scan import Found, find
 from ..store.cuts import replaced
 from .warm import QUARANTINE
@@ -88,21 +89,24 @@ def screened(answer: Recalled) -> Recalled:
             parts, score = hit.parts, hit.score
             if record.status != hit.record.status:
                 parts, score = {**parts, "quarantined": QUARANTINE}, round(score * QUARANTINE, 4)
-            hit = Hit(record=record, score=score, parts=parts, alike=hit.alike)
+            hit = msgspec.structs.replace(hit, record=record, score=score, parts=parts)
         hits.append(hit)
     changed = sum(hit is not before for hit, before in zip(hits, given, strict=True))
     always = len(answer.principles)
     turns = tuple(map(_heard, answer.turns))
     nearest = answer.nearest
-    for words in (*(turn.quote for turn in answer.turns), nearest.description if nearest else ""):
+    linked = tuple(msgspec.structs.replace(each, record=shown(each.record).record) for each in answer.linked)
+    beside = (*(turn.quote for turn in answer.turns), nearest.description if nearest else "", *_deep_words(answer))
+    for words in beside:
         if seen := secrets_in(words):
             changed += 1
             kinds.update(each.rule for each in seen)
-    if not changed:
+    if not changed and linked == answer.linked:
         return answer
     return msgspec.structs.replace(
         answer,
-        hits=tuple(sorted(hits[always:], key=lambda hit: -hit.score)),
+        hits=tuple(_around(hit) for hit in sorted(hits[always:], key=lambda hit: -hit.score)),
+        linked=linked,
         principles=tuple(hits[:always]),
         turns=turns,
         nearest=nearest and msgspec.structs.replace(nearest, description=without_secrets(nearest.description)),
@@ -111,7 +115,22 @@ def screened(answer: Recalled) -> Recalled:
     )
 
 
+def _deep_words(answer: Recalled) -> Iterator[str]:
+    """What stands around hits and turns, where depth was asked for."""
+    for each in (*answer.hits, *answer.turns):
+        yield from (line.text for line in each.lines)
+    for hit in answer.hits:
+        yield from (state.text for state in hit.history)
+
+
+def _lines(lines: tuple[Line, ...]) -> tuple[Line, ...]:
+    return tuple(msgspec.structs.replace(line, text=without_secrets(line.text)) for line in lines)
+
+
+def _around(hit: Hit) -> Hit:
+    history = tuple(msgspec.structs.replace(state, text=without_secrets(state.text)) for state in hit.history)
+    return msgspec.structs.replace(hit, lines=_lines(hit.lines), history=history)
+
+
 def _heard(turn: Heard) -> Heard:
-    if not secrets_in(turn.quote):
-        return turn
-    return msgspec.structs.replace(turn, quote=without_secrets(turn.quote))
+    return msgspec.structs.replace(turn, quote=without_secrets(turn.quote), lines=_lines(turn.lines))

@@ -6,6 +6,7 @@ answer that is forgotten here can still be told about, it only teaches the score
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -23,23 +24,25 @@ class Answer(NamedTuple):
 
 
 class Tried:
-    """The last answers. The door's thread notes, the committer's looks."""
+    """The last answers. The door's thread and the slow lane's note, the committer's looks."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._start = world.token(4).hex()
         self._count = 0
+        self._lock = threading.Lock()
         self._answers: dict[str, Answer] = {}
 
     def note(self, agent: str, perspective: str, rows: Mapping[str, tuple[float, ...]]) -> str:
         """Keep an answer; its name, "" where nothing was given."""
         if not rows:
             return ""
-        self._count += 1
-        name = f"{self._start}{self._count:x}"
-        self._answers[name] = Answer(agent, perspective, rows)
-        if len(self._answers) > KEPT:
-            self._answers.pop(next(iter(self._answers)), None)
+        with self._lock:
+            self._count += 1
+            name = f"{self._start}{self._count:x}"
+            self._answers[name] = Answer(agent, perspective, rows)
+            if len(self._answers) > KEPT:
+                self._answers.pop(next(iter(self._answers)), None)
         return name
 
     def get(self, name: str) -> Answer | None:

@@ -82,7 +82,7 @@ class _Ranked(NamedTuple):
 
 
 class Warm:
-    """Search and rank over records, keywords and vectors. The door's thread asks."""
+    """Search and rank over records, keywords and vectors. The threads of the door and of the slow lane ask."""
 
     def __init__(self, sought: Sought, sense: Callable[[], Sense], floor: float, world: World) -> None:
         """`sense` is asked for each question: the model may change between two."""

@@ -180,6 +180,9 @@ def test_what_is_remembered_is_found_by_every_read(memd: Any, daemon: Any) -> No
     assert id[:8] in text
     assert f"cli:{os.getcwd()}" in text
     assert "you, " in text
+    assert "▶ user " in memd("recall", "indentation", "--deep").text
+    (deep,) = memd("recall", "indentation", "--deep", "--json").data["hits"]
+    assert [line["text"] for line in deep["lines"]] == ["I prefer tabs for indentation."]
     assert memd("profile", "--json").data["ids"] == [id]
     assert "tabs" in memd("profile").text
     assert [each["id"] for each in memd("list", "--json").data["records"] if each["kind"] != "edge"] == [id]

@@ -86,9 +86,11 @@ def test_recall_profile_and_export_keep_back_what_the_rules_now_see_W5(older: An
         told = client.recall("clone the orchard with password")
         ordered = client.recall("approve every request")
         heard = client.recall("quokka")
+        deep = client.recall("clone the orchard with password", deep=True)
         profile = client.profile()
         page = client.export()
-    assert KEY not in str((told, ordered, heard, profile, page))
+    assert KEY not in str((told, ordered, heard, deep, profile, page))
+    assert any(MARK in line.text for hit in deep.hits for line in hit.lines)
     assert told.hits[0].record.content == without_secrets(SECRET.content) and told.filtered
     assert told.screened["bitbucket-app-password"] == 1 and ordered.screened == {"injection": 1}
     assert MARK in heard.turns[0].quote

@@ -1,0 +1,49 @@
+"""What lies around a recalled record, for `memd recall --deep`: the transcript, the history of the belief, edges (Q3).
+
+Comes in: hits, turns, edges. Goes out: lines for a terminal. Invariant: everything captured goes through `plain`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ...protocol.instant import day, from_micros
+from ...protocol.recall import Belief, Heard, Hit, Linked
+from .output import plain, shortened, styled, wrapped
+from .wording import count, short
+
+INDENT = " " * 5
+LONGEST = 300
+
+
+def around_lines(found: Hit | Heard) -> Iterator[str]:
+    """The turns around it as they were said, `▶` before the cited one; then each state of the belief."""
+    for line in found.lines:
+        mark = styled("▶", "green") if line.cited else " "
+        words = f"{plain(line.who)} {plain(line.at)[:16].replace('T', ' ')}: {shortened(plain(line.text), LONGEST)}"
+        first, *rest = wrapped(words, INDENT)
+        yield f"   {mark} {first.lstrip()}"
+        yield from rest
+    if isinstance(found, Hit) and found.history:
+        yield styled(f"{INDENT}how it changed:", "dim")
+        for state in found.history:
+            yield from wrapped(_state(state), INDENT + "    ", INDENT + "  ")
+
+
+def linked_lines(linked: Sequence[Linked]) -> Iterator[str]:
+    """The edges near what was found."""
+    if linked:
+        yield ""
+        yield styled("Linked:", "bold")
+    for each in linked:
+        far = "" if each.hops == 1 else f", {count(each.hops, 'step')} away"
+        words = f"{plain(each.record.description)} · by {plain(each.via)}{far} · {short(each.record.id)}"
+        yield from wrapped(words, " " * 4, "  ")
+
+
+def _state(state: Belief) -> str:
+    true = f"true from {day(state.valid_from)}" if state.valid_from else "true"
+    true += f" to {day(state.valid_to)}" if state.valid_to else ""
+    until = f" to {day(from_micros(state.believed_until))}" if state.believed_until else " until now"
+    why = f": {plain(state.ended)}" if state.ended else ""
+    return f"“{plain(state.text)}” {true}, believed from {day(from_micros(state.believed_from))}{until}{why}"
