@@ -193,7 +193,7 @@ class Answers:
     def _turns(self, request: Recall, scope: Sequence[str], answer: Recalled, reader: Reader) -> tuple[Heard, ...]:
         pools, hears = self._access.heard_in(scope), self._access.hears(reader)
         search = self._heard if request.deep else self._simple
-        return search.heard(request.query, pools, answer.hits, max(1, request.limit), hears)
+        return search.heard(request, self._world.now(), pools, answer.hits, hears)
 
     def profile(self, request: Profile) -> ProfileText:
         """HOT. Raises NotFound, Denied."""

@@ -140,7 +140,9 @@ class Recalled(msgspec.Struct, frozen=True, kw_only=True):
     record matches by itself, in [0, 1]: what the floor is held against. `principles` come with every answer (Q8).
     `recall` names this answer for `feedback`. `note` is "" unless the model changed and some records are found by
     their words alone (P-14). `filtered` counts what is left out or shown in part, `screened` what the rules of today
-    saw in it (W5). `linked` are edges near what was found, where depth was asked for.
+    saw in it (W5). `linked` are edges near what was found, where depth was asked for. `period`:
+    the answer is held to what was said or held from then to then (RFC 3339, "" where it is open), since the question
+    named that time and something of it answers.
     """
 
     hits: tuple[Hit, ...]
@@ -158,6 +160,7 @@ class Recalled(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     screened: dict[str, int] = {}
     linked: tuple[Linked, ...] = ()
+    period: tuple[str, str] | None = None
 
 
 class Feedback(Request, tag="feedback", frozen=True, kw_only=True):

@@ -15,7 +15,6 @@ from ..protocol.instant import parse
 from . import tongues
 from .almanac import placed, shift, weekday
 from .tongues import TONGUES
-from .words import language
 
 _MONTHS = tuple[str, ...](
     "january february march april may june july august september october november december".split()
@@ -90,39 +89,6 @@ def _english(clause: str, midnight: datetime) -> datetime | None:
 
 def _midnight(at: str) -> datetime:
     return parse(at).replace(hour=0, minute=0, second=0, microsecond=0)
-
-
-def period(question: str, at: str) -> tuple[datetime, datetime] | None:
-    """The time that a question names, from its beginning to its end, or None: "last March", "in 2023", "on 8 May".
-
-    `at`: the instant of the question. Raises NaiveTime.
-    """
-    midnight, tongue = _midnight(at), language(question)
-    text = question.replace("’", "'")
-    try:
-        if tongue in TONGUES:
-            told = tongues.named(question, midnight, tongue)
-            return None if told is None else (told.start, shift(told.start, told.unit, 1))
-        found = _relative(text, midnight) or _named(text, midnight)
-        return None if found is None else (found, shift(found, _width(text), 1))
-    except (ValueError, OverflowError):
-        return None
-
-
-def _width(text: str) -> str:
-    """The unit of the time that a text names."""
-    hit = _AGO.search(text) or (None if _DAY.search(text) else _NEAR.search(text))
-    if hit:
-        unit = hit.groupdict().get("unit") or hit.groupdict().get("what") or "day"
-        unit = unit.lower()
-        return unit if unit in {"week", "month", "year"} else "day" if unit in {*_DAYS, "night", "day"} else (
-            "week" if unit == "weekend" else "month"
-        )  # fmt: skip
-    if _DAY.search(text) or _DATE.search(text) or _ON_DAY.search(text):
-        return "day"
-    if iso := _ISO.search(text):
-        return "day" if iso["day"] else "month"
-    return "month" if _IN_MONTH.search(text) else "year" if _YEAR.search(text) else "day"
 
 
 def _relative(clause: str, midnight: datetime) -> datetime | None:

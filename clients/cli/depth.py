@@ -1,4 +1,4 @@
-"""What lies around a recalled record, for `memd recall --deep`: the transcript, the history of the belief, edges (Q3).
+"""What lies around a recalled record, for `memd recall --deep`: transcript, history, edges (Q3); the time of an answer.
 
 Comes in: hits, turns, edges. Goes out: lines for a terminal. Invariant: everything captured goes through `plain`.
 """
@@ -6,6 +6,7 @@ Comes in: hits, turns, edges. Goes out: lines for a terminal. Invariant: everyth
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 
 from ...protocol.instant import day, from_micros
 from ...protocol.recall import Belief, Heard, Hit, Linked
@@ -39,6 +40,15 @@ def linked_lines(linked: Sequence[Linked]) -> Iterator[str]:
         far = "" if each.hops == 1 else f", {count(each.hops, 'step')} away"
         words = f"{plain(each.record.description)} · by {plain(each.via)}{far} · {short(each.record.id)}"
         yield from wrapped(words, " " * 4, "  ")
+
+
+def period_text(start: str, end: str) -> str:
+    """What an answer is held to, in days of this machine; the last one is the day before `end`."""
+    first = datetime.fromisoformat(start).astimezone().date().isoformat() if start else ""
+    last = (datetime.fromisoformat(end) - timedelta(seconds=1)).astimezone().date().isoformat() if end else ""
+    if not first or not last:
+        return f"held to the time since {first}" if first else f"held to the time until {last}"
+    return f"held to {first}" + (f" to {last}" if last != first else "")
 
 
 def _state(state: Belief) -> str:

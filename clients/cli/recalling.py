@@ -12,7 +12,7 @@ import typer
 
 from ...protocol.recall import Hit, Recalled
 from .contact import AsOf, BelievedAt, here, instant, reach
-from .depth import around_lines, linked_lines
+from .depth import around_lines, linked_lines, period_text
 from .output import Answer, JsonFlag, plain, say, styled, wrapped
 from .wording import count, heard_lines, hit_lines, short
 
@@ -85,6 +85,7 @@ def recalled_lines(told: Recalled, explain: bool = False) -> Iterator[str]:
             yield from wrapped(near, "  ")
     yield from linked_lines(told.linked)
     notes = [f"searched {', '.join(plain(pool) for pool in told.scope)}"]
+    notes += [period_text(*told.period)] if told.period else []
     notes += [f"{count(told.filtered, 'record')} left out"] if told.filtered else []
     notes += [f"kept back or marked: {', '.join(told.screened)} (see `memd scan`)"] if told.screened else []
     notes += [f"{count(told.pending, 'capture')} not distilled yet"] if told.pending else []

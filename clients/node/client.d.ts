@@ -61,6 +61,8 @@ export interface Recalled {
   pending: number;
   tokens: number;
   note: string;
+  period?: [string, string] | null;
+  linked: { record: MemoryRecord; hops: number; via: string }[];
 }
 export interface ProfileText {
   text: string; rev: string; ids: string[]; scope: string[]; tokens: number; pending: number;

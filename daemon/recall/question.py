@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ...protocol.instant import from_micros, micros
+from ...protocol.instant import from_micros, parse
 from ...protocol.recall import Recall
-from ...stages.dates import period
+from ...stages.words import language
 from ..projections.terms import Question as Searched
 from ..projections.tokens import STOP
 from .evidence import Asked
+from .period import Period, period
 
 LOOKED_AT = 2000
 """Characters of a question in which names and times are looked for."""
@@ -58,22 +59,31 @@ class Question(NamedTuple):
     searched: Searched
     asked: Asked
     things: tuple[str, ...]
+    period: Period | None = None
+    language: str = "en"
 
 
 def look_at(request: Recall, now: int) -> Question:
-    """A request's question. `now` in microseconds: "last March" is meant from there, or from `as_of`."""
+    """A request's question. `now` in microseconds: "last March" is meant from there in this machine's zone, or from
+    `as_of` in its own."""
     text = request.query[:LOOKED_AT]
     words = _words(text)
     names = {*words, "user"} if _MINE.search(text) else set(words)
     expand = request.options is None or request.options.expand
-    span = period(text, request.as_of or from_micros(now)) if expand else None
+    moment = parse(request.as_of) if request.as_of else parse(from_micros(now)).astimezone()
+    tongue = language(request.query)
+    span = period(text, moment, tongue) if expand else None
     wider = " ".join([*request.keywords, *filter(None, map(_alias, dict.fromkeys(words)))]) if expand else ""
+    query = request.query
+    if span is not None and span.past:  # a record of that time need not name it
+        start, end = span.written
+        query, wider = f"{query[:start]} {query[end:]}", f"{wider} {query[start:end]}"
     return Question(
-        Searched(request.query, wider),
-        Asked(
-            words=frozenset(names), period=(micros(span[0].isoformat()), micros(span[1].isoformat())) if span else None
-        ),
+        Searched(query, wider),
+        Asked(words=frozenset(names), period=(span.start, span.end) if span else None),
         _things(words),
+        span,
+        tongue,
     )
 
 

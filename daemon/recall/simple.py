@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from ...protocol.event import Captured, text, trust
+from ...protocol.instant import micros
 from ...protocol.recall import Heard, Hit, Recall, Recalled
 from ...protocol.record import LIVE, QUOTE_LIMIT
 from ..projections.records import Records
@@ -21,6 +22,7 @@ from ..projections.tokens import Tokens
 from ..projections.turns import Turns
 from ..store.archive import Archive, decode
 from .budget import tokens
+from .question import look_at
 from .warm import QUARANTINE
 
 LOOKED_AT = 40
@@ -42,33 +44,38 @@ class Simple:
 
     def heard(
         self,
-        query: str,
+        request: Recall,
+        now: int,
         scope: Sequence[str],
         hits: Sequence[Hit],
-        limit: int,
         hears: Callable[[str], bool] | None = None,
     ) -> tuple[Heard, ...]:
-        """At most `limit` turns that answer a question, best first, of documents that the asker may hear (A1); none
-        where there are many sessions."""
+        """At most as many turns as a request wants that answer it, best first, of documents that the asker may hear
+        (A1); none where there are many sessions. Those of the time that it names, where there are any."""
         documents = self._sources.documents(scope, self._below_sessions)
         if hears is not None and len(documents) < self._below_sessions:
             documents = list(filter(hears, documents))
         if not documents or len(documents) >= self._below_sessions:
             return ()
+        question, limit = look_at(request, now), max(1, request.limit)
+        query, then = question.searched.words, question.period
+        most = LOOKED_AT if then is not None and then.past else limit
         scores, possible = self._turns.find(query, LOOKED_AT, documents=documents)
         shown = {(span.document, span.turn) for hit in hits for span in hit.record.provenance.spans}
         terms = set(self._tokens.query(query))
         found: list[Heard] = []
         for seq, score in scores:
             share = score / possible if possible else 0.0
-            if share < FLOOR or len(found) == limit:
+            if share < FLOOR or len(found) == most:
                 break
             entry = self._archive.log.get(seq)
             captured = decode(entry) if entry else None
             if captured is None or (captured.document, captured.event.turn) in shown or self._masked(captured):
                 continue
             found.append(self._heard(captured, terms, min(1.0, share)))
-        return tuple(found)
+        if then is not None and then.past:
+            found = [turn for turn in found if then.told(micros(turn.at))] or found
+        return tuple(found[:limit])
 
     def _masked(self, captured: Captured) -> bool:
         ids = self._records.citing(captured.document, captured.event.turn)

@@ -20,13 +20,13 @@ from ...protocol.errors import InvalidRequest
 from ...protocol.recall import Hit, Nearest, Recall, Recalled
 from ...protocol.record import LIVE, Record
 from ...stages.batch import PERSONAL
-from ...stages.words import language
 from ..projections.counters import Counters
 from ..projections.keywords import Keywords
 from ..projections.lines import Lines
 from ..projections.records import Records, digest
 from ..projections.vectors import Vectors
 from ..world import World
+from .during import WIDER, During, during
 from .evidence import Weighed, Weights, grasp, matches, weigh
 from .question import look_at
 from .scorer import Network, features, final, scored, standing
@@ -111,12 +111,15 @@ class Warm:
         floor, weights = self._settings(request)
         now = self._world.now()
         past = request.include_retired or request.deep or view is not None
-        count, found = self._candidates(request, scope, weights, now, permits, past=past)
+        count, found, then = self._candidates(request, scope, weights, now, permits, floor, past=past)
         strength = max(found.direct, default=0.0)
         places = [n for n, pull in enumerate(found.pull) if pull >= floor] if strength >= floor else []
         if not past:
             places = places[: max(READ, 2 * request.limit)]
         records = self._read([found.ids[n] for n in places], scope, request, view, permits)
+        if then is not None:
+            of_then = {id: record for id, record in records.items() if then.has(record)}
+            records, then = (of_then, then) if of_then else (records, None)
         standing_at = {found.ids[n]: n for n in places if found.ids[n] in records}
         ranked = self._ranked(request, records, found, standing_at, now)
         principles, spent = self._principles(request, scope, permits) if view is None else ((), 0)
@@ -137,6 +140,7 @@ class Warm:
             filtered=max(0, count - len(kept)),
             pending=pending,
             tokens=spent + sum(prices.values()),
+            period=then.period.named() if then and kept else None,
         )
 
     def _settings(self, request: Recall) -> tuple[float, Weights]:
@@ -160,33 +164,42 @@ class Warm:
         weights: Weights,
         now: int,
         permits: Permits | None,
+        floor: float,
         *,
         past: bool,
-    ) -> tuple[int, Weighed]:
-        """How many match at all; and the best of them, with what stands beside them, by all that speaks for them."""
+    ) -> tuple[int, Weighed, During | None]:
+        """How many match at all; the best of them, with what stands beside them, by all that speaks for them; and the
+        time that the answer is held to."""
         self._lines.load()
         question = look_at(request, now)
-        by_words, possible = self._keywords.search(question.searched, scope, POOL_OF_CANDIDATES, past=past)
+        most = POOL_OF_CANDIDATES * (WIDER if question.period and question.period.past else 1)
+        by_words, possible = self._keywords.search(question.searched, scope, most, past=past)
         by_sense: dict[str, float] = {}
         held: frozenset[str] | None = None
         vectors, encode, languages = self._sense()
         if encode is not None:
             sense = encode(request.query)
-            by_sense = dict(vectors.nearest(sense, scope, POOL_OF_CANDIDATES))
+            by_sense = dict(vectors.nearest(sense, scope, most))
             if request.deep:
-                by_sense |= vectors.nearest_shelved(sense, scope, POOL_OF_CANDIDATES)
+                by_sense |= vectors.nearest_shelved(sense, scope, most)
             held = vectors.holding(by_words)
         if permits is not None:
             seen = {id for id, record in self._records.many({**by_words, **by_sense}).items() if permits(record)}
             by_words = {id: score for id, score in by_words.items() if id in seen}
             by_sense = {id: score for id, score in by_sense.items() if id in seen}
-        known = grasp(language(request.query), languages)
+        known = grasp(question.language, languages)
         found = matches(by_words, possible, by_sense, held, weights, known)
+        count = len(found.places)
+        then = during(question.period, found, self._lines, floor)
+        if then is not None:
+            by_words = {id: score for id, score in by_words.items() if then.may_have(id, self._lines)}
+            by_sense = {id: score for id, score in by_sense.items() if then.may_have(id, self._lines)}
+            found = matches(by_words, possible, by_sense, held, weights, known)
         graph = request.options is None or request.options.graph
         linked = self._lines.linked(scope, question.things) if graph else {}
         marks = {digest(pool) for pool in scope}
         leading = len(found.places) if past else max(LEADING, 2 * request.limit)
-        return len(found.places), weigh(found, question.asked, weights, linked, self._lines, marks, leading)
+        return count, weigh(found, question.asked, weights, linked, self._lines, marks, leading), then
 
     def _read(
         self,
