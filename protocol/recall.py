@@ -24,6 +24,7 @@ class RecallOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     expand: bool = True
     graph: bool = True
     priority: bool = True
+    fold: bool = True
     floor: float = -1.0
 
 

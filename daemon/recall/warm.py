@@ -241,7 +241,7 @@ class Warm:
             if score >= request.threshold:
                 ranked.append(_Ranked(score, record, place, row, priority, []))
         ranked.sort(key=lambda each: (-each.score, -found.relevance[each.place], each.record.id))
-        distinct = folded(ranked)
+        distinct = folded(ranked) if request.options is None or request.options.fold else ranked
         return by_chance(distinct, max(1, request.limit), self._world.token) if request.by_chance else distinct
 
     def _hit(self, ranked: _Ranked, found: Weighed) -> Hit:

@@ -41,7 +41,7 @@ def relevance(setting: Setting) -> Part:
         lists = [
             each
             for group, (talk, pool) in enumerate(zip(talks, pools, strict=True))
-            for each in _listed(client, group, talk, pool)
+            for each in listed(client, group, talk, pool)
         ]
         groups = range(len(talks))
         setting.tell("read/relevance: fitting")
@@ -77,13 +77,13 @@ def _named(weights: Iterable[float]) -> dict[str, float]:
     return {part: float(weight) for part, weight in zip(PARTS, weights, strict=True)}
 
 
-def _listed(client: Client, group: int, talk: Talk, pool: Filled) -> list[Listed]:
+def listed(client: Client, group: int, talk: Talk, pool: Filled, options: RecallOptions = OFF) -> list[Listed]:
     """Every question with the parts of its candidates."""
     import numpy as np
 
     lists: list[Listed] = []
     for asked in talk.questions:
-        hits = ask(client, asked.text, pool.pool, OFF, LISTED).hits
+        hits = ask(client, asked.text, pool.pool, options, LISTED).hits
         parts = np.array([[hit.parts.get(part, 0.0) for part in PARTS] for hit in hits]).reshape(-1, len(PARTS))
         names = tuple(pool.names[hit.record.id] for hit in hits)
         lists.append(Listed(group, asked.category, parts, names, asked.evidence))

@@ -30,7 +30,7 @@ IDLE_POLLS = 4
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """A text that is one record: its name, whose words, when, in which talk."""
+    """A text that is one record: its name, whose words, when, in which talk; with a `key` an edge."""
 
     name: str
     text: str
@@ -39,6 +39,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     author: str = "user"
     trust: Trust = "user"
     language: str = "en"
+    key: str = ""
 
 
 class Filled(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +83,8 @@ def _record(pool: str, note: Note) -> Record:
     return Record(
         id=record_id(pool, note.talk, note.name, 0, 0),
         pool=pool,
-        kind="note",
+        kind="edge" if note.key else "note",
+        key=note.key,
         content=note.text,
         description=note.text,
         language=note.language,
