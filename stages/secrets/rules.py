@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-VERSION = 2
+VERSION = 3
 """Version of the rules; raise it whenever a data file changes, so that `memd scan` knows what it looked at."""
 
 _FOLDER = Path(__file__).parent

@@ -37,6 +37,10 @@ BEFORE = 256
 """Bytes before a keyword in which what it belongs to may begin."""
 
 
+LEAST = 12
+"""Bytes of a secret that is looked for wherever else its text holds it; shorter words stand there by chance."""
+
+
 class Found(msgspec.Struct, frozen=True):
     """A secret's place, in characters, and the rule that found it."""
 
@@ -92,6 +96,20 @@ def _spans(data: bytes) -> list[tuple[int, int, str]]:
     hits = [hit for hit in _engine().hits(data) if not (taken and _overlaps(hit[0], hit[1], taken))]
     if not hits:
         return []
+    merged = _merged(hits)
+    again = [hit for hit in _again(data, merged) if not (taken and _overlaps(hit[0], hit[1], taken))]
+    rules = _engine().rules
+    return [(start, end, rules[number].name) for start, end, number in _merged([*merged, *again])]
+
+
+def _again(data: bytes, merged: list[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
+    """The same words elsewhere in the text, where no rule knows them: without their name, or inside of another word."""
+    for words, number in {data[start:end]: number for start, end, number in merged if end - start >= LEAST}.items():
+        yield from ((at, at + len(words), number) for at in _all(words, data))
+
+
+def _merged(hits: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """In order; those that overlap as one, under the first rule's number."""
     hits.sort(key=lambda hit: (hit[0], -hit[1], hit[2]))
     merged: list[tuple[int, int, int]] = []
     for start, end, number in hits:
@@ -100,8 +118,7 @@ def _spans(data: bytes) -> list[tuple[int, int, str]]:
             merged[-1] = (last[0], max(last[1], end), min(last[2], number))
         else:
             merged.append((start, end, number))
-    rules = _engine().rules
-    return [(start, end, rules[number].name) for start, end, number in merged]
+    return merged
 
 
 def _overlaps(start: int, end: int, spans: list[tuple[int, int]]) -> bool:

@@ -162,6 +162,13 @@ def _f1(right: int, missed: int, alarms: int) -> float:
     return 2 * right / (2 * right + missed + alarms)
 
 
+def test_a_secret_is_taken_out_wherever_its_text_says_it_again_P18() -> None:
+    key = SAMPLES["github-pat"]
+    clean, found = redact(f"token: {key}\nthen I typed x{key}y, and {key[:-9]} is another one")
+    assert key not in clean and found == ("github-pat", "github-pat") and key[:-9] in clean
+    assert [each.rule for each in find(f"{key} — ä {key}z")] == ["github-pat", "github-pat"]
+
+
 def test_placeholders_are_never_found_again_P18() -> None:
     for row in _rows():
         clean, _ = redact(row["text"])
