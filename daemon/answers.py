@@ -10,6 +10,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -95,11 +96,7 @@ class Answers:
             signals = stores.counters.signals(records)
             return {each.id: salience(each, signals[each.id], now, config.forgetting) for each in records}
 
-        def changes_if(record: Record) -> str:
-            found = condition(record, config.forgetting)
-            return found.text if found else ""
-
-        self._changes_if = changes_if
+        self._condition = partial(condition, rules=config.forgetting)
         lines = Lines(stores.profile, stores.archive, pieces, boost, weighed)
         self._hot = Hot(stores.profile, lines, access.title, access.permits)
         self._context = Context(stores.records, stores.inbox.held, lines, boost, world.now)
@@ -303,7 +300,8 @@ class Answers:
         reader = self._access.reader(request.token)
         found = self._stores.counters.with_signal(self._find(request.id, reader))
         told = self._explainer.why(found, self._access.permits(reader))
-        return msgspec.structs.replace(told, changes_if=self._changes_if(found))
+        changes_if = self._condition(found)
+        return msgspec.structs.replace(told, changes_if=changes_if.text if changes_if else "")
 
     def export(self, request: Export) -> ExportPage:
         """Records newest first with all that happened to them, about `PAGE_CHARACTERS` a page. Raises NotFound."""
