@@ -33,8 +33,8 @@ AT_ONCE, FIRST, MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq
 ROUND = 256
 
 TOGETHER_S = 0.0001
-"""While captures of several clients wait for the disk, the door looks this often: each look costs as much as what it
-finds, and they will be answered together."""
+"""While captures of several clients arrive, the door looks this often: each look costs as much as what it finds, and
+they will be answered together."""
 
 CAPTURE_BYTES = 256 * 1024
 WAITING_BYTES = 64 * 1024 * 1024
@@ -139,15 +139,16 @@ class Door:
         poller = zmq.Poller()
         poller.register(self._router, zmq.POLLIN)
         poller.register(self._wake_out, zmq.POLLIN)
+        found = False
         while self._open or not self._replies.empty():
             self._rounds += 1
-            if self._waiting > 1:
+            if found and self._waiting > 1:
                 time.sleep(TOGETHER_S)
             ready = dict(poller.poll(0 if self._captures else 1000))
             if self._wake_out in ready:
                 self._drain_nudges()
             self._send_replies()
-            if self._router in ready:
+            if found := self._router in ready:
                 self._receive_round()
             self._admit_captures()
 
