@@ -1,0 +1,51 @@
+"""Captures that wait together are one group: one disk write, one answer each, and one that fails fails alone (P-12)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from memd.protocol.errors import MemdError
+from memd.protocol.event import Origin, Said
+from memd.protocol.reply import Taken
+from memd.protocol.request import Capture
+from tests.daemon.living import AT, Running
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    life = Running(tmp_path)
+    yield life
+    life.close()
+
+
+def capture(number: int, at: str = AT) -> Capture:
+    said = Said(turn=f"t{number}", at=at, role="user", text=f"The lamp{number} stands in room{number}.")
+    return Capture(origin=Origin(host="h", session=f"s{number % 4}"), events=(said,))
+
+
+def answers(life: Running, wishes: list[Capture]) -> list[Any]:
+    """What each is answered once the committer is through with all of them."""
+    heard: list[Any] = [None] * len(wishes)
+    life.committer.take([(wish, lambda told, n=n: heard.__setitem__(n, told)) for n, wish in enumerate(wishes)])
+    life.committer.run(lambda: None).result()
+    return heard
+
+
+def test_a_capture_that_breaks_the_scan_fails_alone_P12(running: Running) -> None:
+    wishes = [capture(n) for n in range(20)]
+    wishes[7] = capture(7, at=cast(str, None))  # no client can send it: it stands for a fault of ours
+    told = answers(running, wishes)
+    assert isinstance(told[7], MemdError) and "failed on this request" in told[7].message
+    assert [each.accepted for n, each in enumerate(told) if n != 7] == [1] * 19
+    assert running.stores.archive.last == 19
+
+
+def test_a_group_and_the_same_again_change_nothing_P7(running: Running) -> None:
+    wishes = [capture(n) for n in range(100)]
+    first, again = answers(running, wishes), answers(running, wishes)
+    assert all(isinstance(each, Taken) and each.accepted == 1 for each in first)
+    assert all(isinstance(each, Taken) and each.duplicate == 1 for each in again)
+    assert running.stores.archive.last == 100
+    assert running.stores.archive.log.verify() == 100
