@@ -20,7 +20,7 @@ from ..protocol.record import LIVE, QUOTE_LIMIT, Evidence, Provenance, Record, S
 from .batch import Candidate, Known, Proposal
 from .contradictions import Verdict, compare
 from .paraphrase import CERTAIN, PARAPHRASED, PairReader, says_again
-from .retelling import in_full, told_again
+from .retelling import in_full, noted_down, told_again
 from .rules import VERSION
 from .words import STOP, tokens
 
@@ -125,7 +125,8 @@ class _Judgement:
             found[each.record.id] = Known(record=current[0], similarity=each.similarity) if current else each
         mine = np.frombuffer(self._one.vector, "<f4")
         for id_, (record, vector) in self._state.records.items():
-            if id_ in found or id_ in self._state.retired or record.pool != self._one.pool:
+            beside = record.pool == self._one.pool or record.provenance.source == self._one.span.document
+            if id_ in found or id_ in self._state.retired or not beside:
                 continue
             theirs = np.frombuffer(vector, "<f4")
             similarity = float(mine @ theirs) if len(mine) and len(mine) == len(theirs) else 0.0
@@ -141,6 +142,10 @@ class _Judgement:
     def _verdict(self, each: Known) -> _Judged:
         record = each.record
         later = _later(self._record, record)
+        if noted_down(record, self._record, each.similarity):
+            return _Judged(record, each.similarity, Verdict("same", "the user said so"), later)
+        if noted_down(self._record, record, each.similarity):
+            return _Judged(record, each.similarity, Verdict("replaces", "in the user's own words"), later=True)
         if record.pool != self._one.pool:
             label = "same" if record.content == self._one.quote and self._one.explicit else "unrelated"
             return _Judged(record, each.similarity, Verdict(label, "another pool"), later)

@@ -26,6 +26,10 @@ AGAIN, COVERED = 0.72, 0.5
 WHOLLY = 0.65
 """The share from which both must be said in the same sense: where it is less, a negation is about what is added."""
 
+WISHED, NEARLY = 0.6, 0.75
+"""Cosine, and share of the words, from which an agent notes down what its user said in that session; and the share from
+which both must affirm or deny it."""
+
 PARALLEL = 2
 """Content words by which two statements of one form differ: they tell the same of two things."""
 
@@ -65,6 +69,23 @@ def told_again(fuller: Record, other: Record, cosine: float) -> bool:
         and _fullness(fuller) > _fullness(other)
         and set(less.numbers) <= set(more.numbers)
         and _in_code(unintended(other.content)) <= set(_WORD.findall(fuller.content.lower()))
+    )
+
+
+def noted_down(wish: Record, note: Record, cosine: float) -> bool:
+    """Whether an agent's `note` is what its user said in that session: their own words are there (P-19)."""
+    if wish.provenance.trust != "user" or note.provenance.trust != "assistant" or note.kind != "note":
+        return False
+    own, again = claim(wish.content), claim(note.content)
+    covered = len(own.stems & again.stems) / max(1, len(again.stems))
+    return (
+        cosine >= WISHED
+        and covered >= WISHED
+        and (covered < NEARLY or _denies(own) == _denies(again))
+        and _same_session(wish, note)
+        and _when(note) > _when(wish)
+        and set(again.numbers) <= set(own.numbers)
+        and _in_code(note.content) <= set(_WORD.findall(wish.content.lower()))
     )
 
 

@@ -29,7 +29,7 @@ SURE, LEAST = 0.48, 0.6
 """A sentence that is no list item and whose words speak so clearly needs less salience: but this much."""
 
 SUMMED_UP, EMPTY_SUM = 0.75, 0.3
-DONE, EMPTY_DONE = 0.45, 0.45
+DONE, EMPTY_DONE = 0.6, 0.45
 """What a summary of finished work lists needs less salience, and still less where it says what was done; but it must
 say something: at most so much of noise."""
 
