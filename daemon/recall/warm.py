@@ -67,6 +67,9 @@ READ = 30
 QUARANTINE = 0.5
 """A quarantined record is found at half its score (T8)."""
 
+COMPANY = 0.5
+"""The floor decides by the best record whether there is an answer; so much of it, what else stands in that answer."""
+
 _DEFAULT = Weights()
 
 
@@ -113,7 +116,7 @@ class Warm:
         past = request.include_retired or request.deep or view is not None
         count, found, then = self._candidates(request, scope, weights, now, permits, floor, past=past)
         strength = max(found.direct, default=0.0)
-        places = [n for n, pull in enumerate(found.pull) if pull >= floor] if strength >= floor else []
+        places = [n for n, pull in enumerate(found.pull) if pull >= COMPANY * floor] if strength >= floor else []
         if not past:
             places = places[: max(READ, 2 * request.limit)]
         records = self._read([found.ids[n] for n in places], scope, request, view, permits)
