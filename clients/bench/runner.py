@@ -15,7 +15,7 @@ from ...protocol.errors import InvalidRequest, MemdError
 from . import agents, forget, gate, latency, machine, soak, store, years
 from .part import DataMissing, Measure, Part, Setting
 from .peers import run as peers
-from .read import abstention, pipeline, relevance, weights
+from .read import ablation, abstention, pipeline, relevance, weights
 from .read import languages as tongues
 from .read import speed as read_speed
 from .write import identity, languages, reconcile, secrets, sets, sources, speed
@@ -57,6 +57,7 @@ GROUPS: dict[str, dict[str, Measure]] = {
         "relevance": relevance.relevance,
         "pipeline": pipeline.pipeline,
         "weights": weights.weights,
+        "ablation": ablation.ablation,
         "abstention": abstention.abstention,
         "languages": tongues.languages,
         "speed": read_speed.speed,

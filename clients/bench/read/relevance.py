@@ -53,8 +53,8 @@ def relevance(setting: Setting) -> Part:
         shipped: Ranks = []
         for group in groups:
             options = RecallOptions(floor=0.0, priority=False, weights=weights[group])
-            fit += _ranks(client, talks[group], pools[group], options)
-            shipped += _ranks(client, talks[group], pools[group], OFF)
+            fit += ranks(client, talks[group], pools[group], options)
+            shipped += ranks(client, talks[group], pools[group], OFF)
     figures = [
         *_figures("fitted on other conversations", fit, at_least(0.75), at_least(0.51)),
         *_figures("as shipped", shipped),
@@ -90,7 +90,8 @@ def listed(client: Client, group: int, talk: Talk, pool: Filled, options: Recall
     return lists
 
 
-def _ranks(client: Client, talk: Talk, pool: Filled, options: RecallOptions) -> Ranks:
+def ranks(client: Client, talk: Talk, pool: Filled, options: RecallOptions) -> Ranks:
+    """Of every question its category, the names of what was found, best first, and its evidence."""
     return [
         (
             asked.category,
