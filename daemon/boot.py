@@ -67,6 +67,7 @@ from .door import Arrived, Door, Respond
 from .graphing import Graphing
 from .home import check_home
 from .importing import import_records
+from .indexing import Indexing
 from .intake import bug
 from .jobs import Jobs
 from .learning import AnyJudging, Learning
@@ -127,7 +128,8 @@ class Daemon:
         self._committer = Committer(self.stores, identity, self._captured, world.monotonic, self._pauses)
         self._worker = WorkerProcess(config.worker_threads)
         self._models = Models(self.stores, self._committer, places.data, found)
-        self._givings = Givings(places.state, self.stores.records, self.stores.archive, world.now)
+        changed = self.stores.changed.set
+        self._givings = Givings(places.state, self.stores.records, self.stores.archive, world.now, changed)
         self._distiller = Distiller(
             self.stores,
             self._givings,
@@ -150,7 +152,7 @@ class Daemon:
         self._answers.pauses = self._pauses
         self._answers.trouble = lambda: self._settings.problem
         self._outcomes = Outcomes(self._answers.note)
-        self._spooled = Spooled(places.spool, self._take, self._answers.note, world)
+        self._spooled = Spooled(places.spool, self._take, self._answers.note, world, config.spool_s)
         self._schedule(config, access)
         self._sessions = Sessions(self.stores)
         self._rebuilding = Rebuilding(self.stores, self._committer, self._maintenance)
@@ -162,9 +164,8 @@ class Daemon:
         )
         self._undoing = Undoing(self.stores, self._committer, self._jobs, self._distiller.wake)
         self._granting = Granting(self.stores, access, passes, self._undoing, world)
-        self._keyword_commit_s = config.keyword_commit_s
         self._loading = threading.Thread(target=self.stores.load, name="loading")
-        self._indexer = threading.Thread(target=self._commit_keywords, name="keywords", daemon=True)
+        self._indexing = Indexing(self.stores, self._givings, self._stop, config.keyword_commit_s)
         fd, self._socket = self._supervision.socket or (None, places.socket)
         if fd is None:
             self._socket.unlink(missing_ok=True)
@@ -189,7 +190,6 @@ class Daemon:
         self._learning.used = self._lifetime.counting.used
         self._triggers.every(config.upkeep_s, self._upkeep.tick, UPKEEP_JOB)
         self._triggers.every(config.upkeep_s, self._graphing.tick, "graphs")
-        self._triggers.every(config.spool_s, self._spooled.tick, "spool")
         open_sessions = self.stores.unfinished.documents()
         heard = {each: at for each in open_sessions if (at := self.stores.archive.heard_at(each))}
         self._triggers.resume(heard)
@@ -200,7 +200,8 @@ class Daemon:
         self._committer.start()
         self._distiller.start()
         self._triggers.start()
-        self._indexer.start()
+        self._indexing.start()
+        self._spooled.start()
         self._door.start()
         self._answers.start()
         self._loading.start()
@@ -254,15 +255,10 @@ class Daemon:
         self._answers.follow(config)
         self._upkeep.follow(config)
         self._pauses.follow(config.ignored_folders)
-        self._keyword_commit_s = config.keyword_commit_s
+        self._indexing.every_s = config.keyword_commit_s
         for handler in logging.getLogger().handlers:
             if isinstance(handler, logging.handlers.RotatingFileHandler):
                 handler.maxBytes = config.log_bytes
-
-    def _commit_keywords(self) -> None:
-        while not self._stop.wait(self._keyword_commit_s):
-            self.stores.index()
-            self._givings.save()
 
     def _captured(self, documents: Mapping[str, bool], urgent: bool) -> None:
         self._answers.note("captured", next(iter(documents)))

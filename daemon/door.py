@@ -32,6 +32,9 @@ AT_ONCE, FIRST, MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq
 
 ROUND = 256
 
+RESTFUL_MS = 10_000
+"""At most this long the door waits for something to do; whoever has something wakes it."""
+
 TOGETHER_S = 0.0001
 """While captures of several clients arrive, the door looks this often: each look costs as much as what it finds, and
 they will be answered together."""
@@ -84,8 +87,9 @@ class Door:
         self._rounds = self._rounds_seen = 0
 
     def is_well(self) -> bool:
-        """Whether the door went on since this was last asked; it does at least once a second."""
+        """Whether the door went on since this was last asked, when it was woken."""
         before, self._rounds_seen = self._rounds_seen, self._rounds
+        self._nudge()
         return self._rounds_seen != before and self._thread.is_alive() and self._slow_thread.is_alive()
 
     def _pipe(self) -> tuple[zmq.Socket[bytes], zmq.Socket[bytes]]:
@@ -144,7 +148,7 @@ class Door:
             self._rounds += 1
             if found and self._waiting > 1:
                 time.sleep(TOGETHER_S)
-            ready = dict(poller.poll(0 if self._captures else 1000))
+            ready = dict(poller.poll(0 if self._captures else RESTFUL_MS))
             if self._wake_out in ready:
                 self._drain_nudges()
             self._send_replies()

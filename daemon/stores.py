@@ -8,6 +8,7 @@ behind is brought up by replay before the door opens.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -51,6 +52,8 @@ class Stores:
     def __init__(self, folder: Path, world: World, model: ModelInfo, *, ballast_bytes: int = 0) -> None:
         self.folder = folder
         self._monotonic = world.monotonic
+        self.changed = threading.Event()
+        """Set when something came in, or was given: there is something to index and to save."""
         self.lock = FolderLock(folder)
         try:
             self._open(folder, world, model, ballast_bytes)
@@ -106,6 +109,7 @@ class Stores:
         """Captures into the archive, durably, as one group. Raises StorageFull: then none was written."""
         self._admit()
         fates = self.archive.take(captures)
+        self.changed.set()
         reach("archive:appended")
         return fates
 
@@ -122,6 +126,7 @@ class Stores:
             self._checkpoint = checkpoint(self.journal, self.archive)
             operations = (*operations, self._checkpoint)
         entries = self._with_ballast(lambda: self.journal.commit(operations))
+        self.changed.set()
         self._with_ballast(lambda: self.following.follow(entries))
         self._distilled = self.sources.progress().archive_seq
         return entries
@@ -172,8 +177,9 @@ class Stores:
                 raise
             return work()
 
-    def index(self) -> None:
-        """Commit the keyword indexes; one that fails goes back to what it holds. One thread calls it."""
+    def index(self) -> bool:
+        """Commit the keyword indexes; one that fails goes back to what it holds. One thread calls it. Whether all is in
+        them that there is."""
         for index in (self.keywords, self.turns):
             try:
                 if index is self.turns:
@@ -182,6 +188,7 @@ class Stores:
             except Exception as error:  # a full disk, or a writer that died
                 self.following.broke(index.name, error)
                 index.reopen()
+        return not self.following.broken and self.turns.applied >= self.archive.last
 
     def _index_turns(self) -> None:
         """Take turns into their index; while captures keep coming they go first, and a search takes in what waits."""

@@ -52,8 +52,16 @@ class _File(msgspec.Struct):
 class Givings:
     """The memory of one home. The door notes, the distiller asks, the upkeep saves."""
 
-    def __init__(self, folder: Path, records: Records, archive: Archive, now: Callable[[], int]) -> None:
-        """`now`: microseconds."""
+    def __init__(
+        self,
+        folder: Path,
+        records: Records,
+        archive: Archive,
+        now: Callable[[], int],
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`now`: microseconds. `changed` is called when there is something to save."""
+        self._changed = changed
         self._path, self._records, self._archive, self._now = folder / FILE, records, archive, now
         self._lock = threading.Lock()
         self._dirty = False
@@ -74,6 +82,8 @@ class Givings:
             self._dirty = self._dirty or any(noted)
             while len(self._sessions) > SESSIONS:
                 del self._sessions[next(iter(self._sessions))]
+        if any(noted):
+            self._changed()
 
     def told(self, document: str, answer: Recalled) -> None:
         """This answer was given to a session, before anything was put in the place of its words."""
