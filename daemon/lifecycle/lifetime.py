@@ -221,7 +221,7 @@ class Lifetime:
             for days, id in soonest
             if id in records
         )
-        due = islice((shown(each).record for each in self.review.overdue() if each.pool in scope), SHOWN)
+        due = islice((shown(each).record for each in self.review.overdue(scope)), SHOWN)
         return FadingList(records=rows, scope=tuple(scope), total=total, overdue=tuple(due))
 
     def _soonest(self, pool: str, limit: int) -> list[tuple[float, str]]:

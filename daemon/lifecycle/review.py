@@ -8,7 +8,7 @@ machine that is idle and on power; what is due is seen from the records alone, s
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 
 from ...protocol.fading import Reviewed
@@ -22,6 +22,9 @@ from .strength import DAY
 
 MOST = 200
 """Records reviewed a run."""
+
+UNUSED = Signal()
+"""Being used only puts a review off: what is not due without it needs no look at the counters."""
 
 POWER = Path("/sys/class/power_supply")
 
@@ -70,16 +73,16 @@ class Review:
         self._stores, self._committer, self._rules, self._now = stores, committer, rules, now
         self.conditions = Conditions(stores, rules)
 
-    def overdue(self) -> Iterator[Record]:
-        """The live records whose review is due, in order of id."""
-        return (record for record in self._stores.records.everything() if self._is_overdue(record))
+    def overdue(self, pools: Container[str]) -> Iterator[Record]:
+        """The live records of these pools whose review is due, in order of id."""
+        everything = self._stores.records.everything()
+        return (record for record in everything if record.pool in pools and self._is_overdue(record))
 
     def _is_overdue(self, record: Record) -> bool:
-        rules = self._rules()
-        if record.status not in LIVE or rules.is_off(record.pool) or not cadence_days(record, rules):
+        rules, now = self._rules(), self._now()
+        if record.status not in LIVE or rules.is_off(record.pool) or not 0 < due_at(record, UNUSED, rules) <= now:
             return False
-        signal = self._stores.counters.signals([record])[record.id]
-        return 0 < due_at(record, signal, rules) <= self._now()
+        return due_at(record, self._stores.counters.signals([record])[record.id], rules) <= now
 
     def run(self) -> int:
         """Lower the confidence of what is overdue, or whose change condition is met; how many. Not on the committer's
