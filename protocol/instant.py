@@ -47,6 +47,11 @@ def micros(text: str) -> int:
     return (parse(text) - _EPOCH) // _MICROSECOND
 
 
+def moment(micros_utc: int) -> datetime:
+    """Microseconds since 1970 as an aware datetime."""
+    return _EPOCH + timedelta(microseconds=micros_utc)
+
+
 def from_micros(micros_utc: int, offset_min: int = 0) -> str:
     """RFC 3339 text of microseconds since 1970, written with an offset in minutes."""
     zone = UTC if offset_min == 0 else timezone(timedelta(minutes=offset_min))

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ...protocol.instant import from_micros, parse
+from ...protocol.instant import moment as moment_of
+from ...protocol.instant import parse
 from ...protocol.recall import Recall
 from ...stages.words import language
 from ..projections.terms import Question as Searched
@@ -70,7 +71,7 @@ def look_at(request: Recall, now: int) -> Question:
     words = _words(text)
     names = {*words, "user"} if _MINE.search(text) else set(words)
     expand = request.options is None or request.options.expand
-    moment = parse(request.as_of) if request.as_of else parse(from_micros(now)).astimezone()
+    moment = parse(request.as_of) if request.as_of else moment_of(now).astimezone()
     tongue = language(request.query)
     span = period(text, moment, tongue) if expand else None
     wider = " ".join([*request.keywords, *filter(None, map(_alias, dict.fromkeys(words)))]) if expand else ""

@@ -62,7 +62,7 @@ LEADING = 28
 """The best of them by their own match, at least, whose neighbours are looked at too."""
 
 READ = 30
-"""Records that are read to be ranked, at least; twice the limit of the question, if that is more."""
+"""Records that are read to be ranked, at least; half more than the question's limit, if that is more."""
 
 QUARANTINE = 0.5
 """A quarantined record is found at half its score (T8)."""
@@ -118,7 +118,7 @@ class Warm:
         strength = max(found.direct, default=0.0)
         places = [n for n, pull in enumerate(found.pull) if pull >= COMPANY * floor] if strength >= floor else []
         if not past:
-            places = places[: max(READ, 2 * request.limit)]
+            places = places[: max(READ, request.limit * 3 // 2)]
         records = self._read([found.ids[n] for n in places], scope, request, view, permits)
         if then is not None:
             of_then = {id: record for id, record in records.items() if then.has(record)}
