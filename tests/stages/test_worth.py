@@ -102,6 +102,7 @@ def test_what_the_user_wants_is_known_by_its_heading(distil: Distil) -> None:
         "`make fetch` can download them from the mirror automatically",
         "Consolidated `load` and `reload` into one `read()` method with options",
         "Keep the old importer for reference - the new one lives in `importer_new.py`",
+        "The exporter now has a robust core and provides complete reports with rich charts",
         "Since we share the `panel` template, the tooltip needs to be moved into it.",
     ],
 )
