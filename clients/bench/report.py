@@ -124,8 +124,9 @@ def _markdown(found: Report) -> Iterator[str]:
     yield f"{size.processor}, {size.cores} cores, {size.memory_gb:g} GB, {size.system}, Python {size.python}."
     yield ""
     held, missed = found.held, found.missed
-    yield f"**{len(held) - len(missed)} of {len(held)} targets met.**" + (" Missed:" if missed else "")
-    yield ""
+    if held:
+        yield f"**{len(held) - len(missed)} of {len(held)} targets met.**" + (" Missed:" if missed else "")
+        yield ""
     for part, figure in missed:
         yield f"- `{part.group}/{part.name}`: {figure.name.strip()}: {told(figure)}, target {figure.target}"
     for part in found.parts:

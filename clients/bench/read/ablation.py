@@ -18,6 +18,8 @@ from .store import bench_daemon, embedded, fill
 from .talks import conversations
 
 RESAMPLED = 1000
+ALONE = "words alone"
+LISTED = 50
 
 WITHOUT: dict[str, RecallOptions] = {
     "words (BM25)": RecallOptions(weights={"words": 0.0}),
@@ -30,7 +32,7 @@ WITHOUT: dict[str, RecallOptions] = {
     "graph": RecallOptions(graph=False),
     "folding": RecallOptions(fold=False),
     "whose word, use, age": RecallOptions(priority=False),
-    "all but words": RecallOptions(
+    ALONE: RecallOptions(
         weights=dict.fromkeys(("sense", "before", "after", "reply", "named", "when", "graph", "size", "asks"), 0.0),
         expand=False,
         graph=False,
@@ -51,15 +53,15 @@ def ablation(setting: Setting) -> Part:
             found = [
                 each
                 for talk, pool in zip(talks, pools, strict=True)
-                for each in ranks(client, talk, pool, options)
+                for each in ranks(client, talk, pool, options, LISTED)
             ]  # fmt: skip
-            label = name if name == "whole" else f"without {name}"
+            label = name if name in ("whole", ALONE) else f"without {name}"
             hits = [recall_at(names, evidence) for _, names, evidence in found]
             places = [reciprocal_rank(names, evidence) for _, names, evidence in found]
             figures += [_figure(f"recall@10, {label}", hits), _figure(f"MRR, {label}", places)]
     return Part(
         figures=tuple(figures),
-        notes=("the edges of this data are none, so the graph can show nothing",),
+        notes=("no record of this data is an edge, and none was ever used: graph and use can show nothing here",),
         shows_not="what a part is worth where people say other things than these",
     )
 

@@ -90,12 +90,12 @@ def listed(client: Client, group: int, talk: Talk, pool: Filled, options: Recall
     return lists
 
 
-def ranks(client: Client, talk: Talk, pool: Filled, options: RecallOptions) -> Ranks:
+def ranks(client: Client, talk: Talk, pool: Filled, options: RecallOptions, limit: int = LISTED) -> Ranks:
     """Of every question its category, the names of what was found, best first, and its evidence."""
     return [
         (
             asked.category,
-            [pool.names[hit.record.id] for hit in ask(client, asked.text, pool.pool, options, LISTED).hits],
+            [pool.names[hit.record.id] for hit in ask(client, asked.text, pool.pool, options, limit).hits],
             asked.evidence,
         )
         for asked in talk.questions
