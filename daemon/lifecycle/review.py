@@ -23,6 +23,9 @@ from .strength import DAY
 MOST = 200
 """Records reviewed a run."""
 
+KEPT = 2000
+"""Records that are known to be due, at most."""
+
 UNUSED = Signal()
 """Being used only puts a review off: what is not due without it needs no look at the counters."""
 
@@ -72,11 +75,28 @@ class Review:
     ) -> None:
         self._stores, self._committer, self._rules, self._now = stores, committer, rules, now
         self.conditions = Conditions(stores, rules)
+        self._due: list[str] = []
+        self._looked_at: int | None = None
 
     def overdue(self, pools: Container[str]) -> Iterator[Record]:
-        """The live records of these pools whose review is due, in order of id."""
-        everything = self._stores.records.everything()
-        return (record for record in everything if record.pool in pools and self._is_overdue(record))
+        """The live records of these pools whose review is due, in order of id; what came due or came in since the last
+        look at all of them, at most a day ago, is left for the next one."""
+        if self._looked_at is None or self._now() - self._looked_at >= DAY:
+            self._look()
+        records = self._stores.records.many(self._due).values()
+        return (record for record in records if record.pool in pools and self._is_overdue(record))
+
+    def _look(self) -> list[str]:
+        """Look at every record, and keep which are due; which were left for review."""
+        due: list[str] = []
+        doubtful: list[str] = []
+        for record in self._stores.records.everything():
+            if record.needs_review and record.status in LIVE:
+                doubtful.append(record.id)
+            if len(due) < KEPT and self._is_overdue(record):
+                due.append(record.id)
+        self._due, self._looked_at = due, self._now()
+        return doubtful
 
     def _is_overdue(self, record: Record) -> bool:
         rules, now = self._rules(), self._now()
@@ -87,13 +107,7 @@ class Review:
     def run(self) -> int:
         """Lower the confidence of what is overdue, or whose change condition is met; how many. Not on the committer's
         thread."""
-        overdue: list[str] = []
-        doubtful: list[str] = []
-        for record in self._stores.records.everything():
-            if record.needs_review and record.status in LIVE:
-                doubtful.append(record.id)
-            if len(overdue) < MOST and self._is_overdue(record):
-                overdue.append(record.id)
+        doubtful, overdue = self._look(), self._due[:MOST]
         return self._committer.run(lambda: self._review(overdue) + self._doubt(doubtful)).result()
 
     def _doubt(self, doubtful: list[str]) -> int:
