@@ -16,12 +16,7 @@ from .contact import reach
 from .output import Answer, JsonFlag, plain, styled
 from .wording import count
 
-app = typer.Typer(
-    rich_markup_mode=None,
-    add_completion=False,
-    invoke_without_command=True,
-    help="Agents with a role, perspectives and a memory of their own.",
-)
+app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 LIVE = ("active", "provisional", "quarantined")
 
 
