@@ -55,7 +55,8 @@ SPREAD = -0.75
 def fill_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
     """`fill-home COUNT [ACTIVE]`: so many records, with evidence, retirements and vectors, into an empty home.
 
-    With ACTIVE, a percentage, all of them lie in one pool, in words of usual rarity, and the others are archived.
+    With ACTIVE, a percentage, all of them lie in one pool, in words of usual rarity, and the others are archived; a
+    large one has its graph of vectors.
     """
     count = _number(arguments[:1])
     active = _number(arguments[1:]) if len(arguments) > 1 else -1
@@ -75,7 +76,7 @@ def fill_command(places: Places, world: World, arguments: Sequence[str]) -> Mapp
     took = time.perf_counter() - begin
     operations = stores.journal.last
     stores.load()
-    if pool := stores.vectors.outgrown():
+    if active >= 0 and (pool := stores.vectors.outgrown()):
         place = begun(stores, pool, stores.vectors.place(pool))
         Maintenance().run("graph", places.data, [str(place)], lambda done, total, what: None)
     stores.close()
