@@ -42,7 +42,7 @@ from .sections import (
 )
 from .subjects import dangling, follows, unnamed, untitled
 from .words import language
-from .worth import FLOOR, Place, mended, too_little, typed
+from .worth import FLOOR, Place, mended, sets, too_little, typed
 
 STAGE = "extract"
 
@@ -231,7 +231,7 @@ def _survivors(item: Item, rejections: list[Rejection]) -> list[_Found]:
             listed=clause.listed,
             summed_up=clause.listed and (told or results(clause) or defines(clause)),
             announced=source != "user" and announced(clause),
-            narrated=on_the_way and not (clause.listed or clause.path or _is_mended(words, clause, following)),
+            narrated=on_the_way and not _outlasts(words, clause, following),
             reported=clause.listed and len(words) >= REPORT and len(clause.path) > 1,
             project=bool(item.project),
         )
@@ -276,6 +276,12 @@ def _leans(words: str, before: Clause, clause: Clause) -> bool:
     """Whether `clause` goes on with the sentence right before it: then both are quoted together."""
     between = words[before.end : clause.start]
     return not between.strip() and between.count("\n") < 2 and clause.end - before.start <= QUOTE_LIMIT
+
+
+def _outlasts(words: str, clause: Clause, after: Clause | None) -> bool:
+    """Whether a clause of a turn on the way may be worth more than the step: an item, a setting, a finding that is
+    mended."""
+    return clause.listed or bool(clause.path) or sets(clause.text) or _is_mended(words, clause, after)
 
 
 def _is_mended(words: str, clause: Clause, after: Clause | None) -> bool:

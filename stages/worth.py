@@ -72,7 +72,7 @@ class Place(NamedTuple):
     project: bool = False
 
 
-_MENDED, _TAUGHT = (any_of(table("noise")["leads"][name]) for name in ("mended", "taught"))
+_MENDED, _TAUGHT, _SETTING = (any_of(table("noise")["leads"][name]) for name in ("mended", "taught", "setting"))
 _QUOTED = re.compile(r'"[^"]*"')
 
 
@@ -83,6 +83,11 @@ def mended(words: str) -> bool:
     """
     bare = _QUOTED.sub("", plain(words))
     return _MENDED.search(bare) is not None and _TAUGHT.search(bare) is None
+
+
+def sets(words: str) -> bool:
+    """Whether a clause says what something is set to: "The default branch is main"."""
+    return _SETTING.search(words) is not None
 
 
 def typed(words: str, source: Trust, near: Mapping[str, float], read: Reading, headed: str = "") -> tuple[str, float]:

@@ -32,6 +32,9 @@ HEAP_BYTES = 15_000_000
 EXTRA = 0.3
 """What a word that only widens a question weighs, beside one of its own."""
 
+USUAL = 40
+"""Terms of a text, where there is no text yet to tell by."""
+
 CACHED_NAMES = 200_000
 COMMIT_AT = 20_000
 """Texts that wait at most in a long replay, before it commits by itself."""
@@ -116,7 +119,16 @@ class TermIndex:
             self._index = tantivy.Index(self._schema, str(self.folder), reuse=True)
         self._writer = self._index.writer(HEAP_BYTES, 1)
         self.applied = self._marked = int(self._mark.read_text()) if self._mark.exists() else 0
+        self._texts, self._terms = self._read_lengths()
         self.uncommitted = 0
+
+    def _read_lengths(self) -> tuple[int, int]:
+        """How many texts it ever took, and their terms: the mean of its committed texts can't be asked of it."""
+        try:
+            texts, terms = (self.folder / "lengths").read_text().split()
+            return int(texts), int(terms)
+        except (OSError, ValueError):
+            return 0, 0
 
     @property
     def _mark(self) -> Path:
@@ -147,6 +159,7 @@ class TermIndex:
                 document.add_text("state", LIVE_STATE if text.live else PAST_STATE)
                 document.add_text("terms", " ".join(terms))
             document.add_bytes("check", check_of(text.group, text.live, terms))
+            self._texts, self._terms = self._texts + 1, self._terms + len(terms)
             self._put(text.id, _Waiting(text.group, text.live, Counter(terms), len(terms), seq), document)
         with self._writing:
             self.applied = upto
@@ -176,6 +189,7 @@ class TermIndex:
                     self._tail = {id: kept for id, kept in self._tail.items() if kept.seq > upto}
             elif upto == self._marked:
                 return
+            (self.folder / "lengths").write_text(f"{self._texts} {self._terms}")
             mark = self._mark.with_suffix(".new")
             mark.write_text(str(upto))
             mark.replace(self._mark)
@@ -212,8 +226,10 @@ class TermIndex:
         for id, _ in tail:
             scores.pop(id, None)
         weights = {term: weight * shares[term] for term, weight in idf.items()}
+        mean = self._terms / self._texts if self._texts else USUAL
         for id, waiting in near:
-            score = sum(weight * _saturation(waiting.counts[term], waiting.length) for term, weight in weights.items())
+            fullness = B * waiting.length / mean
+            score = sum(weight * _saturation(waiting.counts[term], fullness) for term, weight in weights.items())
             if score > 0:
                 scores[id] = score
         best = sorted([(-score, id) for id, score in scores.items()])[:limit]
@@ -252,9 +268,10 @@ class TermIndex:
         idf: dict[str, float] = {}
         should: list[tuple[tantivy.Occur, tantivy.Query]] = []
         for term, share in shares.items():
-            count = searcher.doc_freq("terms", term) + sum(term in waiting.counts for waiting in tail)
-            idf[term] = _idf(total, count)
-            should.append((occur.Should, query.boost_query(query.term_query(schema, "terms", term), share)))
+            indexed = searcher.doc_freq("terms", term)
+            weight = idf[term] = _idf(total, indexed + sum(term in waiting.counts for waiting in tail))
+            boost = weight * share / max(0.05, _idf(max(1, searcher.num_docs), indexed))  # as if all were indexed
+            should.append((occur.Should, query.boost_query(query.term_query(schema, "terms", term), boost)))
         clauses = [(occur.Must, query.boolean_query(should))]
         if groups is not None:
             inside = query.const_score_query(query.term_set_query(schema, "group", list(groups)), 0.0)
@@ -316,7 +333,5 @@ def _idf(total: int, count: int) -> float:
     return math.log(1 + (total - count + 0.5) / (count + 0.5))
 
 
-def _saturation(count: int, length: int) -> float:
-    if not count:
-        return 0.0
-    return count * (K1 + 1) / (count + K1 * (1 - B + B * length / 40))
+def _saturation(count: int, fullness: float) -> float:
+    return count * (K1 + 1) / (count + K1 * (1 - B + fullness)) if count else 0.0

@@ -6,11 +6,13 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.daemon.projections.profile import PARTS
 from memd.daemon.projections.records import digest
+from memd.daemon.projections.terms import TermIndex, Text
 from memd.daemon.projections.tokens import Tokens
 from memd.daemon.projections.vector_index import ExactIndex
 from memd.daemon.projections.vector_store import VectorStore
@@ -218,3 +220,31 @@ def test_a_record_reads_back_whatever_stands_for_its_words(tmp_path: Path) -> No
         assert back is not None
         assert (back.content, back.description) == (each.content, each.description)
         assert back.provenance == each.provenance
+
+
+@pytest.mark.parametrize("scoped", [False, True])
+def test_a_score_is_the_same_before_and_after_the_index_commits_R2(tmp_path: Path, scoped: bool) -> None:
+    words = "bucket parser friday orders retries printer queue lemon".split()
+    texts = [
+        Text(f"t{n}", "personal", True, " ".join(words[(n * k) % 8] for k in range(1, 4 + n % 7))) for n in range(40)
+    ]
+    index = TermIndex(tmp_path / "terms", scoped=scoped)
+
+    def scores() -> dict[str, float]:
+        return index.search("the parser and the lemon queue", ["personal"], 50)[0]
+
+    index.put([(text, n) for n, text in enumerate(texts[:15], 1)], (), 15)
+    index.commit()
+    index.put([(text, n) for n, text in enumerate(texts[15:], 16)], (), 40)
+    between = scores()
+    index.commit()
+    after = scores()
+    index.close()
+    assert between.keys() == after.keys() and len(after) > 20
+    for id, score in after.items():
+        assert between[id] == pytest.approx(score, rel=0.08), "its committed half has a mean length of its own"
+    index = TermIndex(tmp_path / "terms", scoped=scoped)
+    index.put([(texts[9]._replace(id="new"), 41)], (), 41)
+    tail = scores()
+    index.close()
+    assert tail["new"] == pytest.approx(tail["t9"], rel=0.02), "the mean is known after a start"

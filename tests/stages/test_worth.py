@@ -50,6 +50,22 @@ def test_why_the_next_step_is_taken_is_forgotten_with_it_P5(distil: Distil, word
     assert learnt(distil, f"{words} Let me change that:") == []
 
 
+SETTINGS = (
+    "The default branch is `trunk`.",
+    "The session timeout is 30 minutes.",
+    "Default port is 8443.",
+)
+
+
+@pytest.mark.parametrize("words", SETTINGS)
+def test_what_something_is_set_to_outlasts_the_step_P5(distil: Distil, words: str) -> None:
+    def narrated(told: str) -> bool:
+        return any(each.startswith("narrated") for each in reasons(distil, f"Good. {told} Let me look at the callers."))
+
+    assert not narrated(words)
+    assert narrated("The default is not what we expected.")
+
+
 def test_an_error_is_a_lesson_where_it_says_why_or_what_works_instead_P5(distil: Distil) -> None:
     told = learnt(
         distil,
