@@ -33,7 +33,8 @@ EXTRA = 0.3
 """What a word that only widens a question weighs, beside one of its own."""
 
 USUAL = 40
-"""Terms of a text, where there is no text yet to tell by."""
+"""Terms of a text, where there is no text yet to tell by, and of records: so many that a short one weighs more while it
+waits for the index, and for its vector."""
 
 CACHED_NAMES = 200_000
 COMMIT_AT = 20_000
@@ -226,7 +227,8 @@ class TermIndex:
         for id, _ in tail:
             scores.pop(id, None)
         weights = {term: weight * shares[term] for term, weight in idf.items()}
-        mean = self._terms / self._texts if self._texts else USUAL
+        known = self._texts and not self._scoped  # what was just remembered has no vector yet: its words count in full
+        mean = self._terms / self._texts if known else USUAL
         for id, waiting in near:
             fullness = B * waiting.length / mean
             score = sum(weight * _saturation(waiting.counts[term], fullness) for term, weight in weights.items())

@@ -222,13 +222,12 @@ def test_a_record_reads_back_whatever_stands_for_its_words(tmp_path: Path) -> No
         assert back.provenance == each.provenance
 
 
-@pytest.mark.parametrize("scoped", [False, True])
-def test_a_score_is_the_same_before_and_after_the_index_commits_R2(tmp_path: Path, scoped: bool) -> None:
+def test_a_turn_scores_the_same_before_and_after_the_index_commits_Q4(tmp_path: Path) -> None:
     words = "bucket parser friday orders retries printer queue lemon".split()
     texts = [
         Text(f"t{n}", "personal", True, " ".join(words[(n * k) % 8] for k in range(1, 4 + n % 7))) for n in range(40)
     ]
-    index = TermIndex(tmp_path / "terms", scoped=scoped)
+    index = TermIndex(tmp_path / "terms")
 
     def scores() -> dict[str, float]:
         return index.search("the parser and the lemon queue", ["personal"], 50)[0]
@@ -243,7 +242,7 @@ def test_a_score_is_the_same_before_and_after_the_index_commits_R2(tmp_path: Pat
     assert between.keys() == after.keys() and len(after) > 20
     for id, score in after.items():
         assert between[id] == pytest.approx(score, rel=0.08), "its committed half has a mean length of its own"
-    index = TermIndex(tmp_path / "terms", scoped=scoped)
+    index = TermIndex(tmp_path / "terms")
     index.put([(texts[9]._replace(id="new"), 41)], (), 41)
     tail = scores()
     index.close()
