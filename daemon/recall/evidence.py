@@ -39,6 +39,9 @@ BESIDE = 0.7
 LED = 1.1
 """How far what is nearest by words and by sense stands before the best of the others."""
 
+SURE = 0.7
+"""The own match of what holds nearly all words of a question, and its sense."""
+
 LONG = 5.0
 """The natural logarithm of the words (150) beyond which a record says no more by being longer."""
 
@@ -238,7 +241,7 @@ def weigh(
     answering = beside[:, 0] * asking[around[:, 0]]
     beside = np.maximum(answering, np.minimum(beside.max(axis=1), 2 * direct))
     pull = np.maximum(np.maximum(direct, parts["graph"] / 2), beside)
-    rank = _with_the_nearest_first(rank, words[:-1], sense[:-1], cosine[:-1])
+    rank = _with_the_nearest_first(rank, words[:-1], sense[:-1], cosine[:-1], direct[:-1])
     strength, top = float(found.direct.max(initial=0.0)), float(rank.max(initial=0.0))
     relevance = np.maximum(rank, 0) * np.float32(strength / top if top > 0 else 0.0)
     ids, by_relevance = list(chosen), relevance.tolist()
@@ -253,12 +256,12 @@ def weigh(
     )
 
 
-def _with_the_nearest_first(rank: Numbers, words: Numbers, sense: Numbers, cosine: Numbers) -> Numbers:
-    """Ranks in which what is nearest by its words and by its sense, or has no vector yet, is first, however well others
-    are surrounded."""
+def _with_the_nearest_first(rank: Numbers, words: Numbers, sense: Numbers, cosine: Numbers, direct: Numbers) -> Numbers:
+    """Ranks in which what is surely an answer by itself, the nearest by its words and by its sense, is first, however
+    well others are surrounded; what has no vector yet is judged by its words."""
     if len(rank) and words[first := int(words.argmax())] > 0:
         waits = cosine[first] == 0 and sense[first] == words[first]
-        if waits or cosine[first] == cosine.max():
+        if waits or (cosine[first] == cosine.max() and direct[first] >= SURE):
             rank[first] = max(rank[first], np.float32(LED) * rank.max())
     return rank
 
