@@ -10,7 +10,6 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 
 import msgspec
 
@@ -83,24 +82,25 @@ class Answers:
         givings: Givings,
     ) -> None:
         self._stores, self._access, self._warm = stores, access, warm
-        self._givings = givings
-        self._deliveries, simple_below_sessions = deliveries, config.simple_below_sessions
+        self._givings, self._deliveries, self._config = givings, deliveries, config
 
         def boost(record: Record) -> float:
-            return max((config.tag_boost[tag] for tag in record.tags if tag in config.tag_boost), default=1.0)
+            boosts = self._config.tag_boost
+            return max((boosts[tag] for tag in record.tags if tag in boosts), default=1.0)
 
         def pieces(text: str) -> int:  # of the model that searches now: it may change
             return models.searching.pieces(text)
 
         def weighed(records: Sequence[Record], now: int) -> Mapping[str, float]:
             signals = stores.counters.signals(records)
-            return {each.id: salience(each, signals[each.id], now, config.forgetting) for each in records}
+            return {each.id: salience(each, signals[each.id], now, self._config.forgetting) for each in records}
 
-        self._condition = partial(condition, rules=config.forgetting)
         lines = Lines(stores.profile, stores.archive, pieces, boost, weighed)
         self._hot = Hot(stores.profile, lines, access.title, access.permits)
         self._context = Context(stores.records, stores.inbox.held, lines, boost, world.now)
-        self._simple = Simple(stores.records, stores.sources, stores.archive, stores.turns, simple_below_sessions)
+        self._simple = Simple(
+            stores.records, stores.sources, stores.archive, stores.turns, config.simple_below_sessions
+        )
         self._timeline = Timeline(stores.records, stores.sources, stores.journal)
         self._explainer = Explainer(stores.records, stores.sources, stores.archive, stores.journal)
         everywhere = sys.maxsize  # in depth, what was said is searched however many sessions there are
@@ -120,6 +120,8 @@ class Answers:
         """Go on with these settings."""
         self._warm.follow(config.relevance_floor)
         self._simple.follow(config.simple_below_sessions)
+        self._config = config
+        self._hot.follow()
 
     def heard(self, documents: Mapping[str, int]) -> None:
         """Remember when these hosts, or those of these live sessions, were heard, in microseconds."""
@@ -300,7 +302,7 @@ class Answers:
         reader = self._access.reader(request.token)
         found = self._stores.counters.with_signal(self._find(request.id, reader))
         told = self._explainer.why(found, self._access.permits(reader))
-        changes_if = self._condition(found)
+        changes_if = condition(found, self._config.forgetting)
         return msgspec.structs.replace(told, changes_if=changes_if.text if changes_if else "")
 
     def export(self, request: Export) -> ExportPage:

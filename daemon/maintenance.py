@@ -19,7 +19,7 @@ import msgspec
 
 from ..protocol.errors import MemdError, Unavailable
 from ..protocol.learning import FeedbackGiven, Sample
-from .projections.keywords import Keywords, text_of
+from .projections.keywords import Keywords, beside, text_of
 from .projections.replay import GROUP, Course, Emit, Sources, Told
 from .projections.swap import BUILDING
 from .projections.turns import Turns
@@ -63,10 +63,11 @@ def rebuild(sources: Sources, names: Sequence[str], emit: Emit) -> Told:
         folded = sources.fold(building / "tables", course)
         report["tables"] = last = folded.tables.applied_seq
         if "keywords" in names:
-            keywords = Keywords(building / "keywords", folded.records)
+            around = beside(sources.archive, folded.sources, folded.aliases)
+            keywords = Keywords(building / "keywords", folded.records, around)
             course.finish(operations, "indexing records")
             for number, record in enumerate(folded.records.everything(), 1):
-                keywords.put([(text_of(record), last)], (), last)
+                keywords.put([(text_of(record, keywords.around), last)], (), last)
                 if number % GROUP == 0:
                     course.at(number, "indexing records")
             keywords.put((), (), last)

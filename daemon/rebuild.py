@@ -84,7 +84,7 @@ class Rebuilding:
             folded = Folded(folder)
             live, fresh, catch_up = stores.tables, folded, lambda: self._follow(folded.tables)
         elif name == "keywords":
-            keywords = Keywords(folder, stores.records)
+            keywords = Keywords(folder, stores.records, stores.keywords.around)
             live, fresh, catch_up = stores.keywords, keywords, lambda: self._follow(keywords)
         else:
             turns = Turns(folder, stores.archive)

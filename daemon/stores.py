@@ -22,7 +22,7 @@ from ..protocol.reply import Logged
 from .failpoint import reach
 from .following import Following
 from .projections.folded import open_folded
-from .projections.keywords import Keywords
+from .projections.keywords import Keywords, beside
 from .projections.lines import Lines
 from .projections.profile import ProfileCards
 from .projections.projection import Projection
@@ -77,7 +77,8 @@ class Stores:
         self.lessons = folded.lessons
         self.letters, self.unfinished, self.inbox = folded.letters, folded.unfinished, folded.inbox
         self.grants = folded.grants
-        self.keywords = Keywords(self.projections_folder / "keywords", self.records)
+        around = beside(self.archive, self.sources, self.aliases)
+        self.keywords = Keywords(self.projections_folder / "keywords", self.records, around)
         self.turns = Turns(self.projections_folder / "turns", self.archive)
         self.vector_store = VectorStore(folder / "vectors", model.id, model.dimension, world)
         self.catch_up(self.tables)

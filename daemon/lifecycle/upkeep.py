@@ -8,7 +8,7 @@ ones go, so neither piles up; removal from the archive happens on the committer'
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from ...stages.batch import PERSONAL
 from ..committer import Committer
 from ..config import Config
 from ..jobs import Jobs, Progress, Report
+from ..projections.keywords import NEAR
 from ..store.backup import FOLDER, backups, is_newer, rotate, write_backup
 from ..store.retention import SLICE, Held, Keep, Retention
 from ..stores import Stores
@@ -149,7 +150,19 @@ class Upkeep:
         return report
 
     def _remove(self, retention: Retention, group: list[Held]) -> int:
-        return self._committer.run(lambda: retention.remove(group)).result()
+        def work() -> int:
+            size = retention.remove(group)
+            self._stores.keywords.refresh(self._answers(group))
+            return size
+
+        return self._committer.run(work).result()
+
+    def _answers(self, gone: Iterable[Held]) -> Iterator[str]:
+        """The records that may have been found by the words of these captures, which stood right before theirs."""
+        for each in gone:
+            for _, captured in self._stores.archive.after(each.seq, NEAR):
+                if captured.document == each.document:
+                    yield from self._stores.records.citing(captured.document, captured.event.turn)
 
     def _pool_of(self, document: str) -> str:
         session = self._stores.sources.session(document)

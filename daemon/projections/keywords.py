@@ -6,15 +6,26 @@ moment it is applied; a retired one only by those who ask for the past.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from ...protocol.record import LIVE, Record
+from ...protocol.event import Captured, Said, text
+from ...protocol.record import LIVE, Record, Span
 from ...protocol.reply import Logged
+from ...stages.batch import PERSONAL
+from ..store.archive import Archive
+from .aliases import Aliases
 from .belief import touched
 from .projection import check_order
 from .records import Records
+from .sources import Sources
 from .terms import TermIndex, Text
+
+REACH = 200
+"""Characters before and after a quote, and of the end of a question, that are looked at."""
+
+NEAR = 6
+"""Captures, of whatever session, among which the one before a turn is looked for."""
 
 
 def words(record: Record) -> str:
@@ -22,9 +33,59 @@ def words(record: Record) -> str:
     return "\n".join((record.description, record.content, " ".join(record.tags), record.key))
 
 
-def text_of(record: Record) -> Text:
+Beside = Callable[[Record], str]
+
+
+def nothing(record: Record) -> str:
+    """Where nothing is known of what stood around a record."""
+    return ""
+
+
+def beside(archive: Archive, sources: Sources, aliases: Aliases) -> Beside:
+    """What stands around the quote of a live record in its line of its turn, and what that turn was asked right before:
+    words by which one asks for it, too.
+
+    Retention keeps the turns of live records alone, so no other record has any; nor has one that lies elsewhere than
+    its session does: what was said in a project never finds what is personal (P1).
+    """
+
+    def said(record: Record) -> str:
+        spans = record.provenance.spans
+        if record.status not in LIVE or not spans:
+            return ""
+        session = sources.session(spans[0].document)
+        project = session.opened.project if session else ""
+        if record.pool != (aliases.home(project) if project else PERSONAL):
+            return ""
+        seq, captured = archive.found(spans[0].document, spans[0].turn)
+        return f"{_around(text(captured.event), spans[0])} {_asked(archive, seq, captured)}" if captured else ""
+
+    return said
+
+
+def _asked(archive: Archive, seq: int, captured: Captured) -> str:
+    """The end of the turn before this one, where that asks. Between the two, others may have spoken elsewhere."""
+    for _, before in reversed(archive.after(max(0, seq - 1 - NEAR), min(NEAR, seq - 1))):
+        if before.document == captured.document and isinstance(before.event, Said):
+            words = before.event.text.rstrip()
+            return words[-REACH:].partition(" ")[2] if words.endswith("?") else ""
+    return ""
+
+
+def _around(said: str, span: Span) -> str:
+    """Whole words before and after a span, in its line."""
+    before = said[: span.start].rpartition("\n")[2]
+    after = said[span.end :].partition("\n")[0]
+    if len(before) > REACH:  # half a word may be half a secret, which no rule would know
+        before = before[-REACH:].partition(" ")[2]
+    if len(after) > REACH:
+        after = after[:REACH].rpartition(" ")[0]
+    return f"{before} {after}".strip()
+
+
+def text_of(record: Record, around: Beside = nothing) -> Text:
     """A record as the index takes it."""
-    return Text(record.id, record.pool, record.status in LIVE, words(record))
+    return Text(record.id, record.pool, record.status in LIVE, words(record), around(record))
 
 
 class Keywords(TermIndex):
@@ -32,8 +93,9 @@ class Keywords(TermIndex):
 
     name = "keywords"
 
-    def __init__(self, folder: Path, records: Records) -> None:
-        self._records = records
+    def __init__(self, folder: Path, records: Records, around: Beside = nothing) -> None:
+        """`around`: what is known of the words beside a record (`beside`)."""
+        self._records, self.around = records, around
         super().__init__(folder, scoped=True)
 
     @property
@@ -48,5 +110,10 @@ class Keywords(TermIndex):
             return
         seqs = {id: entry.seq for entry in entries for id in touched(entry.operation)}
         found = self._records.many(seqs)
-        texts = [(text_of(record), seqs[id]) for id, record in found.items()]
+        texts = [(text_of(record, self.around), seqs[id]) for id, record in found.items()]
         self.put(texts, [id for id in seqs if id not in found], entries[-1].seq)
+
+    def refresh(self, ids: Iterable[str]) -> None:
+        """Take these records anew: what stood beside them has changed."""
+        found = self._records.many(ids).values()
+        self.put([(text_of(record, self.around), self.applied) for record in found], (), self.applied)

@@ -36,8 +36,9 @@ def renew(stores: Stores, names: Sequence[str] = NAMES) -> None:
         stores.tables.replace(lambda: promote(place, "tables"))
         reach("renew:tables")
     if "keywords" in names:
-        keywords = Keywords(folder / "keywords", stores.records)
-        keywords.put(((text_of(record), last) for record in stores.records.everything()), (), last)
+        keywords = Keywords(folder / "keywords", stores.records, stores.keywords.around)
+        everything = stores.records.everything()
+        keywords.put(((text_of(record, keywords.around), last) for record in everything), (), last)
         keywords.close()
         stores.keywords.replace(lambda: promote(place, "keywords"))
         reach("renew:keywords")

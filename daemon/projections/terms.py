@@ -14,7 +14,7 @@ import math
 import shutil
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -36,6 +36,9 @@ USUAL = 40
 """Terms of a text, where there is no text yet to tell by, and of records: so many that a short one weighs more while it
 waits for the index, and for its vector."""
 
+BESIDE = 24
+"""Words of what stands beside a text that find it."""
+
 CACHED_NAMES = 200_000
 COMMIT_AT = 20_000
 """Texts that wait at most in a long replay, before it commits by itself."""
@@ -44,12 +47,14 @@ LIVE_STATE, PAST_STATE = "live", "past"
 
 
 class Text(NamedTuple):
-    """What is indexed: `live` texts are found by default, others only if asked for."""
+    """What is indexed: `live` texts are found by default, others only if asked for. `beside`: what stands around it in
+    its source, which finds it too, if weaker: a word of it counts once, and no more than `BESIDE` of them."""
 
     id: str
     group: str
     live: bool
     words: str
+    beside: str = ""
 
 
 class Question(NamedTuple):
@@ -78,12 +83,12 @@ def _schema(scoped: bool) -> tantivy.Schema:
     if not scoped:
         builder.add_text_field("state", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("terms", tokenizer_name="whitespace", index_option="freq")
-    builder.add_bytes_field("check", stored=True)
+    builder.add_bytes_field("own", stored=True)
     return builder.build()
 
 
 def check_of(group: str, live: bool, terms: Sequence[str]) -> bytes:
-    """What `contents` holds beside an id: the same for the same text, group and state."""
+    """What `contents` holds beside an id: the same for the same text, group and state, whatever stood beside it."""
     return blake2b("\0".join((group, str(live), *terms)).encode(), digest_size=8).digest()
 
 
@@ -145,7 +150,8 @@ class TermIndex:
         for id in drops:
             self._put(id, _GONE._replace(seq=upto), None)
         for text, seq in texts:
-            terms = self._write_tokens.document(text.words)
+            own = self._write_tokens.document(text.words)
+            terms = [*own, *self._beside(text.beside, own)] if text.beside else own
             document = tantivy.Document()
             document.add_text("id", text.id)
             document.add_unsigned("number", number := _number(text.id))
@@ -159,13 +165,18 @@ class TermIndex:
                 document.add_text("group", text.group)
                 document.add_text("state", LIVE_STATE if text.live else PAST_STATE)
                 document.add_text("terms", " ".join(terms))
-            document.add_bytes("check", check_of(text.group, text.live, terms))
+            document.add_bytes("own", check_of(text.group, text.live, own))
             self._texts, self._terms = self._texts + 1, self._terms + len(terms)
             self._put(text.id, _Waiting(text.group, text.live, Counter(terms), len(terms), seq), document)
         with self._writing:
             self.applied = upto
         if self.uncommitted > COMMIT_AT:
             self.commit()
+
+    def _beside(self, words: str, own: Collection[str]) -> list[str]:
+        """The terms of what stands beside a text, but for its own."""
+        known = set(own)
+        return [term for term in dict.fromkeys(self._write_tokens.document(words)) if term not in known][:BESIDE]
 
     def _put(self, id: str, waiting: _Waiting, document: tantivy.Document | None) -> None:
         with self._lock:
@@ -326,7 +337,7 @@ def contents(folder: Path) -> Iterator[tuple[str, bytes]]:
     if searcher.num_docs:
         for _, address in searcher.search(tantivy.Query.all_query(), searcher.num_docs, count=False).hits:
             document = searcher.doc(address)
-            id, check = document.get_first("id"), document.get_first("check")
+            id, check = document.get_first("id"), document.get_first("own")
             yield str(id), bytes(cast("bytes", check))
 
 

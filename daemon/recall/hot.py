@@ -76,6 +76,11 @@ class Hot:
         cached = self._cache.get(Key(tuple(scope), budget_tokens, OWNER))
         return cached is not None and cached[0] == self._cards.version(tuple(scope))
 
+    def follow(self) -> None:
+        """Render everything anew when it is asked for: settings changed."""
+        with self._lock:
+            self._cache.clear()
+
     def _rendered(self, key: Key) -> ProfileText:
         version = self._cards.version(key.scope)
         cached = self._cache.get(key)

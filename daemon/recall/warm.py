@@ -70,11 +70,15 @@ QUARANTINE = 0.5
 COMPANY = 0.5
 """The floor decides by the best record whether there is an answer; so much of it, what else stands in that answer."""
 
+AGAIN = 0.75
+"""What stands in one turn says less that is new the second time: so much is left of the score of its next record."""
+
 _DEFAULT = Weights()
 
 
 class _Ranked(NamedTuple):
-    """A record of an answer: its score, its place among the candidates, what the scorer saw and said, and its twins."""
+    """A record of an answer: its score, its place among the candidates, what the scorer saw and said, its twins, and
+    what is left of the score because others of its turn come first."""
 
     score: float
     record: Record
@@ -82,6 +86,7 @@ class _Ranked(NamedTuple):
     features: tuple[float, ...]
     priority: float | None
     alike: list[str]
+    again: float = 1.0
 
 
 class Warm:
@@ -244,6 +249,7 @@ class Warm:
             if score >= request.threshold:
                 ranked.append(_Ranked(score, record, place, row, priority, []))
         ranked.sort(key=lambda each: (-each.score, -found.relevance[each.place], each.record.id))
+        ranked = _spread(ranked)
         distinct = folded(ranked) if request.options is None or request.options.fold else ranked
         return by_chance(distinct, max(1, request.limit), self._world.token) if request.by_chance else distinct
 
@@ -253,6 +259,8 @@ class Warm:
             parts["priority"] = round(ranked.priority, 4)
         if ranked.record.status == "quarantined":
             parts["quarantined"] = QUARANTINE
+        if ranked.again < 1:
+            parts["same_turn"] = ranked.again
         return Hit(record=ranked.record, score=round(ranked.score, 4), parts=parts, alike=tuple(ranked.alike))
 
     def _principles(
@@ -281,3 +289,18 @@ class Warm:
             if (record := records.get(found.ids[place])) is not None:
                 return Nearest(id=record.id, description=record.description, score=round(found.direct[place], 4))
         return None
+
+
+def _spread(ranked: Sequence[_Ranked]) -> list[_Ranked]:
+    """The records, best first, those of a turn of which others stand before them put back."""
+    shares: dict[tuple[str, str], float] = {}
+    spread: list[_Ranked] = []
+    for each in ranked:
+        for span in each.record.provenance.spans[:1]:
+            turn = span.document, span.turn
+            again = shares.get(turn, 1.0)
+            shares[turn] = again * AGAIN
+            if again < 1:
+                each = each._replace(score=each.score * again, again=round(again, 4))
+        spread.append(each)
+    return sorted(spread, key=lambda each: -each.score) if len(shares) < len(spread) else spread

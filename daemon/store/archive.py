@@ -170,8 +170,12 @@ class Archive:
 
     def turn(self, document: str, turn: str) -> Captured | None:
         """The newest capture of a turn, or None."""
+        return self.found(document, turn)[1]
+
+    def found(self, document: str, turn: str) -> tuple[int, Captured | None]:
+        """The newest capture of a turn with its seq; 0 and None where there is none."""
         seq = self.seq_of(document, turn)
-        return self._at(seq, _turn_key(document, turn)) if seq else None
+        return seq, self._at(seq, _turn_key(document, turn)) if seq else None
 
     def heard_at(self, document: str) -> int:
         """When the newest turn of a document came here, in microseconds; 0 if none did."""

@@ -14,6 +14,7 @@ from memd.daemon.config import Config, parsed
 from memd.daemon.settings import AT_NEXT_START, Settings, toml
 from memd.protocol.errors import BadConfig
 from memd.protocol.event import Origin, Said
+from memd.protocol.request import Remember
 
 AT = "2026-03-04T18:30:00+01:00"
 
@@ -67,6 +68,18 @@ def test_a_setting_is_written_checked_and_followed_and_comments_stay_U6(daemon: 
         client.put_setting("archive_keep_by_pool", '{"personal" = {days = 7}}')
         told = {each.name: each for each in client.put_setting("relevance_floor", None).settings}
         assert told["relevance_floor"].source == "default" and '"personal"' in told["archive_keep_by_pool"].value
+
+
+def test_what_a_belief_yields_to_follows_the_settings_U6_T12(daemon: Any) -> None:
+    with daemon.client() as client:
+        told = client.remember(
+            Remember(text="I prefer tabs over spaces.", turn="1", at=AT, origin=Origin(host="h", session="s"))
+        )
+        id = told.record.id
+        daemon.settle()
+        assert client.why(id).changes_if
+        client.put_setting("forgetting.change_sessions", "0")
+        until(lambda: not client.why(id).changes_if)
 
 
 def test_what_the_environment_says_counts_before_the_file_and_is_told(tmp_path: Path) -> None:
