@@ -98,13 +98,11 @@ class Answers:
         lines = Lines(stores.profile, stores.archive, pieces, boost, weighed)
         self._hot = Hot(stores.profile, lines, access.title, access.permits)
         self._context = Context(stores.records, stores.inbox.held, lines, boost, world.now)
-        self._simple = Simple(
-            stores.records, stores.sources, stores.archive, stores.turns, config.simple_below_sessions
-        )
+        told = (stores.records, stores.sources, stores.archive, stores.turns)
+        self._simple = Simple(*told, config.simple_below_sessions)
         self._timeline = Timeline(stores.records, stores.sources, stores.journal)
         self._explainer = Explainer(stores.records, stores.sources, stores.archive, stores.journal)
-        everywhere = sys.maxsize  # in depth, what was said is searched however many sessions there are
-        self._heard = Simple(stores.records, stores.sources, stores.archive, stores.turns, everywhere)
+        self._heard = Simple(*told, sys.maxsize)  # in depth, what was said is searched however many sessions there are
         self._deep = Deep(Kept(stores.records, stores.sources, stores.archive, stores.journal, stores.lines))
         self._world, self._models = world, models
         self._started = world.now()
