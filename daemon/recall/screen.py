@@ -19,7 +19,7 @@ from ...protocol.record import Record
 from ...protocol.reply import Heard, Hit, Line, Recalled
 from ...stages.secrets.scan import Found, find
 from ..store.cuts import replaced
-from .warm import QUARANTINE
+from .warm import SUSPECT
 
 REMEMBERED = 16_384
 """Texts whose verdict is remembered: 50 µs the first time, a fifth of a microsecond from then on."""
@@ -88,7 +88,7 @@ def screened(answer: Recalled) -> Recalled:
             kinds.update(seen)
             parts, score = hit.parts, hit.score
             if record.status != hit.record.status:
-                parts, score = {**parts, "quarantined": QUARANTINE}, round(score * QUARANTINE, 4)
+                parts, score = {**parts, "quarantined": SUSPECT}, round(score * SUSPECT, 4)
             hit = msgspec.structs.replace(hit, record=record, score=score, parts=parts)
         hits.append(hit)
     changed = sum(hit is not before for hit, before in zip(hits, given, strict=True))

@@ -64,8 +64,9 @@ LEADING = 28
 READ = 30
 """Records that are read to be ranked, at least; half more than the question's limit, if that is more."""
 
-QUARANTINE = 0.5
-"""A quarantined record is found at half its score (T8)."""
+QUARANTINE, SUSPECT = 0.85, 0.5
+"""So much of its score a quarantined record keeps, and one in which the scan saw something (T8). Half for all put
+whatever else was known before the answers of a memory that is mostly imported."""
 
 COMPANY = 0.5
 """The floor decides by the best record whether there is an answer; so much of it, what else stands in that answer."""
@@ -74,6 +75,11 @@ AGAIN = 0.75
 """What stands in one turn says less that is new the second time: so much is left of the score of its next record."""
 
 _DEFAULT = Weights()
+
+
+def doubt(record: Record) -> float:
+    """What a quarantined record keeps of its score."""
+    return SUSPECT if record.flags else QUARANTINE
 
 
 class _Ranked(NamedTuple):
@@ -245,7 +251,7 @@ class Warm:
             if priority is not None:
                 score = final(score, priority, standing(record, record.pool == PERSONAL))
             if record.status == "quarantined":
-                score *= QUARANTINE
+                score *= doubt(record)
             if score >= request.threshold:
                 ranked.append(_Ranked(score, record, place, row, priority, []))
         ranked.sort(key=lambda each: (-each.score, -found.relevance[each.place], each.record.id))
@@ -258,7 +264,7 @@ class Warm:
         if ranked.priority is not None:
             parts["priority"] = round(ranked.priority, 4)
         if ranked.record.status == "quarantined":
-            parts["quarantined"] = QUARANTINE
+            parts["quarantined"] = doubt(ranked.record)
         if ranked.again < 1:
             parts["same_turn"] = ranked.again
         return Hit(record=ranked.record, score=round(ranked.score, 4), parts=parts, alike=tuple(ranked.alike))

@@ -102,3 +102,14 @@ def test_what_stood_beside_a_record_goes_with_it_at_a_refresh_T10(rows: Folded, 
     index.commit()
     assert not index.search("marathon", ["personal"], 5)[0] and index.search("patience", ["personal"], 5)[0]
     index.close()
+
+
+def test_what_waits_for_its_first_use_answers_before_what_does_not_T8(daemon: Any) -> None:
+    with daemon.client() as client:
+        known = record("personal", "a", 1, "The harbour office never gives up, even when it is hard.")
+        old = record("personal", "b", 2, "The regatta in the harbour begins at nine.", status="quarantined")
+        told = record("personal", "c", 3, "The regatta prize is a cup.", status="quarantined", flags=("injection",))
+        bring(client, [known, old, told])
+        hits = client.recall("When does the regatta in the harbour begin?").hits
+        assert hits[0].record.id == old.id and hits[0].parts["quarantined"] == 0.85
+        assert {hit.parts["quarantined"] for hit in hits if hit.record.id == told.id} <= {0.5}
