@@ -81,6 +81,7 @@ class Aliases:
     """The fold of names."""
 
     databases = ("aliases", "facets")
+    reads = (AliasAdded,)
 
     def __init__(self, records: Records) -> None:
         self._records = records

@@ -23,7 +23,6 @@ from ...protocol.record import LIVE, Kind, Record, Signal
 from ...protocol.reply import Logged
 from ..lifecycle.strength import begun, counted, decayed, energy, remarked, restored, settled, signal_of, slept
 from ..store.sealed import unseal
-from .belief import touched
 from .projection import Batch
 from .records import Records, digest
 
@@ -53,6 +52,7 @@ class Counters:
     """The fold of tallies and of the pools' rests; reads open their own snapshot."""
 
     databases = ("tallies", "rests", "fading")
+    reads = ()
 
     def __init__(self, records: Records) -> None:
         self._records = records
@@ -82,7 +82,7 @@ class Counters:
                     if (before := self._found(batch, id)) != tally:
                         self._put(batch, id, before, tally)
             case _:
-                for id in touched(operation):
+                for id in batch.touched(entry):
                     self._follow(batch, id, operation)
 
     def _follow(self, batch: Batch, id: str, operation: object) -> None:
@@ -113,10 +113,10 @@ class Counters:
         return remarked(changed, self._resting(batch, record.pool))
 
     def _found(self, batch: Batch, id: str) -> Tally | None:
-        if id in batch.tallies:
-            return batch.tallies[id]
-        stored = batch.get(id.encode(), db=self._db("tallies"))
-        return _tally.decode(stored) if stored else None
+        if id not in batch.tallies:
+            stored = batch.get(id.encode(), db=self._db("tallies"))
+            batch.tallies[id] = _tally.decode(stored) if stored else None
+        return batch.tallies[id]
 
     def _put(self, batch: Batch, id: str, before: Tally | None, after: Tally | None) -> None:
         batch.tallies[id] = after

@@ -7,6 +7,7 @@ ones and those that `verify` compares with are this same object; tables of anoth
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from ...protocol.errors import JournalCorrupt
@@ -22,24 +23,30 @@ from .letters import Letters
 from .lines import line_rows
 from .profile import card_rows
 from .projection import Tables
-from .records import Records
+from .records import Index, Records, cited_rows, recent_rows
 from .sources import Sources
 from .unfinished import Unfinished
 from .vectors import embedded_rows, shelved_rows
+
+INDEXES: Mapping[str, Index] = {
+    "recent": recent_rows,
+    "cited": cited_rows,
+    "keys": key_rows,
+    "edges": edge_rows,
+    "cards": card_rows,
+    "embedded": embedded_rows,
+    "shelved": shelved_rows,
+    "held": held_rows,
+    "lines": line_rows,
+}
+"""The tables whose rows follow from each record alone, whatever its revision, evidence, confidence and review."""
 
 
 class Folded:
     """One set of tables, opened."""
 
     def __init__(self, folder: Path, *, readonly: bool = False) -> None:
-        indexes = {
-            "keys": key_rows,
-            "edges": edge_rows,
-            "cards": card_rows,
-            "embedded": embedded_rows,
-            "shelved": shelved_rows,
-        }
-        self.records = Records({**indexes, "held": held_rows, "lines": line_rows})
+        self.records = Records(INDEXES)
         self.keys = Keys(self.records)
         self.graph = Graph(self.records)
         self.sources = Sources(self.records)

@@ -26,6 +26,7 @@ class Forgotten:
     """The fold of tombstones, of pending redactions, and of what is hidden."""
 
     databases = ("tombstones", "redactions", "undone")
+    reads = (Redacted, Purged, Hidden, Unhidden)
 
     def __init__(self, records: Records) -> None:
         self._records = records

@@ -25,13 +25,14 @@ class GrantTable:
     """The fold of grants and of revoked sources."""
 
     databases = ("grants", "revoked_sources")
+    reads = (Granted, Revoked)
 
     def __init__(self, records: Records) -> None:
         self._records = records
 
     def apply(self, batch: Batch, entry: Logged) -> None:
         """Fold one operation in."""
-        db, at = self._records.environment.db, from_micros(entry.at)
+        db = self._records.environment.db
         match entry.operation:
             case Granted() as made if made.grant:
                 state = GrantState(
@@ -39,7 +40,7 @@ class GrantTable:
                     subject=made.subject,
                     pools=made.pools,
                     sources=made.sources,
-                    granted_at=at,
+                    granted_at=from_micros(entry.at),
                     expires_at=made.expires_at,
                 )
                 batch.put(digest(made.grant), _encode(state), db=db("grants"))
@@ -47,6 +48,7 @@ class GrantTable:
                 for source in sources:
                     batch.delete(digest(source), db=db("revoked_sources"))
             case Revoked(grants=grants, sources=sources):
+                at = from_micros(entry.at)
                 for grant in grants:
                     stored = batch.get(digest(grant), db=db("grants"))
                     state = _grant.decode(stored) if stored else GrantState(id=grant, subject="")

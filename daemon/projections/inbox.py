@@ -43,6 +43,7 @@ class InboxTable:
     """The fold of proposals."""
 
     databases = ("proposals", "proposals_open", "proposals_of")
+    reads = (ChangeProposed, ChangeDecided, Redacted)
 
     def __init__(self, records: Records) -> None:
         self._records = records

@@ -17,6 +17,7 @@ class Lessons:
     """The fold of feedback."""
 
     databases = ("lessons",)
+    reads = (FeedbackGiven,)
 
     def __init__(self, records: Records) -> None:
         self._records = records

@@ -23,6 +23,7 @@ class Letters:
     """The fold of dead letters, by number and by turn."""
 
     databases = ("letters", "letters_of")
+    reads = (Distilled, Retried, Redacted)
 
     def __init__(self, records: Records) -> None:
         self._records = records

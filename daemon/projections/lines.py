@@ -11,6 +11,7 @@ import re
 import threading
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 import msgspec
@@ -99,30 +100,36 @@ def _ends(row: Row) -> Iterable[tuple[str, str]]:
 
 def about(record: Record) -> tuple[str, ...]:
     """The names of whoever said a record and whom it is about, in lower case; `user` for the user."""
-    names = {word for word in record.provenance.author.lower().split() if word not in ROLES}
+    names = _names(record.provenance.author)
     if found := _LEADING.match(record.description):
-        names.add(found[1].lower())
-    return tuple(sorted(names - _COMMON))
+        names = names | {found[1].lower()}
+    return tuple(sorted(names - _COMMON)) if names else ()
+
+
+@lru_cache(256)
+def _names(author: str) -> frozenset[str]:
+    return frozenset(author.lower().split()) - ROLES
 
 
 def size(text: str) -> int:
     """About how many words a text has, in any script."""
-    return len(text.split()) + len(_WIDE.findall(text)) // 2
+    return len(text.split()) + (0 if text.isascii() else len(_WIDE.findall(text)) // 2)
 
 
 def row_of(record: Record) -> Row:
     """What the table keeps of a record."""
-    span = record.provenance.spans[0] if record.provenance.spans else None
-    at = micros(record.provenance.said_at)
+    provenance, valid_from = record.provenance, record.valid_from
+    span = provenance.spans[0] if provenance.spans else None
+    at = micros(provenance.said_at)
     return Row(
-        document=digest(span.document if span else record.provenance.source),
+        document=digest(span.document if span else provenance.source),
         at=at,
         start=span.start if span else 0,
         size=size(record.description),
         asks=record.description.rstrip().endswith(("?", "？", "؟")),
         who=about(record),
         principle=PRINCIPLE in record.tags,
-        since=micros(record.valid_from) if record.valid_from else at,
+        since=at if valid_from in ("", provenance.said_at) else micros(valid_from),
         ends=(found.subject.casefold(), found.object.casefold()) if (found := edge(record)) else (),
     )
 

@@ -15,12 +15,14 @@ from typing import Protocol
 import lmdb
 
 from ...protocol.fading import Rest, Tally
+from ...protocol.operation import AnyOperation
 from ...protocol.record import Record
 from ...protocol.reply import Logged
 from ..store.environment import Environment
-from ..store.sealed import seal, unseal
+from ..store.sealed import seal, sealed, unseal
+from .belief import touched
 
-LAYOUT = b"8"
+LAYOUT = b"9"
 """Changes with the rows of any table: older tables are emptied and replayed."""
 
 
@@ -49,15 +51,26 @@ def check_order(name: str, applied_seq: int, entries: Sequence[Logged]) -> None:
 class Batch:
     """The rows that a group of operations writes, over the transaction that they will go into.
 
-    `records`, `tallies` and `rests` hold decoded rows by id or pool, so that a group decodes each once.
+    `records`, `tallies` and `rests` hold decoded rows by id or pool, so that a group decodes each once; `found` holds
+    the records that it changes as it found them. `later` is called once all of the group's operations are applied.
     """
 
     def __init__(self, transaction: lmdb.Transaction) -> None:
         self._transaction = transaction
         self._rows: dict[lmdb.Database, dict[bytes, bytes | None]] = {}
         self.records: dict[str, Record | None] = {}
+        self.found: dict[str, Record | None] = {}
+        self.later: list[Callable[[], None]] = []
         self.tallies: dict[str, Tally | None] = {}
         self.rests: dict[str, Rest] = {}
+        self._entry: Logged | None = None
+        self._touched: tuple[str, ...] = ()
+
+    def touched(self, entry: Logged) -> tuple[str, ...]:
+        """Ids of the records that an operation may change; several folds ask it of each."""
+        if entry is not self._entry:
+            self._entry, self._touched = entry, touched(entry.operation)
+        return self._touched
 
     def get(self, key: bytes, db: lmdb.Database) -> bytes | None:
         """The value as this group leaves it so far, or None. Raises JournalCorrupt for a damaged row."""
@@ -84,11 +97,13 @@ class Batch:
 
     def flush(self) -> None:
         """Write everything, sealed, each table in order of its keys."""
+        for work in self.later:
+            work()
         for db, rows in self._rows.items():
             for key, value in rows.items():
                 if value is None:
                     self._transaction.delete(key, db=db)
-            kept = sorted((key, seal(key, value)) for key, value in rows.items() if value is not None)
+            kept = sealed(rows)
             consumed, _ = self._transaction.cursor(db).putmulti(kept)
             if consumed != len(kept):
                 raise AssertionError(f"{len(kept) - consumed} rows were not taken")
@@ -100,6 +115,11 @@ class Fold(Protocol):
     @property
     def databases(self) -> tuple[str, ...]:
         """The names of its tables."""
+        ...
+
+    @property
+    def reads(self) -> tuple[type[AnyOperation], ...]:
+        """The kinds of operations that it is handed: whatever may change its tables; () for all."""
         ...
 
     def apply(self, batch: Batch, entry: Logged) -> None:
@@ -114,6 +134,7 @@ class Tables:
 
     def __init__(self, folder: Path, folds: Sequence[Fold], *, readonly: bool = False) -> None:
         self._folds = tuple(folds)
+        self._readers: dict[type[AnyOperation], tuple[Fold, ...]] = {}
         self.environment = Environment(folder, self.databases, durable=False, readonly=readonly)
         if not readonly:
             self.environment.write(self._check_layout)
@@ -154,13 +175,20 @@ class Tables:
         def work(transaction: lmdb.Transaction) -> None:
             batch = Batch(transaction)
             for entry in entries:
-                for fold in self._folds:
+                for fold in self._readers_of(type(entry.operation)):
                     fold.apply(batch, entry)
             batch.put(b"applied_seq", entries[-1].seq.to_bytes(8), db=self.environment.db("meta"))
             batch.flush()
 
         self.environment.write(work)
         self._applied = entries[-1].seq
+
+    def _readers_of(self, kind: type[AnyOperation]) -> tuple[Fold, ...]:
+        """The folds that an operation of this kind is handed to, in order."""
+        found = self._readers.get(kind)
+        if found is None:
+            found = self._readers[kind] = tuple(each for each in self._folds if not each.reads or kind in each.reads)
+        return found
 
     def replace(self, move: Callable[[], None]) -> None:
         """Take the environment that `move` puts in the place of this one; readers wait meanwhile."""

@@ -18,7 +18,7 @@ from ...protocol.record import Record
 from ...protocol.reply import Logged
 from ..store.environment import Environment
 from ..store.sealed import unseal
-from .belief import believed, touched
+from .belief import believed
 from .projection import Batch
 
 _decoder = msgspec.msgpack.Decoder(Record)
@@ -67,14 +67,24 @@ def cited_rows(record: Record) -> Iterable[tuple[bytes, bytes]]:
         yield digest(span.document) + digest(span.turn) + record.id.encode(), b""
 
 
+def indexed_alike(before: Record, after: Record) -> bool:
+    """Whether they differ in revision, evidence, confidence and review alone, which no index looks at."""
+    sources = msgspec.structs.replace(before.provenance, evidence=after.provenance.evidence)
+    return after == msgspec.structs.replace(
+        before, rev=after.rev, confidence=after.confidence, review=after.review, provenance=sources
+    )
+
+
 class Records:
     """The fold of records and of the indexes that follow from them; reads open their own snapshot.
 
     `ever` keeps for good in which pools and under which keys a record ever was: reads of the past start there.
     """
 
+    reads = ()
+
     def __init__(self, indexes: Mapping[str, Index]) -> None:
-        self._indexes = {"recent": recent_rows, "cited": cited_rows, **indexes}
+        self._indexes = indexes
         self.databases = ("records", "tally", "ever", *self._indexes)
         self._environment: Environment | None = None
 
@@ -90,40 +100,45 @@ class Records:
 
     def apply(self, batch: Batch, entry: Logged) -> None:
         """Fold one operation in."""
-        for id in touched(entry.operation):
+        for id in batch.touched(entry):
             before = self.standing(batch, id)
             after = believed(before, id, entry)
             if after is not before:
-                self._replace(batch, id, before, after)
+                if not batch.found:
+                    batch.later.append(lambda: self._write(batch))
+                batch.found.setdefault(id, before)
+                batch.records[id] = after
+                if after and not (before and (before.pool, before.key) == (after.pool, after.key)):
+                    rows = batch.rows(self.environment.handles["ever"])
+                    for place in _places(after):
+                        rows[place] = b""
 
-    def _replace(self, batch: Batch, id: str, before: Record | None, after: Record | None) -> None:
+    def _write(self, batch: Batch) -> None:
+        """The rows of what a group changed, from what it found to what it leaves: each record's once."""
         handles = self.environment.handles
-        batch.records[id] = after
-        batch.rows(handles["records"])[id.encode()] = _encode(after) if after else None
-        for name, index in self._indexes.items():
-            rows = batch.rows(handles[name])
-            for key, _ in index(before) if before else ():
-                rows[key] = None
-            for key, value in index(after) if after else ():
-                rows[key] = value
-        self._count(batch, before, after)
-        self._keep_place(batch, before, after)
+        records = batch.rows(handles["records"])
+        indexes = [(index, batch.rows(handles[name])) for name, index in self._indexes.items()]
+        for id, before in batch.found.items():
+            after = batch.records[id]
+            records[id.encode()] = _encode(after) if after else None
+            if before and after and indexed_alike(before, after):
+                continue
+            for index, rows in indexes:
+                for key, _ in index(before) if before else ():
+                    rows[key] = None
+                for key, value in index(after) if after else ():
+                    rows[key] = value
+            self._count(batch, before, after)
 
     def _count(self, batch: Batch, before: Record | None, after: Record | None) -> None:
         if before and after and (before.status, before.pool) == (after.status, after.pool):
             return
+        table = self.environment.handles["tally"]
         for record, by in ((before, -1), (after, 1)):
             if record is not None:
                 key = f"{record.status}\0{record.pool}".encode()
-                found = batch.get(key, db=self.environment.db("tally"))
-                count = (int.from_bytes(found) if found else 0) + by
-                batch.put(key, count.to_bytes(8), db=self.environment.db("tally"))
-
-    def _keep_place(self, batch: Batch, before: Record | None, after: Record | None) -> None:
-        if after and not (before and (before.pool, before.key) == (after.pool, after.key)):
-            rows = batch.rows(self.environment.db("ever"))
-            for place in _places(after):
-                rows[place] = b""
+                count = int.from_bytes(batch.get(key, db=table) or b"") + by
+                batch.rows(table)[key] = count.to_bytes(8) if count else None
 
     def standing(self, batch: Batch, id: str) -> Record | None:
         """The record as the group leaves it so far."""

@@ -24,7 +24,6 @@ from ...protocol.operation import (
 from ...protocol.reply import Logged
 from ...stages.batch import PERSONAL
 from ..store.sealed import unseal
-from .belief import touched
 from .projection import Batch
 from .records import Records, digest
 
@@ -57,6 +56,7 @@ class Sources:
     """The fold of pools, sessions, history and the cursor."""
 
     databases = ("pools", "sessions", "projects", "history", "progress")
+    reads = ()
 
     def __init__(self, records: Records) -> None:
         self._records = records
@@ -92,8 +92,9 @@ class Sources:
                 self._remember(batch, entry)
 
     def _remember(self, batch: Batch, entry: Logged) -> None:
-        for id in touched(entry.operation):
-            batch.put(id.encode() + entry.seq.to_bytes(8), b"", db=self._db("history"))
+        rows, seq = batch.rows(self._db("history")), entry.seq.to_bytes(8)
+        for id in batch.touched(entry):
+            rows[id.encode() + seq] = b""
 
     def _show(self, batch: Batch, documents: Sequence[str], shown: bool) -> None:
         """A session that was taken back feeds no pool: none of its turns is searched until it is brought back."""

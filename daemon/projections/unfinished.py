@@ -17,6 +17,7 @@ class Unfinished:
     """The fold of open live sessions."""
 
     databases = ("unfinished",)
+    reads = (SessionOpened, SessionResumed, SessionClosed, Redacted)
 
     def __init__(self, records: Records) -> None:
         self._records = records

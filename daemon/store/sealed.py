@@ -7,7 +7,7 @@ walk, as is one that stands in its place while the pages above it lead elsewhere
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from zlib import crc32
 
@@ -25,6 +25,13 @@ REBUILD = "run `memd rebuild all`: the journal still has it"
 def seal(key: bytes, value: bytes) -> bytes:
     """A value as it is stored under `key`: its CRC-32 and the key's before it."""
     return crc32(value, crc32(key)).to_bytes(CHECK) + value
+
+
+def sealed(rows: Mapping[bytes, bytes | None]) -> list[tuple[bytes, bytes]]:
+    """The rows that have a value, each as `seal` gives it, in order of their keys."""
+    kept = [(key, value) for key, value in rows.items() if value is not None]
+    kept.sort()
+    return [(key, crc32(value, crc32(key)).to_bytes(CHECK) + value) for key, value in kept]
 
 
 def unseal(key: bytes, stored: bytes, what: str) -> bytes:
