@@ -15,8 +15,7 @@ import numpy as np
 from ..protocol.event import SessionEnded
 from ..protocol.operation import ChangeProposed
 from ..protocol.record import LIVE, Record, record_id
-from ..stages.batch import PERSONAL, Item, Proposal
-from ..stages.standing import SAME_KEY, Conflict
+from ..stages.batch import PERSONAL, SAME_KEY, Conflict, Item, Proposal
 from .projections.records import digest
 from .stores import Stores
 from .work import HoldAgainst

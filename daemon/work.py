@@ -11,8 +11,7 @@ from typing import IO
 import msgspec
 
 from ..protocol.record import Record
-from ..stages.batch import Batch, Given, Item, Known, Proposal
-from ..stages.standing import Conflict
+from ..stages.batch import Batch, Conflict, Given, Item, Known, Proposal
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="task"):

@@ -133,3 +133,15 @@ Stage = Callable[[Batch], Batch]
 def step(candidate: Candidate, stage: str, what: str, **changes: object) -> Candidate:
     """`candidate` with these changes and one more step of `stage`."""
     return msgspec.structs.replace(candidate, steps=(*candidate.steps, Step(stage, what)), **changes)
+
+
+SAME_KEY = "another value of the same key"
+
+
+class Conflict(msgspec.Struct, frozen=True, array_like=True):
+    """The ids of a held record and of a new one that contradicts it, the rule's label and reason."""
+
+    held: str
+    fresh: str
+    label: str
+    reason: str

@@ -9,22 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
 from ..protocol.instant import micros
 from ..protocol.record import Record
+from .batch import SAME_KEY, Conflict
 from .contradictions import compare
-
-SAME_KEY = "another value of the same key"
-
-
-class Conflict(msgspec.Struct, frozen=True, array_like=True):
-    """The ids of a held record and of a new one that contradicts it, the rule's label and reason."""
-
-    held: str
-    fresh: str
-    label: str
-    reason: str
 
 
 def conflicts(held: Sequence[Record], fresh: Sequence[Record], cosines: Sequence[Sequence[float]]) -> list[Conflict]:

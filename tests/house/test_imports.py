@@ -1,6 +1,8 @@
 """Imports go one way: protocol ← models ← stages ← daemon, and clients → protocol (STYLE, "The house")."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -83,3 +85,10 @@ def test_the_walk_sees_an_arrow_that_runs_back() -> None:
         "clients/hooks/run.py:1 clients → models",
         "models/trunk.py:1 models → stages",
     ]
+
+
+def test_the_daemon_starts_without_the_rules_of_the_write_path_P2() -> None:
+    rules = ("cues", "claims", "keys", "contradictions", "standing", "extract", "reconcile", "pipeline")
+    code = f"import sys, memd.daemon.boot; print([name for name in {rules} if f'memd.stages.{{name}}' in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
