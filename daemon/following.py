@@ -15,9 +15,9 @@ from ..protocol.errors import MemdError, StoreError
 from ..protocol.reply import Logged
 from .failpoint import reach
 from .projections.projection import Projection
+from .projections.replay import GROUP
 from .store.journal import Journal
 
-REPLAY_GROUP = 500
 log = logging.getLogger("memd.store")
 
 
@@ -31,7 +31,7 @@ class Following:
 
     def catch_up(self, projection: Projection, progress: Callable[[int], None] | None = None) -> None:
         """Replay what a projection has not seen yet."""
-        while group := self._journal.slice(projection.applied_seq, REPLAY_GROUP):
+        while group := self._journal.slice(projection.applied_seq, GROUP):
             projection.apply(group)
             if progress:
                 progress(projection.applied_seq)

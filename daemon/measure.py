@@ -27,6 +27,7 @@ from ..stages.scan import found
 from ..stages.secrets.scan import find, redact
 from .graphing import begun
 from .maintenance_process import Maintenance
+from .projections import replay
 from .projections.folded import Folded
 from .projections.keywords import Keywords
 from .projections.swap import fresh_folder
@@ -224,7 +225,7 @@ def _timed(work: Callable[[], object]) -> float:
 def _applied(journal: Journal, apply: Callable[[Sequence[Logged]], None]) -> float:
     """Seconds of a core in `apply` alone, over the whole journal in groups."""
     seconds, after = 0.0, 0
-    while group := journal.slice(after, GROUP):
+    while group := journal.slice(after, replay.GROUP):
         seconds += _timed(lambda group=group: apply(group))
         after = group[-1].seq
     return seconds

@@ -20,5 +20,5 @@ def why_disabled(environment: Mapping[str, str], places: Places) -> str:
     value = environment.get(VARIABLE, "")
     if value.strip().lower() not in _NO:
         return f"{VARIABLE}={value}"
-    file = places.config / FILE
-    return str(file) if os.path.exists(file) else ""  # a folder of another user's says nothing
+    file = os.path.join(places.config, FILE)  # as text: this is asked for each arrival at the door
+    return file if os.path.exists(file) else ""  # a folder of another user's says nothing

@@ -15,6 +15,8 @@ from ..world import World
 from .folded import Folded
 
 GROUP = 2000
+"""Operations that a replay folds in at once: fewer write the same pages more often, more hold the memory of theirs."""
+
 Emit = Callable[[int, int, str], None]
 """Is told how far a task is: done, total, what it does."""
 
