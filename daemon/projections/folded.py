@@ -26,7 +26,7 @@ from .projection import Tables
 from .records import Index, Records, cited_rows, recent_rows
 from .sources import Sources
 from .unfinished import Unfinished
-from .vectors import embedded_rows, shelved_rows
+from .vectors import shelved_rows
 
 INDEXES: Mapping[str, Index] = {
     "recent": recent_rows,
@@ -34,7 +34,6 @@ INDEXES: Mapping[str, Index] = {
     "keys": key_rows,
     "edges": edge_rows,
     "cards": card_rows,
-    "embedded": embedded_rows,
     "shelved": shelved_rows,
     "held": held_rows,
     "lines": line_rows,

@@ -40,6 +40,8 @@ HUBS = frozenset({"user", "project"})
 """Ends that nearly every edge has: to share one says nothing."""
 
 LINKED = 50
+MARK = 16
+"""Bytes of the digest before a row: what the vectors are found by shares the row, whose key would else stand twice."""
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -135,9 +137,9 @@ def row_of(record: Record) -> Row:
 
 
 def line_rows(record: Record) -> Iterable[tuple[bytes, bytes]]:
-    """The row of a live record."""
+    """The row of a live record, after the digest of the text whose vector stands for it."""
     if record.status in LIVE:
-        yield digest(record.pool) + record.id.encode(), _encode(row_of(record))
+        yield digest(record.pool) + record.id.encode(), digest(record.description) + _encode(row_of(record))
 
 
 class Lines:
@@ -185,7 +187,7 @@ class Lines:
         pools: dict[bytes, bytes] = {}
         with environment.read() as transaction:
             for key, value in transaction.cursor(environment.db("lines")).iternext():
-                row = _decoder.decode(unseal(key, value, "the place of a record"))
+                row = _decoder.decode(unseal(key, value, "the place of a record")[MARK:])
                 yield Card(key[16:].decode(), pools.setdefault(key[:16], key[:16]), row)
 
     @property

@@ -20,6 +20,7 @@ from ...protocol.record import LIVE, Record
 from ...protocol.reply import Logged
 from ..store.sealed import unseal
 from .belief import touched
+from .lines import MARK
 from .projection import check_order
 from .records import Records, digest
 from .vector_index import FIRST_CAPACITY, GRAPH_ABOVE, ExactIndex, Graph, GraphIndex, VectorIndex, read
@@ -29,19 +30,13 @@ T = TypeVar("T")
 SLICE = 5000
 
 
-def embedded_rows(record: Record) -> Iterable[tuple[bytes, bytes]]:
-    """The row of a live record: the digest of the text whose vector stands for it."""
-    if record.status in LIVE:
-        yield digest(record.pool) + record.id.encode(), digest(record.description)
-
-
 def shelved_rows(record: Record) -> Iterable[tuple[bytes, bytes]]:
-    """The same of an archived one (T7)."""
+    """The row of an archived record: the digest of the text whose vector stands for it (T7)."""
     if record.status == "archived":
         yield digest(record.pool) + record.id.encode(), digest(record.description)
 
 
-def embedded(records: Records, pool: str, table: str = "embedded") -> list[tuple[str, bytes]]:
+def embedded(records: Records, pool: str, table: str = "lines") -> list[tuple[str, bytes]]:
     """The live records of a pool, or its `shelved` ones, each with the digest of the text that has its vector."""
     mark = digest(pool)
     rows: list[tuple[str, bytes]] = []
@@ -51,7 +46,7 @@ def embedded(records: Records, pool: str, table: str = "embedded") -> list[tuple
             for key, value in cursor.iternext():
                 if not key.startswith(mark):
                     break
-                rows.append((key[16:].decode(), unseal(key, value, "the place of a vector")))
+                rows.append((key[16:].decode(), unseal(key, value, "the place of a vector")[:MARK]))
     return rows
 
 
@@ -239,9 +234,9 @@ class Vectors:
     def lost(self, more_than: int) -> bool:
         """Whether there are more live records than that, and none of the first so many has a vector; without `load`."""
         with self._records.environment.read() as transaction:
-            cursor = transaction.cursor(self._records.environment.db("embedded"))
+            cursor = transaction.cursor(self._records.environment.db("lines"))
             rows = list(islice(cursor.iternext(), more_than + 1))
-        marks = [unseal(*row, "the place of a vector") for row in rows]
+        marks = [unseal(*row, "the place of a vector")[:MARK] for row in rows]
         return len(marks) > more_than and not self.store.get(marks)[0]
 
     def missing(self, limit: int) -> list[tuple[str, str]]:
