@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from ...protocol.errors import InvalidRequest, MemdError
-from . import agents, forget, gate, latency, machine, soak, store, years
+from . import agents, forget, gate, latency, machine, prompt, soak, store, years
 from .part import DataMissing, Measure, Part, Setting
 from .peers import run as peers
 from .read import ablation, abstention, pipeline, relevance, weights
@@ -69,6 +69,7 @@ GROUPS: dict[str, dict[str, Measure]] = {
         "hook": agents.hook,
         "reading-on": agents.reading_on,
         "mcp": agents.server,
+        "prompt": prompt.prompt,
     },
     "soak": {
         "mixed": soak.mixed,

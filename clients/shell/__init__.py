@@ -28,21 +28,42 @@ def script(shell: str, places: Places, command: Sequence[str]) -> str:
         "@OFF@": shlex.quote(str(places.config / FILE)),
         "@MEMD@": shlex.join(command),
         "@RULES@": "\n".join(_rule(*each) for each in RULES),
-        "@CLUES@": "|".join(sorted({f"*{_glob(clue)}*" for clues in CLUES.values() for clue in clues})),
+        "@CLUES@": "|".join(_globs([clue for clues in CLUES.values() for clue in clues])),
     }
     text = (FOLDER / f"memd.{shell}").read_text(encoding="utf-8")
     return re.sub("|".join(values), lambda match: values[match[0]], text)
 
 
-def _glob(clue: str) -> str:
-    """A clue as it stands in a pattern of either shell."""
-    return re.sub(r"([^a-z0-9])", r"\\\1", clue)
+def _globs(clues: Sequence[str]) -> list[str]:
+    """Patterns of either shell, one of which matches what holds a clue. Clues that differ in one character share one:
+    to try each is a tenth of a prompt."""
+    left: list[str] = sorted(set(clues))
+    found: list[str] = []
+    while left:
+        groups = [(_alike(left, at), at) for at in range(len(left[0]))]
+        group, at = max(groups, key=lambda each: len(each[0]))
+        one = "".join(clue[at] for clue in group)
+        middle = f"[{one}]" if len(one) > 1 else _escaped(one)
+        found.append(f"*{_escaped(group[0][:at])}{middle}{_escaped(group[0][at + 1 :])}*")
+        left = [each for each in left if each not in group]
+    return found
+
+
+def _alike(clues: Sequence[str], at: int) -> list[str]:
+    """Those that differ from the first at that place alone."""
+    before, after, size = clues[0][:at], clues[0][at + 1 :], len(clues[0])
+    return [each for each in clues if len(each) == size and each[:at] == before and each[at + 1 :] == after]
+
+
+def _escaped(part: str) -> str:
+    """A part of a clue as it stands in a pattern."""
+    return re.sub(r"([^a-z0-9])", r"\\\1", part)
 
 
 def _rule(name: str, pattern: str) -> str:
     """A call of the shell's function for one rule: name, regex, the number of the group that holds the secret."""
     regex, secret = extended(pattern)
-    clues = _SHAPES.get(name) or "|".join(f"*{_glob(clue)}*" for clue in CLUES[name])
+    clues = _SHAPES.get(name) or "|".join(_globs(CLUES[name]))
     return f"        case $folded in {clues}) __memd_rule {name} {secret} {shlex.quote(regex)} ;; esac"
 
 

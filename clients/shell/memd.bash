@@ -5,9 +5,8 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
     __memd_off=@OFF@
     printf -v __memd_shell '%(%Y%m%dT%H%M%S)T-%s' -1 $$
     __memd_spool=@SPOOL@/bash-$$-$EPOCHSECONDS.lines
-    __memd_turn=0 __memd_bytes=0 __memd_pwd= __memd_root= __memd_ignored=
-    declare -A __memd_sessions=()
-    declare -a __memd_ignore=()
+    __memd_turn=0 __memd_bytes=0 __memd_pwd= __memd_quarter=-1
+    declare -A __memd_heads=()
     # bash gives its last line to nobody but a file: one in memory.
     __memd_line=$(umask 077; mkdir -p @SPOOL@; : >>"$__memd_spool"
         for at in "${XDG_RUNTIME_DIR-}" /dev/shm; do
@@ -15,19 +14,17 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
         done)
 
     __memd_json() {
-        REPLY=$1
-        [[ $REPLY == *[\\\"[:cntrl:]]* ]] || return 0
         local slash='\\' quote='\"' newline='\n' tab='\t'
-        REPLY=${REPLY//\\/"$slash"}
-        REPLY=${REPLY//\"/"$quote"}
-        REPLY=${REPLY//$'\n'/"$newline"}
-        REPLY=${REPLY//$'\t'/"$tab"}
-        REPLY=${REPLY//[[:cntrl:]]/ }
+        __memd_text=${__memd_text//\\/"$slash"}
+        __memd_text=${__memd_text//\"/"$quote"}
+        __memd_text=${__memd_text//$'\n'/"$newline"}
+        __memd_text=${__memd_text//$'\t'/"$tab"}
+        __memd_text=${__memd_text//[[:cntrl:]]/ }
     }
 
-    # name, group of the secret (0: all but the first group), regex; works on `text`.
+    # name, group of the secret (0: all but the first group), regex; works on `__memd_text`.
     __memd_rule() {
-        local rest=$text out= match kept
+        local rest=$__memd_text out= match kept
         while [[ $rest =~ $3 ]]; do
             match=${BASH_REMATCH[0]}
             if (($2)); then
@@ -38,98 +35,123 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
             out+=${rest%%"$match"*}$kept
             rest=${rest#*"$match"}
         done
-        text=$out$rest
+        __memd_text=$out$rest
     }
 
     __memd_redact() {
-        text=$1
-        local folded=${1,,}
-        case $folded in @CLUES@) ;; *) return 0 ;; esac
-        local LC_ALL=C
+        local folded=${__memd_text,,} LC_ALL=C
 @RULES@
     }
 
-    # A session belongs to one project for good: each repository has its own.
-    __memd_place() {
-        __memd_pwd=$PWD __memd_root=$PWD
-        while [[ -n $__memd_root && ! -e $__memd_root/.git && ! -e $__memd_root/.memd-id ]]; do
-            __memd_root=${__memd_root%/*}
-        done
-        __memd_json "$PWD"
-        __memd_cwd=$REPLY
-        __memd_json "$__memd_shell${__memd_root:+:$__memd_root}"
-        __memd_session=$REPLY
+    # No more than 10,000 characters, and not a part of a secret at their end.
+    __memd_cut() {
+        __memd_text=${__memd_text:0:12000}
+        __memd_redact
+        __memd_text=${__memd_text:0:10000}
     }
 
-    __memd_ignores() {
-        if [[ ${MEMD_SHELL_IGNORE-} != "$__memd_ignored" ]]; then
-            __memd_ignored=${MEMD_SHELL_IGNORE-}
-            IFS=: read -r -a __memd_ignore <<<"$__memd_ignored"
+    # A session belongs to one project for good: each repository has its own. The head is a format of printf.
+    __memd_place() {
+        local root=$PWD cwd
+        __memd_pwd=$PWD __memd_known=
+        while [[ -n $root && ! -e $root/.git && ! -e $root/.memd-id ]]; do
+            root=${root%/*}
+        done
+        __memd_text=$PWD
+        __memd_json
+        cwd=$__memd_text __memd_text=$__memd_shell${root:+:$root}
+        __memd_json
+        __memd_session=$__memd_text
+        __memd_head='{"request":"capture","origin":{"host":"bash","session":"'$__memd_session'","cwd":"'$cwd
+        __memd_head=${__memd_head//\\/\\\\}
+        __memd_head=${__memd_head//%/%%}'"},"events":[{"event":'
+    }
+
+    # In every zone the hour and the offset stay as they are for a quarter of an hour.
+    __memd_clock() {
+        local at
+        __memd_quarter=$((__memd_began / 900000000))
+        printf -v at '%(%Y-%m-%dT%H:%M%z)T' $((__memd_quarter * 900))
+        __memd_minute=$((10#${at:14:2}))
+        __memd_ran='"ran","turn":"%d","at":"'${at:0:14}'%02d:%02d'${at:16:3}:${at: -2}
+        __memd_ran+='","command":"%s","exit_status":%d,"duration_ms":%d}]}\n'
+    }
+
+    # The last line of history as it was typed, behind its number.
+    __memd_read() {
+        if [[ -z $__memd_line ]]; then
+            mapfile -t __memd_lines <<<"$(HISTTIMEFORMAT='' builtin history 1)"
+        else
+            HISTTIMEFORMAT='' builtin history 1 >|"$__memd_line"
+            mapfile -t __memd_lines <"$__memd_line"
         fi
+    }
+
+    # Whether memd is off, or the line matches MEMD_SHELL_IGNORE.
+    __memd_withheld() {
+        [[ -z ${MEMD_DISABLED-} || $MEMD_DISABLED == @(0|[Nn][Oo]|[Oo][Ff][Ff]|[Ff][Aa][Ll][Ss][Ee]) ]] || return 0
         local pattern
-        for pattern in "${__memd_ignore[@]}"; do
-            [[ $1 == $pattern ]] && return 0
+        local -a patterns
+        IFS=: read -r -a patterns <<<"${MEMD_SHELL_IGNORE-}"
+        for pattern in "${patterns[@]}"; do
+            [[ $__memd_text == $pattern ]] && return 0
         done
         return 1
     }
 
-    # The last line as it was typed, in `line`. Nothing where it can't be told from one that history was to leave out.
-    __memd_typed() {
-        if [[ -z $__memd_line ]]; then
-            line=$(HISTTIMEFORMAT='' builtin history 1)
-        else
-            if [[ -v HISTTIMEFORMAT ]]; then
-                HISTTIMEFORMAT='' builtin history 1 >|"$__memd_line"
+    # Whether memd has been down for long: what is more than this is not kept.
+    __memd_full() {
+        [[ -s $__memd_spool ]] || __memd_bytes=0
+        ((__memd_bytes))
+    }
+
+    # One function without locals, and what is rare apart: bash copies a function whenever it is called.
+    __memd_prompt() {
+        __memd_status=$?
+        if [[ -n ${__memd_began-} ]]; then
+            __memd_now=${EPOCHREALTIME/[.,]/}
+            if [[ -z $__memd_line || -v HISTTIMEFORMAT ]]; then
+                __memd_read
             else
                 builtin history 1 >|"$__memd_line"
+                mapfile -t __memd_lines <"$__memd_line"
             fi
-            IFS= read -r -d '' line <"$__memd_line"
+            __memd_text=${__memd_lines-}
+            ((${#__memd_lines[@]} < 2)) || printf -v __memd_text '\n%s' "${__memd_lines[@]}"
+            # Nothing where it can't be told from one that history was to leave out.
+            if [[ $__memd_text != "${__memd_last-}" ||
+                (-o history && ":${HISTCONTROL-}:" != *:ignore[sb]* && -z ${HISTIGNORE-}) ]]; then
+                __memd_last=$__memd_text
+                __memd_text=${__memd_text#*[0-9][ *] }
+                if [[ $__memd_text == [![:space:]]* && $__memd_text != *'<'[Pp]rivate* && ! -e $__memd_off ]] &&
+                    { [[ -z ${MEMD_DISABLED-}${MEMD_SHELL_IGNORE-} ]] || ! __memd_withheld; } &&
+                    { (((__memd_bytes += ${#__memd_text} + 300) < 4000000)) || ! __memd_full; }; then
+                    ((${#__memd_text} > 10000)) && __memd_cut
+                    case ${__memd_text,,} in @CLUES@) __memd_redact ;; esac
+                    [[ $__memd_text == *[\\\"[:cntrl:]]* ]] && __memd_json
+                    ((__memd_began / 900000000 == __memd_quarter)) || __memd_clock
+                    printf "$__memd_head$__memd_ran" $((++__memd_turn)) \
+                        $((__memd_began / 60000000 % 15 + __memd_minute)) $((__memd_began / 1000000 % 60)) \
+                        "$__memd_text" "$__memd_status" $(((__memd_now - __memd_began) / 1000)) \
+                        2>&- >>"$__memd_spool"
+                    [[ -n $__memd_known ]] || __memd_known=1 __memd_heads[$__memd_session]=$__memd_head
+                fi
+            fi
+            __memd_began=
+        elif [[ ! -v __memd_last ]]; then
+            __memd_read # what stood there before this shell
+            __memd_last=${__memd_lines-}
+            ((${#__memd_lines[@]} < 2)) || printf -v __memd_last '\n%s' "${__memd_lines[@]}"
         fi
-        if [[ $line == "${__memd_last-}" && (":${HISTCONTROL-}:" == *:ignore[sb]* || -n ${HISTIGNORE-}) ]]; then
-            return 1
-        fi
-        __memd_last=$line
-        line=${line#*[0-9][ *] }
-        line=${line%$'\n'}
-        [[ -n $line && $line != [[:space:]]* ]]
-    }
-
-    __memd_prompt() {
-        local status=$? began=${__memd_began-} line
-        __memd_began=
-        [[ -v __memd_last ]] || __memd_typed # what stood there before this shell
-        [[ -z $began ]] || __memd_tell "$status"
         [[ $PWD == "$__memd_pwd" ]] || __memd_place # where the next command begins
-        return $status
+        return $__memd_status
     }
-
-    __memd_tell() {
-        local status=$1
-        [[ -z ${MEMD_DISABLED-} || $MEMD_DISABLED == @(0|[Nn][Oo]|[Oo][Ff][Ff]|[Ff][Aa][Ll][Ss][Ee]) ]] || return
-        local text at now=${EPOCHREALTIME/[.,]/}
-        __memd_typed && [[ ! -e $__memd_off && $line != *'<'[Pp]rivate* ]] || return
-        [[ -n ${MEMD_SHELL_IGNORE-} ]] && __memd_ignores "$line" && return
-        if ((__memd_bytes > 4000000)); then # memd has been down for long: what is more than this is not kept
-            [[ -s $__memd_spool ]] && return
-            __memd_bytes=0
-        fi
-        __memd_redact "${line:0:10000}"
-        __memd_json "$text"
-        printf -v at '%(%Y-%m-%dT%H:%M:%S%z)T' $((began / 1000000))
-        __memd_sessions[$__memd_session]=$__memd_cwd __memd_bytes=$((__memd_bytes + ${#REPLY} + 300))
-        printf "$__memd_head"'"ran","turn":"%d","at":"%s","command":"%s","exit_status":%d,"duration_ms":%d}]}\n' \
-            "$__memd_session" "$__memd_cwd" $((++__memd_turn)) "${at:0:-2}:${at: -2}" "$REPLY" "$status" \
-            $(((now - began) / 1000)) 2>/dev/null >>"$__memd_spool"
-    }
-
-    __memd_head='{"request":"capture","origin":{"host":"bash","session":"%s","cwd":"%s"},"events":[{"event":'
 
     __memd_leave() {
-        local at
+        local head at
         printf -v at '%(%Y-%m-%dT%H:%M:%S%z)T' -1
-        for __memd_session in "${!__memd_sessions[@]}"; do
-            printf "$__memd_head"'"session_ended","turn":"session-end","at":"%s","reason":"exit"}]}\n' \
-                "$__memd_session" "${__memd_sessions[$__memd_session]}" "${at:0:-2}:${at: -2}"
+        for head in "${__memd_heads[@]}"; do
+            printf "$head"'"session_ended","turn":"session-end","at":"%s","reason":"exit"}]}\n' "${at:0:-2}:${at: -2}"
         done 2>/dev/null >>"$__memd_spool"
         [[ -n $__memd_line ]] && rm -f "$__memd_line"
     }
@@ -146,5 +168,6 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
     bind -x "\"${MEMD_SHELL_KEY:-\C-xk}\": __memd_recall" 2>/dev/null
     # Evaluated in this shell just before a command runs; it expands to nothing.
     PS0=${PS0-}'${__memd_none[__memd_began=${EPOCHREALTIME/[.,]/},1]-}'
-    PROMPT_COMMAND=(__memd_prompt "${PROMPT_COMMAND[@]}")
+    # Of an array bash 5.0 runs the first alone.
+    PROMPT_COMMAND[0]=__memd_prompt${PROMPT_COMMAND[0]:+$'\n'${PROMPT_COMMAND[0]}}
 fi

@@ -2,22 +2,20 @@
 # Load it from ~/.zshrc: source <(memd shell init zsh). Nothing is forked by a prompt. A command that begins with a space,
 # or matches a pattern of MEMD_SHELL_IGNORE (globs, separated by colons), stays with you. Ctrl-X k asks memd about what
 # is typed; MEMD_SHELL_KEY is another key.
-if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/regex 2>/dev/null; then
+if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/regex zsh/system 2>/dev/null; then
     autoload -Uz add-zsh-hook
-    typeset -g __memd_off=@OFF@ __memd_began= __memd_line= __memd_pwd= __memd_root= __memd_cwd= __memd_session=
-    typeset -gi __memd_turn=0 __memd_bytes=0
-    typeset -gA __memd_sessions=()
+    typeset -g __memd_off=@OFF@ __memd_began= __memd_line= __memd_pwd= __memd_root= __memd_head= __memd_session=
+    typeset -gi __memd_turn=0 __memd_bytes=0 __memd_fd=-1
+    typeset -gA __memd_heads=()
     typeset -g __memd_shell
     strftime -s __memd_shell '%Y%m%dT%H%M%S' $EPOCHSECONDS
     __memd_shell+=-$$
     typeset -g __memd_spool=@SPOOL@/zsh-$$-$EPOCHSECONDS.lines
-    (umask 077; command mkdir -p @SPOOL@; : >>$__memd_spool)
+    (umask 077; command mkdir -p @SPOOL@)
 
     __memd_json() {
-        REPLY=$1
-        [[ $REPLY == *[\\\"[:cntrl:]]* ]] || return 0
         local slash='\\' quote='\"' newline='\n' tab='\t'
-        REPLY=${REPLY//\\/$slash}
+        REPLY=${1//\\/$slash}
         REPLY=${REPLY//\"/$quote}
         REPLY=${REPLY//$'\n'/$newline}
         REPLY=${REPLY//$'\t'/$tab}
@@ -44,76 +42,95 @@ if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/rege
     }
 
     __memd_redact() {
-        text=$1
-        local folded=${(L)1}
-        case $folded in @CLUES@) ;; *) return 0 ;; esac
-        local LC_ALL=C
+        local folded=${(L)text} LC_ALL=C
 @RULES@
+    }
+
+    # No more than 10,000 characters, and not a part of a secret at their end.
+    __memd_cut() {
+        text=${text[1,12000]}
+        __memd_redact
+        text=${text[1,10000]}
     }
 
     # A session belongs to one project for good: each repository has its own.
     __memd_place() {
+        emulate -L zsh
+        local REPLY
         __memd_pwd=$PWD __memd_root=$PWD
         while [[ -n $__memd_root && ! -e $__memd_root/.git && ! -e $__memd_root/.memd-id ]]; do
             __memd_root=${__memd_root%/*}
         done
-        __memd_json "$PWD"
-        __memd_cwd=$REPLY
         __memd_json "$__memd_shell${__memd_root:+:$__memd_root}"
         __memd_session=$REPLY
+        __memd_json "$PWD"
+        __memd_head='{"request":"capture","origin":{"host":"zsh","session":"'
+        __memd_head+="$__memd_session\",\"cwd\":\"$REPLY\"},\"events\":[{\"event\":"
+    }
+
+    __memd_ignores() {
+        local pattern
+        for pattern in ${(s.:.)MEMD_SHELL_IGNORE}; do
+            [[ $1 == ${~pattern} ]] && return 0
+        done
+        return 1
+    }
+
+    # memd takes the file away now and then, and the descriptor is no child's.
+    __memd_append() {
+        if [[ ! $__memd_spool -ef /dev/fd/$__memd_fd ]]; then
+            ((__memd_fd < 0)) || exec {__memd_fd}>&-
+            sysopen -a -o creat,cloexec -m 600 -u __memd_fd -- $__memd_spool || __memd_fd=-1
+        fi 2>/dev/null
+        ((__memd_fd < 0)) || syswrite -o $__memd_fd -- $1
     }
 
     __memd_preexec() {
         __memd_line=$1 __memd_began=$EPOCHREALTIME
+        [[ $PWD == $__memd_pwd ]] || __memd_place
     }
 
+    # All in one, because zsh maps memory for each function that is called.
     __memd_precmd() {
         local -i exit_status=$?
-        [[ -z $__memd_began ]] || __memd_tell $exit_status
-        [[ $PWD == $__memd_pwd ]] || __memd_place # where the next command begins
-    }
-
-    __memd_tell() {
+        [[ -n $__memd_began ]] || return 0
         emulate -L zsh -o no_re_match_pcre
-        local -i exit_status=$1
-        local began=$__memd_began line=$__memd_line now=$EPOCHREALTIME REPLY text at pattern
+        local began=$__memd_began line=$__memd_line REPLY text at
+        local -i ms=$(((EPOCHREALTIME - began) * 1000))
         __memd_began= __memd_line=
         [[ -z ${MEMD_DISABLED-} || ${(L)MEMD_DISABLED} == (0|no|off|false) ]] || return 0
-        [[ ! -e $__memd_off ]] || return 0
-        [[ -n $line && $line != [[:space:]]* && $line != *'<'[Pp]rivate* ]] || return 0
-        for pattern in ${(s.:.)MEMD_SHELL_IGNORE-}; do
-            [[ $line == ${~pattern} ]] && return 0
-        done
+        [[ -n $line && $line != [[:space:]]* && $line != *'<'[Pp]rivate* && ! -e $__memd_off ]] || return 0
+        [[ -n ${MEMD_SHELL_IGNORE-} ]] && __memd_ignores $line && return 0
         if ((__memd_bytes > 4000000)); then # memd has been down for long: what is more than this is not kept
             [[ -s $__memd_spool ]] && return 0
             __memd_bytes=0
         fi
-        __memd_redact "${line[1,10000]}"
-        __memd_json "$text"
+        text=$line
+        (($#text > 10000)) && __memd_cut
+        case ${(L)text} in @CLUES@) __memd_redact ;; esac
+        REPLY=$text
+        [[ $text == *[\\\"[:cntrl:]]* ]] && __memd_json "$text"
         strftime -s at '%Y-%m-%dT%H:%M:%S%z' ${began%[.,]*}
-        local -i duration_ms=$(((now - began) * 1000))
-        __memd_append '"ran"' "${at[1,-3]}:${at[-2,-1]}" \
-            "\"command\":\"$REPLY\",\"exit_status\":$exit_status,\"duration_ms\":$duration_ms" \
-            $((++__memd_turn))
-    }
-
-    # kind of event, time, its fields, its turn
-    __memd_append() {
-        local line='{"request":"capture","origin":{"host":"zsh","session":"'
-        line+="$__memd_session\",\"cwd\":\"$__memd_cwd\"},\"events\":[{\"event\":$1,\"turn\":\"$4\""
-        line+=",\"at\":\"$2\",$3}]}"
-        __memd_sessions[$__memd_session]=$__memd_cwd
+        line="$__memd_head\"ran\",\"turn\":\"$((++__memd_turn))\",\"at\":\"${at[1,-3]}:${at[-2,-1]}\""
+        line+=",\"command\":\"$REPLY\",\"exit_status\":$exit_status,\"duration_ms\":$ms}]}"$'\n'
+        __memd_heads[$__memd_session]=$__memd_head
         ((__memd_bytes += $#line))
-        { print -r -- $line >>$__memd_spool } 2>/dev/null
+        if [[ $__memd_spool -ef /dev/fd/$__memd_fd ]]; then
+            syswrite -o $__memd_fd -- $line
+        else
+            __memd_append $line
+        fi
+        return 0
     }
 
     __memd_leave() {
         emulate -L zsh
         ((ZSH_SUBSHELL == 0)) || return 0 # `(exit 1)` ends a subshell only
-        local at
+        local at head
         strftime -s at '%Y-%m-%dT%H:%M:%S%z' $EPOCHSECONDS
-        for __memd_session __memd_cwd in ${(kv)__memd_sessions}; do
-            __memd_append '"session_ended"' "${at[1,-3]}:${at[-2,-1]}" '"reason":"exit"' session-end
+        for head in ${(v)__memd_heads}; do
+            head+="\"session_ended\",\"turn\":\"session-end\",\"at\":\"${at[1,-3]}:${at[-2,-1]}\",\"reason\":\"exit\"}]}"
+            __memd_append $head$'\n'
         done
     }
 

@@ -1,5 +1,6 @@
 """The benchmark is tested: a broken server misses a target by more than its interval, an honest one misses none."""
 
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from memd.clients.bench import forget, runner
+from memd.clients.bench import forget, prompt, runner
 from memd.clients.bench.figure import Figure, at_least, at_most, share
 from memd.clients.bench.page import page
 from memd.clients.bench.part import Part, Plot, Setting
@@ -112,3 +113,18 @@ def test_kept_reports_are_shown_by_the_command_U5(memd: Any, tmp_path: Path) -> 
     assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
     data = memd("bench", "--from", str(tmp_path / "kept.json"), "--json").data
     assert data["parts"][0]["figures"][0]["met"] is True and data["machine"]["cores"] >= 1
+
+
+def test_a_shell_that_is_missing_is_told_and_the_others_are_measured_U5(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    here = [each for each in ("bash", "zsh") if shutil.which(each)]
+    found = prompt.prompt(QUICK)
+    assert len(found.figures) == 2 * len(here) and all(each.samples for each in found.figures)
+    assert [each.target is not None for each in found.figures] == [True, False] * len(here)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = prompt.prompt(QUICK)
+    assert not found.figures and found.notes[:2] == (
+        "bash was not measured: it is not installed",
+        "zsh was not measured: it is not installed",
+    )

@@ -8,13 +8,15 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memd.clients.shell import script
 from memd.protocol.places import places
-from memd.protocol.redact import redact
+from memd.protocol.redact import CLUES, redact
 from tests.conftest import RunningDaemon
 from tests.protocol.test_redact import SECRETS
 
@@ -130,7 +132,9 @@ def test_what_begins_with_a_space_or_is_ignored_stays_with_the_user(
     found.run("echo one", " echo hidden", "ls /", "pass show x", "echo '<private>mine</private>'", "echo two")
     if shell == "bash":
         found.run("HISTCONTROL=ignoreboth", " echo hidden2", "echo three", " echo hidden3", "echo four")
-        assert commands(home, shell)[2:] == ["HISTCONTROL=ignoreboth", "echo three", "echo four"]
+        found.run("unset HISTCONTROL", "set +o history", "echo hidden5", "echo hidden6")
+        told = ["HISTCONTROL=ignoreboth", "echo three", "echo four", "unset HISTCONTROL", "set +o history"]
+        assert commands(home, shell)[2:] == told
     found.close()
     assert commands(home, shell)[:2] == ["echo one", "echo two"]
 
@@ -149,6 +153,71 @@ def test_secrets_do_not_reach_the_spool_and_the_rules_are_the_protocols_P18(
     found.run(*texts)
     found.close()
     assert commands(home, shell) == [redact(each)[0] for each in texts]
+
+
+def test_every_secret_is_noticed_by_the_patterns_of_its_clues_P18() -> None:
+    for shell in SHELLS:
+        told = script(shell, places({"MEMD_HOME": "/nowhere"}, 0), ["memd"]).splitlines()
+        [case] = [each for each in told if "__memd_redact ;; esac" in each]
+        patterns = case.replace("\\", "").split(" in ")[1].split(")")[0].split("|")
+        for clue in {each for clues in CLUES.values() for each in clues}:
+            assert any(fnmatchcase(f"x{clue}x", each) for each in patterns), clue
+        for other in ("gha_x", "adia", "tk_", "x"):
+            assert not any(fnmatchcase(other, each) for each in patterns), other
+
+
+def test_a_command_of_several_lines_or_very_many_characters_is_told_as_it_was_typed(
+    shell: str, home: dict[str, str], terminal: Callable[..., Terminal], tmp_path: Path
+) -> None:
+    secret = "ghp_" + "a1" * 20
+    long = f": {'word ' * 1997}{secret} {'more ' * 500}"  # the secret lies across the 10,000th character
+    found = terminal()
+    os.write(found._fd, b": 'one\n\n  7  two 100%s\\n\\u'\n")
+    found.until(PROMPT)
+    os.write(found._fd, b"for n in 1 2\ndo true; done\n")
+    found.until(PROMPT)
+    for at in range(0, len(long), 200):  # no more than a terminal takes at once
+        found.type(long[at : at + 200])
+        while select.select([found._fd], [], [], 0.02)[0]:
+            os.read(found._fd, 65536)
+    found.run("")
+    found.close()
+    told = commands(home, shell)
+    assert told[0] == ": 'one\n\n  7  two 100%s\\n\\u'"
+    assert told[1].startswith("for n in 1 2") and "do true; done" in told[1]
+    assert told[2] == redact(long[:12000])[0][:10000] and "ghp_" not in told[2]
+    assert len(told) == 3 and len(told[2]) == 10000
+
+
+@pytest.mark.parametrize("away", ["renamed", "removed", "with its folder", "by a full disk"])
+def test_what_is_run_after_a_spool_was_taken_away_is_told_in_a_new_one_W10(
+    shell: str, home: dict[str, str], terminal: Callable[..., Terminal], away: str
+) -> None:
+    folder = places(home, os.getuid()).spool
+    if away == "by a full disk" and not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    found = terminal()
+    found.run("umask 022", "echo one")
+    spool = next(folder.glob(f"{shell}-*.lines"))
+    if away == "renamed":  # as the daemon does it
+        spool.rename(spool.with_suffix(".taken"))
+        spool.touch(0o600)
+    elif away == "removed":
+        spool.unlink()
+    elif away == "by a full disk":
+        spool.unlink()
+        spool.symlink_to("/dev/full")
+        found.run("echo lost")
+        spool.unlink()
+    else:
+        shutil.rmtree(folder)
+        found.run("echo lost")
+        folder.mkdir(0o700)
+    found.run("echo two", "echo three")
+    found.close()
+    assert commands(home, shell) == ["echo two", "echo three"]
+    assert not [each for each in ("No such file", "No space", "error") if each in found.said]
+    assert away != "renamed" or spool.stat().st_mode & 0o777 == 0o600
 
 
 def test_off_is_off_W14(shell: str, home: dict[str, str], terminal: Callable[..., Terminal]) -> None:
