@@ -38,6 +38,13 @@ class Recall(Arguments, frozen=True, kw_only=True):
     as_of: Annotated[
         str, Meta(description="What was true then: RFC 3339 with an offset, such as 2026-03-01T00:00:00Z.")
     ] = ""
+    deep: Annotated[
+        bool,
+        Meta(
+            description="Also what was said around each, how it changed, what is linked or archived. For when the "
+            "plain answer does not suffice."
+        ),
+    ] = False
 
 
 class Remember(Arguments, frozen=True, kw_only=True):
@@ -80,8 +87,9 @@ class Feedback(Arguments, frozen=True, kw_only=True):
     wrong: Annotated[SomeIds, Meta(description="Those that turned out to be wrong, or misled you.")] = []
 
 
-class Memory(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory: the statement, the words it rests on, whose they are. `status` quarantined: nobody confirmed it yet."""
+class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A memory: the statement, the words it rests on, whose they are. `status` quarantined: nobody confirmed it yet.
+    In depth `said_around` are the turns it comes from, and `changes` what was believed when."""
 
     id: str
     text: str
@@ -92,9 +100,11 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     pool: str
     source: str
     score: float = 0.0
+    said_around: list[str] = []
+    changes: list[str] = []
 
 
-class Turn(msgspec.Struct, frozen=True, kw_only=True):
+class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Words of a session as they were said, not distilled into a memory (yet)."""
 
     text: str
@@ -102,11 +112,12 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     said_at: str
     source: str
     score: float
+    said_around: list[str] = []
 
 
-class Recalled(msgspec.Struct, frozen=True, kw_only=True):
+class Recalled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What memory_recall gives back; `abstained`: memd would not vouch for anything, `reason` says why. `recall` names
-    this answer for memory_feedback."""
+    this answer for memory_feedback. `linked`: in depth, what is one or two steps away from the memories."""
 
     memories: list[Memory]
     turns: list[Turn]
@@ -117,6 +128,7 @@ class Recalled(msgspec.Struct, frozen=True, kw_only=True):
     pending: int
     recall: str = ""
     note: str = ""
+    linked: list[Memory] = []
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True):

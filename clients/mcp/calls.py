@@ -17,9 +17,8 @@ import msgspec
 
 from ...protocol.errors import InvalidRequest
 from ...protocol.instant import day, from_micros
-from ...protocol.recall import Feedback, FeedbackTaken
+from ...protocol.recall import Belief, Feedback, FeedbackTaken, Hit, Line
 from ...protocol.record import Record
-from ...protocol.reply import Explained
 from ..python.client import Client, Spooled, remembering
 from . import arguments as given
 
@@ -58,10 +57,12 @@ class Calls:
         return cwd or self._here
 
     def recall(self, wish: given.Recall) -> tuple[given.Recalled, str]:
-        """WARM (Q2)."""
-        told = self._client.recall(wish.query, cwd=self._folder(wish.cwd), limit=wish.limit, as_of=wish.as_of)
+        """WARM (Q2), or DEEP (Q3)."""
+        told = self._client.recall(
+            wish.query, cwd=self._folder(wish.cwd), limit=wish.limit, as_of=wish.as_of, deep=wish.deep
+        )
         found = given.Recalled(
-            memories=[_memory(hit.record, hit.score) for hit in (*told.principles, *told.hits)],
+            memories=[_hit(hit) for hit in (*told.principles, *told.hits)],
             turns=[
                 given.Turn(
                     text=each.quote,
@@ -69,6 +70,7 @@ class Calls:
                     said_at=each.at,
                     source=each.document,
                     score=round(each.score, 3),
+                    said_around=[_said(line) for line in each.lines],
                 )
                 for each in told.turns
             ],
@@ -79,6 +81,7 @@ class Calls:
             pending=told.pending,
             recall=told.recall,
             note=told.note,
+            linked=[_memory(each.record) for each in told.linked],
         )
         return found, _fenced(_recalled(found))
 
@@ -114,7 +117,7 @@ class Calls:
             ],
             replaced=[_memory(each) for each in told.replaced],
             replaced_by=[_memory(told.replaced_by)] if told.replaced_by else [],
-            said_around=[_said(told, number) for number in range(min(len(told.lines), _AROUND))],
+            said_around=[_said(line) for line in told.lines[:_AROUND]],
         )
         return past, _fenced(_past(past))
 
@@ -155,8 +158,21 @@ def _reason(decision: object, reason: str) -> str:
     return str(getattr(decision, "reason", "")) or reason
 
 
-def _said(told: Explained, number: int) -> str:
-    line = told.lines[number]
+def _hit(hit: Hit) -> given.Memory:
+    return msgspec.structs.replace(
+        _memory(hit.record, hit.score),
+        said_around=[_said(line) for line in hit.lines],
+        changes=[_belief(state) for state in hit.history],
+    )
+
+
+def _belief(state: Belief) -> str:
+    until = _day(from_micros(state.believed_until)) if state.believed_until else "now"
+    why = f": {state.ended}" if state.ended else ""
+    return f"{_line(state.text)} (believed from {_day(from_micros(state.believed_from))} until {until}{why})"
+
+
+def _said(line: Line) -> str:
     return f"{line.who}, {line.at}{' (cited)' if line.cited else ''}: {_line(line.text)}"
 
 
@@ -166,6 +182,10 @@ def _recalled(found: given.Recalled) -> Iterator[str]:
         mark = f" ({each.status})" if isinstance(each, given.Memory) and each.status not in ("active",) else ""
         name = f" [{each.id[:8]}]" if isinstance(each, given.Memory) else " [in a session's words]"
         yield f"- {_line(each.text)}{mark} — {each.said_by}, {_day(each.said_at)}{name}"
+        yield from (f"    {line}" for line in each.said_around)
+        if isinstance(each, given.Memory):
+            yield from (f"    {state}" for state in each.changes)
+    yield from (f"- linked: {_line(each.text)} [{each.id[:8]}]" for each in found.linked)
     if not both:
         yield f"Nothing that memd would vouch for: {found.reason or 'no memory matches'}."
     if found.pending:

@@ -10,33 +10,41 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import msgspec
 
-from ...protocol import reply, request, wire
+from ...protocol import request, wire
 from ...protocol.disabled import why_disabled
 from ...protocol.errors import DaemonDown, DeadlineExceeded, Refused, Unavailable
-from ...protocol.event import AnyEvent, Origin
 from ...protocol.places import Places
-from ...protocol.record import Record
-from .client import LANE_MS, OTHER_LANE_MS, Client, encoded, places_here, remembering, socket_path
+from .client import LANE_MS, OTHER_LANE_MS, Client, encoded, places_here, socket_path
 from .running import nothing
 from .spool import Drained, Spooled, Waiting
 from .zmtp import COMMAND, FRAME_LIMIT, GREETING, LONG, MORE, READY, check_peer, frame
 
+P = ParamSpec("P")
 T = TypeVar("T")
 _START = "start it: `memd up`"
+
+
+def _awaited(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
+    """A method that gives what `ask` gives, of the class whose `ask` is awaited."""
+    return cast("Any", method)
 
 
 class AsyncClient:
     """`async with AsyncClient() as client: await client.recall("tabs")`. Any request goes by `ask`."""
 
-    def __init__(self, places: Places | None = None, deadline_ms: float | None = None) -> None:
+    def __init__(
+        self, places: Places | None = None, deadline_ms: float | None = None, token: str | None = None
+    ) -> None:
+        """`token`: the access pass to ask under (A1), by default the one in `MEMD_PASS`."""
         self.places = places or places_here()
+        self._token = os.environ.get("MEMD_PASS", "") if token is None else token
         self._deadline_ms = deadline_ms
         self._connection: _Connection | None = None
         self._connecting = asyncio.Lock()
@@ -56,24 +64,71 @@ class AsyncClient:
         if connection:
             await connection.close()
 
-    # --- requests ----------------------------------------------------------------------------------------------------
-    async def capture(self, origin: Origin, events: Sequence[AnyEvent]) -> reply.Taken:
-        """Hands events to the archive. They are durable when this returns (W1)."""
-        return await self.ask(request.Capture(origin=origin, events=tuple(events)), reply.Taken)
-
-    async def remember(self, wish: request.Remember | str, *, cwd: str = "", host: str = "python") -> reply.Remembered:
-        """Remembers a text; the record can be recalled when this returns (W2)."""
-        return await self.ask(remembering(wish, cwd=cwd, host=host), reply.Remembered)
-
-    async def capture_or_spool(self, origin: Origin, events: Sequence[AnyEvent]) -> reply.Taken | Spooled:
-        """`capture`, or the spool when the daemon can't be reached in time (W10). Raises TooLarge when it is full."""
-        return await self._or_spool(request.Capture(origin=origin, events=tuple(events)), reply.Taken)
-
-    async def remember_or_spool(
-        self, wish: request.Remember | str, *, cwd: str = "", host: str = "python"
-    ) -> reply.Remembered | Spooled:
-        """`remember`, or the spool when the daemon can't be reached in time (W10). Raises TooLarge when it is full."""
-        return await self._or_spool(remembering(wish, cwd=cwd, host=host), reply.Remembered)
+    # --- requests: each is the method of `Client`, awaited ------------------------------------------------------------
+    capture = _awaited(Client.capture)
+    remember = _awaited(Client.remember)
+    capture_or_spool = _awaited(Client.capture_or_spool)
+    remember_or_spool = _awaited(Client.remember_or_spool)
+    recall = _awaited(Client.recall)
+    feedback = _awaited(Client.feedback)
+    profile = _awaited(Client.profile)
+    backup = _awaited(Client.backup)
+    backups = _awaited(Client.backups)
+    bind_scope = _awaited(Client.bind_scope)
+    compact = _awaited(Client.compact)
+    context = _awaited(Client.context)
+    correct = _awaited(Client.correct)
+    dead_letters = _awaited(Client.dead_letters)
+    decide = _awaited(Client.decide)
+    disk_usage = _awaited(Client.disk_usage)
+    distil = _awaited(Client.distil)
+    edit = _awaited(Client.edit)
+    expire = _awaited(Client.expire)
+    export = _awaited(Client.export)
+    fading = _awaited(Client.fading)
+    forget = _awaited(Client.forget)
+    get = _awaited(Client.get)
+    grant = _awaited(Client.grant)
+    grant_back = _awaited(Client.grant_back)
+    grants = _awaited(Client.grants)
+    history = _awaited(Client.history)
+    import_records = _awaited(Client.import_records)
+    inbox = _awaited(Client.inbox)
+    injected = _awaited(Client.injected)
+    job = _awaited(Client.job)
+    journal = _awaited(Client.journal)
+    leave = _awaited(Client.leave)
+    list = _awaited(Client.list)
+    models = _awaited(Client.models)
+    move_records = _awaited(Client.move_records)
+    never_used = _awaited(Client.never_used)
+    open_agent = _awaited(Client.open_agent)
+    pause = _awaited(Client.pause)
+    pin = _awaited(Client.pin)
+    pools = _awaited(Client.pools)
+    preview_forget = _awaited(Client.preview_forget)
+    printed = _awaited(Client.printed)
+    propose_forget = _awaited(Client.propose_forget)
+    put_setting = _awaited(Client.put_setting)
+    rebuild = _awaited(Client.rebuild)
+    redo = _awaited(Client.redo)
+    restore = _awaited(Client.restore)
+    resume = _awaited(Client.resume)
+    retry = _awaited(Client.retry)
+    revoke = _awaited(Client.revoke)
+    scan = _awaited(Client.scan)
+    session = _awaited(Client.session)
+    sessions = _awaited(Client.sessions)
+    settings = _awaited(Client.settings)
+    sleep = _awaited(Client.sleep)
+    status = _awaited(Client.status)
+    stop = _awaited(Client.stop)
+    timeline = _awaited(Client.timeline)
+    undo = _awaited(Client.undo)
+    use_model = _awaited(Client.use_model)
+    verify = _awaited(Client.verify)
+    why = _awaited(Client.why)
+    why_scope = _awaited(Client.why_scope)
 
     async def _or_spool(self, wish: Waiting, data: type[T]) -> T | Spooled:
         try:
@@ -86,67 +141,10 @@ class AsyncClient:
         """Delivers what waits in the spool, in order, in a thread of its own."""
 
         def work() -> Drained:
-            with Client(self.places, self._deadline_ms) as client:
+            with Client(self.places, self._deadline_ms, self._token) as client:
                 return client.drain()
 
         return await asyncio.to_thread(work)
-
-    async def recall(
-        self,
-        query: str,
-        *,
-        cwd: str = "",
-        pools: Sequence[str] = (),
-        limit: int = 20,
-        budget_tokens: int = 1500,
-        as_of: str = "",
-        believed_at: str = "",
-        document: str = "",
-        agent: str = "",
-        deep: bool = False,
-    ) -> reply.Recalled:
-        """What is known about a question (Q2), each hit with its source; or what was true, or believed, then (Q12).
-
-        `document`: the session that asks (`host:session`), which never learns again what it is told here (W9).
-        """
-        wish = request.Recall(
-            query=query,
-            cwd=cwd,
-            pools=tuple(pools),
-            limit=limit,
-            budget_tokens=budget_tokens,
-            as_of=as_of,
-            believed_at=believed_at,
-            document=document,
-            agent=agent,
-            deep=deep,
-        )
-        return await self.ask(wish, reply.Recalled)
-
-    async def profile(
-        self,
-        *,
-        cwd: str = "",
-        pools: Sequence[str] = (),
-        budget_tokens: int = 500,
-        document: str = "",
-        agent: str = "",
-    ) -> reply.ProfileText:
-        """The profile of the user, inside a project if `cwd` lies in one (Q1)."""
-        wish = request.Profile(cwd=cwd, pools=tuple(pools), budget_tokens=budget_tokens, document=document, agent=agent)
-        return await self.ask(wish, reply.ProfileText)
-
-    async def get(self, id: str) -> Record:
-        """One record by its id, or by an unambiguous beginning of it. Raises NotFound."""
-        return await self.ask(request.Get(id=id), Record)
-
-    async def why(self, id: str) -> reply.Explained:
-        """The whole way of a record, from the captured line to each decision (R4). Raises NotFound."""
-        return await self.ask(request.Why(id=id), reply.Explained)
-
-    async def status(self) -> reply.StatusText:
-        """What the daemon last did, what waits, what failed (U6)."""
-        return await self.ask(request.GetStatus(), reply.StatusText)
 
     # --- the exchange ------------------------------------------------------------------------------------------------
     async def ask(self, wish: request.Request, data: type[T]) -> T:
@@ -158,7 +156,7 @@ class AsyncClient:
         if why := why_disabled(os.environ, self.places):
             return nothing(wish, data, why)
         self._rid += 1
-        rid, body = self._rid, encoded(msgspec.structs.replace(wish, rid=self._rid))
+        rid, body = self._rid, encoded(msgspec.structs.replace(wish, rid=self._rid, token=wish.token or self._token))
         limit_ms = self._deadline_ms or LANE_MS.get(request.lane(wish), OTHER_LANE_MS)
         try:
             async with asyncio.timeout(limit_ms / 1000):

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from memd.clients.python import AsyncClient
+from memd.clients.python import AsyncClient, Client
 from memd.clients.python.spool import Spooled
 from memd.protocol import reply, request
-from memd.protocol.errors import DaemonDown, DeadlineExceeded, Disabled, NotFound
+from memd.protocol.errors import DaemonDown, DeadlineExceeded, Disabled, NotFound, Refused
 from memd.protocol.event import Origin, Said
 from memd.protocol.places import Places
 
@@ -28,6 +28,28 @@ def test_calls_at_once_each_get_their_own_answer_U7(daemon: Any) -> None:
             assert (await client.why(kept[0].record.id)).quote_holds
             with pytest.raises(NotFound):
                 await client.get("nothing")
+
+    asyncio.run(work())
+
+
+def test_each_request_is_that_of_the_other_client_U7(daemon: Any) -> None:
+    others = {"ask", "close", "drain", "disabled", "spool"}
+    requests = {name for name in dir(Client) if not name.startswith("_")} - others
+    assert {name for name in requests if getattr(AsyncClient, name, None) is getattr(Client, name)} == requests
+
+    async def work() -> None:
+        async with AsyncClient(daemon.places, deadline_ms=20_000) as client:
+            kept = await client.remember("The lighthouse rotates clockwise.")
+            asked: dict[str, Any] = {"keywords": ["lighthouse"], "explain": True, "include_retired": True, "deep": True}
+            told = await client.recall("what rotates", threshold=0.01, perspective="sailor", **asked)
+            assert told.hits[0].record.id == kept.record.id and told.hits[0].parts and told.hits[0].lines
+            assert (await client.feedback(told.recall, used=[kept.record.id])).records == 1
+            assert [each.id for each in (await client.list()).records] == [kept.record.id]
+            given = await client.grant("ci", pools=["personal"])
+            async with AsyncClient(daemon.places, deadline_ms=20_000, token=given.token) as bearer:
+                assert (await bearer.recall("what rotates")).hits
+                with pytest.raises(Refused):
+                    await bearer.remember("The lighthouse is blue.")
 
     asyncio.run(work())
 
