@@ -29,9 +29,9 @@ def completion(shell: Annotated[Shell, typer.Argument(help="bash, zsh or fish.")
 
     \b
     Examples:
-      memd completion bash > ~/.local/share/bash-completion/completions/memd
-      memd completion zsh > ~/.zfunc/_memd      # a folder of your fpath
-      memd completion fish > ~/.config/fish/completions/memd.fish
+      source <(memd completion bash)       # in ~/.bashrc
+      mkdir -p ~/.zfunc; memd completion zsh > ~/.zfunc/_memd      # a folder of your fpath
+      memd completion fish | source        # in ~/.config/fish/config.fish
     """
     from typer._completion_shared import get_completion_script
 

@@ -12,13 +12,17 @@ from typing import Annotated
 
 import typer
 
+from ...protocol.errors import InvalidRequest
 from ..hooks.notes import has_notes
 from ..python.client import Client
 from ..python.spool import Drained
 from .output import Answer
 from .wording import count
 
-_DAY = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_SPAN = re.compile(r"(?:\d+(?:\.\d+)?[smhdw])+")
+_LONGEST_S = 1e9
 
 PATIENCE_MS = 30_000
 """The deadline of what keeps the daemon busy itself: its answers may be late, and its user waits anyway."""
@@ -39,10 +43,28 @@ BelievedAt = Annotated[str, typer.Option("--believed-at", help="What memd believ
 
 
 def instant(text: str) -> str:
-    """A moment as the protocol takes it: a bare day is its beginning where the user is."""
+    """A moment as the protocol takes it, "" for none: a bare day is its beginning where the user is. Raises
+    InvalidRequest."""
     from datetime import datetime
 
-    return datetime.fromisoformat(text).astimezone().isoformat() if _DAY.fullmatch(text) else text
+    try:
+        found = datetime.fromisoformat(text) if text else None
+        return text if found is None or not _DAY.fullmatch(text) else found.astimezone().isoformat()
+    except (ValueError, OverflowError) as error:
+        hint = "write a day, 2026-03-04, or a time with its offset, 2026-03-04T18:30:00+01:00"
+        raise InvalidRequest(f"{text!r} is not a time", hint=hint) from error
+
+
+def seconds(text: str) -> float:
+    """The seconds of `90s`, `2h`, `1h30m`; 0 of "". Raises InvalidRequest."""
+    if not text:
+        return 0
+    found = 0.0
+    if _SPAN.fullmatch(text):
+        found = sum(float(part[:-1]) * _UNITS[part[-1]] for part in re.findall(r"[\d.]+[smhdw]", text))
+    if not 1 <= found <= _LONGEST_S:
+        raise InvalidRequest(f"{text!r} is no length of time", hint="write it like 90s, 30m, 2h, 1h30m, 3d or 8w")
+    return found
 
 
 def deliver(client: Client, answer: Answer) -> Drained:

@@ -6,7 +6,6 @@ standard output alone, so that it can be piped and never stands in a log.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -14,14 +13,13 @@ import typer
 
 from ...protocol.access import Grants, GrantState, PassGranted, Revocation
 from ...protocol.errors import InvalidRequest
-from .contact import PATIENCE_MS, reach
+from .contact import PATIENCE_MS, reach, seconds
 from .output import Answer, JsonFlag, plain, styled, wrapped
-from .wording import age, count
+from .wording import age, count, moment
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 Pools = Annotated[list[str] | None, typer.Option("--pool", help="A pool it may read, by name or title; repeatable.")]
 Sources = Annotated[list[str] | None, typer.Option("--source", help="A host (claude-code) or a session; repeatable.")]
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 @app.command()
@@ -29,7 +27,7 @@ def grant(
     subject: Annotated[str, typer.Argument(help="Whom the pass is for: an agent, a tool, a person.")] = "",
     pool: Pools = None,
     source: Sources = None,
-    for_: Annotated[str, typer.Option("--for", help="How long it holds: 90m, 12h, 30d, 8w.")] = "30d",
+    for_: Annotated[str, typer.Option("--for", help="How long it holds: 90m, 12h, 1d12h, 30d, 8w.")] = "30d",
     back: Annotated[bool, typer.Option("--back", help="Show again what was revoked of these sources.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -39,7 +37,7 @@ def grant(
     A client asks under the pass in the environment variable MEMD_PASS.
     Examples:
       memd grant reviewer --pool orchard --for 7d
-      MEMD_PASS=$(memd grant ci --pool orchard) memd recall "deploy"
+      MEMD_PASS=$(memd grant ci --pool orchard) memd recall deploy --pool orchard
       memd grant --back --source claude-code    # what `memd revoke --source` hid is shown again
     """
     with Answer("grant", as_json) as answer, reach(PATIENCE_MS) as client:
@@ -48,17 +46,10 @@ def grant(
                 raise InvalidRequest("--back takes sources alone", hint="memd grant --back --source NAME")
             told = client.grant_back(source or ())
         else:
-            told = client.grant(subject, pools=pool or (), sources=source or (), for_s=_seconds(for_))
+            told = client.grant(subject, pools=pool or (), sources=source or (), for_s=seconds(for_))
         if told.grant and not as_json:
             answer.warn(_granted(told.grant))
         answer.give(told, _pass_lines(told))
-
-
-def _seconds(text: str) -> float:
-    match = re.fullmatch(r"(\d{1,6})([smhdw])", text.strip().lower())
-    if not match:
-        raise InvalidRequest(f"{text!r} is no time", hint="write it like 90m, 12h, 30d or 8w")
-    return float(match[1]) * _UNITS[match[2]]
 
 
 def _pass_lines(told: PassGranted) -> Iterator[str]:
@@ -66,7 +57,7 @@ def _pass_lines(told: PassGranted) -> Iterator[str]:
 
 
 def _granted(grant: GrantState) -> str:
-    return f"grant {grant.id}: {plain(grant.subject)} reads {_reach(grant)} until {grant.expires_at}"
+    return f"grant {grant.id}: {plain(grant.subject)} reads {_reach(grant)} until {moment(grant.expires_at)}"
 
 
 def _reach(grant: GrantState) -> str:
@@ -117,7 +108,11 @@ def grants(as_json: JsonFlag = False) -> None:
 
 def _grants_lines(told: Grants) -> Iterator[str]:
     for each in told.grants:
-        state = styled(f"revoked {age(each.revoked_at)}", "yellow") if each.revoked_at else f"until {each.expires_at}"
+        state = (
+            styled(f"revoked {age(each.revoked_at)}", "yellow")
+            if each.revoked_at
+            else f"until {moment(each.expires_at)}"
+        )
         yield f"{styled(each.id, 'cyan')}  {plain(each.subject)} reads {_reach(each)} · {state}"
     for source in told.sources:
         yield f"{styled('revoked', 'yellow')}  {plain(source.source)} · {age(source.at)}"

@@ -48,7 +48,7 @@ def setup(names: Names = None, dry_run: DryRun = False, as_json: JsonFlag = Fals
 
     \b
     Examples:
-      memd setup                      what is here
+      memd setup                    # what is here
       memd setup claude-code --dry-run
       memd setup all
     Any other MCP host takes the command `memd mcp`.

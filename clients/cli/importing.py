@@ -33,9 +33,9 @@ app = typer.Typer(
 
     \b
     Examples:
-      memd import                      what lies on this machine; nothing is read before you say so
-      memd import --agent codex        the same of one agent
-      memd import --yes --dry-run      what importing all of it would take
+      memd import                      # what lies on this machine; nothing is read before you say so
+      memd import --agent codex        # the same of one agent
+      memd import --yes --dry-run      # what importing all of it would take
       memd import claude-code ~/.claude/projects""",
 )
 

@@ -21,7 +21,7 @@ Ids = list[str] | None
 
 @app.command()
 def feedback(
-    recall: Annotated[str, typer.Argument(help="The answer's name, from `memd recall --json`; or none.")] = "",
+    recall: Annotated[str, typer.Argument(help="The answer's name: `memd recall` ends with it; or none.")] = "",
     used: Annotated[Ids, typer.Option("--used", help="A record that was used; repeatable.")] = None,
     helpful: Annotated[Ids, typer.Option("--helpful", help="A record that helped; repeatable.")] = None,
     wrong: Annotated[Ids, typer.Option("--wrong", help="A record that did not belong there; repeatable.")] = None,

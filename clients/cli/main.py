@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from ...protocol.disabled import why_disabled
-from ...protocol.errors import InvalidRequest
+from ...protocol.errors import InvalidRequest, NotFound
 from .output import fail, stop_writing
 
 COMMANDS = {
@@ -155,6 +155,8 @@ def _run() -> int:
         code = 130
     except BrokenPipeError:
         raise
+    except FileNotFoundError as error:
+        code = _nowhere(error)
     except Exception as error:
         code = _usage(error)
     return code if isinstance(code, int) else 0
@@ -186,6 +188,23 @@ def _say_disabled(why: str) -> int:
     return 0
 
 
+def _words() -> tuple[list[str], str]:
+    """What was typed besides options, and the command in it, "" for none."""
+    words = [word for word in sys.argv[1:] if not word.startswith("-")]
+    return words, words[0] if words and words[0] in COMMANDS else ""
+
+
+def _nowhere(error: FileNotFoundError) -> int:
+    """Tells that the current folder was removed; any other missing file is a bug and crashes."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        gone = NotFound("the current folder is not there any more", hint="go to one that is: `cd`")
+        fail(_words()[1], "--json" in sys.argv, gone)
+        return gone.exit_code
+    raise error
+
+
 def _usage(error: Exception) -> int:
     """Tells wrong arguments the way every other error is told; anything else is a bug and crashes."""
     if not hasattr(error, "format_message"):
@@ -193,12 +212,12 @@ def _usage(error: Exception) -> int:
     import difflib
 
     message = str(error.format_message()).rstrip(".")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
-    words = [word for word in sys.argv[1:] if not word.startswith("-")]
-    command = words[0] if words and words[0] in COMMANDS else ""
+    words, command = _words()
     if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help
         print(error)
         return 0
-    hint = f"see `{' '.join(('memd', command)).strip()} --help`"
+    path = getattr(getattr(error, "ctx", None), "command_path", "memd")
+    hint = f"see `{path} --help`"
     if words and not command and (near := difflib.get_close_matches(words[0], COMMANDS, 1)):
         hint = f"did you mean `memd {near[0]}`?"
     wrong = InvalidRequest(message, hint=hint)

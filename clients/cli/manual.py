@@ -29,7 +29,7 @@ def man() -> None:
     \b
     Examples:
       memd man | man -l -
-      memd man > ~/.local/share/man/man1/memd.1
+      mkdir -p ~/.local/share/man/man1; memd man > ~/.local/share/man/man1/memd.1
     """
     sys.stdout.write("\n".join(_page()) + "\n")
 

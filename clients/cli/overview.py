@@ -17,7 +17,7 @@ from ..hooks.notes import SkipCount, skipped
 from .contact import reach
 from .output import Answer, JsonFlag, complete, plain, styled, wrapped
 from .versions import is_older
-from .wording import age, count, reembedding_text
+from .wording import age, count, moment, reembedding_text
 
 if TYPE_CHECKING:
     from ..hooks.hosts import HostState
@@ -86,7 +86,7 @@ def _status_lines(told: StatusText, skips: SkipCount | None = None, hosts: Seque
         yield from wrapped(_skip_text(skips), " " * 10, _row("skipped", ""))
     yield from _host_lines(told, hosts)
     for pause in told.pauses:
-        until = f"until {plain(pause.until)}" if pause.until else "until `memd resume`"
+        until = f"until {moment(pause.until)}" if pause.until else "until `memd resume`"
         where = f"in {plain(pause.folder)} and below" if pause.folder else "everywhere"
         yield _row("paused", styled(f"{where}, {until}", "yellow"))
     if told.ignored:

@@ -84,7 +84,8 @@ def recalled_lines(told: Recalled, explain: bool = False) -> Iterator[str]:
             near = f"Nearest: {plain(told.nearest.description)} ({short(told.nearest.id)}, {told.nearest.score:.2f})"
             yield from wrapped(near, "  ")
     yield from linked_lines(told.linked)
-    notes = [f"searched {', '.join(plain(pool) for pool in told.scope)}"]
+    notes = [f"answer {plain(told.recall)}"] if told.recall and found else []
+    notes += [f"searched {', '.join(plain(pool) for pool in told.scope)}"]
     notes += [period_text(*told.period)] if told.period else []
     notes += [f"{count(told.filtered, 'record')} left out"] if told.filtered else []
     notes += [f"kept back or marked: {', '.join(told.screened)} (see `memd scan`)"] if told.screened else []

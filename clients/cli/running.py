@@ -7,34 +7,21 @@ delivered before a pause, because it was said before it.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
-from ...protocol.errors import InvalidRequest
 from ...protocol.reply import JobState
 from ...protocol.running import DeadLetters, Pauses
-from .contact import PATIENCE_MS, deliver, reach
+from .contact import PATIENCE_MS, deliver, reach, seconds
 from .output import Answer, JsonFlag, plain, styled, wrapped
 from .progress import wait_for_job
-from .wording import age, count
+from .wording import age, count, moment
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 Here = Annotated[bool, typer.Option("--here", help="Of the current folder and all below, not everywhere.")]
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
-_SPAN = re.compile(r"(?:\d+(?:\.\d+)?[smhdw])+")
-
-
-def seconds(text: str) -> float:
-    """The seconds of `90s`, `2h`, `1h30m`; 0 of "". Raises InvalidRequest."""
-    if not text:
-        return 0
-    if not _SPAN.fullmatch(text):
-        raise InvalidRequest(f"{text!r} is no length of time", hint="write it like 90s, 30m, 2h, 1h30m or 3d")
-    return sum(float(part[:-1]) * _UNITS[part[-1]] for part in re.findall(r"[\d.]+[smhdw]", text))
 
 
 def _folder(here: bool) -> str:
@@ -81,7 +68,7 @@ def resume(here: Here = False, as_json: JsonFlag = False) -> None:
 def _pause_lines(told: Pauses) -> Iterator[str]:
     for each in told.pauses:
         where = f"in {plain(each.folder)} and below" if each.folder else "everywhere"
-        yield f"paused {where}, {f'until {plain(each.until)}' if each.until else 'until you say `memd resume`'}"
+        yield f"paused {where}, {f'until {moment(each.until)}' if each.until else 'until you say `memd resume`'}"
 
 
 @app.command()

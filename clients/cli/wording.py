@@ -51,6 +51,14 @@ def age(at: str | int, now: datetime | None = None) -> str:
     return str(at)
 
 
+def moment(at: str) -> str:
+    """A time to the minute, where the user is: "2026-03-04 18:30". Takes RFC 3339 text."""
+    try:
+        return datetime.fromisoformat(at).astimezone().isoformat(" ", "minutes")[:16]
+    except (ValueError, OverflowError):
+        return plain(at)
+
+
 def who(record: Record) -> str:
     """Whose word a record is."""
     if record.provenance.trust == "document" and record.provenance.author:

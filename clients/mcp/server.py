@@ -187,11 +187,19 @@ def serve(server: Server, source: BinaryIO, sink: BinaryIO) -> None:
             sink.flush()
 
 
+def _folder() -> str:
+    """Where the host started this, "" if that folder is gone: then only what is about the user is read."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return ""
+
+
 def main(arguments: Sequence[str]) -> int:
     """The whole program; its exit code."""
     try:
         with Client(deadline_ms=DEADLINE_MS) as client:
-            server = Server(client, os.getcwd(), read_only="--read-only" in arguments)
+            server = Server(client, _folder(), read_only="--read-only" in arguments)
             serve(server, sys.stdin.buffer, sys.stdout.buffer)
     except (BrokenPipeError, KeyboardInterrupt):
         os._exit(0)  # the host is gone: nothing that is left unwritten has a reader

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memd.clients.cli.running import seconds
+from memd.clients.cli.contact import seconds
 from memd.clients.python import Client
 from memd.protocol.errors import Disabled, InvalidRequest
 from memd.protocol.event import Origin, Said

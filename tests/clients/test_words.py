@@ -1,0 +1,94 @@
+"""What a command says when its user, or the folder it is run in, is at fault; its examples can be typed (U2)."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from memd.clients.cli.contact import instant
+from memd.clients.cli.main import app
+from memd.clients.cli.wording import moment
+from memd.protocol.errors import InvalidRequest
+from tests.conftest import RunningDaemon
+
+
+def examples() -> Iterator[str]:
+    """Each line below `Examples:` of every command's help."""
+
+    def walk(command: Any, context: Any) -> Iterator[str]:
+        told = f"{command.help or ''}\n{command.epilog or ''}".replace("\b", "")
+        for block in re.findall(r"^Examples?:\n((?:  .*\n?)+)", told, re.MULTILINE):
+            yield from (line.strip() for line in block.splitlines())
+        if isinstance(command, TyperGroup):
+            for name in command.list_commands(context):
+                yield from walk(command.get_command(context, name), context)
+
+    root = get_command(app)
+    yield from walk(root, typer.Context(root))
+
+
+def test_the_examples_of_the_help_can_be_typed_as_they_stand_U2() -> None:
+    found = list(examples())
+    assert len(found) > 150
+    for line in found:
+        assert not re.search(r"\S {2,}[^#\s]", line), f"prose without a #: {line}"
+        assert subprocess.run(["bash", "-n", "-c", line], check=False).returncode == 0, line
+
+
+@pytest.mark.parametrize("typed", [("remember", "x"), ("recall", "x"), ("profile",), ("pause", "--here"), ("import",)])
+def test_a_folder_that_was_removed_is_told_U2(home: dict[str, str], tmp_path: Path, typed: tuple[str, ...]) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = [sys.executable, "-P", "-m", "memd.clients.cli.main", *typed]
+    away = ["bash", "-c", 'rmdir "$0"; exec "$@"', str(gone), *command]
+    done = subprocess.run(away, cwd=gone, env=home, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.splitlines()) == (
+        4,
+        ["memd: the current folder is not there any more", "hint: go to one that is: `cd`"],
+    )
+
+
+def test_the_server_of_a_host_whose_folder_was_removed_still_serves_U8(daemon: RunningDaemon, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    with daemon.client() as client:
+        client.remember("I prefer tabs.")
+    asked = '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params":'
+    asked += ' {"name": "memory_recall", "arguments": {"query": "tabs"}}}\n'
+    command = ["bash", "-c", 'rmdir "$0"; exec "$@"', str(gone), sys.executable, "-P", "-m", "memd.clients.mcp"]
+    done = subprocess.run(
+        command, cwd=gone, env=daemon.environment, input=asked, capture_output=True, text=True, check=False
+    )
+    assert "I prefer tabs." in done.stdout and not done.stderr
+
+
+def test_a_wrong_option_names_the_help_that_lists_the_right_ones_U2(memd: Callable[..., Any]) -> None:
+    assert "see `memd session list --help`" in memd("session", "list", "-n", "0").errors
+    assert "see `memd recall --help`" in memd("recall", "x", "--nope").errors
+    assert "did you mean `memd recall`?" in memd("recal").errors
+
+
+def test_days_and_moments_are_the_users() -> None:
+    assert instant("") == "" and instant("2026-03-04T18:30:00+01:00") == "2026-03-04T18:30:00+01:00"
+    assert instant("2026-03-04").startswith("2026-03-04T00:00:00")
+    for wrong in ("yesterday", "2026-02-30", "2026-13-01", "0000-01-01"):
+        with pytest.raises(InvalidRequest):
+            instant(wrong)
+    here = moment("2026-03-04T17:30:59.123456Z")
+    assert re.fullmatch(r"2026-03-0\d \d\d:\d\d", here) and moment("never\x1b") == "never\N{REPLACEMENT CHARACTER}"
+
+
+def test_an_answer_tells_its_name_for_the_feedback_T3(daemon: RunningDaemon, memd: Callable[..., Any]) -> None:
+    with daemon.client() as client:
+        id = client.remember("I prefer tabs.").record.id
+    told = memd("recall", "tabs").text
+    name = re.search(r"answer (\w+)", told)
+    assert name, told
+    assert memd("feedback", name[1], "--used", id).code == 0
