@@ -63,8 +63,12 @@ MARKDOWN = "markdown"
 def agent_named(name: str) -> Agent:
     """The agent of that name. Raises InvalidRequest."""
     if name not in AGENTS:
-        raise InvalidRequest(f"there is no agent {name!r}", hint=f"one of {', '.join((*AGENTS, MARKDOWN))}")
+        raise _unknown(name)
     return AGENTS[name]
+
+
+def _unknown(name: str) -> InvalidRequest:
+    return InvalidRequest(f"there is no agent {name!r}", hint=f"one of {', '.join((*AGENTS, MARKDOWN))}")
 
 
 def find(paths: Sequence[Path], patterns: Iterable[str], example: str) -> list[Path]:
@@ -117,7 +121,7 @@ def instructions(environment: Mapping[str, str], cwd: Path) -> list[Path]:
 
 
 def reader(agent: str, path: Path, cwd: str, cursors: Cursors, *, dry_run: bool = False) -> Read:
-    """What reads one file of an agent, from a mark on. Raises InvalidRequest for an unknown agent."""
+    """What reads one file of an agent, from a mark on; it raises InvalidRequest where there is no such agent."""
 
     def read(mark: Mark | None) -> Transcript:
         match agent:
@@ -129,11 +133,13 @@ def reader(agent: str, path: Path, cwd: str, cursors: Cursors, *, dry_run: bool 
                 from .pi import read as read_file
             case "gemini":
                 from .gemini import read as read_file
-            case _:
+            case "markdown":
                 from .markdown import read as read_markdown
 
                 cursor = cursors.get(path)
                 return read_markdown(path, cursors.key(create=not dry_run), cursor.times if cursor else {})
+            case _:
+                raise _unknown(agent)
         return read_file(path, cwd, mark)
 
     return read

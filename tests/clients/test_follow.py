@@ -169,6 +169,22 @@ def test_a_reader_that_was_killed_leaves_its_notes_to_the_next(running: RunningD
     assert not notes.has_notes(running.places.state)
 
 
+def test_a_note_of_an_agent_that_is_not_known_holds_up_no_other(
+    running: RunningDaemon, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd, known = tmp_path / "odd.jsonl", tmp_path / "known.jsonl"
+    odd.write_text("# Wishes\n\nWe deploy on Tuesdays.\n")
+    known.write_bytes(SAMPLE.read_bytes().replace(b"55ec3f1e", b"66666666"))
+    host = Host("claude-code", running.environment)
+    note(host, odd, agent="of-a-later-version")
+    note(host, known)
+    assert follow.follow(running.places) == 2 and not notes.has_notes(running.places.state)
+    assert "there is no agent 'of-a-later-version'" in capsys.readouterr().err
+    assert operations(running, "claude-code:66666666-1237-4858-b550-85095d118736") == ["SessionOpened"]
+    with running.client() as client:
+        assert {each.document.partition(":")[0] for each in client.sessions().sessions} == {"claude-code"}
+
+
 def test_several_readers_at_once_read_everything_once(running: RunningDaemon, tmp_path: Path) -> None:
     host = Host("claude-code", running.environment)
     places = [tmp_path / f"{number}.jsonl" for number in range(6)]
