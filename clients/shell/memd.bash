@@ -133,7 +133,7 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
                     printf "$__memd_head$__memd_ran" $((++__memd_turn)) \
                         $((__memd_began / 60000000 % 15 + __memd_minute)) $((__memd_began / 1000000 % 60)) \
                         "$__memd_text" "$__memd_status" $(((__memd_now - __memd_began) / 1000)) \
-                        2>&- >>"$__memd_spool"
+                        2>&- >>"$__memd_spool" || : # `set -e` ends no shell for a full disk
                     [[ -n $__memd_known ]] || __memd_known=1 __memd_heads[$__memd_session]=$__memd_head
                 fi
             fi
