@@ -58,7 +58,7 @@ _LAST_WORD = re.compile(r"([\w.]+)[.!?…]*[)\"'”’»*_\]]*$")
 @dataclass(frozen=True, slots=True)
 class Clause:
     """Characters `start:end` of the turn. `listed`: a list item; `heading`: the line or heading that leads to it;
-    `path`: all headings above it, from the outermost."""
+    `path`: all headings above it, from the outermost; `holder`: the item that it is a part of."""
 
     start: int
     end: int
@@ -66,6 +66,7 @@ class Clause:
     listed: bool = False
     heading: str = ""
     path: tuple[str, ...] = ()
+    holder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,7 @@ class _Block:
     listed: bool
     heading: str
     path: tuple[str, ...]
+    holder: str
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
@@ -153,8 +155,8 @@ def _blocks(text: str, dropped: list[str]) -> list[_Block]:
         if item is None and current is not None and _joins(text[current.start : current.end], line, current.listed):
             current.end = end
             continue
-        heading, path = above.listed(line, blocks) if item else above.plain(line, blocks)
-        current = _Block(start, end, item is not None, heading, path)
+        heading, path, holder = above.listed(line, blocks) if item else above.plain(line, blocks)
+        current = _Block(start, end, item is not None, heading, path, holder)
         if end > start:
             blocks.append(current)
             if item:
@@ -177,19 +179,19 @@ class _Above:
         self._titles = [*(one for one in self._titles if one[0] < level), (level, title)]
         self._items, self._lead = [], ""
 
-    def plain(self, line: str, blocks: list[_Block]) -> tuple[str, tuple[str, ...]]:
-        """Heading and path of a paragraph. Unless it is part of a list item, it ends all lists, and with them the
-        line in bold that announced them."""
+    def plain(self, line: str, blocks: list[_Block]) -> tuple[str, tuple[str, ...], str]:
+        """Heading, path and holder of a paragraph. Unless it is part of a list item, it ends all lists, and with them
+        the line in bold that announced them."""
         if line.startswith("  ") and self._items:
             return self.listed(line, blocks)
         if blocks and blocks[-1].listed:
             self._titles = [one for one in self._titles if one[0] < BOLD]
         self._items, self._lead = [], ""
         titles = tuple(title for _, title in self._titles)
-        return (titles[-1] if titles else ""), titles
+        return (titles[-1] if titles else ""), titles, ""
 
-    def listed(self, line: str, blocks: list[_Block]) -> tuple[str, tuple[str, ...]]:
-        """Heading and path of a list item."""
+    def listed(self, line: str, blocks: list[_Block]) -> tuple[str, tuple[str, ...], str]:
+        """Heading, path and holder of a list item."""
         indent = len(line) - len(line.lstrip())
         self._items = [one for one in self._items if one[0] < indent][-DEEPEST:]
         titles = tuple(title for _, title in self._titles)
@@ -199,7 +201,7 @@ class _Above:
         holders = tuple(words.strip("* ") for words in held)
         path = (*titles, *((self._lead,) if self._lead else ()), *(words for words in holders if words))
         announced = holders[-1] if holders and holders[-1].endswith(":") else ""
-        return announced or self._lead or (titles[-1] if titles else ""), path
+        return announced or self._lead or (titles[-1] if titles else ""), path, (holders[-1] if holders else "")
 
     def opened(self, line: str, block: _Block) -> None:
         """A list item: deeper ones that follow are held by it."""
@@ -303,7 +305,13 @@ def _clause(text: str, block: _Block, start: int, end: int) -> Iterator[Clause]:
         end -= 1
     for left, right in _coordinated(text[start:end]):
         yield Clause(
-            start + left, start + right, text[start + left : start + right], block.listed, block.heading, block.path
+            start + left,
+            start + right,
+            text[start + left : start + right],
+            block.listed,
+            block.heading,
+            block.path,
+            block.holder,
         )
 
 

@@ -8,6 +8,7 @@ blank (W2).
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -42,7 +43,7 @@ from .sections import (
 )
 from .subjects import dangling, follows, unnamed, untitled
 from .words import language
-from .worth import FLOOR, Place, mended, sets, too_little, typed
+from .worth import FLOOR, Place, mended, outlasting, personal, too_little, typed
 
 STAGE = "extract"
 
@@ -53,7 +54,7 @@ FOREIGN = 0.6
 TALK = 0.9
 """Salience from which a remark outside of a project is no small talk: people tell of themselves in passing."""
 
-PERSONAL_TALK = frozenset({"reaction", "aside"})
+PERSONAL_TALK = frozenset({"reaction", "aside", "report"})
 """What the words of a remark about work in hand and of one about one's life have in common."""
 
 SHARE = 12
@@ -203,6 +204,8 @@ def _survivors(item: Item, rejections: list[Rejection]) -> list[_Found]:
     for at, clause in enumerate(clauses):
         clause = under(event, clause)
         reason = _rejected(clause, source, ordered)
+        if reason == "hypothetical" and source != "user" and kept and dangling(clause.text):
+            reason = "" if clause.listed and _leans(words, kept[-1].clause, clause) else reason
         if reason == "retraction" and kept and at and kept[-1].clause == clauses[at - 1]:
             gone = kept.pop()
             rejections.append(
@@ -231,7 +234,9 @@ def _survivors(item: Item, rejections: list[Rejection]) -> list[_Found]:
             listed=clause.listed,
             summed_up=clause.listed and (told or results(clause) or defines(clause)),
             announced=source != "user" and announced(clause),
+            explained=source != "user" and defines(clause),
             narrated=on_the_way and not _outlasts(words, clause, following),
+            outlasting=math.inf if source == "user" else outlasting(clause.text),
             reported=clause.listed and len(words) >= REPORT and len(clause.path) > 1,
             project=bool(item.project),
         )
@@ -279,9 +284,8 @@ def _leans(words: str, before: Clause, clause: Clause) -> bool:
 
 
 def _outlasts(words: str, clause: Clause, after: Clause | None) -> bool:
-    """Whether a clause of a turn on the way may be worth more than the step: an item, a setting, a finding that is
-    mended."""
-    return clause.listed or bool(clause.path) or sets(clause.text) or _is_mended(words, clause, after)
+    """Whether a clause of a turn on the way may be worth more than the step: an item, a finding that is mended."""
+    return clause.listed or bool(clause.path) or _is_mended(words, clause, after)
 
 
 def _is_mended(words: str, clause: Clause, after: Clause | None) -> bool:
@@ -304,6 +308,8 @@ def _scored(found: _Found, near: dict[str, float], rejections: list[Rejection]) 
         type_, score = foreign(clause.text), FOREIGN
     else:
         type_, score = typed(clause.text, source, near, found.read, headed(clause))
+        if type_ == "identity" and item.project and not personal(clause.text):
+            type_ = "fact"
         score = max(score, 0.75) if found.meant else score
         if found.place.summed_up and ("`" in clause.text or score >= FLOOR[source]):
             score = min(1.0, score + 0.15)

@@ -15,6 +15,7 @@ from ..protocol.event import AnyEvent, Wrote
 from ..protocol.record import QUOTE_LIMIT
 from .clauses import Clause
 from .rules import any_of, table
+from .subjects import untitled
 
 _LEADS = table("noise")["leads"]
 _PLAN = any_of(_LEADS["plan"])
@@ -28,6 +29,10 @@ _STEPS = any_of(_LEADS["steps"])
 _TERMS = any_of(_LEADS["terms"])
 _REPAIRS = any_of(_LEADS["repairs"])
 _WISHES = any_of(_LEADS["wishes"])
+_RULING = any_of(_LEADS["ruling"])
+_PARTS = any_of(_LEADS["parts"])
+_WALK = any_of(_LEADS["walk"])
+_REASON = any_of(_LEADS["reason"])
 
 _TYPES = tuple((name, any_of(patterns)) for name, patterns in table("noise")["headed"].items())
 _ORDERS = any_of(table("noise")["instructions"]["files"])
@@ -42,7 +47,7 @@ _PLAIN_TERM = re.compile(r"\W*[A-Z]?[a-z]+\W*?:")
 _FAULT = any_of(_LEADS["fault"])
 _DONE = any_of(_LEADS["done"])
 
-LONGEST_CONTEXT = 60
+LONGEST_CONTEXT = 80
 """Characters of a heading that says what its clauses are about."""
 
 OPENING = 300
@@ -66,12 +71,16 @@ def section(clause: Clause) -> str:
     nearest = clause.heading
     if _FAULT.match(clause.text):
         return "trouble"
+    if _PARTS.search(clause.text) and not context(clause):
+        return "parts"
     if _FINDING.search(nearest):
         return ""
     if clause.listed and _PLAN.search(nearest):
         return "plan"
     if any(_INTENT.search(one) for one in clause.path):
         return "plan"
+    if any(_WALK.search(one) for one in clause.path) and not _REASON.search(clause.text):
+        return "walk"
     return "trouble" if troubled(clause) and not any(map(_FINDING.search, clause.path)) else ""
 
 
@@ -140,11 +149,14 @@ def headed(clause: Clause) -> str:
 
 
 def context(clause: Clause, written: bool = False) -> str:
-    """The outermost heading that names something, or "": it tells what "any text" or "the endpoint" is of.
+    """What names what the clause is about, or "": it tells what "any text" or "the endpoint" is of.
 
-    In a document it is the innermost: its title names all of it.
+    It is the item that holds it, else the outermost heading; in a document the innermost: its title names all of it.
     """
-    for title in reversed(clause.path) if written else clause.path:
+    if announced(clause) and not defines(clause) and not _RULING.search(clause.text):
+        return clause.heading.strip("*: ")
+    titles = reversed(clause.path) if written else (clause.holder, *clause.path)
+    for title in map(untitled, titles):
         title = title.split(" (")[0]
         bare = _NUMBERED.sub("", title.replace("**", "").replace("`", "").strip()).strip()
         telling = _NAMED.search(title) or not _GENERAL.search(bare)

@@ -14,6 +14,9 @@ from .cues import plain
 from .rules import any_of, table, words
 from .words import STOP, tokens
 
+FEW = 2
+"""Words that may stand before a setting and name nothing: "Good." and the like."""
+
 LIMIT = 200
 """Characters of a description."""
 
@@ -76,6 +79,7 @@ _SEVERAL = re.compile(
     re.IGNORECASE,
 )
 _LEANING = re.compile("^(?:" + any_of(_DATA["leaning"]).pattern + ")", re.IGNORECASE)
+_UNOWNED = re.compile(_DATA["unowned"], re.IGNORECASE)
 _FOLLOWING = re.compile(_DATA["following"], re.IGNORECASE)
 _TICKET = re.compile(_DATA["ticket"], re.IGNORECASE)
 _RELATIVES = sorted(words("subjects", "relatives"))
@@ -118,6 +122,8 @@ def description(clause: str, trust: str, before: str, context: str = "") -> str:
         text = _third_person(text)
     else:
         text = _of_the_project(unintended(text))
+        if trust == "assistant" and not context and len(before.split()) <= FEW:
+            text = _UNOWNED.sub(lambda hit: f"In the project, the {hit['what'].lower()} ", text, count=1)
     text = text if _NAMED.match(text) else text[:1].upper() + text[1:]
     topic = _topic(before) if _DANGLING.match(text) and len(text) < 120 else ""
     if trust == "user" and _SHE.match(text):

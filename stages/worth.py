@@ -7,6 +7,7 @@ the distiller vote on the type; what the user marked as lasting needs no salienc
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -36,8 +37,8 @@ say something: at most so much of noise."""
 PLAIN, NO_NOISE = 1.3, 0.05
 """Salience and noise of an item of a summary that needs no cue word."""
 
-ANNOUNCED = 0.85
-"""Salience of what its heading announces: a term with what it means, a wish of the user's that was written down."""
+ANNOUNCED, EXPLAINED = 0.85, 1.0
+"""Salience of what its heading announces: a wish of the user's that was written down; a term with what it means."""
 
 RULINGS: tuple[Type, ...] = ("decision", "convention", "preference")
 RULED, WEIGHTY = 0.6, 1.5
@@ -45,6 +46,12 @@ RULED, WEIGHTY = 0.6, 1.5
 
 _MEANT = re.compile(r"\b(?:it|them)\b", re.IGNORECASE)
 """… and where it says what it is about."""
+
+SIGNED = 1.4
+"""Salience from which a clause of a project that says why, or what follows, needs no cue word either."""
+
+SET, CUSTOM, KNOWN, HALF = 0.4, 0.6, 1.05, 0.5
+"""Salience of a setting, of how things are done, of what a thing needs or gives; and the most noise of all three."""
 
 NARRATED = 1.7
 """Salience of a lesson that an agent tells right before its next step: mostly it tells why it takes that step."""
@@ -61,18 +68,24 @@ CUED, READ, HEADED = 0.55, 0.3, 0.2
 
 class Place(NamedTuple):
     """Where a clause stands. `summed_up`: an item of a summary of finished work; `announced`: its heading says what it
-    is, so that its salience alone decides; `narrated`: a remark on the way from one step of the work to the next;
-    `reported`: an item of a report with headings; `project`: said in a project."""
+    is, so that its salience alone decides; `explained`: it is an item of a list of terms; `narrated`: a remark on the
+    way from one step of the work to the next; `reported`: an item of a report with headings; `project`: said in a
+    project; `outlasting`: the salience from which it outlasts its step."""
 
     listed: bool = False
     summed_up: bool = False
     announced: bool = False
+    explained: bool = False
     narrated: bool = False
     reported: bool = False
     project: bool = False
+    outlasting: float = math.inf
 
 
-_MENDED, _TAUGHT, _SETTING = (any_of(table("noise")["leads"][name]) for name in ("mended", "taught", "setting"))
+_MENDED, _TAUGHT, _SETTING, _CONTRACT, _CUSTOM, _REASON = (
+    any_of(table("noise")["leads"][name]) for name in ("mended", "taught", "setting", "contract", "custom", "reason")
+)
+_SELF = re.compile(r"\b(?:i|i'm|i've|me|my|mine|myself)\b", re.IGNORECASE)
 _QUOTED = re.compile(r'"[^"]*"')
 
 
@@ -85,9 +98,19 @@ def mended(words: str) -> bool:
     return _MENDED.search(bare) is not None and _TAUGHT.search(bare) is None
 
 
-def sets(words: str) -> bool:
-    """Whether a clause says what something is set to: "The default branch is main"."""
-    return _SETTING.search(words) is not None
+def personal(words: str) -> bool:
+    """Whether a clause speaks of its speaker: what a team tells of itself in a project is no identity of the user."""
+    return _SELF.search(plain(words)) is not None
+
+
+def outlasting(words: str) -> float:
+    """The salience from which a clause says what who comes later has to know as well: what something is set to, what a
+    thing that it names needs or gives, how things are done in the project; infinite where it says none of these."""
+    if _SETTING.search(words):
+        return SET
+    if _CUSTOM.search(words):
+        return CUSTOM
+    return KNOWN if _CONTRACT.search(words) else math.inf
 
 
 def typed(words: str, source: Trust, near: Mapping[str, float], read: Reading, headed: str = "") -> tuple[str, float]:
@@ -119,8 +142,11 @@ def _voted(read: Reading) -> dict[str, float]:
 
 def too_little(source: Trust, score: float, read: Reading, place: Place) -> str:
     """Why the clause is not worth keeping, "" if it is."""
+    if read.salience >= place.outlasting:
+        return "empty" if read.types["noise"] > HALF else ""
     if place.announced:
-        return "empty" if read.salience < ANNOUNCED or read.types["noise"] > EMPTY_SUM else ""
+        least = EXPLAINED if place.explained else ANNOUNCED
+        return "empty" if read.salience < least or read.types["noise"] > EMPTY_SUM else ""
     if place.summed_up:
         least, most = (DONE, EMPTY_DONE) if read.type == "event" else (SUMMED_UP, EMPTY_SUM)
         empty = read.salience < least or read.types["noise"] > most
@@ -137,6 +163,7 @@ def too_little(source: Trust, score: float, read: Reading, place: Place) -> str:
     ruling = sum(read.types[name] for name in RULINGS)
     ruled = source == "user" and ruling >= RULED and read.salience >= WEIGHTY and not _MEANT.search(read.clause)
     plain_lesson = source != "user" and read.type == "lesson" and read.salience >= NARRATED
-    if score < FLOOR[source] and not (personal or ruled or plain_lesson):
+    signed = place.project and read.salience >= SIGNED and _REASON.search(read.clause) is not None
+    if score < FLOOR[source] and not (personal or ruled or plain_lesson or signed):
         return "weak"
     return ""

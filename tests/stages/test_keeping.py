@@ -1,0 +1,175 @@
+"""Which records of a session are worth keeping, and what they need to be understood alone (P-5, R2, U5)."""
+
+from collections.abc import Callable
+
+import pytest
+
+from memd.protocol.event import Said
+from memd.stages.batch import Batch, Candidate
+from memd.stages.subjects import description
+
+Distil = Callable[..., Batch]
+AT = "2026-03-10T09:00:00+01:00"
+
+
+def kept(distil: Distil, text: str, role: str = "assistant", project: str = "project/x") -> tuple[Candidate, ...]:
+    said = "assistant" if role == "assistant" else "user"
+    return distil(Said(turn="t", at=AT, role=said, text=text), project=project).candidates
+
+
+def told(distil: Distil, text: str, role: str = "assistant") -> list[str]:
+    return [one.description for one in kept(distil, text, role)]
+
+
+def test_a_walk_through_a_file_is_forgotten_unless_it_says_why_P5(distil: Distil) -> None:
+    walk, plain = "- Unpaid orders never reach the warehouse", "## Order flow\n\n**Save order**\n"
+    assert told(distil, plain + walk) == ["Unpaid orders never reach the warehouse (Order flow)"]
+    assert told(distil, plain.replace("order**", "order (lines 20-61):**") + walk) == []
+    why = "- Orders are stored with their outbox row, so that none is announced and then lost"
+    assert told(distil, plain.replace("order**", "order (lines 20-61):**") + why)
+
+
+def test_an_item_is_told_with_the_item_that_holds_it_R2(distil: Distil) -> None:
+    report = (
+        "All done. Here's a summary:\n\n**Epic: Reports for the accountants**\n\n"
+        "1. **rep-7.2** — Reworked `ReportWriter`\n"
+        "   - Removed the silent limit of 500 rows because auditors need all of them\n"
+    )
+    (line,) = told(distil, report)
+    assert line == "Removed the silent limit of 500 rows because auditors need all of them (Reworked ReportWriter)"
+
+
+def test_what_a_part_has_needs_a_heading_that_says_what_it_is_for_R2(distil: Distil) -> None:
+    item = "- `ReportPanels` with shared templates for tables, charts, footers and the print view\n"
+    assert told(distil, f"All done. Here's a summary:\n\n{item}") == []
+    assert told(distil, f"All done. Here's a summary:\n\n**Printed reports**\n{item}") == [
+        "`ReportPanels` with shared templates for tables, charts, footers and the print view (Printed reports)"
+    ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Both `CartView` and `OrderView` now use the shared layout",
+        "The exporter now gets everything it lacked: filters, totals, a footer",
+        "The worker now needs 300 MB instead of 6 GB.",
+        "There are also 14 GB of core dumps from the `ingest` pods.",
+        "**Receipt preview** - Building an index of the templates to look up the fonts",
+    ],
+)
+def test_what_the_work_came_to_so_far_is_no_result_P5(distil: Distil, words: str) -> None:
+    assert told(distil, f"All done. Here's a summary:\n\n**What changed**\n- {words}\n") == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The `render/2` helper needs `Mail.Conn` imported.",
+        'PageRouter auto-generates `handle_event("toggle_row", params, socket)`.',
+        "Dialyzer says `Chain.run` returns `{:error, chain, reason}` — the error is a 3-tuple with the chain.",
+        "`enqueue` is for jobs that should wake a worker.",
+        "The tests use raw `ExUnit.Case`, not a case of the project.",
+    ],
+)
+def test_what_a_named_thing_needs_or_gives_outlasts_the_step_P5(distil: Distil, words: str) -> None:
+    assert [one.quote for one in kept(distil, f"{words} Let me update the callers.")] == [words]
+
+
+def test_a_finding_is_kept_with_why_it_does_no_harm_P5(distil: Distil) -> None:
+    words = (
+        "Looking at the template, when `@missing` is set, no chart is drawn, so its data isn't read. "
+        "But `mount_chart` is never called for that branch which means that `@chart` doesn't exist. "
+        "That's fine because the template only reads `@chart` in the else branch."
+    )
+    (one,) = kept(distil, words)
+    assert one.quote == words
+    assert one.description.startswith("When `@missing` is set, no chart is drawn")
+
+
+def test_a_command_that_put_an_error_right_is_worth_its_record_P5(distil: Distil) -> None:
+    told_ = told(
+        distil,
+        "Problem solving:\n"
+        "- **Stale classes after a rename**: `gradle clean build` resolved the order of compilation.\n"
+        "- Mail tests: The project had no mail server. Set up a stub, added `smtpd`, and created fixtures.\n",
+    )
+    assert [line.split(":")[0] for line in told_] == ["Stale classes after a rename"]
+
+
+def test_a_condition_stays_with_what_it_is_about_P5(distil: Distil) -> None:
+    words = (
+        "**`extraHeaders`** (map): Sent with every call. If several plugins set this field, their values are merged."
+    )
+    (one,) = kept(distil, f"## Plugin contract\n\n### Fields\n\n- {words}\n")
+    assert one.quote == words
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("Default port is 8443.", "In the project, the default port is 8443."),
+        ("Good. The default branch is `trunk`.", "In the project, the default branch is `trunk`."),
+        ("The session timeout is 30 minutes.", "The session timeout is 30 minutes."),
+    ],
+)
+def test_a_setting_says_what_it_is_of_R2(distil: Distil, words: str, expected: str) -> None:
+    assert told(distil, words) == [expected]
+
+
+def test_a_setting_is_the_projects_only_where_nothing_else_is_spoken_of_R2() -> None:
+    assert description("Default port is 6379.", "assistant", "Redis runs beside the tests.") == "Default port is 6379."
+    assert description("Default port is 6379.", "assistant", "", "Redis") == "Default port is 6379 (Redis)"
+
+
+def test_a_wish_that_does_not_say_so_is_told_with_its_heading_R2(distil: Distil) -> None:
+    listed = told(
+        distil, "## User Preferences\n- **E2E tests only** - no unit tests\n- Git commits after big changes\n"
+    )
+    assert listed == ["E2E tests only - no unit tests", "Git commits after big changes (User Preferences)"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "dont touch the tax module, legal signed it off",
+        "don't mock the database in tests, we got burned by that last quarter",
+        "please no emojis in commit messages",
+        "and don't use any mocks",
+        "don't edit the generated client by hand",
+        "we're on the free tier of datadog so no custom metrics please",
+    ],
+)
+def test_what_the_user_forbids_for_good_is_kept_P5(distil: Distil, words: str) -> None:
+    assert [one.quote for one in kept(distil, words, "user")] == [words]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "don't commit yet",
+        "don't push, i'll review first",
+        "don't read the full file",
+        "don't use that, it's wrong",
+        "the nightly invoice job has been failing since tuesday, find out why",
+        "The date picker shows the wrong day for users in Auckland.",
+        "our staging cluster runs out of disk every week",
+        "the csv export keeps timing out",
+    ],
+)
+def test_what_the_user_wants_now_or_reports_is_none_P5(distil: Distil, words: str) -> None:
+    assert kept(distil, words, "user") == ()
+
+
+def test_what_says_why_needs_no_cue_P5(distil: Distil) -> None:
+    words = (
+        "`consumer-groups.sh` only lists groups with committed offsets, so a new group is invisible until it commits."
+    )
+    passes = (
+        "The pipeline passes the files in alphabetical order, so `values.yaml` comes last and overrides the others."
+    )
+    assert told(distil, words) == [words] and told(distil, passes) == [passes]
+
+
+def test_what_a_team_says_of_itself_is_no_identity_of_the_user_P19(distil: Distil) -> None:
+    (one,) = kept(distil, "we're on the free tier of datadog so no custom metrics please", "user")
+    assert (one.type, one.pool) == ("fact", "project/x")
