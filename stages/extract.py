@@ -43,7 +43,7 @@ from .sections import (
 )
 from .subjects import dangling, follows, unnamed, untitled
 from .words import language
-from .worth import FLOOR, Place, mended, outlasting, personal, too_little, typed
+from .worth import FLOOR, Place, explains, mended, outlasting, personal, too_little, typed
 
 STAGE = "extract"
 
@@ -237,7 +237,7 @@ def _survivors(item: Item, rejections: list[Rejection]) -> list[_Found]:
             explained=source != "user" and defines(clause),
             narrated=on_the_way and not _outlasts(words, clause, following),
             outlasting=math.inf if source == "user" else outlasting(clause.text),
-            reported=clause.listed and len(words) >= REPORT and len(clause.path) > 1,
+            reported=clause.listed and (explains(clause.text) or (len(words) >= REPORT and len(clause.path) > 1)),
             project=bool(item.project),
         )
         meant = ordered or (source == "user" and lasting(clause.text))

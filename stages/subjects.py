@@ -41,6 +41,7 @@ _IRREGULAR = {
     "do": "does",
     "go": "goes",
     "don't": "doesn't",
+    "dont": "doesn't",
     "haven't": "hasn't",
     "are": "is",
     "aren't": "isn't",

@@ -69,8 +69,8 @@ CUED, READ, HEADED = 0.55, 0.3, 0.2
 class Place(NamedTuple):
     """Where a clause stands. `summed_up`: an item of a summary of finished work; `announced`: its heading says what it
     is, so that its salience alone decides; `explained`: it is an item of a list of terms; `narrated`: a remark on the
-    way from one step of the work to the next; `reported`: an item of a report with headings; `project`: said in a
-    project; `outlasting`: the salience from which it outlasts its step."""
+    way from one step of the work to the next; `reported`: an item of a report with headings, or one that says what
+    a name stands for; `project`: said in a project; `outlasting`: the salience from which it outlasts its step."""
 
     listed: bool = False
     summed_up: bool = False
@@ -86,6 +86,7 @@ _MENDED, _TAUGHT, _SETTING, _CONTRACT, _CUSTOM, _REASON = (
     any_of(table("noise")["leads"][name]) for name in ("mended", "taught", "setting", "contract", "custom", "reason")
 )
 _SELF = re.compile(r"\b(?:i|i'm|i've|me|my|mine|myself)\b", re.IGNORECASE)
+_EXPLAINS = re.compile(r"(?:\*\*[^*]{2,40}\*\*|\*\*[^*]{2,40}:\*\*|`[^`]+`)\s*(?:—|–|-|:|(?<=:\*\*))\s*[^\s\d]")
 _QUOTED = re.compile(r'"[^"]*"')
 
 
@@ -96,6 +97,11 @@ def mended(words: str) -> bool:
     """
     bare = _QUOTED.sub("", plain(words))
     return _MENDED.search(bare) is not None and _TAUGHT.search(bare) is None
+
+
+def explains(words: str) -> bool:
+    """Whether an item says what a name stands for: "**Ledger** — append-only table of bookings"."""
+    return _EXPLAINS.match(words) is not None
 
 
 def personal(words: str) -> bool:

@@ -173,3 +173,35 @@ def test_what_says_why_needs_no_cue_P5(distil: Distil) -> None:
 def test_what_a_team_says_of_itself_is_no_identity_of_the_user_P19(distil: Distil) -> None:
     (one,) = kept(distil, "we're on the free tier of datadog so no custom metrics please", "user")
     assert (one.type, one.pool) == ("fact", "project/x")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The test fails because the fixture creates the order without a price.",
+        "The scaler isn't used in the loop, but that wouldn't cause the wrong totals.",
+        "The checkpoint is 14 GB because the state of the optimizer is saved too.",
+    ],
+)
+def test_what_is_looked_into_and_mended_is_none_P5(distil: Distil, words: str) -> None:
+    assert told(distil, words) == []
+
+
+def test_what_is_implemented_is_no_plan_and_an_item_says_what_a_name_stands_for_P5(distil: Distil) -> None:
+    item = "- **Ledger** — append-only table of bookings; a correction is a new row with a negative amount\n"
+    assert told(distil, f"Refunds are implemented:\n\n{item}") == [item.strip("- \n").replace("**", "")]
+    assert told(distil, f"To implement refunds:\n\n{item}") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "trust", "expected"),
+    [
+        ("The pattern is: getters are cheap, setters save.", "assistant", "Getters are cheap, setters save."),
+        ("One more thing: we name branches by ticket.", "user", "We name branches by ticket."),
+        ("btw i prefer squash merges", "user", "The user prefers squash merges"),
+        ("i dont want state in releases", "user", "The user doesn't want state in releases"),
+        ("Looking at the view, no chart is drawn.", "assistant", "No chart is drawn."),
+    ],
+)
+def test_what_leads_to_a_statement_is_left_off_R2(words: str, trust: str, expected: str) -> None:
+    assert description(words, trust, "") == expected
