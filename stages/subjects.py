@@ -22,7 +22,7 @@ LIMIT = 200
 
 _MARKS = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
 _DATA = table("subjects")
-_LEAD = re.compile("^(?:" + any_of(_DATA["leads"]).pattern + ")", re.IGNORECASE)
+_LEAD = re.compile("^(?:" + any_of(_DATA["leads"]).pattern + "){1,3}", re.IGNORECASE)
 _INTENT = re.compile(r"(?<=[.!?] )" + _DATA["intent"] + r"[^.!?]*(?:[.!?](?=\S)[^.!?]*)*[.!?]*$", re.IGNORECASE)
 _NAMED = re.compile(r"\w*[\d._/]\w*|[a-z]+[A-Z]")
 _I = re.compile(r"\bI(?P<tail>'m|'ve|'d|'ll| am| have| do| was)?\b(?=[\s,.;:!?]|$)")

@@ -6,7 +6,7 @@ import pytest
 
 from memd.protocol.event import Said
 from memd.stages.batch import Batch, Candidate
-from memd.stages.subjects import description
+from memd.stages.subjects import dangling, description
 
 Distil = Callable[..., Batch]
 AT = "2026-03-10T09:00:00+01:00"
@@ -136,6 +136,8 @@ def test_a_wish_that_does_not_say_so_is_told_with_its_heading_R2(distil: Distil)
         "please no emojis in commit messages",
         "and don't use any mocks",
         "don't edit the generated client by hand",
+        "and dont run the migrations yourself, ever",
+        "do that, but through the migrations repo, we don't change roles by hand",
         "we're on the free tier of datadog so no custom metrics please",
     ],
 )
@@ -158,6 +160,12 @@ def test_what_the_user_forbids_for_good_is_kept_P5(distil: Distil, words: str) -
 )
 def test_what_the_user_wants_now_or_reports_is_none_P5(distil: Distil, words: str) -> None:
     assert kept(distil, words, "user") == ()
+
+
+def test_what_something_else_did_to_it_leans_on_what_was_said_before_P5() -> None:
+    assert dangling("Flyway refused it because V111 is missing on staging.")
+    assert not dangling("The flag makes it impossible to resume a download.")
+    assert not dangling("The worker takes a row and locks it until the commit.")
 
 
 def test_what_says_why_needs_no_cue_P5(distil: Distil) -> None:
