@@ -54,7 +54,7 @@ FOREIGN = 0.6
 TALK = 0.9
 """Salience from which a remark outside of a project is no small talk: people tell of themselves in passing."""
 
-PERSONAL_TALK = frozenset({"reaction", "aside", "report"})
+PERSONAL_TALK = frozenset({"reaction", "aside", "report", "verdict"})
 """What the words of a remark about work in hand and of one about one's life have in common."""
 
 SHARE = 12

@@ -156,6 +156,7 @@ def test_what_the_user_forbids_for_good_is_kept_P5(distil: Distil, words: str) -
         "The date picker shows the wrong day for users in Auckland.",
         "our staging cluster runs out of disk every week",
         "the csv export keeps timing out",
+        "no, but 100 is too low, partners burst up to 400",
     ],
 )
 def test_what_the_user_wants_now_or_reports_is_none_P5(distil: Distil, words: str) -> None:
@@ -189,6 +190,7 @@ def test_what_a_team_says_of_itself_is_no_identity_of_the_user_P19(distil: Disti
         "The test fails because the fixture creates the order without a price.",
         "The scaler isn't used in the loop, but that wouldn't cause the wrong totals.",
         "The checkpoint is 14 GB because the state of the optimizer is saved too.",
+        "Key decisions:\n- No `total` in `Receipt` - The existing type only has `amount`, so `Summary` reflects that",
     ],
 )
 def test_what_is_looked_into_and_mended_is_none_P5(distil: Distil, words: str) -> None:
