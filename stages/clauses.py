@@ -21,7 +21,7 @@ _MACHINE = re.compile(r"\s*(?:" + "|".join(_DATA["turns"]) + ")", re.IGNORECASE)
 _LOG = re.compile(r"\s*(?:" + any_of(_DATA["logs"]).pattern + ")")
 _ABBREVIATIONS = words("boilerplate", "abbreviations")
 
-_ITEM = re.compile(r"[ \t]*(?:[-*+•‣–]|\(?\d{1,3}[.)]|[a-z][.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
+_ITEM = re.compile(r"[ \t]*(?:[-*+•‣–]|\(?\d{1,3}[.)]|[a-z][.)])[ \t]+(?:(?:\[[ xX]\]|[✅✔✓☑❌⚠🎉]\ufe0f?)[ \t]+)?")
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+(.*)")
 _FENCE = re.compile(r"[ \t]*(?:>[ \t]*)*(```+|~~~+)")
 _BOLD_LINE = re.compile(r"[ \t]*\*\*[^*\n]{1,120}\*\*:?[ \t]*$")

@@ -75,7 +75,7 @@ REPORT = 2500
 PASTED_CHARACTERS = 2500
 """A user turn longer than this that is built like a document was pasted, not said."""
 
-_FIX = any_of(table("noise")["leads"]["fix"])
+_FIX, _MENDING = (any_of(table("noise")["leads"][name]) for name in ("fix", "mending"))
 _DATA = re.compile(r"""["'}\]]\s*:\s*["'\[{]|["'}\]]\s*,\s*["'{\[]\s*["']?\w+["']?\s*:|\}\s*\]|"\}""")
 _TITLE = re.compile(r"\*\*[^*]+\*\*:?$|^[\w`'-]+(?: [\w`'-]+){0,3}$")
 
@@ -290,9 +290,15 @@ def _outlasts(words: str, clause: Clause, after: Clause | None) -> bool:
 
 def _is_mended(words: str, clause: Clause, after: Clause | None) -> bool:
     """Whether the sentence right behind a finding says what is done about it."""
-    if after is None or not _FIX.match(after.text) or words[clause.end : after.start] != " ":
+    fixed = _behind(words, clause, after, _FIX)
+    return fixed and after is not None and count_words(after.text) >= FEWEST_OF_FIX
+
+
+def _behind(words: str, clause: Clause, after: Clause | None, pattern: re.Pattern[str]) -> bool:
+    """Whether a sentence of this form stands right behind the clause, near enough to be quoted with it."""
+    if after is None or not pattern.match(after.text) or words[clause.end : after.start] != " ":
         return False
-    return after.end - clause.start <= QUOTE_LIMIT and count_words(after.text) >= FEWEST_OF_FIX
+    return after.end - clause.start <= QUOTE_LIMIT
 
 
 def _strongest(words: str) -> list[float]:
@@ -324,8 +330,10 @@ def _scored(found: _Found, near: dict[str, float], rejections: list[Rejection]) 
             return None
     end = clause.end
     after = found.following
-    if source == "assistant" and after is not None and _is_mended(text(item.captured.event), clause, after):
-        end = after.end
+    whole_turn = text(item.captured.event)
+    if source == "assistant" and after is not None:
+        told = _is_mended(whole_turn, clause, after) or _behind(whole_turn, clause, after, _MENDING)
+        end = after.end if told else end
     about = context(clause, written=source == "document") if source != "user" else ""
     return _candidate(item, source, Span(document, turn, clause.start, end), type_, score, found.read, about)
 

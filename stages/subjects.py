@@ -69,6 +69,7 @@ _WE_TAILS = {"'re": " is", "'ve": " has", "'ll": " will", "'d": "'d"}
 _OUR = re.compile(r"\b[Oo]ur\b(?!s)")
 _DETERMINERS = frozenset({"the", "my", "our", "a", "an", "his", "her", "their"})
 _DANGLING = re.compile(
+    r"(?!this is an? (?:\w+ )?(?:limitation|restriction|bug|quirk|requirement|default|convention) (?:of|in|with|for) )"
     r"(?!it (?:turn(?:s|ed) out|seems|appears|follows)(?: that)?\b|it(?:'s| is| was) (?:not )?\w+ that\b)"
     r"(?:it|this|that|they|these|those)\b(?:'s|'re)?\s+(?!\w+\s+(?:is|are|was|were)\b)",
     re.IGNORECASE,

@@ -51,7 +51,8 @@ SIGNED = 1.4
 """Salience from which a clause of a project that says why, or what follows, needs no cue word either."""
 
 SET, CUSTOM, KNOWN, HALF = 0.4, 0.6, 1.05, 0.5
-"""Salience of a setting, of how things are done, of what a thing needs or gives; and the most noise of all three."""
+"""Salience of a setting or a choice, of how things are done, of what a thing needs or gives; and the most noise of all
+three."""
 
 NARRATED = 1.7
 """Salience of a lesson that an agent tells right before its next step: mostly it tells why it takes that step."""
@@ -82,8 +83,9 @@ class Place(NamedTuple):
     outlasting: float = math.inf
 
 
-_MENDED, _TAUGHT, _SETTING, _CONTRACT, _CUSTOM, _REASON = (
-    any_of(table("noise")["leads"][name]) for name in ("mended", "taught", "setting", "contract", "custom", "reason")
+_MENDED, _TAUGHT, _SETTING, _CHOICE, _CONTRACT, _CUSTOM, _REASON = (
+    any_of(table("noise")["leads"][name])
+    for name in ("mended", "taught", "setting", "choice", "contract", "custom", "reason")
 )
 _SELF = re.compile(r"\b(?:i|i'm|i've|me|my|mine|myself)\b", re.IGNORECASE)
 _EXPLAINS = re.compile(r"(?:\*\*[^*]{2,40}\*\*|\*\*[^*]{2,40}:\*\*|`[^`]+`)\s*(?:—|–|-|:|(?<=:\*\*))\s*[^\s\d]")
@@ -110,9 +112,10 @@ def personal(words: str) -> bool:
 
 
 def outlasting(words: str) -> float:
-    """The salience from which a clause says what who comes later has to know as well: what something is set to, what a
-    thing that it names needs or gives, how things are done in the project; infinite where it says none of these."""
-    if _SETTING.search(words):
+    """The salience from which a clause says what who comes later has to know as well: what something is set to, what
+    was chosen and why, what a thing that it names needs or gives, how things are done in the project; infinite where it
+    says none of these."""
+    if _SETTING.search(words) or _CHOICE.match(words):
         return SET
     if _CUSTOM.search(words):
         return CUSTOM

@@ -156,6 +156,7 @@ def test_what_the_user_forbids_for_good_is_kept_P5(distil: Distil, words: str) -
         "The date picker shows the wrong day for users in Auckland.",
         "our staging cluster runs out of disk every week",
         "the csv export keeps timing out",
+        "we're prototyping so I can do anything needed because uptime isn't important right now",
         "no, but 100 is too low, partners burst up to 400",
     ],
 )
@@ -184,12 +185,50 @@ def test_what_a_team_says_of_itself_is_no_identity_of_the_user_P19(distil: Disti
     assert (one.type, one.pool) == ("fact", "project/x")
 
 
+def test_what_was_done_about_a_finding_stays_with_it_P5(distil: Distil) -> None:
+    words = "The table renders on every key because `rows` is a new list each time. I memoized it."
+    assert [one.quote for one in kept(distil, words)] == [words]
+
+
+def test_what_is_complete_or_was_changed_is_no_plan_P5(distil: Distil) -> None:
+    item = "- ✅ Comments are anchored to the text instead of to offsets, so they move with it"
+    for lead in (
+        "**Implementation complete!** The comments now include:",
+        "**Changes made**:",
+        "Refunds are implemented:",
+    ):
+        assert [one.quote for one in kept(distil, f"{lead}\n\n{item}\n")] == [item[4:]], lead
+    for lead in ("To implement comments:", "**Changes**:"):
+        assert kept(distil, f"{lead}\n\n{item}\n") == (), lead
+
+
+def test_a_choice_is_kept_with_its_reason_P5(distil: Distil) -> None:
+    choices = (
+        "Pinned `node` to 20.11 because 20.12 breaks `sharp`",
+        "Chose SQLite over Postgres because the app runs on one machine",
+        "Kept the old endpoint since mobile clients below 3.2 call it",
+    )
+    steps = ("Added an index on `user_id` because the list was slow", "Used it because the name was confusing")
+    listed = "".join(f"- {one}\n" for one in (*choices, *steps))
+    assert [one.quote for one in kept(distil, f"All done. Here's a summary:\n\n{listed}")] == list(choices)
+
+
+def test_a_known_limit_of_a_tool_says_itself_what_it_is_of_P5(distil: Distil) -> None:
+    words = "This is a known limitation of SQLite: it doesn't support `DROP COLUMN` before 3.35."
+    assert told(distil, words) == [words]
+    assert "dangling" in {
+        one.reason for one in distil(Said(turn="t", at=AT, role="assistant", text="This is a mess.")).rejections
+    }
+
+
 @pytest.mark.parametrize(
     "words",
     [
         "The test fails because the fixture creates the order without a price.",
         "The scaler isn't used in the loop, but that wouldn't cause the wrong totals.",
         "The checkpoint is 14 GB because the state of the optimizer is saved too.",
+        "The README now explains the structure and how comments work, and provides instructions for both apps.",
+        "The plan ensures that edits feel smooth when somebody pulls while others are writing.",
         "Key decisions:\n- No `total` in `Receipt` - The existing type only has `amount`, so `Summary` reflects that",
     ],
 )
@@ -210,6 +249,7 @@ def test_what_is_implemented_is_no_plan_and_an_item_says_what_a_name_stands_for_
         ("One more thing: we name branches by ticket.", "user", "We name branches by ticket."),
         ("btw i prefer squash merges", "user", "The user prefers squash merges"),
         ("i dont want state in releases", "user", "The user doesn't want state in releases"),
+        ("Before we start, note that every PR needs two reviews.", "assistant", "Every PR needs two reviews."),
         ("Looking at the view, no chart is drawn.", "assistant", "No chart is drawn."),
     ],
 )
