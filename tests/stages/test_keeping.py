@@ -138,6 +138,9 @@ def test_a_wish_that_does_not_say_so_is_told_with_its_heading_R2(distil: Distil)
         "don't edit the generated client by hand",
         "and dont run the migrations yourself, ever",
         "do that, but through the migrations repo, we don't change roles by hand",
+        "no inline styles in the templates please",
+        "let's switch to uv, pip is too slow in CI",
+        "the importer returns the wrong encoding on purpose, the mainframe expects it",
         "we're on the free tier of datadog so no custom metrics please",
     ],
 )
@@ -150,6 +153,9 @@ def test_what_the_user_forbids_for_good_is_kept_P5(distil: Distil, words: str) -
     [
         "don't commit yet",
         "don't push, i'll review first",
+        "ok don't merge until the tests pass",
+        "lets go with option b",
+        "let's use the new endpoint for this",
         "don't read the full file",
         "don't use that, it's wrong",
         "the nightly invoice job has been failing since tuesday, find out why",
