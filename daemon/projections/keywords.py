@@ -65,22 +65,26 @@ def beside(archive: Archive, sources: Sources, aliases: Aliases) -> Beside:
 
 def _asked(archive: Archive, seq: int, captured: Captured) -> str:
     """The end of the turn before this one, where that asks. Between the two, others may have spoken elsewhere."""
-    for _, before in reversed(archive.after(max(0, seq - 1 - NEAR), min(NEAR, seq - 1))):
-        if before.document == captured.document and isinstance(before.event, Said):
-            words = before.event.text.rstrip()
-            return words[-REACH:].partition(" ")[2] if words.endswith("?") else ""
+    for number in range(seq - 1, max(0, seq - 1 - NEAR), -1):
+        for _, before in archive.after(number - 1, 1):
+            if before.document == captured.document and isinstance(before.event, Said):
+                words = before.event.text.rstrip()
+                return _end(words) if words.endswith("?") else ""
     return ""
 
 
 def _around(said: str, span: Span) -> str:
-    """Whole words before and after a span, in its line."""
+    """What stands before and after a span, in its line."""
     before = said[: span.start].rpartition("\n")[2]
     after = said[span.end :].partition("\n")[0]
-    if len(before) > REACH:  # half a word may be half a secret, which no rule would know
-        before = before[-REACH:].partition(" ")[2]
     if len(after) > REACH:
         after = after[:REACH].rpartition(" ")[0]
-    return f"{before} {after}".strip()
+    return f"{_end(before)} {after}".strip()
+
+
+def _end(words: str) -> str:
+    """The last words, whole: half a word may be half a secret, which no rule would know."""
+    return words if len(words) <= REACH else words[-REACH:].partition(" ")[2]
 
 
 def text_of(record: Record, around: Beside = nothing) -> Text:
