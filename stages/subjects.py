@@ -29,7 +29,7 @@ _I = re.compile(r"\bI(?P<tail>'m|'ve|'d|'ll| am| have| do| was)?\b(?=[\s,.;:!?]|
 _LOWER_I = re.compile(r"(?:(?<=^)|(?<=[\s(\"]))i(?=(?:'m|'ve|'d|'ll)?[\s,])")
 _ADVERB = re.compile(
     r"(?:\s+(?:now|also|always|usually|often|really|never|generally|normally|typically|mostly|mainly|only|still|just|"
-    r"strongly|actually|currently|personally|rarely|sometimes|definitely|even|both|much|\w+ly))*\s+",
+    r"strongly|actually|currently|personally|rarely|sometimes|definitely|even|both|last|first|once|much|\w+ly))*\s+",
     re.IGNORECASE,
 )
 _VERB = re.compile(r"[A-Za-z]+(?:'t)?")
@@ -64,7 +64,7 @@ _OWN = (
     (re.compile(r"\bmy\b", re.I), "the user's"),
     (re.compile(r"\bme\b", re.I), "the user"),
 )
-_WE = re.compile(r"\b(?P<we>[Ww]e)(?P<tail>'re|'ve|'ll|'d)?(?=\s)")
+_WE = re.compile(r"\b(?P<we>[Ww]e)(?P<tail>'re|'ve|'ll|'d)?(?=\s)(?!\s+(?:all|both|each)\b)")
 _WE_TAILS = {"'re": " is", "'ve": " has", "'ll": " will", "'d": "'d"}
 _OUR = re.compile(r"\b[Oo]ur\b(?!s)")
 _DETERMINERS = frozenset({"the", "my", "our", "a", "an", "his", "her", "their"})

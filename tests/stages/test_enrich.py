@@ -77,6 +77,8 @@ def test_the_speaker_is_named_and_nothing_else_changes_R2(clause: str, expected:
 def test_we_of_a_document_is_the_project() -> None:
     assert description("We use **pnpm** here.", "document", "") == "The project uses pnpm here."
     assert description("We're dropping Python 3.8.", "assistant", "") == "The project is dropping Python 3.8."
+    assert description("We all use pnpm here.", "assistant", "") == "We all use pnpm here."
+    assert description("We last deployed in May.", "assistant", "") == "The project last deployed in May."
 
 
 def test_a_dangling_pronoun_gets_its_topic_from_the_turn() -> None:
