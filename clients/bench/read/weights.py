@@ -1,19 +1,20 @@
-"""The weights of evidence that ship: fitted on invented projects, tried on others.
+"""The weights of evidence that ship: fitted on invented projects and invented dialogues, tried on others.
 
-Comes in: the sample that comes with memd. Goes out: the weights of a fit on its one set; recall@10 and MRR on the other
-set by that fit and by what ships. Invariant: nothing of anybody's data is in it; what ships is this fit, rounded.
+Comes in: the two samples that come with memd. Goes out: the weights of a fit on one half of both; recall@10 and MRR on
+the other halves by that fit and by what ships. Invariants: nothing of anybody's data is in it; each sample counts the
+same, however many questions it has; what ships is this fit, rounded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import fmean
-from typing import Literal
 
 from ....protocol.recall import RecallOptions
 from ...python.client import Client
 from ..figure import Figure
 from ..part import Part, Setting
+from .dialogues import dialogues
 from .fitting import PARTS, Listed, fitted, recall_at, reciprocal_rank
 from .projects import talks
 from .relevance import listed
@@ -23,31 +24,42 @@ from .talks import Talk
 BARE = RecallOptions(floor=0.0, priority=False, fold=False)
 """Every line for itself: many of these say nearly the same, and the right one is to stand above its like."""
 
+SAMPLES = {"projects": talks, "dialogues": dialogues}
+Pools = list[tuple[Talk, Filled]]
+
 
 def weights(setting: Setting) -> Part:
-    """Invented projects: the weights of evidence fitted on three, tried on the questions of two others."""
+    """Invented talk: the weights of evidence fitted on some projects and dialogues, tried on others."""
     with bench_daemon() as client:
-        filled: dict[str, list[tuple[Talk, Filled]]] = {}
-        sets: tuple[Literal["train", "test"], ...] = ("train", "test")
-        for name in sets:
-            filled[name] = [(talk, fill(client, f"project/{talk.name}", talk.notes)) for talk in talks(name)]
+        train = {name: _filled(client, name, sample("train")) for name, sample in SAMPLES.items()}
+        test = {name: _filled(client, name, sample("test")) for name, sample in SAMPLES.items()}
         embedded(client)
         setting.tell("read/weights: fitting")
         lists: list[Listed] = []
-        for group, (talk, pool) in enumerate(filled["train"]):
-            lists += listed(client, group, talk, pool, BARE)
-        found = fitted(lists, range(len(PARTS)))
+        shares: list[float] = []
+        for pools in train.values():
+            mine = [
+                each for number, (talk, pool) in enumerate(pools) for each in listed(client, number, talk, pool, BARE)
+            ]
+            lists += mine
+            shares += [1.0 / len(mine)] * len(mine)
+        found = fitted(lists, range(len(PARTS)), shares)
         fit = {part: round(float(value / found[0]), 2) for part, value in zip(PARTS, found, strict=True)}
-        figures = [
-            *_figures(client, "as fitted", filled["test"], RecallOptions(floor=0.0, priority=False, weights=fit)),
-            *_figures(client, "as shipped", filled["test"], RecallOptions(floor=0.0, priority=False)),
-        ]
+        figures: list[Figure] = []
+        for name, pools in test.items():
+            fits = RecallOptions(floor=0.0, priority=False, weights=fit)
+            figures += _figures(client, f"{name}, as fitted", pools, fits)
+            figures += _figures(client, f"{name}, as shipped", pools, RecallOptions(floor=0.0, priority=False))
     told = ", ".join(f"{part} {value:.2f}" for part, value in fit.items())
     return Part(figures=tuple(figures), notes=(f"fit on {len(lists)} questions, words as one: {told}",),
                 shows_not="how people talk whom nobody invented: `read/relevance` asks for that")  # fmt: skip
 
 
-def _figures(client: Client, name: str, filled: Sequence[tuple[Talk, Filled]], options: RecallOptions) -> list[Figure]:
+def _filled(client: Client, name: str, talks: Sequence[Talk]) -> Pools:
+    return [(talk, fill(client, f"project/{name}-{talk.name}", talk.notes)) for talk in talks]
+
+
+def _figures(client: Client, name: str, filled: Pools, options: RecallOptions) -> list[Figure]:
     hits: list[float] = []
     places: list[float] = []
     for talk, pool in filled:
