@@ -31,6 +31,8 @@ APART = 3_600_000_000
 PRINCIPLE = "principle"
 ROLES = frozenset({"", "user", "assistant", "tool", "document", "memd"})
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_SENTENCES = re.compile(r"(?<=[.!?؟])\s+|(?<=[。！？])")
+_CLOSING, _ASKING = " \"'”’»)", ("?", "？", "؟")
 _LEADING = re.compile(r"(?:The |Our )?([A-Z][^\W\d_]+)(?=[\s:']|$)")
 _COMMON = frozenset("the this that these those there it we they he she you our my a an in on at for from with when if"
                     " use do never always project".split())  # fmt: skip
@@ -47,14 +49,14 @@ MARK = 16
 class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What the table keeps of a live record. `at`, `since` in microseconds; `size` in words; `who` in lower case.
 
-    `ends` are subject and object of an edge.
+    `asks`: the share of its words that stand in questions, from 0 to 1. `ends` are subject and object of an edge.
     """
 
     document: bytes
     at: int
     start: int
     size: int
-    asks: bool
+    asks: float
     who: tuple[str, ...]
     principle: bool
     since: int
@@ -118,6 +120,12 @@ def size(text: str) -> int:
     return len(text.split()) + (0 if text.isascii() else len(_WIDE.findall(text)) // 2)
 
 
+def asks(text: str) -> float:
+    """The share of a text's words that stand in its questions, in any script."""
+    sizes = [(size(each), each.rstrip(_CLOSING).endswith(_ASKING)) for each in _SENTENCES.split(text.strip())]
+    return sum(words for words, asking in sizes if asking) / max(1, sum(words for words, _ in sizes))
+
+
 def row_of(record: Record) -> Row:
     """What the table keeps of a record."""
     provenance, valid_from = record.provenance, record.valid_from
@@ -128,7 +136,7 @@ def row_of(record: Record) -> Row:
         at=at,
         start=span.start if span else 0,
         size=size(record.description),
-        asks=record.description.rstrip().endswith(("?", "？", "؟")),
+        asks=asks(record.description),
         who=about(record),
         principle=PRINCIPLE in record.tags,
         since=at if valid_from in ("", provenance.said_at) else micros(valid_from),

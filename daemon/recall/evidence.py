@@ -61,7 +61,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     after: float = 0.77
     """What the two lines after say to it."""
     reply: float = 0.18
-    """What the line right before says to it, where that line asks: this one may be the answer."""
+    """What the line right before says to it, as far as that line asks: this one may be the answer."""
     named: float = 0.16
     """The question names who said it, or whom it is about."""
     when: float = 1.42
@@ -71,7 +71,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     size: float = 1.25
     """How much it says: the logarithm of its words."""
     asks: float = -1.49
-    """It asks, itself."""
+    """The share of it that asks."""
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -220,7 +220,7 @@ def weigh(
     cards = [*chosen.values(), None]  # and here for whoever stands beside none
     around = _around(chosen)
     near = ((words + sense) / 2)[around]
-    asking = _column([card is not None and card.row.asks for card in cards])
+    asking = _column([0 if card is None else card.row.asks for card in cards])
     sizes = _column([0 if card is None else card.row.size for card in cards])
     none = np.zeros(len(cards), np.float32)
     parts = {
@@ -238,7 +238,7 @@ def weigh(
     table = np.array([*parts.values(), match, cosine])[:, :-1]
     rank = np.array([getattr(weights, name) for name in parts], np.float32) @ table[: len(parts)]
     beside = (np.float32(BESIDE) * direct)[around]
-    answering = beside[:, 0] * asking[around[:, 0]]
+    answering = beside[:, 0] * np.ceil(asking)[around[:, 0]]
     beside = np.maximum(answering, np.minimum(beside.max(axis=1), 2 * direct))
     pull = np.maximum(np.maximum(direct, parts["graph"] / 2), beside)
     rank = _with_the_nearest_first(rank, words[:-1], sense[:-1], cosine[:-1], direct[:-1])
