@@ -47,30 +47,30 @@ LONG = 5.0
 
 
 class Weights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What each part counts. All but `match`, which is set by hand, are fitted on talks about invented projects, with
-    `words` as one: `memd bench read/weights` fits them again, and tries them on other projects."""
+    """What each part counts. All but `match`, which is set by hand, are fitted on invented talk, of projects and of
+    people's lives, with `words` as one: `memd bench read/weights` fits them again, and tries them on other talk."""
 
     match: float = 0.5
     """Of an answer's strength, the share of the words that were found; the rest is the cosine's."""
     words: float = 1.0
     """BM25, as a share of the best."""
-    sense: float = 0.69
+    sense: float = 2.55
     """The cosine."""
-    before: float = 1.93
+    before: float = 3.13
     """What the two lines before say to the question, on average."""
-    after: float = 0.77
+    after: float = 0.96
     """What the two lines after say to it."""
-    reply: float = 0.18
+    reply: float = 0.46
     """What the line right before says to it, as far as that line asks: this one may be the answer."""
-    named: float = 0.16
+    named: float = 1.25
     """The question names who said it, or whom it is about."""
-    when: float = 1.42
+    when: float = 1.99
     """It lies in the time that the question names."""
-    graph: float = 0.27
+    graph: float = 0.58
     """It is linked to a thing that the question names: in full by an edge, in part by two."""
-    size: float = 1.25
+    size: float = 4.29
     """How much it says: the logarithm of its words."""
-    asks: float = -1.49
+    asks: float = -1.91
     """The share of it that asks."""
 
 
