@@ -54,23 +54,23 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Of an answer's strength, the share of the words that were found; the rest is the cosine's."""
     words: float = 1.0
     """BM25, as a share of the best."""
-    sense: float = 2.55
+    sense: float = 1.35
     """The cosine."""
-    before: float = 3.13
+    before: float = 2.47
     """What the two lines before say to the question, on average."""
-    after: float = 0.96
+    after: float = 0.91
     """What the two lines after say to it."""
-    reply: float = 0.46
+    reply: float = 0.25
     """What the line right before says to it, as far as that line asks: this one may be the answer."""
-    named: float = 1.25
+    named: float = 0.76
     """The question names who said it, or whom it is about."""
-    when: float = 1.99
+    when: float = 1.78
     """It lies in the time that the question names."""
-    graph: float = 0.58
+    graph: float = 0.44
     """It is linked to a thing that the question names: in full by an edge, in part by two."""
-    size: float = 4.29
+    size: float = 2.49
     """How much it says: the logarithm of its words."""
-    asks: float = -1.91
+    asks: float = -1.73
     """The share of it that asks."""
 
 

@@ -32,26 +32,20 @@ class Listed(NamedTuple):
         return [place for place, name in enumerate(self.names) if name in self.evidence]
 
 
-def fitted(
-    lists: Sequence[Listed], columns: Sequence[int], shares: Sequence[float] | None = None
-) -> NDArray[np.float64]:
-    """A weight a column, by Adam on the cross entropy of each list. `shares`: what each list counts, else one."""
+def fitted(lists: Sequence[Listed], columns: Sequence[int]) -> NDArray[np.float64]:
+    """A weight a column, by Adam on the cross entropy of each list."""
     import numpy as np
 
-    counts = [1.0] * len(lists) if shares is None else shares
-    samples = [
-        (each.parts[:, columns], rows, n) for each, n in zip(lists, counts, strict=True) if (rows := each.rows())
-    ]
-    whole = sum(count for _, _, count in samples)
+    samples = [(each.parts[:, columns], rows) for each in lists if (rows := each.rows())]
     weights = np.zeros(len(columns))
     mean, square = np.zeros(len(columns)), np.zeros(len(columns))
     for step in range(1, STEPS + 1):
-        slope = DECAY * whole * weights
-        for parts, rows, count in samples:
+        slope = DECAY * len(samples) * weights
+        for parts, rows in samples:
             scores = parts @ weights
-            odds = np.exp(scores - scores.max())
-            slope += count * ((odds / odds.sum()) @ parts - parts[rows].mean(axis=0))
-        slope /= whole
+            shares = np.exp(scores - scores.max())
+            slope += (shares / shares.sum()) @ parts - parts[rows].mean(axis=0)
+        slope /= len(samples)
         mean = 0.9 * mean + 0.1 * slope
         square = 0.99 * square + 0.01 * slope * slope
         weights -= RATE * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.99**step)) + 1e-8)

@@ -1,8 +1,8 @@
 """The weights of evidence that ship: fitted on invented projects and invented dialogues, tried on others.
 
 Comes in: the two samples that come with memd. Goes out: the weights of a fit on one half of both; recall@10 and MRR on
-the other halves by that fit and by what ships. Invariants: nothing of anybody's data is in it; each sample counts the
-same, however many questions it has; what ships is this fit, rounded.
+the other halves by that fit and by what ships. Invariants: nothing of anybody's data is in it; each question counts the
+same; what ships is this fit, rounded.
 """
 
 from __future__ import annotations
@@ -36,14 +36,10 @@ def weights(setting: Setting) -> Part:
         embedded(client)
         setting.tell("read/weights: fitting")
         lists: list[Listed] = []
-        shares: list[float] = []
         for pools in train.values():
-            mine = [
-                each for number, (talk, pool) in enumerate(pools) for each in listed(client, number, talk, pool, BARE)
-            ]
-            lists += mine
-            shares += [1.0 / len(mine)] * len(mine)
-        found = fitted(lists, range(len(PARTS)), shares)
+            for number, (talk, pool) in enumerate(pools):
+                lists += listed(client, number, talk, pool, BARE)
+        found = fitted(lists, range(len(PARTS)))
         fit = {part: round(float(value / found[0]), 2) for part, value in zip(PARTS, found, strict=True)}
         figures: list[Figure] = []
         for name, pools in test.items():
