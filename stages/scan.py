@@ -30,6 +30,11 @@ FLOOR = 0.999
 """Score from which the head's word is taken, beside a word of what such orders aim at: alone it takes every imperative
 of a working session for one (models/weights/MODEL_CARD.md)."""
 
+SIGNS = 3
+"""So many different signs within `NEAR` characters make a persona without limits of what each may say honestly."""
+
+NEAR = 600
+
 READ_CHARACTERS = 20_000
 """What the head reads of a text that was asked to be remembered; the rules read all of it."""
 
@@ -45,6 +50,7 @@ _WORDS: dict[Trust, str] = {
 _DATA = table("injection")
 _PHRASES = any_of(_DATA["phrases"])
 _AIMS = any_of(_DATA["aims"])
+_SIGNS = tuple(any_of([sign]) for sign in _DATA["signs"])
 
 
 class Judge(Protocol):
@@ -110,6 +116,22 @@ def found(text: str, material: bool = True) -> tuple[str, ...]:
     """
     signs = (("invisible", invisible(text)), ("lookalike", disguised(text)))
     hidden = tuple(name for name, stands in signs if stands)
-    if not _PHRASES.search(as_read(text)):
+    read = as_read(text)
+    if not _PHRASES.search(read) and not _gathers(read):
         return hidden
     return ("injection" if material or hidden else "instruction-like", *hidden)
+
+
+def _gathers(read: str) -> bool:
+    """Whether `SIGNS` different signs stand within `NEAR` characters of one another, none inside another one."""
+    stands = sorted((*sign.span(), which) for which, one in enumerate(_SIGNS) for sign in one.finditer(read))
+    last: dict[int, int] = {}
+    passed = 0
+    for start, end, which in stands:
+        if start < passed:
+            continue
+        passed = end
+        last[which] = start
+        if sum(start - seen <= NEAR for seen in last.values()) >= SIGNS:
+            return True
+    return False
