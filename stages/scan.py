@@ -91,7 +91,7 @@ class Scan:
 def _judged(candidate: Candidate, score: float | None) -> Candidate:
     material = candidate.trust != "user"
     flags = found(candidate.quote, material=material)
-    if material and score is not None and score >= FLOOR and "injection" not in flags and _aims(candidate.quote):
+    if material and score is not None and score >= FLOOR and "injection" not in flags and aims(candidate.quote):
         flags = ("injection", *flags)
     status: Status = "active" if not material and not flags else "quarantined"
     what = f"{', '.join((_WORDS[candidate.trust], _read_as(score), *flags))}: {status}"
@@ -105,7 +105,8 @@ def _read_as(score: float | None) -> str:
     return f"{'like' if score >= FLOOR else 'not'} an order to an agent (score {score:.2f} of 1)"
 
 
-def _aims(text: str) -> bool:
+def aims(text: str) -> bool:
+    """Whether `text` has a word of what orders to an agent aim at: the head's word counts beside one."""
     return _AIMS.search(as_read(text)) is not None
 
 

@@ -30,6 +30,7 @@ from memd.models.trunk import Trunk
 from memd.stages.batch import Batch, Item
 from memd.stages.contradictions import compare
 from memd.stages.pipeline import pipeline, run
+from memd.stages.scan import FLOOR, aims
 from memd.stages.scan import found as rules_found
 
 CHANGES = ("replaces", "contradicts")
@@ -178,16 +179,28 @@ def measure_injection(data: Path) -> None:
         caught, both = scores >= floor, (scores >= floor) | ruled
         print(f"  head from {floor}: recall {interval(caught[truth])}, false alarms {interval(caught[~truth])}", end="")
         print(f"; with rules {both[truth].mean():.3f}, {both[~truth].mean():.3f}")
-    calm = np.sort(scores[~truth])[::-1]
-    floor = calm[int(0.02 * len(calm))]
-    print(f"  head at 2 % false alarms (floor {floor:.3f}): recall {(scores[truth] > floor).mean():.3f}, by source:")
+    taken = ruled | (scores >= FLOOR) & np.array([aims(row["text"]) for row in rows])
+    print(f"  as the scan stage takes it: recall {interval(taken[truth])}, false alarms {interval(taken[~truth])}")
+    print_at_two_percent("head", rows, truth, scores, np.zeros_like(ruled))
+    print_at_two_percent("head and rules", rows, truth, scores, ruled)
+
+
+def print_at_two_percent(name: str, rows: list[dict[str, Any]], truth: Rows, scores: Rows, ruled: Rows) -> None:
+    """Recall and false alarms, all and by source, from the lowest floor of the head that alarms 2 % at most."""
+    calm = np.sort(scores[~truth & ~ruled])[::-1]
+    left = int(0.02 * (~truth).sum()) - int(ruled[~truth].sum())
+    if left < 0:
+        print(f"  {name} at 2 % false alarms: the rules alone alarm more")
+        return
+    caught = (scores > calm[left]) | ruled
+    print(f"  {name} at 2 % false alarms (floor {calm[left]:.5f}): recall {interval(caught[truth])}, ", end="")
+    print(f"false alarms {interval(caught[~truth])}, by source:")
     for source in sorted({row["source"] for row in rows}):
         part = np.array([row["source"] == source for row in rows])
-        for label, name in ((True, "recall"), (False, "false alarms")):
+        for label, what in ((True, "recall"), (False, "false alarms")):
             one = part & (truth == label)
             if one.any():
-                caught = f"{(scores[one] > floor).mean():.2f}, rules {ruled[one].mean():.2f}"
-                print(f"    {source:26} {name} {caught} (n {one.sum()})", flush=True)
+                print(f"    {source:26} {what} {interval(caught[one])}, rules {ruled[one].mean():.2f} (n {one.sum()})")
 
 
 KINDS = {
