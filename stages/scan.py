@@ -26,9 +26,12 @@ if TYPE_CHECKING:  # the daemon uses the rules of this room, and never loads a n
 
 STAGE = "scan"
 
-FLOOR = 0.999
-"""Score from which the head's word is taken, beside a word of what such orders aim at: alone it takes every imperative
-of a working session for one (models/weights/MODEL_CARD.md)."""
+FLOOR = 0.5
+"""Score from which the head's word is taken in material beside a word of what such orders aim at."""
+
+ALONE = 0.9998
+"""Score from which it is taken in material by itself: from less on it takes too many imperatives of a working session
+for orders (models/weights/MODEL_CARD.md)."""
 
 SIGNS = 3
 """So many different signs within `NEAR` characters make a persona without limits of what each may say honestly."""
@@ -91,7 +94,7 @@ class Scan:
 def _judged(candidate: Candidate, score: float | None) -> Candidate:
     material = candidate.trust != "user"
     flags = found(candidate.quote, material=material)
-    if material and score is not None and score >= FLOOR and "injection" not in flags and aims(candidate.quote):
+    if material and "injection" not in flags and ordered(candidate.quote, score):
         flags = ("injection", *flags)
     status: Status = "active" if not material and not flags else "quarantined"
     what = f"{', '.join((_WORDS[candidate.trust], _read_as(score), *flags))}: {status}"
@@ -105,9 +108,9 @@ def _read_as(score: float | None) -> str:
     return f"{'like' if score >= FLOOR else 'not'} an order to an agent (score {score:.2f} of 1)"
 
 
-def aims(text: str) -> bool:
-    """Whether `text` has a word of what orders to an agent aim at: the head's word counts beside one."""
-    return _AIMS.search(as_read(text)) is not None
+def ordered(text: str, score: float | None) -> bool:
+    """Whether the head's word on `text`, a score in [0, 1] or None for none, is taken where it is material."""
+    return score is not None and score >= FLOOR and (score >= ALONE or _AIMS.search(as_read(text)) is not None)
 
 
 def found(text: str, material: bool = True) -> tuple[str, ...]:

@@ -30,8 +30,8 @@ from memd.models.trunk import Trunk
 from memd.stages.batch import Batch, Item
 from memd.stages.contradictions import compare
 from memd.stages.pipeline import pipeline, run
-from memd.stages.scan import FLOOR, aims
 from memd.stages.scan import found as rules_found
+from memd.stages.scan import ordered
 
 CHANGES = ("replaces", "contradicts")
 Rows = np.ndarray
@@ -179,7 +179,7 @@ def measure_injection(data: Path) -> None:
         caught, both = scores >= floor, (scores >= floor) | ruled
         print(f"  head from {floor}: recall {interval(caught[truth])}, false alarms {interval(caught[~truth])}", end="")
         print(f"; with rules {both[truth].mean():.3f}, {both[~truth].mean():.3f}")
-    taken = ruled | (scores >= FLOOR) & np.array([aims(row["text"]) for row in rows])
+    taken = ruled | [ordered(row["text"], score) for row, score in zip(rows, scores, strict=True)]
     print(f"  as the scan stage takes it: recall {interval(taken[truth])}, false alarms {interval(taken[~truth])}")
     print_at_two_percent("head", rows, truth, scores, np.zeros_like(ruled))
     print_at_two_percent("head and rules", rows, truth, scores, ruled)
