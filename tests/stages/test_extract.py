@@ -61,6 +61,10 @@ def test_a_quote_is_the_span_to_the_letter_P5(distil: Distil) -> None:
         "thanks, that looks great!",
         "I prefer tabs. Just kidding.",
         "The login page is broken again.",
+        "I live in ${CITY} and I prefer trains.",
+        "My name is Jane Roe and I work as a nurse.",
+        "Sure, I will love meetings when hell freezes over.",
+        "I've got nothing better to do on a Sunday than rename columns.",
         "continue",
     ],
 )
@@ -79,6 +83,7 @@ def test_no_candidate_from_what_is_not_stated(distil: Distil, words: str) -> Non
         ("Never push directly to main.", "convention"),
         ("I'll send the draft by Friday.", "commitment"),
         ("Yesterday I went to a concert with my sister.", "event"),
+        ("I prefer to keep $EDITOR set to nvim.", "preference"),
     ],
 )
 def test_what_the_user_states_is_kept_with_its_type(distil: Distil, words: str, type_: str) -> None:
