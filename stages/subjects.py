@@ -67,6 +67,7 @@ _OWN = (
 _WE = re.compile(r"\b(?P<we>[Ww]e)(?P<tail>'re|'ve|'ll|'d)?(?=\s)(?!\s+(?:all|both|each)\b)")
 _WE_TAILS = {"'re": " is", "'ve": " has", "'ll": " will", "'d": "'d"}
 _OUR = re.compile(r"\b[Oo]ur\b(?!s)")
+_ENDS = re.compile(r"[.!?](?=\s)")
 _DETERMINERS = frozenset({"the", "my", "our", "a", "an", "his", "her", "their"})
 _DANGLING = re.compile(
     r"(?!this is an? (?:\w+ )?(?:limitation|restriction|bug|quirk|requirement|default|convention) (?:of|in|with|for) )"
@@ -272,7 +273,10 @@ def _topic(before: str) -> str:
 
 
 def _cut(text: str) -> str:
-    """`text` within the limit, cut at a word."""
+    """`text` within the limit, cut behind a sentence of its second half, else at a word: half a sentence may say what
+    the whole takes back."""
     if len(text) <= LIMIT:
         return text
+    if ends := [hit.end() for hit in _ENDS.finditer(text, LIMIT // 2, LIMIT - 1)]:
+        return text[: ends[-1]] + " …"
     return text[: LIMIT - 1].rsplit(" ", 1)[0].rstrip(",;:—– ") + "…"

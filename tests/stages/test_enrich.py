@@ -164,6 +164,14 @@ def test_a_heading_names_what_the_clause_leaves_open_R2(clause: str, context: st
     assert description(clause, "assistant", "", context) == expected
 
 
+def test_a_long_description_ends_with_a_sentence_where_it_can_R2() -> None:
+    first = "The importer reads the folder twice because the lock of the first pass may be gone by then, and says so."
+    told = description(
+        f"{first} " + "But the second pass is never asked for what the first one has " + "seen " * 20, "assistant", ""
+    )
+    assert told == f"{first} …" and len(told) <= LIMIT
+
+
 def test_subject_and_value_come_before_other_keywords() -> None:
     words = "After lunch our colleagues always drink plenty of strong jasmine tea together outside"
     assert keywords(words, "colleagues jasmine tea")[:3] == ("colleagues", "jasmine", "tea")
