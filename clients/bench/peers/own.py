@@ -17,17 +17,16 @@ from ....protocol.errors import MemdError
 from ....protocol.event import Origin
 from ....protocol.request import Remember
 from ...python import launch
-from ...python.client import Client
+from ...python.client import Client, now
 from ..home import PATIENCE_MS, START_S, empty_home, running, settle
 from ..processes import memory_bytes
 
 TOP = 10
-AT = "2026-03-04T10:00:00+01:00"
 WRITERS, EACH, KILL_AFTER = 8, 25, 40
 
 
 def _wish(number: int, text: str, session: str = "peers") -> Remember:
-    return Remember(text=text, turn=f"t{number}", at=AT, origin=Origin(host="bench", session=session))
+    return Remember(text=text, turn=f"t{number}", at=now(), origin=Origin(host="bench", session=session))
 
 
 def measured_by_memd(texts: Sequence[str], questions: Sequence[str]) -> dict[str, Any]:
