@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from ...protocol.event import Captured, Noted, Ran, Reworded, Said, Wrote, text
@@ -77,7 +78,8 @@ class Turns(TermIndex):
     ) -> tuple[list[tuple[int, float]], float]:
         """At most `limit` turns `(archive seq, BM25 score)` of these documents (None: of all), the best first; and the
         most that the question's terms could reach."""
-        self.catch_up(AT_ONCE)
+        with suppress(ValueError):  # a full disk ended the writer: until it is opened anew, what it took before answers
+            self.catch_up(AT_ONCE)
         scores, possible = self.search(query, documents, limit)
         return [(int(id), score) for id, score in scores.items()], possible
 

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from memd.daemon.projections.turns import Turns
+from memd.daemon.store.archive import Archive
+from memd.daemon.world import real_world
 from memd.protocol.errors import StorageFull
-from memd.protocol.event import Origin, Said
+from memd.protocol.event import Captured, Origin, Said
 from memd.protocol.request import Remember
 from tests.conftest import RunningDaemon
 from tests.faults.opener import opened
@@ -119,3 +122,28 @@ def write_refused(daemon: RunningDaemon) -> bool:
         except StorageFull:
             return True
     return False
+
+
+def test_turns_are_searched_though_a_full_disk_ended_their_writer_P12_Q4(small: Path, tmp_path: Path) -> None:
+    archive = Archive(tmp_path / "archive", real_world())
+    turns = Turns(small / "turns", archive)
+
+    def say(turn: str, words: str) -> None:
+        event = Said(turn=turn, at="2026-01-01T00:00:00Z", role="user", text=words)
+        archive.take([Captured(document="full:talk", event=event)])
+
+    say("1", "The zebra sleeps in the cellar.")
+    assert turns.find("zebra", 5)[0]
+    turns.commit()
+    fill(small / "filler")
+    for number in range(2, 30):  # long enough for the writer to write before it is asked to commit
+        say(str(number), f"The walrus{number} sleeps. " + " ".join(f"{number}w{n}" for n in range(20_000)))
+        assert turns.find("zebra", 5)[0]
+    with pytest.raises(ValueError):
+        turns.commit()
+    (small / "filler").unlink()
+    turns.reopen()
+    turns.catch_up()
+    turns.commit()
+    assert all(turns.find(word, 5)[0] for word in ("zebra", "walrus2", "walrus29"))
+    turns.close()
