@@ -17,13 +17,14 @@ from typing import Literal
 from .claims import BE, SPEAKERS, VERBS, Claim, claim, stems_of
 from .keys import one_of_a_kind
 from .rules import table
-from .words import stem
+from .words import stem, tokens
 
 Label = Literal["same", "refines", "replaces", "contradicts", "unrelated"]
 
 LONGEST = 28
 """Tokens of a claim that is compared word by word; longer ones are only ever the same or unrelated."""
 
+_NAME = re.compile(r"[^\W\d].*\d|\d.*[^\W\d]")
 _DATA = table("claims")
 _CLASSES = {word: name for name, words in _DATA["classes"].items() for word in words.split()}
 _HABIT = frozenset(_DATA["habit"].split())
@@ -67,6 +68,16 @@ def compare(older: str, newer: str, cosine: float) -> Verdict:
         or _substituted(old, new, common, cosine)
         or Verdict("unrelated", "different things")
     )
+
+
+def of_another(older: str, newer: str) -> bool:
+    """Whether they are of one form, but name another thing and say another thing of it: "web1 listens on 8080",
+    "web2 listens on 9090". Names are code, and words that hold a digit."""
+    one, other = ([token for token in tokens(words) if token.kind != "mark"] for words in (older, newer))
+    if len(one) != len(other):
+        return False
+    apart = [(old, new) for old, new in zip(one, other, strict=True) if old.stem != new.stem]
+    return len(apart) > 1 and all(token.kind == "code" or _NAME.search(token.text) for token in apart[0])
 
 
 def _restated(old: Claim, new: Claim, common: frozenset[str], cosine: float) -> Verdict | None:

@@ -18,7 +18,7 @@ from ..protocol.instant import micros
 from ..protocol.operation import Decision, Neighbour, Retirement, Step
 from ..protocol.record import LIVE, QUOTE_LIMIT, Evidence, Provenance, Record, Signal, Span, explicit_id, record_id
 from .batch import Candidate, Known, Proposal
-from .contradictions import Verdict, compare
+from .contradictions import Verdict, compare, of_another
 from .paraphrase import CERTAIN, PARAPHRASED, PairReader, says_again
 from .retelling import in_full, noted_down, told_again
 from .rules import VERSION
@@ -328,6 +328,8 @@ def _read(older: Record, newer: Record, cosine: float, reader: PairReader) -> Ve
     left, right = set(_content(older.content)), set(_content(newer.content))
     shared = len(left & right) / max(1, min(len(left), len(right)))
     if max(len(older.content.split()), len(newer.content.split())) > SHORT or shared < SHARED:
+        return None
+    if of_another(older.content, newer.content):
         return None
     label, likely = next(iter(reader.judge(older.content, newer.content).items()))
     if label in {"unrelated", "refines"} or likely < CERTAIN or (label == "same" and cosine < ALIKE):

@@ -50,6 +50,27 @@ def test_at_least_fourteen_of_twenty_held_out_pairs_end_in_one_active_one_retire
     assert len(lost) <= 2, lost
 
 
+def test_two_things_of_one_form_stay_beside_each_other_P8(daemon: Any) -> None:
+    texts = [
+        f"The crate{crate} stands in room {room} of the old harbour office."
+        for crate, room in (
+            ("0x296", 186),
+            ("0x428", 187),
+            ("2x446", 860),
+            ("0x449", 920),
+            ("3x44", 968),
+            ("3x414", 934),
+        )
+    ]
+    with daemon.client() as client:
+        for number, text in enumerate(texts):
+            at = f"2026-03-0{number + 1}T09:00:00+01:00"
+            wish = Remember(text=text, turn=str(number), at=at, origin=Origin(host="cli", session="s"))
+            client.remember(wish)
+            daemon.settle()
+        assert {record.status for record in client.list().records} == {"active"}
+
+
 def test_now_i_prefer_spaces_retires_tabs_and_why_shows_both_T1(daemon: Any) -> None:
     with daemon.client() as client:
         for number, text in enumerate(("I prefer tabs", "I now prefer spaces")):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memd.stages.contradictions import compare
+from memd.stages.contradictions import compare, of_another
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,17 @@ def test_another_thing_stays_beside_the_first_P8(older: str, newer: str) -> None
 )
 def test_another_choice_for_the_same_thing_replaces_it_T1(older: str, newer: str) -> None:
     assert compare(older, newer, 0.85).label == "replaces"
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "expected"),
+    [
+        ("The server web1 listens on port 8080.", "The server web2 listens on port 9090.", True),
+        ("`door.py` holds the socket.", "`log.py` holds the chain.", True),
+        ("The server web1 listens on port 8080.", "The server web1 listens on port 9090.", False),
+        ("We run on pg14.", "We run on pg15.", False),
+        ("The ledger runs in Lisbon.", "The parser runs in Oslo.", False),
+    ],
+)
+def test_of_one_form_and_of_another_thing_P8(older: str, newer: str, expected: bool) -> None:
+    assert of_another(older, newer) is expected
