@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from ...protocol.errors import JournalCorrupt
 from ...protocol.event import Captured, Said, text
 from ...protocol.record import LIVE, Record, Span
 from ...protocol.reply import Logged
@@ -57,8 +58,11 @@ def beside(archive: Archive, sources: Sources, aliases: Aliases) -> Beside:
         project = session.opened.project if session else ""
         if record.pool != (aliases.home(project) if project else PERSONAL):
             return ""
-        seq, captured = archive.found(spans[0].document, spans[0].turn)
-        return f"{_around(text(captured.event), spans[0])} {_asked(archive, seq, captured)}" if captured else ""
+        try:
+            seq, captured = archive.found(spans[0].document, spans[0].turn)
+            return f"{_around(text(captured.event), spans[0])} {_asked(archive, seq, captured)}" if captured else ""
+        except JournalCorrupt:  # the archive says so by itself: a record is found by its own words meanwhile
+            return ""
 
     return said
 
