@@ -45,6 +45,9 @@ COMMIT_AT = 20_000
 
 LIVE_STATE, PAST_STATE = "live", "past"
 
+EVERY = "*"
+"""The group of every text."""
+
 
 class Text(NamedTuple):
     """What is indexed: `live` texts are found by default, others only if asked for. `beside`: what stands around it in
@@ -165,6 +168,7 @@ class TermIndex:
                 document.add_text("group", text.group)
                 document.add_text("state", LIVE_STATE if text.live else PAST_STATE)
                 document.add_text("terms", " ".join(terms))
+            document.add_text("group", EVERY)
             document.add_bytes("own", check_of(text.group, text.live, own))
             self._texts, self._terms = self._texts + 1, self._terms + len(terms)
             self._put(text.id, _Waiting(text.group, text.live, Counter(terms), len(terms), seq), document)
@@ -253,7 +257,7 @@ class TermIndex:
     ) -> tuple[tantivy.Query | None, dict[str, float]]:
         """The query over the terms of these marks alone, and each term's weight among their texts."""
         query, occur = tantivy.Query, tantivy.Occur
-        everything = max(1, searcher.num_docs)
+        everything = _everything(searcher)
         total = len(near) + sum(searcher.doc_freq("group", mark) for mark in marks)
         clauses: list[tuple[tantivy.Occur, tantivy.Query]] = []
         idf: dict[str, float] = {}
@@ -277,13 +281,14 @@ class TermIndex:
     ) -> tuple[tantivy.Query, dict[str, float]]:
         """The query over the terms of all texts, held to groups and state; each term's weight among all texts."""
         query, occur, schema = tantivy.Query, tantivy.Occur, self._schema
-        total = searcher.num_docs + len(tail)
+        everything = _everything(searcher)
+        total = everything + len(tail)
         idf: dict[str, float] = {}
         should: list[tuple[tantivy.Occur, tantivy.Query]] = []
         for term, share in shares.items():
             indexed = searcher.doc_freq("terms", term)
             weight = idf[term] = _idf(total, indexed + sum(term in waiting.counts for waiting in tail))
-            boost = weight * share / max(0.05, _idf(max(1, searcher.num_docs), indexed))  # as if all were indexed
+            boost = weight * share / max(0.05, _idf(everything, indexed))  # as if all were indexed
             should.append((occur.Should, query.boost_query(query.term_query(schema, "terms", term), boost)))
         clauses = [(occur.Must, query.boolean_query(should))]
         if groups is not None:
@@ -339,6 +344,12 @@ def contents(folder: Path) -> Iterator[tuple[str, bytes]]:
             document = searcher.doc(address)
             id, check = document.get_first("id"), document.get_first("own")
             yield str(id), bytes(cast("bytes", check))
+
+
+def _everything(searcher: tantivy.Searcher) -> int:
+    """How many texts tantivy weighs a term by: those that were dropped count until their segment is merged, as they do
+    in the count of each term. `num_docs` leaves them out."""
+    return max(1, searcher.doc_freq("group", EVERY))
 
 
 def _idf(total: int, count: int) -> float:

@@ -247,3 +247,22 @@ def test_a_turn_scores_the_same_before_and_after_the_index_commits_Q4(tmp_path: 
     tail = scores()
     index.close()
     assert tail["new"] == pytest.approx(tail["t9"], rel=0.02), "the mean is known after a start"
+
+
+@pytest.mark.parametrize("scoped", [True, False])
+def test_texts_that_were_put_again_leave_the_scores_as_they_are_Q4(tmp_path: Path, scoped: bool) -> None:
+    """A dropped text counts in the index until its segment is merged: it must not make every term look rare."""
+    texts = [Text(f"t{n}", "personal", True, f"order {'pump' if n % 2 else 'rotor'} {n}") for n in range(40)]
+
+    def scores(name: str, *rounds: list[Text]) -> tuple[dict[str, float], float]:
+        index = TermIndex(tmp_path / name, scoped=scoped)
+        for upto, each in enumerate(rounds, 1):
+            index.put([(text, upto) for text in each], (), upto)
+            index.commit()
+        found = index.search("pump order", ["personal"], 40)
+        index.close()
+        return found
+
+    (once, most), (again, most_again) = scores("once", texts), scores("again", texts, texts[:30])
+    assert once.keys() == again.keys()
+    assert max(again.values()) / most_again == pytest.approx(max(once.values()) / most, rel=0.1)
