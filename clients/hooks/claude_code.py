@@ -1,13 +1,15 @@
 """Claude Code's configuration: a plugin in a marketplace of its own, switched on in `settings.json`.
 
-Comes in: places, an environment. Goes out: the files of the plugin, and the edit of the user's settings. Invariants:
-two entries are all that is added to a file of the user's, and all that is taken from it; hooks can neither fail nor
-block, whatever happens to memd (P-3).
+Comes in: places, an environment. Goes out: the files of the plugin, and the edits of the user's settings and of Claude
+Code's list of marketplaces: by the settings alone, the first session would begin before the plugin is there.
+Invariants: three entries are all that is added to files of the user's, and all that is taken from them; hooks can
+neither fail nor block, whatever happens to memd (P-3).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from .program import shell_line
 
 NAME = "claude-code"
 PLUGIN = "memd@memd"
+LISTING = "plugins/known_marketplaces.json"
 EVENTS = ("SessionStart", "UserPromptSubmit", "SubagentStop", "Stop", "PreCompact", "SessionEnd")
 TIMEOUT_S = 2
 """What Claude Code waits for a hook; the program itself is over long before."""
@@ -62,7 +65,8 @@ def own_files(places: Places, server: list[str]) -> dict[Path, bytes]:
 
 
 def edits(places: Places, environment: Mapping[str, str]) -> list[Edit]:
-    """The user's settings with the plugin switched on. Raises StoreError."""
+    """The user's settings with the plugin switched on, and its marketplace where Claude Code lists those it knows.
+    Raises StoreError."""
     path = home(environment) / "settings.json"
     before = read(path)
     settings = _settings(path, before)
@@ -70,35 +74,47 @@ def edits(places: Places, environment: Mapping[str, str]) -> list[Edit]:
     known["memd"] = {"source": {"source": "directory", "path": str(marketplace(places))}}
     _object(settings, "enabledPlugins", path)[PLUGIN] = True
     after = _as_before(before, settings)
-    return [Edit(path=path, before=before, after=before if _settings(path, before) == settings else after)]
+    switched = Edit(path=path, before=before, after=before if _settings(path, before) == settings else after)
+    return [switched, _listed(home(environment) / LISTING, marketplace(places))]
+
+
+def _listed(path: Path, folder: Path) -> Edit:
+    """The list of known marketplaces with this folder in it. When Claude Code last looked at it is its own affair."""
+    before = read(path)
+    listing = _settings(path, before)
+    entry = {"source": {"source": "directory", "path": str(folder)}, "installLocation": str(folder)}
+    known = listing.get("memd")
+    if isinstance(known, dict) and known.items() >= entry.items():
+        return Edit(path=path, before=before, after=before)
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    listing["memd"] = {**entry, "lastUpdated": now}
+    return Edit(path=path, before=before, after=_as_before(before, listing))
 
 
 def without(path: Path, content: bytes) -> bytes | None:
-    """The settings without the two entries; None if nothing else is in them. Raises StoreError."""
+    """Either file without what is memd's; None if nothing else is in it. Raises StoreError."""
     settings = _settings(path, content)
-    for name, entry in (("extraKnownMarketplaces", "memd"), ("enabledPlugins", PLUGIN)):
-        entries = _object(settings, name, path)
-        entries.pop(entry, None)
-        if not entries:
-            del settings[name]
+    if path.name == Path(LISTING).name:
+        settings.pop("memd", None)
+    else:
+        for name, entry in (("extraKnownMarketplaces", "memd"), ("enabledPlugins", PLUGIN)):
+            entries = _object(settings, name, path)
+            entries.pop(entry, None)
+            if not entries:
+                del settings[name]
     if settings == _settings(path, content):
         return content
     return _as_before(content, settings) if settings else None
 
 
 def noted(environment: Mapping[str, str]) -> list[Edit]:
-    """Claude Code's own notes of the plugin, without it: it would go on listing one that is gone. Raises StoreError."""
-    folder, edits = home(environment) / "plugins", list[Edit]()
-    for name, inside, entry in (
-        ("installed_plugins.json", "plugins", PLUGIN),
-        ("known_marketplaces.json", "", "memd"),
-    ):
-        before = read(folder / name)
-        notes = _settings(folder / name, before)
-        entries = _object(notes, inside, folder / name) if inside else notes
-        if entries.pop(entry, None) is not None:
-            edits.append(Edit(path=folder / name, before=before, after=_as_before(None, notes)[:-1]))
-    return edits
+    """Claude Code's own note of the plugin, without it: it would go on listing one that is gone. Raises StoreError."""
+    path = home(environment) / "plugins/installed_plugins.json"
+    before = read(path)
+    notes = _settings(path, before)
+    if _object(notes, "plugins", path).pop(PLUGIN, None) is None:
+        return []
+    return [Edit(path=path, before=before, after=_as_before(None, notes)[:-1])]
 
 
 def problem(environment: Mapping[str, str]) -> str:

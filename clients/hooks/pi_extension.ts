@@ -12,14 +12,16 @@ function call(event: string, ctx: any): Promise<any> {
 		cwd: ctx.cwd,
 	};
 	return new Promise((resolve) => {
-		const options = { timeout: LIMIT_MS, killSignal: "SIGKILL" as const };
-		const child = execFile(COMMAND[0], [...COMMAND.slice(1), event], options, (error, told) => {
+		const child = execFile(COMMAND[0], [...COMMAND.slice(1), event], (_, told) => {
+			clearTimeout(timer);
 			try {
-				resolve(error ? {} : JSON.parse(told || "{}"));
+				resolve(JSON.parse(told || "{}"));
 			} catch {
 				resolve({});
 			}
 		});
+		// What came while pi itself was busy is read before the time is called up.
+		const timer = setTimeout(() => setImmediate(() => child.kill("SIGKILL")), LIMIT_MS);
 		child.stdin?.on("error", () => {});
 		child.stdin?.end(JSON.stringify(about));
 	});
@@ -30,9 +32,12 @@ export default function (pi: any) {
 		const { context } = await call("before_agent_start", ctx);
 		return context ? { systemPrompt: `${event.systemPrompt}\n\n${context}` } : undefined;
 	});
+	let noted: Promise<any> = Promise.resolve(); // pi does not wait for one before the next: the end is noted last
 	for (const name of ["agent_end", "session_before_compact", "session_shutdown"]) {
 		pi.on(name, async (event: any, ctx: any) => {
-			if (event.reason !== "reload") await call(name, ctx);
+			if (event.reason === "reload") return;
+			noted = noted.then(() => call(name, ctx));
+			await noted;
 		});
 	}
 }

@@ -98,10 +98,13 @@ def test_a_link_stays_a_link_and_a_mode_a_mode(machine: dict[str, str], memd: Me
 def test_the_hosts_own_notes_of_the_plugin_go_with_it(machine: dict[str, str], memd: Memd) -> None:
     memd("setup", "claude-code")
     folder = Path(machine["HOME"]) / ".claude/plugins"
-    folder.mkdir()
+    known = json.loads((folder / "known_marketplaces.json").read_text())["memd"]
+    assert known["source"]["path"] == known["installLocation"], "or the first session begins before the plugin is there"
     installed = {"version": 2, "plugins": {"memd@memd": [{"scope": "user"}], "a@b": []}}
     (folder / "installed_plugins.json").write_text(json.dumps(installed))
-    (folder / "known_marketplaces.json").write_text(json.dumps({"memd": {"source": {}}, "b": {}}))
+    (folder / "known_marketplaces.json").write_text(json.dumps({"memd": {**known, "lastUpdated": "now"}, "b": {}}))
+    (again,) = memd("setup", "claude-code", "--json").data["hosts"]
+    assert again["files"] == {}, "when Claude Code looked is its own affair"
     memd("unsetup", "all")
     assert json.loads((folder / "installed_plugins.json").read_text()) == {"version": 2, "plugins": {"a@b": []}}
     assert json.loads((folder / "known_marketplaces.json").read_text()) == {"b": {}}
