@@ -82,10 +82,10 @@ class Rebuilding:
         stores, folder = self._stores, self._place / BUILDING / name
         if name == "tables":
             folded = Folded(folder)
-            live, fresh, catch_up = stores.tables, folded, lambda: self._follow(folded.tables)
+            live, fresh, catch_up = stores.tables, folded, lambda: self._follow(folded.tables, stores.journal.last)
         elif name == "keywords":
             keywords = Keywords(folder, stores.records, stores.keywords.around)
-            live, fresh, catch_up = stores.keywords, keywords, lambda: self._follow(keywords)
+            live, fresh, catch_up = stores.keywords, keywords, lambda: self._follow(keywords, stores.tables.applied_seq)
         else:
             turns = Turns(folder, stores.archive)
             live, fresh, catch_up = stores.turns, turns, turns.catch_up
@@ -99,8 +99,10 @@ class Rebuilding:
 
         self._committer.run(finish).result()
 
-    def _follow(self, projection: Projection) -> None:
-        while group := self._stores.journal.slice(projection.applied_seq, 500):
+    def _follow(self, projection: Projection, upto: int) -> None:
+        """Replay up to an operation. What reads the tables may not go beyond them: beside the writer they come after
+        the journal, and a record that is not in them yet would count as gone."""
+        while group := [each for each in self._stores.journal.slice(projection.applied_seq, 500) if each.seq <= upto]:
             projection.apply(group)
 
     def _refill(self) -> None:
@@ -109,7 +111,7 @@ class Rebuilding:
         fresh = Vectors(stores.vector_store, stores.records, seq, stores.graphs)
 
         def finish() -> None:
-            self._follow(fresh)
+            self._follow(fresh, stores.tables.applied_seq)
             stores.vectors.adopt(fresh)
 
         self._committer.run(finish).result()

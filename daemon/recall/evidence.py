@@ -42,6 +42,9 @@ LED = 1.1
 SURE = 0.7
 """The own match of what holds nearly all words of a question, and its sense."""
 
+AS_NEAR = 0.05
+"""Cosines so little apart tell nothing: a question is encoded by the table, a record by the model."""
+
 LONG = 5.0
 """The natural logarithm of the words (150) beyond which a record says no more by being longer."""
 
@@ -257,11 +260,11 @@ def weigh(
 
 
 def _with_the_nearest_first(rank: Numbers, words: Numbers, sense: Numbers, cosine: Numbers, direct: Numbers) -> Numbers:
-    """Ranks in which what is surely an answer by itself, the nearest by its words and by its sense, is first, however
-    well others are surrounded; what has no vector yet is judged by its words."""
+    """Ranks in which what is surely an answer by itself, the nearest by its words and as near as any by its sense, is
+    first, however well others are surrounded; what has no vector yet is judged by its words."""
     if len(rank) and words[first := int(words.argmax())] > 0:
         waits = cosine[first] == 0 and sense[first] == words[first]
-        if waits or (cosine[first] == cosine.max() and direct[first] >= SURE):
+        if waits or (cosine[first] >= cosine.max() - AS_NEAR and direct[first] >= SURE):
             rank[first] = max(rank[first], np.float32(LED) * rank.max())
     return rank
 
