@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 VERSION = 3
-"""Version of the rules; raise it whenever a data file changes, so that `memd scan` knows what it looked at."""
+"""Version of the rules; raise it whenever what they find changes, so that `memd scan` knows what it looked at."""
 
 _FOLDER = Path(__file__).parent
 _FILES = ("gitleaks", "noseyparker", "more", "generic")
@@ -23,6 +23,10 @@ _PERHAPS = r"""[ \t\w.-]*[\s'"]*(?::{0,3}=|:|=>|\?=)[\x60'" \t]*[\w./+=-]{10}"""
 _AFTER = r"""(?:[\x60'"\s;,)<\]}]|\\[nr"']|$)"""
 _EDGE = r"(?:[^\w+/=-]|=(?:[^\w=+/-]|$)|$)"
 _LITERAL = re.compile(r"(?:[\w@~ -]|\\[.$-])+")
+_RUN = re.compile(r"(?:\(\?i:)?(\[[^\]]+\])\{(\d+)")
+_RUN_SEEN = 16
+"""Characters of the run behind a keyword that are looked at with it: few words go on like the key that begins so."""
+
 _OWN, _WIDE = 640, 1_024
 
 
@@ -30,14 +34,15 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of secret: the first group of `pattern` that took part, all of it without one.
 
     `keywords`: one of them stands in whatever matches, in any case where it is written small; what is looked at ends
-    `reach` bytes behind it, unless the secret goes on. Without one `probe` matches whatever `pattern` does, and more,
-    and the whole text is looked at where it does.
+    `reach` bytes behind it, unless the secret goes on, and without one it is the whole text. `probe` matches in any
+    case whatever `pattern` does, and more; without one the keywords stand for it, with `run` behind each.
     """
 
     name: str
     pattern: str
     keywords: tuple[str, ...]
     probe: str = ""
+    run: str = ""
     reach: int
     group: int = 0
     entropy: float = 0.0
@@ -66,11 +71,13 @@ def _rule(name: str, form: str, row: dict[str, Any]) -> Rule:
         "named": f"(?i){row.get('near')}{_NAMED}({regex}){_AFTER}",
         "exact": regex,
     }[form]
+    keywords = () if form == "named" else tuple(_keywords(name, form, row))
     return Rule(
         name=name,
         pattern=pattern,
-        keywords=() if form == "named" else tuple(_keywords(name, form, row)),
-        probe=f"(?i:{row['near']}{_PERHAPS})" if form == "named" else "",
+        keywords=keywords,
+        probe=row["near"].replace("(?-i:", "(?:") + _PERHAPS if form == "named" else row.get("probe", ""),
+        run=_run(row["regex"], keywords) if form == "unique" else "",
         reach=_OWN if form == "unique" else _WIDE,
         group=row.get("group", 0),
         entropy=row.get("entropy", 0.0),
@@ -92,3 +99,20 @@ def _keywords(name: str, form: str, row: dict[str, Any]) -> list[str]:
     if len(word) < 3:
         raise ValueError(f"the rule {name} needs keywords")
     return [word.lower() if form == "assigned" else word]
+
+
+def _run(regex: str, keywords: tuple[str, ...]) -> str:
+    """What stands behind the one keyword that an expression begins with, if that is so many characters of a class."""
+    regex = regex.removeprefix("(?i:")
+    beginning = _LITERAL.match(regex)
+    run = _RUN.match(regex, beginning.end()) if beginning else None
+    if not beginning or not run or (beginning[0].replace("\\", ""),) != keywords or _has_branches(regex):
+        return ""
+    return f"{run[1]}{{{min(int(run[2]), _RUN_SEEN)}}}"
+
+
+def _has_branches(regex: str) -> bool:
+    """Whether an expression is one of several, outside of any group."""
+    while (less := re.sub(r"\\.|\[[^\]]*\]|\([^()]*\)", "", regex)) != regex:
+        regex = less
+    return "|" in regex

@@ -5,15 +5,18 @@ The figures on the labelled rows and on real transcripts are measured where ../s
 
 import gzip
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 
 from memd.clients.bench.write.secrets import OF_ANOTHER_RULE
 from memd.protocol.redact import redact as first_net
-from memd.stages.secrets.rules import read
+from memd.stages.secrets.rules import Rule, read
 from memd.stages.secrets.scan import find, redact
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -135,6 +138,19 @@ def test_every_rule_can_be_compiled_and_no_name_stands_twice_W5() -> None:
             assert re2.compile(pattern)
     names = [rule.name for rule in rules]
     assert len(names) == len(set(names)) > 250
+
+
+@pytest.mark.parametrize("rule", [each for each in read() if each.probe or each.run], ids=lambda each: each.name)
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(data=st.data())
+def test_what_a_rule_matches_stands_for_what_is_looked_for_before_it_W5(rule: Rule, data: st.DataObject) -> None:
+    re2 = pytest.importorskip("re2")
+    text = data.draw(
+        st.from_regex(re.compile(rule.pattern, re.ASCII), alphabet=st.characters(exclude_categories=["Cs"]))
+    )
+    assume(re2.search(rule.pattern, text))
+    clues = [rule.probe] if rule.probe else [re.escape(word) + rule.run for word in rule.keywords]
+    assert any(re2.search(f"(?i:{clue})", text) for clue in clues), text
 
 
 # --- figures on real data ----------------------------------------------------------------------------------------
