@@ -19,7 +19,13 @@ _FOLDER = Path(__file__).parent
 _FILES = ("gitleaks", "noseyparker", "more", "generic")
 _BEFORE = r"""(?:[ \t\w.-]{0,20})[\s'"]{0,3}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s=]{0,5}"""
 _NAMED = r"""[ \t\w.-]{0,20}[\s'"]{0,3}(?::{0,3}=|:|=>|\?=)[\x60'" \t]{0,5}"""
-_PERHAPS = r"""[ \t\w.-]*[\s'"]*(?::{0,3}=|:|=>|\?=)[\x60'" \t]*[\w./+=-]{10}"""
+_PERHAPS = r"""[ \t\w.-]*[\s'"]*(?::{0,3}=|:|=>|\?=)[\x60'" \t]*"""
+_TEN = r"[\w./+=-]{10}"
+_LETTERS = "^[a-zA-Z_.-]+$"
+_MIXED = "|".join([rf"[a-z_.-]{{{n}}}[0-9=+/][\w./+=-]{{{9 - n}}}" for n in range(10)] + ["[a-z_.-]{10,}[0-9=+/]"])
+"""Ten characters that are not all letters, or more of which one is none: what is left of `_TEN` where letters alone are
+on the allow-list, and a twentieth of the texts."""
+
 _AFTER = r"""(?:[\x60'"\s;,)<\]}]|\\[nr"']|$)"""
 _EDGE = r"(?:[^\w+/=-]|=(?:[^\w=+/-]|$)|$)"
 _LITERAL = re.compile(r"(?:[\w@~ -]|\\[.$-])+")
@@ -35,7 +41,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
     `keywords`: one of them stands in whatever matches, in any case where it is written small; what is looked at ends
     `reach` bytes behind it, unless the secret goes on, and without one it is the whole text. `probe` matches in any
-    case whatever `pattern` does, and more; without one the keywords stand for it, with `run` behind each.
+    case, and more than what `pattern` finds and `allow` leaves; without one the keywords stand for it, with `run`
+    behind each.
     """
 
     name: str
@@ -76,7 +83,7 @@ def _rule(name: str, form: str, row: dict[str, Any]) -> Rule:
         name=name,
         pattern=pattern,
         keywords=keywords,
-        probe=row["near"].replace("(?-i:", "(?:") + _PERHAPS if form == "named" else row.get("probe", ""),
+        probe=_probe(row) if form == "named" else row.get("probe", ""),
         run=_run(row["regex"], keywords) if form == "unique" else "",
         reach=_OWN if form == "unique" else _WIDE,
         group=row.get("group", 0),
@@ -85,6 +92,12 @@ def _rule(name: str, form: str, row: dict[str, Any]) -> Rule:
         allow_match=tuple(row.get("allow_match", ())),
         stop=tuple(row.get("stop", "").split()) + _before_a_joint(row.get("stop_short", "")),
     )
+
+
+def _probe(row: dict[str, Any]) -> str:
+    """What stands wherever such a name is given such a value, in any case: with two cases there are more states."""
+    value = _MIXED if _LETTERS in row.get("allow", ()) else _TEN
+    return row["near"].replace("(?-i:", "(?:") + f"{_PERHAPS}(?:{value})"
 
 
 def _before_a_joint(words: str) -> tuple[str, ...]:
