@@ -16,6 +16,7 @@ from ..protocol.event import Trust
 from ..protocol.record import Status
 from .batch import Batch, Candidate, Rejection, step
 from .echoes import drop_echoes
+from .encoded import decoded
 from .glyphs import as_read, disguised, invisible
 from .rules import any_of, table
 from .secrets.scan import find
@@ -88,7 +89,12 @@ class Scan:
         words = candidate.quote[:READ_CHARACTERS]
         if self._judge is None or language(words) != "en":
             return None
-        return round(self._judge.score(words, PLACES[candidate.trust]), 5)
+        return round(highest(self._judge, words, PLACES[candidate.trust]), 5)
+
+
+def highest(judge: Judge, text: str, place: Place) -> float:
+    """The score of `text` or of what is encoded in it, in [0, 1], whichever is more like an order."""
+    return max(judge.score(each, place) for each in (text, *decoded(text)))
 
 
 def _judged(candidate: Candidate, score: float | None) -> Candidate:
@@ -110,7 +116,9 @@ def _read_as(score: float | None) -> str:
 
 def ordered(text: str, score: float | None) -> bool:
     """Whether the head's word on `text`, a score in [0, 1] or None for none, is taken where it is material."""
-    return score is not None and score >= FLOOR and (score >= ALONE or _AIMS.search(as_read(text)) is not None)
+    if score is None or score < FLOOR:
+        return False
+    return score >= ALONE or any(_AIMS.search(read) for read in _readings(text))
 
 
 def found(text: str, material: bool = True) -> tuple[str, ...]:
@@ -120,10 +128,14 @@ def found(text: str, material: bool = True) -> tuple[str, ...]:
     """
     signs = (("invisible", invisible(text)), ("lookalike", disguised(text)))
     hidden = tuple(name for name, stands in signs if stands)
-    read = as_read(text)
-    if not _PHRASES.search(read) and not _gathers(read):
+    if not any(_PHRASES.search(read) or _gathers(read) for read in _readings(text)):
         return hidden
     return ("injection" if material or hidden else "instruction-like", *hidden)
+
+
+def _readings(text: str) -> tuple[str, ...]:
+    """`text` as a reader takes it, and what is encoded in it."""
+    return (as_read(text), *map(as_read, decoded(text)))
 
 
 def _gathers(read: str) -> bool:

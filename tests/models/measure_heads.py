@@ -31,7 +31,7 @@ from memd.stages.batch import Batch, Item
 from memd.stages.contradictions import compare
 from memd.stages.pipeline import pipeline, run
 from memd.stages.scan import found as rules_found
-from memd.stages.scan import ordered
+from memd.stages.scan import highest, ordered
 
 CHANGES = ("replaces", "contradicts")
 Rows = np.ndarray
@@ -171,7 +171,7 @@ def measure_injection(data: Path) -> None:
     with gzip.open(data / "injection" / "injection_dev.jsonl.gz", "rt", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     judge = InjectionJudge()
-    scores = np.array([judge.score(row["text"], place_of(row["source"], row["kind"])) for row in rows])
+    scores = np.array([highest(judge, row["text"], place_of(row["source"], row["kind"])) for row in rows])
     truth = np.array([row["label"] == 1 for row in rows])
     ruled = np.array(["injection" in rules_found(row["text"]) for row in rows])
     print(f"injection, rules alone: recall {interval(ruled[truth])}, false alarms {interval(ruled[~truth])}")
