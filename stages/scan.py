@@ -30,7 +30,10 @@ STAGE = "scan"
 FLOOR = 0.5
 """Score from which the head's word is taken in material beside a word of what such orders aim at."""
 
-ALONE = 0.9998
+LIKELY = 0.95
+"""Score from which it is taken beside words that speak to an agent, or a sign of a persona without limits."""
+
+ALONE = 0.99985
 """Score from which it is taken in material by itself: from less on it takes too many imperatives of a working session
 for orders (models/weights/MODEL_CARD.md)."""
 
@@ -54,6 +57,7 @@ _WORDS: dict[Trust, str] = {
 _DATA = table("injection")
 _PHRASES = any_of(_DATA["phrases"])
 _AIMS = any_of(_DATA["aims"])
+_ADDRESS = any_of([*_DATA["address"], *_DATA["signs"]])
 _SIGNS = tuple(any_of([sign]) for sign in _DATA["signs"])
 
 
@@ -118,7 +122,8 @@ def ordered(text: str, score: float | None) -> bool:
     """Whether the head's word on `text`, a score in [0, 1] or None for none, is taken where it is material."""
     if score is None or score < FLOOR:
         return False
-    return score >= ALONE or any(_AIMS.search(read) for read in _readings(text))
+    beside = (_AIMS, _ADDRESS) if score >= LIKELY else (_AIMS,)
+    return score >= ALONE or any(words.search(read) for read in _readings(text) for words in beside)
 
 
 def found(text: str, material: bool = True) -> tuple[str, ...]:

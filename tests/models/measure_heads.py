@@ -10,6 +10,7 @@ is fitted here but the cross-validated salience figure, which is thrown away.
 """
 
 import argparse
+import contextlib
 import gzip
 import json
 import re
@@ -20,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from memd.models.distiller import TYPES, Distiller, Speaker
@@ -30,8 +32,8 @@ from memd.models.trunk import Trunk
 from memd.stages.batch import Batch, Item
 from memd.stages.contradictions import compare
 from memd.stages.pipeline import pipeline, run
+from memd.stages.scan import ALONE, highest, ordered
 from memd.stages.scan import found as rules_found
-from memd.stages.scan import highest, ordered
 
 CHANGES = ("replaces", "contradicts")
 Rows = np.ndarray
@@ -180,9 +182,35 @@ def measure_injection(data: Path) -> None:
         print(f"  head from {floor}: recall {interval(caught[truth])}, false alarms {interval(caught[~truth])}", end="")
         print(f"; with rules {both[truth].mean():.3f}, {both[~truth].mean():.3f}")
     taken = ruled | [ordered(row["text"], score) for row, score in zip(rows, scores, strict=True)]
-    print(f"  as the scan stage takes it: recall {interval(taken[truth])}, false alarms {interval(taken[~truth])}")
+    print("  as the scan stage takes it: ", end="")
+    print_by_source(rows, truth, taken, ruled)
     print_at_two_percent("head", rows, truth, scores, np.zeros_like(ruled))
     print_at_two_percent("head and rules", rows, truth, scores, ruled)
+    if (data / "sessions").exists():
+        measure_working_talk(judge, data / "sessions")
+
+
+def measure_working_talk(judge: InjectionJudge, sessions: Path) -> None:
+    """How many different sentences of real sessions would be flagged where they stood in a document."""
+    from tests.models.real_sentences import said
+
+    lines = [line for path in sorted(sessions.rglob("*.jsonl")) for line in path.read_bytes().splitlines()]
+    sentences: dict[str, None] = {}
+    for line in lines:
+        with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):  # some are torn on purpose
+            sentences.update(dict.fromkeys(said(line)[1]))
+    scores = np.array([highest(judge, text, "document") for text in sentences])
+    flagged = sum(
+        "injection" in rules_found(text) or ordered(text, x) for text, x in zip(sentences, scores, strict=True)
+    )
+    size_mb = sum(map(len, sentences)) / 1e6
+    print(
+        f"  real sessions: {flagged} of {len(sentences)} sentences ({size_mb:.3f} MB) flagged; by the head alone ",
+        end="",
+    )
+    print(
+        ", ".join(f"{(scores >= floor).sum() / size_mb:.0f} a MB from {floor}" for floor in (0.5, 0.99, 0.999, ALONE))
+    )
 
 
 def print_at_two_percent(name: str, rows: list[dict[str, Any]], truth: Rows, scores: Rows, ruled: Rows) -> None:
@@ -193,8 +221,13 @@ def print_at_two_percent(name: str, rows: list[dict[str, Any]], truth: Rows, sco
         print(f"  {name} at 2 % false alarms: the rules alone alarm more")
         return
     caught = (scores > calm[left]) | ruled
-    print(f"  {name} at 2 % false alarms (floor {calm[left]:.5f}): recall {interval(caught[truth])}, ", end="")
-    print(f"false alarms {interval(caught[~truth])}, by source:")
+    print(f"  {name} at 2 % false alarms (floor {calm[left]:.5f}): ", end="")
+    print_by_source(rows, truth, caught, ruled)
+
+
+def print_by_source(rows: list[dict[str, Any]], truth: Rows, caught: Rows, ruled: Rows) -> None:
+    """Recall and false alarms, all and by source."""
+    print(f"recall {interval(caught[truth])}, false alarms {interval(caught[~truth])}, by source:")
     for source in sorted({row["source"] for row in rows}):
         part = np.array([row["source"] == source for row in rows])
         for label, what in ((True, "recall"), (False, "false alarms")):
