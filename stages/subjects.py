@@ -17,10 +17,10 @@ from .words import STOP, tokens
 FEW = 2
 """Words that may stand before a setting and name nothing: "Good." and the like."""
 
-LIMIT = 200
-"""Characters of a description."""
+LIMIT, SHORTEST = 200, 70
+"""Characters of a description, and of one that a whole sentence is enough for."""
 
-_MARKS = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
+_MARKS = re.compile(r"\*\*|__(?!\w+_)|(?<!\w)(?:\*|_(?![A-Za-z0-9]+_[A-Za-z0-9]))(?=\w)|(?<=\w)[*_](?!\w)")
 _DATA = table("subjects")
 _LEAD = re.compile("^(?:" + any_of(_DATA["leads"]).pattern + "){1,3}", re.IGNORECASE)
 _INTENT = re.compile(r"(?<=[.!?] )" + _DATA["intent"] + r"[^.!?]*(?:[.!?](?=\S)[^.!?]*)*[.!?]*$", re.IGNORECASE)
@@ -67,7 +67,8 @@ _OWN = (
 _WE = re.compile(r"\b(?P<we>[Ww]e)(?P<tail>'re|'ve|'ll|'d)?(?=\s)(?!\s+(?:all|both|each)\b)")
 _WE_TAILS = {"'re": " is", "'ve": " has", "'ll": " will", "'d": "'d"}
 _OUR = re.compile(r"\b[Oo]ur\b(?!s)")
-_ENDS = re.compile(r"[.!?](?=\s)")
+_ENDS = re.compile(r"(?<![.!?])[.!?](?=\s)")
+_FINDING = re.compile(_DATA["finding"], re.IGNORECASE)
 _DETERMINERS = frozenset({"the", "my", "our", "a", "an", "his", "her", "their"})
 _DANGLING = re.compile(
     r"(?!this is an? (?:\w+ )?(?:limitation|restriction|bug|quirk|requirement|default|convention) (?:of|in|with|for) )"
@@ -79,6 +80,13 @@ _CODE = re.compile(r"`[^`]*`")
 _THEM = re.compile(r"\b(?:them|those)\b(?! (?:that|who|which|of)\b)", re.IGNORECASE)
 _SEVERAL = re.compile(
     r"\b(?!(?:is|this|has|was|as|its|does|always|us)\b)[a-z][a-z-]+s\b|,|\band\b|\bor\b|\bpeople\b|\bdata\b",
+    re.IGNORECASE,
+)
+_POINTED = re.compile(
+    r"\b(?:requires?|needs?|uses?|blocks?|lacks?|supports?|calls?|of|for|with|by|from|to|via)\W{1,3}"
+    r"(?:this|these|those) "
+    r"(?!(?:project|repo\w*|codebase|app|application|package|workspace|machine|team|kind|sort|week|month|year|time)\b)"
+    r"(?P<what>[a-z]+)",
     re.IGNORECASE,
 )
 _LEANING = re.compile("^(?:" + any_of(_DATA["leaning"]).pattern + ")", re.IGNORECASE)
@@ -124,7 +132,7 @@ def description(clause: str, trust: str, before: str, context: str = "") -> str:
     if trust == "user":
         text = _third_person(text)
     else:
-        text = _of_the_project(unintended(text))
+        text = _of_the_project(_FINDING.sub("", unintended(text), count=1))
         if trust == "assistant" and not context and len(before.split()) <= FEW:
             text = _UNOWNED.sub(lambda hit: f"In the project, the {hit['what'].lower()} ", text, count=1)
     text = text if _NAMED.match(text) else text[:1].upper() + text[1:]
@@ -170,9 +178,11 @@ def dangling(clause: str) -> bool:
 
 
 def unnamed(clause: str) -> bool:
-    """Whether the clause speaks of "them", and names nothing before that could be meant."""
+    """Whether the clause speaks of "them", or of "this binary", and names nothing before that could be meant."""
     text = _CODE.sub("", plain(clause))
-    hit = _THEM.search(text)
+    hit, pointed = _THEM.search(text), _POINTED.search(text)
+    if pointed and pointed["what"].lower().rstrip("s") not in text[: pointed.start()].lower():
+        return True
     return hit is not None and _SEVERAL.search(text, 0, hit.start()) is None
 
 
@@ -273,10 +283,11 @@ def _topic(before: str) -> str:
 
 
 def _cut(text: str) -> str:
-    """`text` within the limit, cut behind a sentence of its second half, else at a word: half a sentence may say what
-    the whole takes back."""
+    """`text` within the limit, cut behind a sentence of some length, else at a word: half a sentence may say what the
+    whole takes back."""
     if len(text) <= LIMIT:
         return text
-    if ends := [hit.end() for hit in _ENDS.finditer(text, LIMIT // 2, LIMIT - 1)]:
+    ends = [hit.end() for hit in _ENDS.finditer(text, SHORTEST, LIMIT - 1) if text.count("`", 0, hit.end()) % 2 == 0]
+    if ends:
         return text[: ends[-1]] + " …"
     return text[: LIMIT - 1].rsplit(" ", 1)[0].rstrip(",;:—– ") + "…"
