@@ -21,7 +21,7 @@ from ..protocol.operation import Step
 from ..protocol.record import QUOTE_LIMIT, Span
 from .batch import Batch, Candidate, Item, Rejection
 from .clauses import Clause, cut
-from .cues import count_words, foreign, lasting, noise, weights
+from .cues import count_words, foreign, lasting, noise, plain, weights
 from .meaning import Meaning, Reader
 from .prototypes import Embedder, Prototypes
 from .rules import any_of, table
@@ -30,6 +30,8 @@ from .sections import (
     asked,
     context,
     defines,
+    edited,
+    faults,
     headed,
     instructs,
     obscure,
@@ -43,7 +45,7 @@ from .sections import (
 )
 from .subjects import dangling, follows, unnamed, untitled
 from .words import language
-from .worth import FLOOR, Place, explains, mended, outlasting, personal, too_little, typed
+from .worth import FLOOR, Place, explains, mended, outlasting, personal, specific, too_little, typed
 
 STAGE = "extract"
 
@@ -66,8 +68,9 @@ READ_CHARACTERS = 1000
 FEWEST_OF_FIX = 6
 """Words of a sentence that says what is done about a finding."""
 
-REMARK = 400
-"""Characters of a turn that is a remark between two steps of the work, if it ends with the next one."""
+REMARK, LONG_REMARK = 400, 1000
+"""Characters of a turn that is a remark between two steps of the work, if it ends with the next one; and of one that
+ends with what its speaker does then, in so many words."""
 
 REPORT = 2500
 """Characters of a turn that is a report, if it has headings."""
@@ -75,7 +78,9 @@ REPORT = 2500
 PASTED_CHARACTERS = 2500
 """A user turn longer than this that is built like a document was pasted, not said."""
 
-_FIX, _MENDING = (any_of(table("noise")["leads"][name]) for name in ("fix", "mending"))
+_FIX, _MENDING, _HARMLESS, _NEXT = (
+    any_of(table("noise")["leads"][name]) for name in ("fix", "mending", "harmless", "next")
+)
 _DATA = re.compile(r"""["'}\]]\s*:\s*["'\[{]|["'}\]]\s*,\s*["'{\[]\s*["']?\w+["']?\s*:|\}\s*\]|"\}""")
 _TITLE = re.compile(r"\*\*[^*]+\*\*:?$|^[\w`'-]+(?: [\w`'-]+){0,3}$")
 
@@ -247,7 +252,12 @@ def _survivors(item: Item, rejections: list[Rejection]) -> list[_Found]:
 
 def _goes_on(clauses: Sequence[Clause], words: str) -> bool:
     """Whether a short turn ends with what its speaker does next."""
-    return bool(clauses) and len(words) <= REMARK and noise(clauses[-1].text, "assistant") == "progress"
+    if not clauses or len(words) > LONG_REMARK:
+        return False
+    last = clauses[-1].text
+    if words.rstrip().endswith(":") or _NEXT.search(plain(last)):
+        return True
+    return len(words) <= REMARK and noise(last, "assistant") == "progress"
 
 
 def _rejected(clause: Clause, source: Trust, ordered: bool) -> str:
@@ -263,6 +273,8 @@ def _rejected(clause: Clause, source: Trust, ordered: bool) -> str:
         return "title" if not ordered and obscure(clause) else noise(words, "tool")
     if source != "user" and (reason := section(clause)):
         return reason
+    if source == "assistant" and edited(clause):
+        return "edit"
     if (
         clause.listed
         and source == "user"
@@ -285,7 +297,9 @@ def _leans(words: str, before: Clause, clause: Clause) -> bool:
 
 def _outlasts(words: str, clause: Clause, after: Clause | None) -> bool:
     """Whether a clause of a turn on the way may be worth more than the step: an item, a finding that is mended."""
-    return clause.listed or bool(clause.path) or _is_mended(words, clause, after)
+    if clause.listed or clause.path or _HARMLESS.search(clause.text):
+        return True
+    return _is_mended(words, clause, after) and not specific(clause.text)
 
 
 def _is_mended(words: str, clause: Clause, after: Clause | None) -> bool:
@@ -322,7 +336,7 @@ def _scored(found: _Found, near: dict[str, float], rejections: list[Rejection]) 
         reason = "" if found.meant else too_little(source, score, found.read, found.place)
         if source != "user" and not found.meant and type_ != "lesson" and troubled(clause):
             reason = reason or "trouble"
-        if source != "user" and not found.meant and repairs(clause) and mended(clause.text):
+        if source != "user" and not found.meant and repairs(clause) and mended(clause.text, faults(clause)):
             reason = reason or "mended"
         if reason:
             words = clause.text[:QUOTE_LIMIT]

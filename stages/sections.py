@@ -26,8 +26,10 @@ _SUMMARY = any_of(_LEADS["summary"])
 _RESULT = any_of(_LEADS["result"])
 _ASKED = any_of(_LEADS["asked"])
 _STEPS = any_of(_LEADS["steps"])
+_OWN_TERM = any_of(_LEADS["own_term"])
 _TERMS = any_of(_LEADS["terms"])
 _REPAIRS = any_of(_LEADS["repairs"])
+_FAULTS = any_of(_LEADS["faults"])
 _WISHES = any_of(_LEADS["wishes"])
 _RULING = any_of(_LEADS["ruling"])
 _PARTS = any_of(_LEADS["parts"])
@@ -42,7 +44,8 @@ _NUMBERED = re.compile(
 )
 
 _NAMED = re.compile(r"`[^`]+`|\w[._/]\w|[a-z][A-Z]")
-_PLAIN_TERM = re.compile(r"\W*[A-Z]?[a-z]+\W*?:")
+_PLAIN_TERM = re.compile(r"\W*[A-Z]?[a-z]+\W*?:(?!\W{0,3}`)")
+_FILE = re.compile(r"[`*]*(?:[\w@.-]+/)*[\w@.-]+\.[a-z]{1,5}[`*]*(?:\s*\([^()]*\))?$")
 
 _FAULT = any_of(_LEADS["fault"])
 _DONE = any_of(_LEADS["done"])
@@ -119,10 +122,22 @@ def repairs(clause: Clause) -> bool:
     return clause.listed and _REPAIRS.search(clause.heading) is not None
 
 
+def faults(clause: Clause) -> bool:
+    """Whether the clause is an item of a list of nothing but errors and their fixes."""
+    return clause.listed and _FAULTS.search(clause.heading) is not None
+
+
 def obscure(clause: Clause) -> bool:
-    """Whether an item of a list of terms explains none: a plain word that means something only in its list, or what was
-    done."""
-    return defines(clause) and (_PLAIN_TERM.match(clause.text) or _STEPS.search(clause.text)) is not None
+    """Whether an item of a list of terms explains none of the project: a plain word that means something only in its
+    list, what was done, or what any dictionary has."""
+    words = clause.text
+    plain = _PLAIN_TERM.match(words) or _STEPS.search(words) or not _OWN_TERM.search(words)
+    return defines(clause) and bool(plain)
+
+
+def edited(clause: Clause) -> bool:
+    """Whether the clause is an item of what was done to a file: the file shows it, but not why."""
+    return clause.listed and _FILE.match(clause.heading.strip()) is not None and not _REASON.search(clause.text)
 
 
 def whole(clauses: Sequence[Clause], words: str) -> tuple[Clause, ...]:
@@ -151,15 +166,19 @@ def headed(clause: Clause) -> str:
 def context(clause: Clause, written: bool = False) -> str:
     """What names what the clause is about, or "": it tells what "any text" or "the endpoint" is of.
 
-    It is the item that holds it, else the outermost heading; in a document the innermost: its title names all of it.
+    It is the item that holds it, else the outermost heading, one that holds a name before any other; in a document the
+    innermost: its title names all of it.
     """
     if announced(clause) and not defines(clause) and not _RULING.search(clause.text):
         return clause.heading.strip("*: ")
-    titles = reversed(clause.path) if written else (clause.holder, *clause.path)
-    for title in map(untitled, titles):
-        title = title.split(" (")[0]
+    titles = [untitled(one).split(" (")[0] for one in (clause.path[::-1] if written else (clause.holder, *clause.path))]
+    telling: list[str] = []
+    for title in titles:
         bare = _NUMBERED.sub("", title.replace("**", "").replace("`", "").strip()).strip()
-        telling = _NAMED.search(title) or not _GENERAL.search(bare)
-        if bare and not bare.endswith(":") and len(bare) <= LONGEST_CONTEXT and telling:
+        if not bare or bare.endswith(":") or len(bare) > LONGEST_CONTEXT:
+            continue
+        if _NAMED.search(title) and not written:
             return bare
-    return ""
+        if _NAMED.search(title) or not _GENERAL.search(bare):
+            telling.append(bare)
+    return telling[0] if telling else ""

@@ -83,22 +83,29 @@ class Place(NamedTuple):
     outlasting: float = math.inf
 
 
-_MENDED, _TAUGHT, _SETTING, _CHOICE, _CONTRACT, _CUSTOM, _REASON = (
+_MENDED, _TAUGHT, _SETTING, _CHOICE, _CONTRACT, _CUSTOM, _REASON, _SPECIFIC = (
     any_of(table("noise")["leads"][name])
-    for name in ("mended", "taught", "setting", "choice", "contract", "custom", "reason")
+    for name in ("mended", "taught", "setting", "choice", "contract", "custom", "reason", "specific")
 )
 _SELF = re.compile(r"\b(?:i|i'm|i've|me|my|mine|myself)\b", re.IGNORECASE)
 _EXPLAINS = re.compile(r"(?:\*\*[^*]{2,40}\*\*|\*\*[^*]{2,40}:\*\*|`[^`]+`)\s*(?:—|–|-|:|(?<=:\*\*))\s*[^\s\d]")
 _QUOTED = re.compile(r'"[^"]*"')
 
 
-def mended(words: str) -> bool:
-    """Whether an account of an error says only that it was put right: nobody meets it again, and nothing is learnt.
+def mended(words: str, fault: bool = False) -> bool:
+    """Whether an account of an error says only that it was put right: nobody meets it again, and nothing is learnt. A
+    `fault` is one even if it does not say so.
 
     An error's own text may say why it came about; what its reader learnt stands outside of the quotation marks.
     """
     bare = _QUOTED.sub("", plain(words))
-    return _MENDED.search(bare) is not None and _TAUGHT.search(bare) is None
+    return (fault or _MENDED.search(bare) is not None) and _TAUGHT.search(bare) is None
+
+
+def specific(words: str) -> bool:
+    """Whether a finding is of the one thing at hand ("the wrapper only holds …"), and not of all of its kind ("`useRef`
+    only holds …"): the next step changes it, and whoever comes later finds it changed."""
+    return _SPECIFIC.search(plain(words)) is not None
 
 
 def explains(words: str) -> bool:
@@ -161,7 +168,7 @@ def too_little(source: Trust, score: float, read: Reading, place: Place) -> str:
         empty = read.salience < least or read.types["noise"] > most
         plain = read.salience >= PLAIN and read.types["noise"] <= NO_NOISE
         return "empty" if empty or (score < FLOOR[source] and not plain) else ""
-    if place.narrated and (read.type != "lesson" or read.salience < NARRATED):
+    if place.narrated and (read.type != "lesson" or read.salience < NARRATED or specific(read.clause)):
         return "narrated"
     clear = not place.listed and score >= SURE
     told = place.reported and read.types["noise"] <= EMPTY_REPORT
