@@ -8,6 +8,7 @@ behind is brought up by replay before the door opens.
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -251,7 +252,8 @@ class Stores:
 def size_of(folder: Path) -> int:
     """Bytes of the files below a folder; one that is removed while we look counts as nothing."""
     total = 0
-    for file in folder.rglob("*"):
-        with suppress(FileNotFoundError):
-            total += file.stat().st_size if file.is_file() else 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                total += os.stat(os.path.join(place, name)).st_size
     return total
