@@ -127,14 +127,11 @@ class Disk:
                 pass
 
     def _sync(self, path: str, inode: int) -> None:
-        folder: Folder | None = None
-        if path == self._root:
-            folder = self._top
-        else:
-            parent, name = self._find(path)
-            found = parent.now.get(name)
-            folder = found if isinstance(found, Folder) else None
-        if folder is None:
+        folder: File | Folder | None = self._top
+        for name in path.removeprefix(self._root).strip("/").split("/"):
+            if name and isinstance(folder, Folder):
+                folder = folder.now.get(name)
+        if not isinstance(folder, Folder):  # a file, whose folder may be gone while it is open
             file = self._files[inode]
             for offset, data in file.waiting:
                 put(file.safe, offset, data)
