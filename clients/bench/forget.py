@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from ...protocol import request
+from ...protocol.block import plain
 from ...protocol.errors import Forgotten, MemdError, Unavailable
 from ...protocol.event import Origin, Said
 from ...protocol.reply import JobState
@@ -173,6 +174,6 @@ def _in_files(folder: Path, gone: Sequence[Told]) -> list[str]:
     """Word and file of each forgotten word that stands in any file, in any case."""
     left: list[str] = []
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        content = path.read_bytes().lower()
+        content = plain(path.read_bytes()).lower()
         left += [f"{each.word} in {path.relative_to(folder)}" for each in gone if each.word.encode() in content]
     return left

@@ -15,13 +15,14 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
+from ...protocol.block import REMOVED
 from ...protocol.errors import MemdError
 from ...protocol.operation import Redacted
 from ..world import World
 from .backup import FOLDER, write_backup
 from .durable import sync
-from .environment import Environment
-from .log import REMOVED, Log
+from .layouts import is_first, stored_in_first
+from .log import Log
 
 if TYPE_CHECKING:
     from ..stores import Stores
@@ -38,8 +39,8 @@ def drop_copies(stores: Stores, redacted: Redacted, world: World, stopping: Even
     captures = sorted({*redacted.captures, *(cut.seq for cut in redacted.cuts)})
     doomed: list[Path] = []
     for copy in _copies(stores.folder):
-        if _holds(copy / "journal", stores.journal.log, entries) or _holds(
-            copy / "archive", stores.archive.log, captures
+        if _holds(copy / "journal", stores.journal.log, entries, world) or _holds(
+            copy / "archive", stores.archive.log, captures, world
         ):
             doomed.append(copy)
     written = ""
@@ -59,26 +60,26 @@ def _copies(data: Path) -> Iterable[Path]:
     return sorted(place for place in places if place != data)
 
 
-def _holds(folder: Path, live: Log, seqs: Sequence[int]) -> bool:
+def _holds(folder: Path, live: Log, seqs: Sequence[int], world: World) -> bool:
     """Whether a copy has another payload at one of these places than the live log, which has none any more, or one
     without its secrets; of another history it can't be told apart, and goes too."""
     if not seqs or not (folder / "data.mdb").exists():
         return False
     try:
-        environment = Environment(folder, ("payloads",), durable=False, readonly=True)
+        held, present = _stored(folder, world, seqs), live.stored(seqs)
     except MemdError:
         return True
+    return any(stored not in (REMOVED, present.get(seq)) for seq, stored in held.items())
+
+
+def _stored(folder: Path, world: World, seqs: Sequence[int]) -> dict[int, bytes]:
+    if is_first(folder):  # what a migration keeps
+        return stored_in_first(folder, seqs)
+    log_ = Log(folder, world, readonly=True)
     try:
-        now = live.environment
-        with environment.read() as transaction, now.read() as present:
-            for seq in seqs:
-                key = seq.to_bytes(8)
-                held = transaction.get(key, db=environment.db("payloads"))
-                if held not in (None, REMOVED, present.get(key, db=now.db("payloads"))):
-                    return True
+        return log_.stored(seqs)
     finally:
-        environment.close()
-    return False
+        log_.close()
 
 
 def _drop(copy: Path) -> None:

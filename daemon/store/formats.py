@@ -21,9 +21,11 @@ from ...protocol.instant import from_micros
 from ..failpoint import reach
 from ..world import World
 from .durable import remove, replace, sync, sync_tree
+from .layouts import to_blocks
 
-LAYOUT = 1
-"""The layout this version writes. 1: `journal/` and `archive/` (LMDB), `projections/` and `vectors/` (disposable)."""
+LAYOUT = 2
+"""The layout this version writes. 1: `journal/` and `archive/` (LMDB), `projections/` and `vectors/` (disposable).
+2: the entries of both logs lie in blocks."""
 
 STORES = ("journal", "archive")
 DISPOSABLE = ("projections", "vectors")
@@ -35,7 +37,7 @@ LIKE_OURS = (".", "replaced-", "running", "format.json.", "ballast.", "sums.json
 """Beginnings of the same: hidden files, what a restore set aside, what a start that was cut off left."""
 
 Migration = Callable[[Path, World], None]
-MIGRATIONS: Mapping[int, Migration] = {}
+MIGRATIONS: Mapping[int, Migration] = {1: to_blocks}
 """By the layout they start from: each changes the stores of a folder in place to the next layout."""
 
 log = logging.getLogger("memd.store")

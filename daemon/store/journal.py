@@ -28,7 +28,7 @@ class Journal:
     """The log of operations, typed."""
 
     def __init__(self, folder: Path, world: World, *, readonly: bool = False) -> None:
-        self.log = Log(folder, world, extra=("remnants",), readonly=readonly)
+        self.log = Log(folder, world, extra=("remnants",), readonly=readonly, quick=True)
 
     @property
     def last(self) -> int:

@@ -1,11 +1,12 @@
 """The log: an append-only chain of entries over LMDB, whose payloads can be removed without breaking the chain.
 
 Comes in: drafts (kind, version, payload). Goes out: entries with seq, time and hash. Invariants:
-- seq runs 1, 2, 3 … without a hole; a header is written once and never changed;
+- seq runs 1, 2, 3 … without a hole; what a header says is never changed;
 - `payload_hash = blake2b(blind ‖ payload)`, and each header holds the hash of the header before it, so the chain
   verifies over headers alone and a removed payload can't be guessed from its hash;
-- whatever is read is checked against the entry after it (the last one against the tip that its group wrote beside it),
-  so a header is vouched for as well as a payload, and a hole is never taken for the end;
+- entries lie in blocks (`block.py`), each under the seq of its last; what is read is checked against the block after
+  its own (the last one against the tip that its group wrote beside it), so a header is vouched for as well as a
+  payload, and a hole is never taken for the end;
 - one thread appends; a group is one transaction and on the disk (fsync) when `append` returns;
 - a payload is removed or rewritten only in a group that says so first; a rewritten one vouches for itself;
 - `put`'s return value is checked: LMDB says False, not an error, for a key out of order.
@@ -15,25 +16,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 import lmdb
 import msgspec
 
+from ...protocol import block
+from ...protocol.block import BEGIN, REMOVED, TIP, Header, Kept, digest, header_of
 from ...protocol.errors import JournalCorrupt, UnsupportedFormat
 from ..world import World
 from .environment import MAP_SIZE, Environment
 
-FORMAT = 1
-GENESIS = bytes(32)
-BLIND = 16
-REMOVED = b"removed"
-"""What stands in place of a removed payload: one that is merely gone is damage, and is not taken for forgotten."""
+FORMAT = 2
+"""1 had a row for each header and each payload."""
 
-REWRITTEN = b"rewritten"
-"""What a payload begins with that took the place of another: its own hash follows, the header vouches for the first."""
+GENESIS = bytes(TIP)
+BLIND = 16
+SHORT = 3000
+"""Bytes of a last row that is still joined with what comes next: who talks slowly has short ones alone."""
+
+READ_BLOCKS = 32
+"""Blocks that are kept as they were read: whoever asks for an entry often asks for its neighbour next."""
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -42,17 +46,6 @@ class Draft(msgspec.Struct, frozen=True):
     kind: str
     version: int
     payload: bytes
-
-
-class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The part of an entry that stays for good. `at` is microseconds in UTC and grows strictly."""
-
-    seq: int
-    previous: bytes
-    payload_hash: bytes
-    kind: str
-    version: int
-    at: int
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
@@ -75,13 +68,10 @@ class End(NamedTuple):
     at: int
 
 
-def digest(data: bytes) -> bytes:
-    """The hash of the chain."""
-    return blake2b(data, digest_size=32).digest()
+_encode = msgspec.msgpack.Encoder().encode
+Short = tuple[int, list[bytes], list[Kept]]
+"""A block that is not full yet: its first seq, the tip before each entry, the entries."""
 
-
-_headers = msgspec.msgpack.Decoder(Header)
-_encoder = msgspec.msgpack.Encoder()
 Alongside = Callable[[lmdb.Transaction, Sequence[Entry]], None]
 
 
@@ -96,24 +86,28 @@ class Log:
         extra: tuple[str, ...] = (),
         map_size: int = MAP_SIZE,
         readonly: bool = False,
+        quick: bool = False,
     ) -> None:
-        """`readonly`: for a child of the process that owns the log. Raises JournalCorrupt, UnsupportedFormat."""
+        """`readonly`: for a child of the process that owns the log; `quick`: as for `Packer`.
+
+        Raises JournalCorrupt, UnsupportedFormat.
+        """
         self.environment = Environment(
-            folder, ("meta", "headers", "payloads", *extra), durable=True, map_size=map_size, readonly=readonly
+            folder, ("meta", "blocks", *extra), durable=True, map_size=map_size, readonly=readonly
         )
-        self._world = world
+        self._world, self._packer = world, block.Packer(quick=quick)
+        self._read: dict[bytes, tuple[bytes, list[Entry], bytes]] = {}
+        """Blocks that were read: by key the row, its entries, the tip after it."""
+        self._short: Short | None = None
+        """The last block, if it is short and was written here."""
         if not readonly:
             self.environment.write(self._check_format)
         with self.environment.read() as transaction:
             self._end = self._find_end(transaction)
 
     @property
-    def _headers(self) -> lmdb.Database:
-        return self.environment.db("headers")
-
-    @property
-    def _payloads(self) -> lmdb.Database:
-        return self.environment.db("payloads")
+    def _blocks(self) -> lmdb.Database:
+        return self.environment.db("blocks")
 
     @property
     def last(self) -> int:
@@ -137,19 +131,17 @@ class Log:
             )
 
     def _find_end(self, transaction: lmdb.Transaction) -> End:
-        cursor = transaction.cursor(self._headers)
+        cursor = transaction.cursor(self._blocks)
         written = transaction.get(b"tip", db=self.environment.db("meta"))
         if not cursor.last():
             if written:
                 raise self._corrupt("every entry is gone")
             return End(0, GENESIS, 0)
-        raw = cursor.value()
-        key = cursor.key()
-        header = self._header(raw, int.from_bytes(key))
-        self._checked(header, key, header.seq, transaction.get(key, db=self._payloads))
-        if written not in (None, digest(raw)):
-            raise self._corrupt(f"entry {header.seq} is not the last one that was written")
-        return End(header.seq, digest(raw), header.at)
+        entries, tip = self._entries(*cursor.item())
+        last = entries[-1].header
+        if tip != written:
+            raise self._corrupt(f"entry {last.seq} is not the last one that was written")
+        return End(last.seq, tip, last.at)
 
     def _corrupt(self, what: str) -> JournalCorrupt:
         folder, self.environment.suspect = self.environment.folder, True
@@ -163,60 +155,83 @@ class Log:
         if not drafts:
             return []
 
-        def work(transaction: lmdb.Transaction) -> tuple[list[Entry], bytes]:
-            entries: list[Entry] = []
-            headers: list[tuple[bytes, bytes]] = []
-            payloads: list[tuple[bytes, bytes]] = []
+        def work(transaction: lmdb.Transaction) -> tuple[list[Entry], bytes, Short | None]:
             seq, tip, at = self._end
+            first, tips, kept = self._unfinished(transaction)
+            entries: list[Entry] = []
             blinds = self._world.token(BLIND * len(drafts))
             for start, draft in zip(range(0, len(blinds), BLIND), drafts, strict=True):
                 seq, at = seq + 1, max(self._world.now(), at + 1)
-                blinded = blinds[start : start + BLIND] + draft.payload
-                header = Header(seq, tip, digest(blinded), draft.kind, draft.version, at)
-                raw = _encoder.encode(header)
-                tip = digest(raw)
-                key = seq.to_bytes(8)
-                headers.append((key, raw))
-                payloads.append((key, blinded))
+                one = Kept(at, draft.kind, draft.version, blinds[start : start + BLIND] + draft.payload)
+                kept.append(one)
+                tips.append(tip)
+                header, tip = header_of(seq, tip, one)
                 entries.append(Entry(header, draft.payload))
-            self._put(transaction, self._headers, headers)
-            self._put(transaction, self._payloads, payloads)
+            rows = self._packer.rows(first, tips, kept)
+            self._put(transaction, rows)
             transaction.put(b"tip", tip, db=self.environment.db("meta"))
             if alongside is not None:
                 alongside(transaction, entries)
-            return entries, tip
+            start = int.from_bytes(rows[-2][0]) + 1 - first if len(rows) > 1 else 0
+            short = (first + start, tips[start:], kept[start:]) if len(rows[-1][1]) < SHORT else None
+            return entries, tip, short
 
-        entries, tip = self.environment.write(work)
+        entries, tip, self._short = self.environment.write(work)
         self._end = End(entries[-1].seq, tip, entries[-1].header.at)
         return entries
 
-    def _put(self, transaction: lmdb.Transaction, database: lmdb.Database, rows: list[tuple[bytes, bytes]]) -> None:
+    def _unfinished(self, transaction: lmdb.Transaction) -> Short:
+        """What the next block begins with: the entries of the last one, taken out, if that is short; the seq of the
+        first of them, and the tip before each."""
+        cursor = transaction.cursor(self._blocks)
+        if not cursor.last() or len(row := cursor.value()) >= SHORT:
+            return self._end.seq + 1, [], []
+        if self._short is not None:
+            cursor.delete()
+            first, tips, kept = self._short
+            return first, [*tips], [*kept]
+        entries, tip = self._entries(cursor.key(), row)
+        if entries[-1].seq != self._end.seq or tip != self._end.tip:
+            raise self._corrupt(f"entry {self._end.seq} is not the last one that was written")
+        cursor.delete()
+        return entries[0].seq, [entry.header.previous for entry in entries], self._decoded(row)
+
+    def _put(self, transaction: lmdb.Transaction, rows: list[tuple[bytes, bytes]]) -> None:
         """Rows behind all that are there."""
-        _, added = transaction.cursor(database).putmulti(rows, append=True, overwrite=False)
+        _, added = transaction.cursor(self._blocks).putmulti(rows, append=True, overwrite=False)
         if added != len(rows):
-            raise self._corrupt(f"entry {int.from_bytes(rows[0][0])}, or one after it, can't be appended")
+            raise self._corrupt(f"entry {int.from_bytes(rows[0][0])}, or one before it, can't be appended")
 
     def erase(self, seqs: Sequence[int]) -> None:
         """Remove payload and blind of these entries, all or none; headers stay. The bytes go with `compact` (T10)."""
-
-        def work(transaction: lmdb.Transaction) -> None:
-            for seq in seqs:
-                if transaction.get(seq.to_bytes(8), db=self._headers) is not None:
-                    transaction.put(seq.to_bytes(8), REMOVED, db=self._payloads)
-
-        self.environment.write(work)
+        self.environment.write(lambda transaction: self._replace(transaction, dict.fromkeys(seqs, REMOVED)))
 
     def rewrite(self, payloads: Mapping[int, bytes], alongside: Callable[[lmdb.Transaction], object]) -> None:
         """Put other payloads in place of these, all or none; headers stay, and the chain verifies. What was there goes
         from the file with `compact` (P-18). `alongside` writes in the same transaction. Raises StorageFull."""
+        others = {seq: block.rewritten(seq, payload) for seq, payload in payloads.items()}
 
         def work(transaction: lmdb.Transaction) -> None:
-            for seq, payload in payloads.items():
-                key = seq.to_bytes(8)
-                transaction.put(key, REWRITTEN + digest(key + payload) + payload, db=self._payloads)
+            self._replace(transaction, others)
             alongside(transaction)
 
         self.environment.write(work)
+
+    def _replace(self, transaction: lmdb.Transaction, others: Mapping[int, bytes]) -> None:
+        """Other bytes in place of blind and payload of these entries, each block written once."""
+        self._read, self._short = {}, None
+        cursor = transaction.cursor(self._blocks)
+        done = 0
+        for seq in sorted(others):
+            if seq <= done or not cursor.set_range(seq.to_bytes(8)):
+                continue
+            key, row = cursor.item()
+            kept, done = self._decoded(row), int.from_bytes(key)
+            for number, each in enumerate(kept, done - len(kept) + 1):
+                if number in others:
+                    was = each.payload_hash or digest(each.stored)
+                    kept[number - done - 1] = msgspec.structs.replace(each, stored=others[number], payload_hash=was)
+            transaction.put(key, block.encode(block.previous_of(row), kept, self._packer.strategy), db=self._blocks)
 
     def get(self, seq: int) -> Entry | None:
         """The entry at `seq`, checked against its hash, or None past the end. Raises JournalCorrupt."""
@@ -228,23 +243,22 @@ class Log:
         end = self._end  # before the snapshot, which therefore holds at least that much
         seq, tip = after, b""
         with self.environment.read() as transaction:
-            headers, payloads = transaction.cursor(self._headers), transaction.cursor(self._payloads)
-            first = (after + 1).to_bytes(8)
-            if headers.set_range(first) and payloads.set_range(first):
-                rows = zip(headers.iternext(), payloads.iternext(), strict=False)
-                for (key, raw), (place, stored) in islice(rows, limit + 1):
-                    seq += 1
-                    header = self._header(raw, seq)
-                    sound = place == key == seq.to_bytes(8) and header.seq == seq
-                    if sound and blake2b(stored, digest_size=32).digest() == header.payload_hash:  # as nearly all are
-                        entries.append(Entry(header, stored[BLIND:]))
-                    else:
-                        entries.append(self._checked(header, key, seq, stored if place == key else None))
-                    if tip and header.previous != tip:
-                        raise self._corrupt(f"the chain breaks before entry {seq}")
-                    tip = blake2b(raw, digest_size=32).digest()
-        if len(entries) <= limit and (seq < end.seq or (entries and seq == end.seq and tip != end.tip)):
-            raise self._corrupt(f"the chain breaks after entry {seq}")
+            cursor = transaction.cursor(self._blocks)
+            rows = cursor.iternext() if cursor.set_range((after + 1).to_bytes(8)) else iter(())
+            for key, row in rows:
+                if tip and not row.startswith(tip, BEGIN - TIP):
+                    raise self._corrupt(f"the chain breaks before entry {seq + 1}")
+                if len(entries) >= limit:
+                    return entries[:limit]
+                found, tip = self._entries(key, row)
+                if (first := found[0].seq) != seq + 1:
+                    if entries or first > seq:
+                        raise self._corrupt(f"there is no entry {seq + 1}")
+                    found = found[after + 1 - first :]
+                entries += found
+                seq = found[-1].seq
+            if seq < end.seq or (entries and tip != transaction.get(b"tip", db=self.environment.db("meta"))):
+                raise self._corrupt(f"the chain breaks after entry {seq}")
         return entries[:limit]
 
     def read(self, after: int = 0, *, size: int = 512) -> Iterator[Entry]:
@@ -253,40 +267,65 @@ class Log:
             yield from group
             after = group[-1].seq
 
-    def _header(self, raw: bytes, seq: int) -> Header:
+    def _decoded(self, row: bytes) -> list[Kept]:
         try:
-            return _headers.decode(raw)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise self._corrupt(f"header {seq} does not decode") from error
+            return block.decode(row)
+        except ValueError as error:
+            raise self._corrupt(f"a block does not decode: {error}") from error
 
-    def _checked(self, header: Header, key: bytes, seq: int, stored: bytes | None) -> Entry:
-        if header.seq != seq or int.from_bytes(key) != seq:
-            raise self._corrupt(f"there is no entry {seq}")
-        if stored == REMOVED:
-            return Entry(header, None)
-        if stored is not None and blake2b(stored, digest_size=32).digest() == header.payload_hash:
-            return Entry(header, stored[BLIND:])
-        vouched, payload = len(REWRITTEN), (stored or b"")[len(REWRITTEN) + 32 :]
-        if stored and stored.startswith(REWRITTEN) and stored[vouched : vouched + 32] == digest(key + payload):
-            return Entry(header, payload)
-        raise self._corrupt(f"entry {seq} is not what was written")
+    def _entries(self, key: bytes, row: bytes) -> tuple[list[Entry], bytes]:
+        """The entries of a block and the tip after it, which the next one vouches for."""
+        read = self._read
+        if (found := read.get(key)) and found[0] == row:
+            return found[1], found[2]
+        kept, tip = self._decoded(row), block.previous_of(row)
+        entries: list[Entry] = []
+        for seq, each in enumerate(kept, int.from_bytes(key) - len(kept) + 1):  # `header_of`, inline: there are many
+            stored = each.stored
+            payload_hash = each.payload_hash or blake2b(stored, digest_size=TIP).digest()
+            header = Header(seq, tip, payload_hash, each.kind, each.version, each.at)
+            tip = blake2b(_encode(header), digest_size=TIP).digest()
+            entries.append(Entry(header, self._vouched(seq, stored) if each.payload_hash else stored[BLIND:]))
+        if not entries or entries[0].seq < 1:
+            raise self._corrupt(f"the block that ends with entry {int.from_bytes(key)} is not what was written")
+        if len(read) >= READ_BLOCKS:
+            read = self._read = {}
+        read[key] = row, entries, tip
+        return entries, tip
+
+    def _vouched(self, seq: int, stored: bytes) -> bytes | None:
+        try:
+            return block.vouched(seq, stored)
+        except ValueError as error:
+            raise self._corrupt(str(error)) from error
+
+    def stored(self, seqs: Sequence[int]) -> dict[int, bytes]:
+        """By seq, what stands at these places: blind and payload, or what took their place."""
+        found: dict[int, bytes] = {}
+        with self.environment.read() as transaction:
+            cursor = transaction.cursor(self._blocks)
+            for seq in seqs:
+                if cursor.set_range(seq.to_bytes(8)):
+                    kept = self._decoded(cursor.value())
+                    place = seq - int.from_bytes(cursor.key()) + len(kept) - 1
+                    if place >= 0:
+                        found[seq] = kept[place].stored
+        return found
 
     def fingerprint(self, seq: int) -> str:
         """The hash of the header at `seq`, which vouches for everything up to it; "" where there is no such entry."""
-        with self.environment.read() as transaction:
-            raw = transaction.get(seq.to_bytes(8), db=self._headers)
-        return digest(raw).hex() if raw else ""
+        entry = self.get(seq) if seq <= self.last else None
+        return digest(_encode(entry.header)).hex() if entry else ""
 
     def seq_at(self, at: int) -> int:
         """The seq of the last entry whose time, in microseconds, is not after `at`; 0 if there is none."""
         low, high = 0, self.last
-        with self.environment.read() as transaction:
-            while low < high:
-                middle = (low + high + 1) // 2
-                raw = transaction.get(middle.to_bytes(8), db=self._headers)
-                if raw is None:
-                    raise self._corrupt(f"there is no entry {middle}")
-                low, high = (middle, high) if _headers.decode(raw).at <= at else (low, middle - 1)
+        while low < high:
+            middle = (low + high + 1) // 2
+            entry = self.get(middle)
+            if entry is None:
+                raise self._corrupt(f"there is no entry {middle}")
+            low, high = (middle, high) if entry.header.at <= at else (low, middle - 1)
         return low
 
     def verify(self, after: int = 0, tip: bytes = b"") -> int:
@@ -302,7 +341,7 @@ class Log:
         for entry in self.read(after):
             if tip and entry.header.previous != tip:
                 raise self._corrupt(f"the chain breaks before entry {entry.seq}")
-            tip = digest(msgspec.msgpack.encode(entry.header))
+            tip = digest(_encode(entry.header))
             count += 1
         return count
 

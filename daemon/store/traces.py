@@ -1,23 +1,28 @@
 """The proof that something is forgotten: a search of every byte that memd keeps (T10, P-10).
 
 Comes in: words, in memory only. Goes out: the files that still hold them. Invariants: long texts are sought by pieces,
-so that a remnant is found as well as the whole; words are sought as they are stored, in UTF-8, and as JSON writes them;
-log files are wiped in place, whatever they quote.
+so that a remnant is found as well as the whole; words are sought as they are stored, in UTF-8, as JSON writes them, and
+within what looks like a block of a log, even where no row leads to it; log files are wiped in place, whatever they
+quote.
 """
 
 from __future__ import annotations
 
 import json
 import mmap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
+
+from ...protocol.block import within
 
 PIECE = 64
 SHORTEST = 8
 MOST = 96
 """Pieces sought at most; of more, every n-th is taken, so that a search of 100 MB takes seconds."""
+
+TOGETHER = 4 << 20
 
 
 class Searched(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,9 +64,24 @@ def search(folders: Sequence[Path], pieces: Sequence[bytes]) -> Searched:
 def _held(path: Path, pieces: Sequence[bytes]) -> tuple[bytes, ...]:
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
-            return tuple(piece for piece in pieces if view.find(piece) >= 0)
+            found = {piece for piece in pieces if view.find(piece) >= 0}
+            for words in _within(view):
+                found.update(piece for piece in pieces if piece in words)
+            return tuple(piece for piece in pieces if piece in found)
     except (OSError, ValueError):  # gone meanwhile, or empty by now
         return ()
+
+
+def _within(view: mmap.mmap) -> Iterator[bytes]:
+    """What the blocks in a file say, some megabytes at a time."""
+    said, size = list[bytes](), 0
+    for words in within(view):
+        said.append(words)
+        size += len(words)
+        if size > TOGETHER:
+            yield b"\0".join(said)
+            said, size = [], 0
+    yield b"\0".join(said)
 
 
 def wipe(path: Path, pieces: Sequence[bytes]) -> int:

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import lmdb
 import msgspec
 import pytest
 
@@ -16,6 +17,8 @@ from memd.daemon.store.archive import Archive
 from memd.daemon.store.backup import MANIFEST, backups, check, is_newer, rotate, write_backup
 from memd.daemon.store.journal import Journal
 from memd.daemon.world import World, real_world
+from memd.protocol import block
+from memd.protocol.block import plain
 from memd.protocol.errors import JournalCorrupt, MemdError, NotFound
 from memd.protocol.event import Captured, Origin, Said
 from memd.protocol.operation import Distilled
@@ -132,8 +135,17 @@ def write(journal: Journal, archive: Archive, count: int) -> None:
 def test_a_damaged_copy_never_becomes_a_backup(tmp_path: Path) -> None:
     journal, archive = stores(tmp_path)
     environment = journal.log.environment
-    environment.write(lambda t: t.put((2).to_bytes(8), bytes(16) + b"a lie", db=environment.db("payloads")))
-    with pytest.raises(JournalCorrupt, match="not what was written"):
+
+    def lie(transaction: lmdb.Transaction) -> None:
+        cursor = transaction.cursor(environment.db("blocks"))
+        assert cursor.last()
+        key, row = cursor.item()
+        kept = block.decode(row)
+        kept[1] = msgspec.structs.replace(kept[1], stored=bytes(16) + b"a lie")
+        transaction.put(key, block.encode(block.previous_of(row), kept), db=environment.db("blocks"))
+
+    environment.write(lie)
+    with pytest.raises(JournalCorrupt, match="not the last one that was written"):
         write_backup(journal, archive, tmp_path / "b", real_world(), threading.Event())
     assert list((tmp_path / "b").iterdir()) == []
 
@@ -152,7 +164,7 @@ def test_a_backup_has_no_byte_of_what_was_removed_T10(tmp_path: Path) -> None:
     for captured in said_of("wombat", 250, 40):  # its page is not full, and LMDB leaves in it what the memory held
         archive.take([captured])
     path = write_backup(journal, archive, tmp_path / "backups", real_world(), threading.Event())
-    held = b"".join(file.read_bytes() for file in path.rglob("*") if file.is_file())
+    held = b"".join(plain(file.read_bytes()) for file in path.rglob("*") if file.is_file())
     assert held.count(b"wombat") >= 40 * 250
     assert b"quokka" not in held
 

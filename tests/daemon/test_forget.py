@@ -12,6 +12,7 @@ import pytest
 from memd.clients.importers.claude_code import read
 from memd.clients.python import Client
 from memd.daemon.world import real_world
+from memd.protocol.block import plain
 from memd.protocol.errors import Forgotten, InvalidRequest, MemdError, NotFound
 from memd.protocol.event import Noted, Origin, Said
 from memd.protocol.record import Record
@@ -40,7 +41,7 @@ def files_with(daemon: Any, words: str) -> list[str]:
     """Every file of this home, the daemon's log included, that holds these words in any case."""
     home = Path(daemon.environment["MEMD_HOME"])
     needle = words.encode().lower()
-    return [str(path) for path in home.rglob("*") if path.is_file() and needle in path.read_bytes().lower()]
+    return [str(path) for path in home.rglob("*") if path.is_file() and needle in plain(path.read_bytes()).lower()]
 
 
 def believed(client: Client) -> dict[str, Record]:

@@ -16,6 +16,7 @@ from memd.daemon.store.lineage import Scope, find_loss
 from memd.daemon.stores import Stores
 from memd.daemon.world import real_world
 from memd.models import registry
+from memd.protocol.block import plain
 from memd.protocol.errors import InvalidRequest, NotFound
 from memd.protocol.event import Captured, Origin, Said
 from memd.protocol.operation import Added, AnyOperation, Decision, Merged, Purged, Rebased, Retirement, SessionOpened
@@ -197,7 +198,7 @@ def test_forgetting_one_leaves_the_present_and_the_past_of_the_others_T10(
         renew(stores)
         assert {each.id: each for each in stores.records.everything()} == live, "replay differs from live"
         assert stores.journal.log.verify() == stores.journal.last
-        found = (stores.folder / "journal" / "data.mdb").read_bytes()
+        found = plain((stores.folder / "journal" / "data.mdb").read_bytes())
         for each in loss.gone.values():
             assert each.content.encode() not in found
     stores.close()

@@ -2,9 +2,11 @@
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import lmdb
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from memd.daemon.store.archive import Archive
 from memd.daemon.store.lock import FolderLock
 from memd.daemon.store.log import Draft, Log
 from memd.daemon.world import World, real_world
+from memd.protocol import block
 from memd.protocol.errors import JournalCorrupt, JournalLocked
 from memd.protocol.event import Captured, Said
 from memd.protocol.record import Span
@@ -22,6 +25,19 @@ STILL = World(now=lambda: 1_000_000, monotonic=lambda: 0.0, token=os.urandom)
 
 def said(turn: str, words: str) -> Captured:
     return Captured(document="h:s", event=Said(turn=turn, at="2026-01-01T00:00:00Z", role="user", text=words))
+
+
+def forge(log: Log, change: Callable[[list[block.Kept]], list[block.Kept]]) -> None:
+    """Changes the log's last block behind its back."""
+
+    def work(transaction: lmdb.Transaction) -> None:
+        cursor = transaction.cursor(log.environment.db("blocks"))
+        assert cursor.last()
+        key, row = cursor.item()
+        other = block.encode(block.previous_of(row), change(block.decode(row)))
+        transaction.put(key, other, db=log.environment.db("blocks"))
+
+    log.environment.write(work)
 
 
 def test_entries_come_back_in_order_after_a_reopening(tmp_path: Path) -> None:
@@ -55,7 +71,7 @@ def test_a_full_map_grows_and_loses_nothing(tmp_path: Path) -> None:
 def test_a_damaged_payload_is_reported_never_served(tmp_path: Path) -> None:
     log = Log(tmp_path / "log", real_world())
     log.append([Draft("a", 1, b"the truth")])
-    log.environment.write(lambda t: t.put((1).to_bytes(8), bytes(16) + b"a lie", db=log.environment.db("payloads")))
+    forge(log, lambda kept: [msgspec.structs.replace(kept[0], stored=bytes(16) + b"a lie")])
     with pytest.raises(JournalCorrupt):
         log.get(1)
     with pytest.raises(JournalCorrupt):
@@ -74,22 +90,26 @@ def test_the_chain_holds_when_a_payload_is_removed_T10(tmp_path: Path) -> None:
 def test_a_payload_that_is_gone_and_was_not_removed_is_reported(tmp_path: Path) -> None:
     log = Log(tmp_path / "log", real_world())
     log.append([Draft("a", 1, b"keep"), Draft("a", 1, b"keep")])
-    log.environment.write(lambda t: t.delete((1).to_bytes(8), db=log.environment.db("payloads")))
+    forge(log, lambda kept: [msgspec.structs.replace(kept[0], stored=b""), kept[1]])
     with pytest.raises(JournalCorrupt):
         log.get(1)
+
+
+def test_an_entry_that_is_gone_and_was_not_removed_is_reported(tmp_path: Path) -> None:
+    log = Log(tmp_path / "log", real_world())
+    log.append([Draft("a", 1, os.urandom(9000)), Draft("a", 1, os.urandom(9000)), Draft("a", 1, b"keep")])
+    log.environment.write(lambda t: t.delete((2).to_bytes(8), db=log.environment.db("blocks")))
+    for seq in (1, 2):
+        with pytest.raises(JournalCorrupt):
+            log.slice(seq - 1, 2)
+    with pytest.raises(JournalCorrupt):
+        log.get(2)
 
 
 def test_a_changed_header_breaks_the_chain(tmp_path: Path) -> None:
     log = Log(tmp_path / "log", real_world())
     log.append([Draft("a", 1, b"one"), Draft("a", 1, b"two")])
-
-    def forge(transaction: lmdb.Transaction) -> None:
-        headers = log.environment.db("headers")
-        raw = transaction.get((1).to_bytes(8), db=headers)
-        assert raw is not None
-        transaction.put((1).to_bytes(8), raw.replace(b"\xa1a", b"\xa1b"), db=headers)
-
-    log.environment.write(forge)
+    forge(log, lambda kept: [msgspec.structs.replace(kept[0], kind="b"), kept[1]])
     with pytest.raises(JournalCorrupt, match="chain"):
         log.verify()
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from memd.clients.python import Client
 from memd.daemon.pauses import Pauses
+from memd.protocol.block import plain
 from memd.protocol.errors import NotFound, Withheld
 from memd.protocol.event import Origin, Said, SessionEnded, ToolCalled
 from memd.protocol.instant import from_micros
@@ -34,7 +35,7 @@ def origin(cwd: str = "", session: str = "s") -> Origin:
 
 def words_on_disk(daemon: Any, words: str) -> list[str]:
     home = Path(daemon.environment["MEMD_HOME"])
-    return [str(each) for each in home.rglob("*") if each.is_file() and words.encode() in each.read_bytes()]
+    return [str(each) for each in home.rglob("*") if each.is_file() and words.encode() in plain(each.read_bytes())]
 
 
 def test_nothing_is_captured_while_paused_and_it_holds_over_a_restart_P2(daemon: Any) -> None:

@@ -12,6 +12,7 @@ import pytest
 from memd.daemon.store.archive import Archive
 from memd.daemon.store.journal import Journal
 from memd.daemon.world import real_world
+from memd.protocol.block import plain
 from memd.protocol.errors import MemdError
 from memd.protocol.event import Captured, Origin, Said, ToolCalled, text
 from memd.protocol.operation import Added, Decision, SessionOpened, Updated
@@ -41,7 +42,7 @@ def finished(client: Any, state: JobState) -> dict[str, Any]:
 def files_with(daemon: Any, words: str) -> list[str]:
     home = Path(daemon.environment["MEMD_HOME"])
     needle = words.encode()
-    return [str(path) for path in home.rglob("*") if path.is_file() and needle in path.read_bytes()]
+    return [str(path) for path in home.rglob("*") if path.is_file() and needle in plain(path.read_bytes())]
 
 
 def test_the_door_takes_out_what_the_first_net_does_not_know_P18(daemon: Any) -> None:

@@ -14,6 +14,8 @@ import pytest
 from memd.daemon.maintenance_process import Maintenance
 from memd.daemon.projections.folded import Folded
 from memd.daemon.projections.swap import BUILDING, NEXT, OLD, promote, settle
+from memd.daemon.store.environment import Environment
+from memd.protocol.block import BEGIN
 from memd.protocol.event import Origin, Said
 from memd.protocol.reply import JobState
 
@@ -123,9 +125,20 @@ def test_a_record_is_there_that_was_added_during_a_rebuild(daemon: Any) -> None:
 
 def test_a_flipped_byte_of_the_journal_is_named_and_nothing_else_is_judged(daemon: Any) -> None:
     filled(daemon)
+    with daemon.client() as client:
+        for number in range(100, 130):  # more than one block
+            client.remember(f"The shelf{number} stands in hall{number}.")
     daemon.terminate()
     data = daemon.places.data / "journal" / "data.mdb"
-    data.write_bytes(data.read_bytes().replace(b"The lamp1 stands", b"She lamp1 stands"))
+    journal = Environment(data.parent, ("blocks",), durable=True)
+    with journal.read() as transaction:
+        first, *others = [row for _, row in transaction.cursor(journal.db("blocks")).iternext()]
+    journal.close()
+    assert others
+    content = data.read_bytes()
+    assert content.count(first) == 1
+    flipped = first[: BEGIN + 30] + bytes([first[BEGIN + 30] ^ 1]) + first[BEGIN + 31 :]
+    data.write_bytes(content.replace(first, flipped))
     report = checked(daemon.places.data)
     assert not report["intact"]
     assert report["damage"][0].startswith("journal") and "restore-backup" in report["damage"][0]

@@ -1,7 +1,8 @@
 """An older layout for the tests, and the way from it: each moves the archive's rows into a new environment.
 
-Comes in: `python -m tests.faults.migrations FOLDER`, MEMD_FAIL for where to die. Goes out: a folder of layout 0, where
-the archive lay in `heard/` under other names, in the layout of today. Invariant: the chain is the same in both.
+Comes in: `python -m tests.faults.migrations FOLDER`, MEMD_FAIL for where to die. Goes out: a folder of the layout
+before today's, as if the archive had lain in `heard/` under other names, in that of today. Invariant: the chain is the
+same in both.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from memd.daemon.store.environment import Environment
 from memd.daemon.store.formats import LAYOUT, Format, Written, bring_up
 from memd.daemon.world import World, real_world
 
-OLD, NEW = ("info", "heads", "bodies"), ("meta", "headers", "payloads")
+OLD, NEW = ("info", "bodies"), ("meta", "blocks")
+BEFORE = LAYOUT - 1
 
 
 def _move(source: Path, target: Path, names: dict[str, str]) -> None:
@@ -38,23 +40,23 @@ def _move(source: Path, target: Path, names: dict[str, str]) -> None:
 
 
 def upgrade(folder: Path, world: World) -> None:
-    """Layout 0 to 1."""
+    """Layout BEFORE to today's."""
     _move(folder / "heard", folder / "archive", dict(zip(OLD, NEW, strict=True)))
 
 
-def downgrade(folder: Path) -> None:
-    """Layout 1 to 0, of a folder that was cleanly closed."""
+def downgrade(folder: Path, layout: int = BEFORE) -> None:
+    """From today's layout to `layout`, of a folder that was cleanly closed."""
     archive = Environment(folder / "archive", NEW, durable=True)
     archive.write(lambda transaction: transaction.delete(b"indexed_seq", db=archive.db("meta")))
     archive.close()
     _move(folder / "archive", folder / "heard", dict(zip(NEW, OLD, strict=True)))
     (folder / "sums.json").unlink(missing_ok=True)
-    told = Format(0, (Written(0, "0.0.1", "2025-01-01T00:00:00Z"),))
+    told = Format(layout, (Written(layout, "0.0.1", "2025-01-01T00:00:00Z"),))
     (folder / "format.json").write_bytes(msgspec.json.encode(told))
     sync_tree(folder)
 
 
-MIGRATIONS = {0: upgrade}
+MIGRATIONS = {BEFORE: upgrade}
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from memd.daemon.store.formats import bring_up
 from memd.daemon.stores import Stores
 from memd.daemon.world import real_world
 from memd.models import registry
+from memd.protocol.block import plain
 from memd.protocol.errors import MemdError
 from memd.protocol.event import text
 from tests.faults.migrations import MIGRATIONS
@@ -41,7 +42,7 @@ def check(stores: Stores, promises: list[Promise]) -> str:
                 return f"the acknowledged turn {turn} reads {captured}"
         elif promise.what == "gone":
             for file in stores.folder.rglob("*"):
-                if file.is_file() and promise.words.encode() in file.read_bytes():
+                if file.is_file() and promise.words.encode() in plain(file.read_bytes()):
                     return f"{promise.words!r} was forgotten and stands in {file.name}"
         else:
             record = stores.records.get(promise.name)

@@ -16,7 +16,7 @@ from memd.daemon.store import marker
 from memd.daemon.store.archive import Archive
 from memd.daemon.store.backup import write_backup
 from memd.daemon.store.environment import Environment
-from memd.daemon.store.formats import bring_up, read_format
+from memd.daemon.store.formats import LAYOUT, bring_up, read_format
 from memd.daemon.store.journal import Journal
 from memd.daemon.store.marker import Marker
 from memd.daemon.store.opening import CHECKPOINT_EVERY, checkpoint
@@ -29,7 +29,7 @@ from memd.protocol.event import Captured, Said, text
 from memd.protocol.operation import Added, Checkpoint, Decision, PoolOpened
 from memd.protocol.record import Provenance, Record
 from tests.conftest import FAULT_ROUNDS
-from tests.faults.migrations import MIGRATIONS, downgrade
+from tests.faults.migrations import BEFORE, MIGRATIONS, downgrade
 
 ROOT, AT = Path(__file__).parents[2], "2026-01-01T00:00:00Z"
 
@@ -62,7 +62,7 @@ def data(tmp_path: Path) -> Path:
 
 def test_a_new_folder_says_which_layout_it_has_and_who_made_it(data: Path) -> None:
     told = json.loads((data / "format.json").read_bytes())
-    assert told["layout"] == 1 and [line["layout"] for line in told["history"]] == [1]
+    assert told["layout"] == LAYOUT and [line["layout"] for line in told["history"]] == [LAYOUT]
     assert (data / "running").read_text().strip() == "clean"
 
 
@@ -114,9 +114,9 @@ def test_a_migration_is_done_once_wherever_it_is_killed_P13(data: Path, point: s
             break
     assert not bring_up(data, real_world(), migrations=MIGRATIONS)
     found = read_format(data)
-    assert found is not None and [line.layout for line in found.history] == [0, 1]
+    assert found is not None and [line.layout for line in found.history] == [BEFORE, LAYOUT]
     assert captures(data) == before
-    kept = data / "backups" / "layout-0" / "heard"
+    kept = data / "backups" / f"layout-{BEFORE}" / "heard"
     assert {path.name: path.read_bytes() for path in kept.iterdir() if path.name == "data.mdb"} == old
     opened = stores(data)
     assert [captured for _, captured in opened.archive.after(0, 99)] == before
@@ -134,12 +134,12 @@ def captures(data: Path) -> list[Captured]:
 
 
 def test_a_folder_of_an_older_layout_is_refused_where_there_is_no_way_to_it(data: Path) -> None:
-    downgrade(data)
+    downgrade(data, 0)
     with pytest.raises(UnsupportedFormat, match="no way"):
         stores(data)
     assert not (data / "archive").exists()
     with pytest.raises(UnsupportedFormat, match="no way"):
-        bring_up(data, real_world(), layout=3, migrations=MIGRATIONS)
+        bring_up(data, real_world(), layout=LAYOUT + 2, migrations=MIGRATIONS)
 
 
 LIMITED = """

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import msgspec
 
+from ....protocol.block import plain
 from ....protocol.event import Origin, Said
 from ...importers.transcript import batches
 from ..figure import Figure, at_least, at_most
@@ -145,7 +146,7 @@ def _on_disk(texts: Sequence[str], labelled: Scanned) -> tuple[int, int]:
             settle(client)
         folder = where.data.parent
         content = b"".join(
-            path.read_bytes() for path in folder.rglob("*") if path.is_file() and "ballast" not in path.name
+            plain(path.read_bytes()) for path in folder.rglob("*") if path.is_file() and "ballast" not in path.name
         )
     return sum(secret in content for secret in wanted), len(wanted)
 
