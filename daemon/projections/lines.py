@@ -122,6 +122,8 @@ def size(text: str) -> int:
 
 def asks(text: str) -> float:
     """The share of a text's words that stand in its questions, in any script."""
+    if not any(mark in text for mark in _ASKING):  # most ask nothing, and a replay looks at all of them
+        return 0.0
     sizes = [(size(each), each.rstrip(_CLOSING).endswith(_ASKING)) for each in _SENTENCES.split(text.strip())]
     return sum(words for words, asking in sizes if asking) / max(1, sum(words for words, _ in sizes))
 

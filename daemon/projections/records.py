@@ -118,6 +118,7 @@ class Records:
         handles = self.environment.handles
         records = batch.rows(handles["records"])
         indexes = [(index, batch.rows(handles[name])) for name, index in self._indexes.items()]
+        counts: dict[tuple[str, str], int] = {}
         for id, before in batch.found.items():
             after = batch.records[id]
             records[id.encode()] = _encode(after) if after else None
@@ -128,15 +129,18 @@ class Records:
                     rows[key] = None
                 for key, value in index(after) if after else ():
                     rows[key] = value
-            self._count(batch, before, after)
+            for record, by in ((before, -1), (after, 1)):
+                if record is not None:
+                    place = record.status, record.pool
+                    counts[place] = counts.get(place, 0) + by
+        self._count(batch, counts)
 
-    def _count(self, batch: Batch, before: Record | None, after: Record | None) -> None:
-        if before and after and (before.status, before.pool) == (after.status, after.pool):
-            return
+    def _count(self, batch: Batch, counts: Mapping[tuple[str, str], int]) -> None:
+        """So many more records of each status and pool."""
         table = self.environment.handles["tally"]
-        for record, by in ((before, -1), (after, 1)):
-            if record is not None:
-                key = f"{record.status}\0{record.pool}".encode()
+        for (status, pool), by in counts.items():
+            if by:
+                key = f"{status}\0{pool}".encode()
                 count = int.from_bytes(batch.get(key, db=table) or b"") + by
                 batch.rows(table)[key] = count.to_bytes(8) if count else None
 

@@ -31,7 +31,7 @@ def sealed(rows: Mapping[bytes, bytes | None]) -> list[tuple[bytes, bytes]]:
     """The rows that have a value, each as `seal` gives it, in order of their keys."""
     kept = [(key, value) for key, value in rows.items() if value is not None]
     kept.sort()
-    return [(key, crc32(value, crc32(key)).to_bytes(CHECK) + value) for key, value in kept]
+    return [(key, crc32(key + value).to_bytes(CHECK) + value) for key, value in kept]  # one call: `seal`'s checksum
 
 
 def unseal(key: bytes, stored: bytes, what: str) -> bytes:
