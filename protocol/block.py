@@ -31,6 +31,9 @@ FULL = PAGE - 16
 AIM = 3900
 """Bytes of a row that are aimed at: a longer one than FULL is made again, of fewer entries."""
 
+SHORT = 3000
+"""Bytes of a last row that others join: until it is as long it is not deflated, or each of them would do it anew."""
+
 MOST = 128
 """Entries of one block: to read one takes reading all."""
 
@@ -72,9 +75,10 @@ def digest(data: bytes) -> bytes:
     return blake2b(data, digest_size=TIP).digest()
 
 
-def encode(previous: bytes, kept: Sequence[Kept], strategy: int = zlib.Z_DEFAULT_STRATEGY) -> bytes:
-    """The row of a block after the header with the hash `previous`; `strategy` is zlib's, whichever `decode` reads."""
-    deflate = zlib.compressobj(LEVEL, zlib.DEFLATED, RAW, strategy=strategy)
+def encode(previous: bytes, kept: Sequence[Kept], strategy: int = zlib.Z_DEFAULT_STRATEGY, level: int = LEVEL) -> bytes:
+    """The row of a block after the header with the hash `previous`; `decode` reads whichever strategy and level of
+    zlib's it is."""
+    deflate = zlib.compressobj(level, zlib.DEFLATED, RAW, strategy=strategy)
     return MARK + previous + deflate.compress(_encode(kept)) + deflate.flush()
 
 
@@ -105,6 +109,11 @@ def within(content: bytes | mmap) -> Iterator[bytes]:
 def plain(content: bytes) -> bytes:
     """A file's bytes, and after them what the blocks in it say: where words are sought."""
     return b"\0".join((content, *within(content)))
+
+
+def is_open(row: bytes) -> bool:
+    """Whether a block was left as it was said, for others to join it."""
+    return not row[BEGIN] & 0b110  # the kind of its first part: stored
 
 
 def previous_of(row: bytes) -> bytes:
@@ -142,13 +151,19 @@ class Packer:
         self._ratio = 0.5
         self.strategy = zlib.Z_FIXED if quick else zlib.Z_DEFAULT_STRATEGY
 
-    def rows(self, first: int, tips: Sequence[bytes], kept: Sequence[Kept]) -> list[tuple[bytes, bytes]]:
+    def rows(
+        self, first: int, tips: Sequence[bytes], kept: Sequence[Kept], *, more: bool = True
+    ) -> list[tuple[bytes, bytes]]:
         """Rows by the seq of the last entry of each, for entries from the seq `first` on, before each of which the
-        chain had that tip."""
+        chain had that tip; with `more` to come, the last one is left open where it is short."""
         rows: list[tuple[bytes, bytes]] = []
         start = 0
         while start < len(kept):
             end = self._end(kept, start)
+            size = sum(len(each.stored) for each in kept[start:end])
+            if more and end == len(kept) and size * self._ratio < SHORT:
+                rows.append(((first + end - 1).to_bytes(8), encode(tips[start], kept[start:end], level=0)))
+                break
             row = encode(tips[start], kept[start:end], self.strategy)
             while len(row) > FULL and end - start > 1:
                 end = start + max(1, min(end - start - 1, (end - start) * AIM // len(row)))

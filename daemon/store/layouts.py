@@ -61,7 +61,7 @@ def _pack(old: Environment, new: Environment, beside: str) -> None:
                     raise JournalCorrupt(f"the chain breaks at entry {seq}", hint="see `memd restore-backup`")
                 tips.append(tip)
                 tip = after
-            rows = packer.rows(first, tips, [kept for _, kept in group])
+            rows = packer.rows(first, tips, [kept for _, kept in group], more=False)
             new.write(lambda into, rows=rows: into.cursor(new.db("blocks")).putmulti(rows, append=True))
             first += len(group)
         if snapshot.get(b"tip", db=old.db("meta")) not in (None, tip):

@@ -33,9 +33,6 @@ FORMAT = 2
 
 GENESIS = bytes(TIP)
 BLIND = 16
-SHORT = 3000
-"""Bytes of a last row that is still joined with what comes next: who talks slowly has short ones alone."""
-
 READ_BLOCKS = 32
 """Blocks that are kept as they were read: whoever asks for an entry often asks for its neighbour next."""
 
@@ -99,7 +96,7 @@ class Log:
         self._read: dict[bytes, tuple[bytes, list[Entry], bytes]] = {}
         """Blocks that were read: by key the row, its entries, the tip after it."""
         self._short: Short | None = None
-        """The last block, if it is short and was written here."""
+        """The last block, if it is open and was written here."""
         if not readonly:
             self.environment.write(self._check_format)
         with self.environment.read() as transaction:
@@ -173,7 +170,7 @@ class Log:
             if alongside is not None:
                 alongside(transaction, entries)
             start = int.from_bytes(rows[-2][0]) + 1 - first if len(rows) > 1 else 0
-            short = (first + start, tips[start:], kept[start:]) if len(rows[-1][1]) < SHORT else None
+            short = (first + start, tips[start:], kept[start:]) if block.is_open(rows[-1][1]) else None
             return entries, tip, short
 
         entries, tip, self._short = self.environment.write(work)
@@ -181,10 +178,10 @@ class Log:
         return entries
 
     def _unfinished(self, transaction: lmdb.Transaction) -> Short:
-        """What the next block begins with: the entries of the last one, taken out, if that is short; the seq of the
+        """What the next block begins with: the entries of the last one, taken out, if that is open; the seq of the
         first of them, and the tip before each."""
         cursor = transaction.cursor(self._blocks)
-        if not cursor.last() or len(row := cursor.value()) >= SHORT:
+        if not cursor.last() or not block.is_open(row := cursor.value()):
             return self._end.seq + 1, [], []
         if self._short is not None:
             cursor.delete()

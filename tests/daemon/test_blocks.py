@@ -122,8 +122,8 @@ def test_words_are_sought_within_blocks_and_are_gone_from_the_file_after_compact
     assert search([tmp_path], [b"xylofon", b"nothing"]).found[str(file)] == (b"xylofon",)
     compact_log(log)
     assert search([tmp_path], [b"xylofon"]).found == {}
-    assert b"xylofon" not in plain(file.read_bytes()) and plain(file.read_bytes()).count(b"lamp") == 45
-    assert log.verify() == 18
+    assert b"xylofon" not in plain(file.read_bytes()) and b"lamp" in plain(file.read_bytes())
+    assert log.verify() == 18 and sum(entry.payload is not None for entry in log.read()) == 9
 
 
 def test_a_flipped_bit_anywhere_in_a_block_is_an_error_P11(tmp_path: Path) -> None:
