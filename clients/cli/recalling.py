@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from ...protocol.recall import Hit, Recalled
+from ...protocol.record import LIVE
 from .contact import AsOf, BelievedAt, here, instant, reach
 from .depth import around_lines, linked_lines, period_text
 from .output import Answer, JsonFlag, plain, say, styled, wrapped
@@ -95,6 +96,14 @@ def recalled_lines(told: Recalled, explain: bool = False) -> Iterator[str]:
     yield from (styled(line, "dim") for line in wrapped("; ".join(notes)))
 
 
+def _nothing(here_are: int, in_all: int) -> str:
+    if here_are:
+        return f"Nothing that every turn should know: `memd recall` finds the {count(here_are, 'record')} here."
+    if in_all:
+        return f"Nothing here yet: {count(in_all, 'record')} in other pools, which `memd pools` lists."
+    return "Nothing yet. `memd import claude-code ~/.claude/projects` reads what you did before."
+
+
 @app.command()
 def profile(
     cwd: Cwd = None,
@@ -117,9 +126,11 @@ def profile(
         if as_json:
             return
         say(plain(line) for line in told.text.splitlines())
+        live = {each.pool: sum(each.counts.get(status, 0) for status in LIVE) for each in client.pools().pools}
+        here_are = sum(live.get(each, 0) for each in told.scope)
         if not told.ids:
-            say(["Nothing yet. `memd import claude-code ~/.claude/projects` reads what you did before."])
+            say([_nothing(here_are, sum(live.values()))])
         pending = f"; {count(told.pending, 'capture')} not distilled yet" if told.pending else ""
-        held = f"{count(len(told.ids), 'record')}, {count(told.tokens, 'token')}"
+        held = f"{len(told.ids)} of {count(here_are, 'record')}, {count(told.tokens, 'token')}"
         notes = f"{held}, from {', '.join(told.scope)}{pending}"
         say(["", *(styled(line, "dim") for line in wrapped(notes))])

@@ -152,7 +152,11 @@ class Access:
         known = self._sources.pools()
         if pool == PERSONAL or any(pool == each.pool for each in known):
             return pool
-        found = [each.pool for each in known if pool == each.title or each.pool.split("/", 1)[-1].startswith(pool)]
+        found = [
+            each.pool
+            for each in known
+            if pool == each.title or any(name.startswith(pool) for name in (each.pool, each.pool.partition("/")[2]))
+        ]
         if len(found) == 1:
             return found[0]
         names = ", ".join([PERSONAL, *(f"{each.pool} ({each.title})" for each in known)][:10])

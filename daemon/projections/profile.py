@@ -25,7 +25,7 @@ PARTS: tuple[Part, ...] = ("static", "recent", "threads")
 """Who the user is and what holds; what was decided and learnt lately; what somebody said they would do."""
 
 RECENT = frozenset({"decision", "convention", "lesson", "event"})
-WEIGHTY, NOTABLE = 0.75, 0.45
+WEIGHTY, NOTABLE = 0.75, 0.36
 """From this importance any other statement of the user is recent, and any fact: they fill what the others leave."""
 
 CARDS = 400

@@ -32,7 +32,7 @@ RECENT = {
     "lesson": "Lessons learnt",
     "commitment": THREADS,
 }
-AT_MOST = 4
+AT_MOST = 6
 """Lines of what is recent under one heading of one pool: a profile is not a log."""
 
 SKIPS = 3

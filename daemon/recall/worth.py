@@ -50,7 +50,8 @@ _REASON = re.compile(
 )
 _GENERAL = re.compile(
     r"\b(?:because|since|so that|must|never|always|requires?|needs?|cannot|can.?t|does(?:n.t| not)|do(?:n.t| not)|"
-    r"unless|only|instead|rather|before|after|when|whenever|otherwise|avoid|lesson)\b",
+    r"unless|only|instead|rather|before|after|when|whenever|otherwise|avoid|lesson|"
+    r"no \w+ (?:\w+ ){0,2}(?:exists?|is available|are available|supports?))\b",
     re.IGNORECASE,
 )
 """What tells a lesson from a finding of one moment."""

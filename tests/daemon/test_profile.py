@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from memd.daemon.projections.profile import PARTS, ProfileCards, part
@@ -112,6 +112,7 @@ RECORDS = st.builds(
     st.sampled_from([(PERSONAL,), (PERSONAL, ORCHARD), (PERSONAL, QUARRY), (ORCHARD,)]),
     st.integers(0, 700),
 )
+@example([record(0, "decision", ORCHARD, importance=0.3, said_at="2026-02-01T10:00:00Z")], (PERSONAL, ORCHARD), 66)
 def test_pools_never_mix_and_nothing_doubtful_is_static_P2_P19(
     tmp_path_factory: Any, records: list[Record], scope: tuple[str, ...], budget: int
 ) -> None:
@@ -204,7 +205,8 @@ def test_what_was_just_remembered_counts_at_once_W1(stores: Stores) -> None:
         ("note", {"importance": 0.8, "trust": "assistant"}, None),
         ("fact", {}, "static"),
         ("fact", {"kind": "note"}, "recent"),
-        ("fact", {"kind": "note", "trust": "assistant", "importance": 0.4}, None),
+        ("fact", {"kind": "note", "trust": "assistant", "importance": 0.4}, "recent"),
+        ("fact", {"kind": "note", "trust": "assistant", "importance": 0.3}, None),
         ("note", {"kind": "edge", "key": "user prefers tea"}, "static"),
         ("note", {"kind": "edge", "key": "user works_on project/a"}, None),
         ("decision", {"trust": "assistant", "status": "quarantined"}, "recent"),
