@@ -84,6 +84,8 @@ def recalled_lines(told: Recalled, explain: bool = False) -> Iterator[str]:
         if told.nearest:
             near = f"Nearest: {plain(told.nearest.description)} ({short(told.nearest.id)}, {told.nearest.score:.2f})"
             yield from wrapped(near, "  ")
+        if told.scope == ("personal",):
+            yield "No project was asked: `--cwd` or `--pool` asks one, `memd pools` lists them."
     yield from linked_lines(told.linked)
     notes = [f"answer {plain(told.recall)}"] if told.recall and found else []
     notes += [f"searched {', '.join(plain(pool) for pool in told.scope)}"]
