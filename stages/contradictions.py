@@ -17,7 +17,7 @@ from typing import Literal
 from .claims import BE, SPEAKERS, VERBS, Claim, claim, stems_of
 from .keys import one_of_a_kind
 from .rules import table
-from .words import stem, tokens
+from .words import PREPOSITIONS, Token, stem, tokens
 
 Label = Literal["same", "refines", "replaces", "contradicts", "unrelated"]
 
@@ -71,13 +71,25 @@ def compare(older: str, newer: str, cosine: float) -> Verdict:
 
 
 def of_another(older: str, newer: str) -> bool:
-    """Whether they are of one form, but name another thing and say another thing of it: "web1 listens on 8080",
-    "web2 listens on 9090". Names are code, and words that hold a digit."""
+    """Whether they are of one form, but speak of another thing: "web1 listens on 8080", "web2 listens on 9090", or on
+    8080 as well. Names are code, and words that hold a digit. What something is ("node18 is our default") may change.
+    """
     one, other = ([token for token in tokens(words) if token.kind != "mark"] for words in (older, newer))
     if len(one) != len(other):
         return False
-    apart = [(old, new) for old, new in zip(one, other, strict=True) if old.stem != new.stem]
-    return len(apart) > 1 and all(token.kind == "code" or _NAME.search(token.text) for token in apart[0])
+    apart = [number for number, (old, new) in enumerate(zip(one, other, strict=True)) if old.stem != new.stem]
+    if not apart or not all(
+        each.kind == "code" or _NAME.search(each.text) for each in (one[apart[0]], other[apart[0]])
+    ):
+        return False
+    return len(apart) > 1 or _acts(one[: apart[0]], one[apart[0] + 1 :])
+
+
+def _acts(before: Sequence[Token], after: Sequence[Token]) -> bool:
+    """Whether a name between these words is what the clause speaks of, and does something."""
+    leads = BE | SPEAKERS | PREPOSITIONS
+    begins = len(before) <= 2 and not any(each.text.lower() in leads or each.stem in VERBS for each in before)
+    return begins and len(after) > 1 and after[0].text.lower() not in BE
 
 
 def _restated(old: Claim, new: Claim, common: frozenset[str], cosine: float) -> Verdict | None:

@@ -40,7 +40,12 @@ def test_another_choice_for_the_same_thing_replaces_it_T1(older: str, newer: str
         ("The server web1 listens on port 8080.", "The server web2 listens on port 9090.", True),
         ("`door.py` holds the socket.", "`log.py` holds the chain.", True),
         ("The server web1 listens on port 8080.", "The server web1 listens on port 9090.", False),
+        ("The crate41 stands in room 708 of the office.", "The crate153 stands in room 708 of the office.", True),
+        ("`door.py` holds the socket.", "`log.py` holds the socket.", True),
         ("We run on pg14.", "We run on pg15.", False),
+        ("We run on pg14 in production.", "We run on pg15 in production.", False),
+        ("Use node18 for the build.", "Use node20 for the build.", False),
+        ("node18 is our default runtime.", "node20 is our default runtime.", False),
         ("The ledger runs in Lisbon.", "The parser runs in Oslo.", False),
     ],
 )
