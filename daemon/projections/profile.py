@@ -26,7 +26,8 @@ PARTS: tuple[Part, ...] = ("static", "recent", "threads")
 
 RECENT = frozenset({"decision", "convention", "lesson", "event"})
 WEIGHTY, NOTABLE = 0.75, 0.36
-"""From this importance any other statement of the user is recent, and any fact: they fill what the others leave."""
+"""From this importance any other statement of the user is recent, and any fact but for one that an agent asked to keep:
+they fill what the others leave."""
 
 CARDS = 400
 """Cards kept a pool and part; the least important fall out first."""
@@ -47,7 +48,7 @@ def part(record: Record) -> Part | None:
     if record.type == "commitment":
         return "threads"
     weighty = mine and record.kind != "edge" and record.signal.importance >= WEIGHTY
-    notable = record.type == "fact" and record.signal.importance >= NOTABLE
+    notable = record.type == "fact" and record.signal.importance >= NOTABLE and (mine or not is_explicit(record))
     return "recent" if record.type in RECENT or lasting or weighty or notable else None
 
 

@@ -22,7 +22,7 @@ from ..store.environment import Environment
 from ..store.sealed import seal, sealed, unseal
 from .belief import touched
 
-LAYOUT = b"13"
+LAYOUT = b"14"
 """Changes with the rows of any table: older tables are emptied and replayed."""
 
 
