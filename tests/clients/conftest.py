@@ -1,5 +1,6 @@
 """What the clients' tests share: a small real ROUTER that answers what the test tells it to, and the `memd` command."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ import msgspec
 import pytest
 import zmq
 
+from memd.clients.python.launch import stop
 from memd.protocol import reply, request, wire
 from memd.protocol.errors import MemdError
 from memd.protocol.places import Places, places
@@ -65,6 +67,13 @@ class Listener:
         if isinstance(data, list):
             return data
         return [wire.encode_data(data, wish.rid, form)]
+
+
+@pytest.fixture
+def ended(home: dict[str, str]) -> Iterator[None]:
+    """Ends whatever daemon the test left behind."""
+    yield
+    stop(places(home, os.getuid()))
 
 
 @pytest.fixture

@@ -209,6 +209,7 @@ def test_an_environment_that_was_removed_is_noticed(machine: dict[str, str], mon
     assert problems()["pi"]
 
 
+@pytest.mark.usefixtures("ended")  # it starts memd, too
 def test_the_doctor_notices_it_and_mends_it(machine: dict[str, str], memd: Memd) -> None:
     memd("setup", "all")
     extension = Path(machine["HOME"]) / ".pi/agent/extensions/memd.ts"

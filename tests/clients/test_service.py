@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +27,6 @@ export XDG_RUNTIME_DIR=/run/user/0
 for i in $(seq 100); do systemctl --user is-system-running >/dev/null 2>&1 && break; sleep .1; done
 systemctl --user is-system-running
 """
-
-
-@pytest.fixture
-def ended(home: dict[str, str]) -> Iterator[None]:
-    """Ends whatever daemon the test left behind."""
-    yield
-    stop(places(home, os.getuid()))
 
 
 @pytest.mark.usefixtures("ended")
