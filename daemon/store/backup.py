@@ -189,16 +189,12 @@ def check_in_child(folder: Path, stopping: Event | None = None) -> dict[str, Cop
 
 def check(folder: Path, world: World) -> dict[str, Copied]:
     """Every hash and link of a backup; its files first, if its manifest is written. Raises JournalCorrupt, NotFound."""
-    manifest = folder / MANIFEST
-    said = msgspec.json.decode(manifest.read_bytes(), type=Manifest).stores if manifest.exists() else {}
+    file = folder / MANIFEST
+    manifest = msgspec.json.decode(file.read_bytes(), type=Manifest) if file.exists() else None
+    hashes, said = as_written(folder, manifest), manifest.stores if manifest else {}
     stores: dict[str, Copied] = {}
-    for name in STORES:
-        file = folder / name / "data.mdb"
-        if not file.exists():
-            raise NotFound(f"{folder} has no {name}", hint="it is not a backup of memd")
-        digest, size = _file_hash(file), file.stat().st_size
-        if name in said and said[name].file_hash != digest:
-            raise JournalCorrupt(f"the {name} of {folder.name} is not what was written", hint="use another backup")
+    for name, digest in hashes.items():
+        size = (folder / name / "data.mdb").stat().st_size
         log = Log(folder / name, world, readonly=True)
         try:
             log.verify()
@@ -210,6 +206,19 @@ def check(folder: Path, world: World) -> dict[str, Copied]:
     if said and said != stores:
         raise JournalCorrupt(f"{folder.name} is not what its manifest says", hint="use another backup")
     return stores
+
+
+def as_written(folder: Path, manifest: Manifest | None) -> dict[str, str]:
+    """The hash of each file of a backup, held against its manifest. Raises JournalCorrupt, NotFound."""
+    hashes: dict[str, str] = {}
+    for name in STORES:
+        file = folder / name / "data.mdb"
+        if not file.exists():
+            raise NotFound(f"{folder} has no {name}", hint="it is not a backup of memd")
+        hashes[name] = _file_hash(file)
+        if manifest and manifest.stores[name].file_hash != hashes[name]:
+            raise JournalCorrupt(f"the {name} of {folder.name} is not what was written", hint="use another backup")
+    return hashes
 
 
 def _file_hash(path: Path) -> str:

@@ -1,9 +1,10 @@
 """Restoring a backup: the present stores are moved aside, never deleted, and the backup's are put in their place (U3).
 
 Comes in: the name of a backup, with the daemon down. Goes out: what was put back, and what of the present is not in it.
-Invariants: the backup is verified in a child first; the plan stands in a file before anything is moved, and every step
-may be done twice, so that a start after a power cut finishes what was begun before it opens a store (`finish`);
-projections go and are rebuilt by replay.
+Invariants: the backup is verified first, by a child that reads all of it or, of an older layout, by the hash of its
+files; what is put in place is of today's layout; the plan stands in a file before anything is moved, and every step may
+be done twice, so that a start after a power cut finishes what was begun before it opens a store (`finish`); projections
+go and are rebuilt by replay.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from ...protocol.errors import InvalidRequest, StorageFull, UnsupportedFormat
 from ...protocol.places import Places
 from ..failpoint import reach
 from ..world import World
-from .backup import FOLDER, STORES, Manifest, check_in_child, newest
+from .backup import FOLDER, STORES, Manifest, as_written, check_in_child, newest
 from .carried import carry
 from .durable import remove, replace, sync, sync_tree
-from .formats import LAYOUT
+from .formats import LAYOUT, MIGRATIONS
 
 PLAN = "restoring"
 PROJECTIONS = "projections"
@@ -46,8 +47,8 @@ class Tip(msgspec.Struct, frozen=True):
 def restore_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
     """`restore-backup [--preview] [--from FOLDER] [NAME]`: verifies, tells what would be lost, restores.
 
-    Raises NotFound, JournalCorrupt for a damaged backup, UnsupportedFormat for one of another layout, StorageFull,
-    JournalLocked while a daemon runs.
+    Raises NotFound, JournalCorrupt for a damaged backup, UnsupportedFormat for one of a layout from which there is no
+    way to today's, StorageFull, JournalLocked while a daemon runs.
     """
     words = [word for word in arguments if word != "--preview"]
     folder = places.data / FOLDER
@@ -62,24 +63,25 @@ def restore_command(places: Places, world: World, arguments: Sequence[str]) -> M
     lock = FolderLock(places.data)
     try:
         backup, manifest = newest(folder, *words)
-        _check_layout(backup, manifest)
-        check_in_child(backup)
+        _verify(backup, manifest)
         report: dict[str, object] = {"backup": msgspec.to_builtins(manifest.info(backup.name)), "verified": True}
         report["newer"] = _newer(places.data, manifest)
         if "--preview" not in arguments:
-            report["replaced"] = str(restore(places.data, backup, world))
+            report["replaced"] = str(restore(places.data, backup, manifest.layout, world))
         return report
     finally:
         lock.release()
 
 
-def _check_layout(backup: Path, manifest: Manifest) -> None:
-    """Stores of another layout would stand beside a `format.json` that says they are of this one."""
-    if manifest.layout != LAYOUT:
-        then = "" if manifest.layout > LAYOUT else ", and let this version migrate it"
+def _verify(backup: Path, manifest: Manifest) -> None:
+    if manifest.layout == LAYOUT:
+        check_in_child(backup)
+    elif all(layout in MIGRATIONS for layout in range(manifest.layout, LAYOUT)) and manifest.layout < LAYOUT:
+        as_written(backup, manifest)  # today's log can't read it yet; the migration vouches for each entry
+    else:
         raise UnsupportedFormat(
             f"{backup.name} has layout {manifest.layout}, written by memd {manifest.version}; this one knows {LAYOUT}",
-            hint=f"restore it with memd {manifest.version} in a home of its own{then}",
+            hint=f"restore it with memd {manifest.version} in a home of its own",
         )
 
 
@@ -103,8 +105,9 @@ def _newer(data: Path, manifest: Manifest) -> dict[str, int]:
     return newer
 
 
-def restore(data: Path, backup: Path, world: World) -> Path:
-    """Put a verified backup in place; the folder that holds what was there. The caller holds the data folder's lock."""
+def restore(data: Path, backup: Path, layout: int, world: World) -> Path:
+    """Put a verified backup of that layout in place; the folder that holds what was there. The caller holds the data
+    folder's lock. Raises StorageFull, JournalCorrupt: then nothing was moved."""
     mark = world.now()
     plan = Plan(incoming=f"incoming-{mark}", replaced=f"replaced-{mark}")
     incoming = data / plan.incoming
@@ -113,9 +116,13 @@ def restore(data: Path, backup: Path, world: World) -> Path:
             (incoming / name).mkdir(mode=0o700, parents=True)
             shutil.copyfile(backup / name / "data.mdb", incoming / name / "data.mdb")
             (incoming / name / "data.mdb").chmod(0o600)
+        for older in range(layout, LAYOUT):
+            MIGRATIONS[older](incoming, world)
         sync_tree(incoming)
-    except OSError as error:
+    except BaseException as error:
         shutil.rmtree(incoming, ignore_errors=True)
+        if not isinstance(error, OSError):
+            raise
         raise StorageFull(f"no room to restore: {error.strerror}", hint="see what lies in the data folder") from error
     carry(data)
     replace(data / PLAN, msgspec.json.encode(plan))
