@@ -109,7 +109,9 @@ def parsed(values: Mapping[str, object], file: Path) -> Config:
     try:
         return msgspec.convert(values, Config, strict=False)
     except msgspec.ValidationError as error:
-        raise BadConfig(f"a setting has a wrong value: {error}", hint=f"mend {file} or the MEMD_ variable") from error
+        what, _, where = str(error).replace("`", "").rpartition(" - at $.")
+        said = f"{where}: {what[:1].lower()}{what[1:]}" if what else str(error)
+        raise BadConfig(f"a setting has a wrong value: {said}", hint=f"mend {file} or the MEMD_ variable") from error
 
 
 def _table(text: str, file: Path) -> object:

@@ -105,7 +105,10 @@ class Settings:
             raise BadConfig(f"{self._file} does not parse: {error}", hint="mend it by hand first") from error
         values: dict[str, Any] = document.unwrap()
         _change(values, (head, *below), None if value is None else _plain(value))
-        checked = parsed(values, self._file)
+        try:
+            checked = parsed(values, self._file)
+        except BadConfig as error:
+            raise BadConfig(error.message, hint=f"nothing was changed; `memd config list` tells of {head}") from error
         typed: Any = None
         if value is not None:
             typed = msgspec.to_builtins(getattr(checked, head))
