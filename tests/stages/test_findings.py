@@ -32,6 +32,7 @@ def told(distil: Distil, text: str, role: str = "assistant") -> list[str]:
         "The report query fell back to the archive because no row of this year matched.",
         "However, I notice there's an unquoted variable in the backup section, which would break on a space.",
         "Looking at the reducer, the old state is mutated because the spread is on the wrong level.",
+        "Mypy knows `row` is always a `CartRow` (never None) because of the check in `load_cart`. The guard is dead.",
     ],
 )
 def test_a_fault_of_the_one_thing_at_hand_goes_with_its_step_P5(distil: Distil, words: str) -> None:
@@ -77,6 +78,7 @@ def test_what_holds_for_all_of_its_kind_is_kept_without_what_led_to_it_P5(
         "**Conflict in `poetry.lock`** - caused by `3fa9c21d` being a squashed copy of our branch.",
         "I applied the new rule at once and halted rather than repeating what the prior session had done.",
         "**Import refused the file** - resolved by evidence rather than assumption (see Problem Solving).",
+        "**New index uses CONCURRENTLY (unsupported in SQLite)**: Rewrote it by the pattern already established here.",
     ],
 )
 def test_an_account_of_an_error_that_teaches_nothing_is_none_P5(distil: Distil, item: str) -> None:
