@@ -57,6 +57,11 @@ class Claim:
     words: tuple[str, ...]
 
     @property
+    def gone(self) -> frozenset[str]:
+        """The numbers in what it gives up."""
+        return frozenset(word for phrase in self.released for word in phrase if word[0].isdigit())
+
+    @property
     def stems(self) -> frozenset[str]:
         """The content words, without partings and numbers."""
         return frozenset(word for word in self.content if word and word[0] != "#")

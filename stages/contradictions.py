@@ -25,6 +25,7 @@ LONGEST = 28
 """Tokens of a claim that is compared word by word; longer ones are only ever the same or unrelated."""
 
 _NAME = re.compile(r"[^\W\d].*\d|\d.*[^\W\d]")
+_SIGN = re.compile(r"(?<![\w.)])[-\u2212+](?=\d)|[<>\u2264\u2265\u2260]=?|[!=]=")
 _DATA = table("claims")
 _CLASSES = {word: name for name, words in _DATA["classes"].items() for word in words.split()}
 _HABIT = frozenset(_DATA["habit"].split())
@@ -52,8 +53,11 @@ def compare(older: str, newer: str, cosine: float) -> Verdict:
     if _given_up(old, new):
         new = replace(new, changed=True)
     alike = old.stems == new.stems and old.numbers == new.numbers and old.negated == new.negated
+    signed = _SIGN.findall(older) != _SIGN.findall(newer)  # `load < 5`, `-3 hours`: no word stands for them
+    if old.gone != new.gone or (alike and (signed or _turned(old, new))) or _of_another_number(old, new):
+        return Verdict("unrelated", "of like words, not of the same thing")
     share = len(set(old.words) & set(new.words)) / len(set(old.words) | set(new.words) | {""})
-    if alike and ((len(old.stems) >= 2 and share >= 0.4) or old.words == new.words):
+    if alike and ((len(old.stems) >= 2 and share >= 0.4) or (old.words and old.words == new.words)):
         return Verdict("same", "the same words")
     if len(old.words) > LONGEST or len(new.words) > LONGEST or not old.stems or not new.stems:
         return Verdict("unrelated", "too long to compare")
@@ -83,6 +87,25 @@ def of_another(older: str, newer: str) -> bool:
     ):
         return False
     return len(apart) > 1 or _acts(one[: apart[0]], one[apart[0] + 1 :])
+
+
+def _turned(old: Claim, new: Claim) -> bool:
+    """Whether words of the same claim changed places over one that did not: `Alice reports to Bob`, `Bob reports to
+    Alice`. What only moved to the front did not."""
+    one, other = ([word for word in each.content if word] for each in (old, new))
+    if one == other or sorted(one) != sorted(other):
+        return False
+    sides = [(set(one[: one.index(word)]), set(other[: other.index(word)])) for word in one]
+    return len(one) == 2 or any(before - after and after - before for before, after in sides)
+
+
+def _of_another_number(old: Claim, new: Claim) -> bool:
+    """Whether a number tells which thing they speak of, and it is another: `Ticket 4711 is fixed`. One that a value
+    stands for (`Port 22 is our pick`) may change."""
+    if new.changed or not old.numbers or not new.numbers or old.numbers[0] == new.numbers[0]:
+        return False
+    order = [word for word in old.content if word]
+    return len(order) > 2 and order[1][0] == "#" and order[0] not in VERBS and not _copular_front(old)
 
 
 def _acts(before: Sequence[Token], after: Sequence[Token]) -> bool:

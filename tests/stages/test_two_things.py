@@ -51,3 +51,51 @@ def test_another_choice_for_the_same_thing_replaces_it_T1(older: str, newer: str
 )
 def test_of_one_form_and_of_another_thing_P8(older: str, newer: str, expected: bool) -> None:
     assert of_another(older, newer) is expected
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Alice reports to Bob", "Bob reports to Alice"),
+        ("In git, main merges into release", "In git, release merges into main"),
+        ("The auth service calls the ledger service", "The ledger service calls the auth service"),
+        ("The parser runs before the lexer", "The lexer runs before the parser"),
+        ("The alert fires when load < 5 on web1", "The alert fires when load > 5 on web1"),
+        ("The freezer is set to -5 degrees", "The freezer is set to 5 degrees"),
+        ("HTTP 404 means the user is gone", "HTTP 410 means the user is gone"),
+        ("Version 2 of the API is deprecated", "Version 3 of the API is deprecated"),
+        ("🎉🎉", "✅"),
+    ],
+)
+def test_like_words_that_say_something_else_are_not_the_same_P8(older: str, newer: str) -> None:
+    assert compare(older, newer, 0.98).label == "unrelated"
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I like tea and coffee", "I like coffee and tea"),
+        ("The alert fires when load < 5 on web1", "The alert fires if load < 5 on web1"),
+        ("The freezer is set to -5 degrees", "The freezer: set to -5 degrees"),
+    ],
+)
+def test_the_same_words_in_another_order_are_the_same_P7(older: str, newer: str) -> None:
+    assert compare(older, newer, 0.98).label == "same"
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "expected"),
+    [
+        ("Ticket 4711 is fixed", "Ticket 4712 is fixed", "unrelated"),
+        ("PR 12 is approved by Dana", "PR 13 is approved by Dana", "unrelated"),
+        ("Room 12 has the projector", "Room 14 has the projector", "unrelated"),
+        ("Step 3 needs sudo", "Step 4 needs sudo", "unrelated"),
+        ("Python 3.11 is our minimum", "Python 3.12 is our minimum", "replaces"),
+        ("Node 18 runs in production", "Node 20 runs in production now", "replaces"),
+        ("The build takes 5 minutes", "The build takes 7 minutes", "replaces"),
+        ("The server listens on port 4511", "The server listens on port 4512", "replaces"),
+        ("Room 12 has 20 seats", "Room 12 has 24 seats", "replaces"),
+    ],
+)
+def test_a_number_that_names_a_thing_is_not_its_value_P8(older: str, newer: str, expected: str) -> None:
+    assert compare(older, newer, 0.95).label == expected
