@@ -33,6 +33,7 @@ from .sections import (
     edited,
     faults,
     headed,
+    hearsay,
     instructs,
     obscure,
     repairs,
@@ -45,7 +46,7 @@ from .sections import (
 )
 from .subjects import dangling, follows, unnamed, untitled
 from .words import language
-from .worth import FLOOR, Place, explains, mended, outlasting, personal, specific, too_little, typed
+from .worth import FLOOR, Place, explains, mended, outlasting, personal, specific, thin, too_little, typed
 
 STAGE = "extract"
 
@@ -275,6 +276,10 @@ def _rejected(clause: Clause, source: Trust, ordered: bool) -> str:
         return reason
     if source == "assistant" and edited(clause):
         return "edit"
+    if source == "assistant" and hearsay(clause):
+        return "hearsay"
+    if source == "assistant" and clause.listed and thin(words):
+        return "title"
     if (
         clause.listed
         and source == "user"

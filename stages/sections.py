@@ -30,7 +30,7 @@ _OWN_TERM = any_of(_LEADS["own_term"])
 _TERMS = any_of(_LEADS["terms"])
 _REPAIRS = any_of(_LEADS["repairs"])
 _FAULTS = any_of(_LEADS["faults"])
-_WISHES = any_of(_LEADS["wishes"])
+_WISHES, _HEARSAY = any_of(_LEADS["wishes"]), any_of(_LEADS["hearsay"])
 _RULING = any_of(_LEADS["ruling"])
 _PARTS = any_of(_LEADS["parts"])
 _WALK = any_of(_LEADS["walk"])
@@ -115,6 +115,11 @@ def defines(clause: Clause) -> bool:
 def announced(clause: Clause) -> bool:
     """Whether the heading says what the clause is, so that its own words need not: a term, or what the user wants."""
     return defines(clause) or (clause.listed and _WISHES.search(clause.heading) is not None)
+
+
+def hearsay(clause: Clause) -> bool:
+    """Whether the clause is an item of what somebody else says that the user wants (P-19)."""
+    return clause.listed and _HEARSAY.search(clause.heading) is not None
 
 
 def repairs(clause: Clause) -> bool:

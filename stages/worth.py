@@ -16,6 +16,7 @@ from ..models.distiller import Reading, Type
 from ..protocol.event import Trust
 from .cues import plain, weights
 from .rules import any_of, table
+from .words import STOP, tokens
 
 FLOOR: dict[Trust, float] = {"user": 0.36, "assistant": 0.3, "document": 0.35, "tool": 1.1}
 """A clause whose score is lower is left out, unless it is telling."""
@@ -39,6 +40,9 @@ PLAIN, NO_NOISE = 1.3, 0.05
 
 ANNOUNCED, EXPLAINED = 0.85, 1.0
 """Salience of what its heading announces: a wish of the user's that was written down; a term with what it means."""
+
+FEWEST_TOLD = 3
+"""Content words that must be said of a name beside those that it holds itself."""
 
 RULINGS: tuple[Type, ...] = ("decision", "convention", "preference")
 RULED, WEIGHTY = 0.6, 1.5
@@ -87,6 +91,7 @@ _MENDED, _TAUGHT, _SETTING, _CHOICE, _CONTRACT, _CUSTOM, _REASON, _SPECIFIC = (
     any_of(table("noise")["leads"][name])
     for name in ("mended", "taught", "setting", "choice", "contract", "custom", "reason", "specific")
 )
+_EMPTY = frozenset({"use", "new"})
 _SELF = re.compile(r"\b(?:i|i'm|i've|me|my|mine|myself)\b", re.IGNORECASE)
 _EXPLAINS = re.compile(r"(?:\*\*[^*]{2,40}\*\*|\*\*[^*]{2,40}:\*\*|`[^`]+`)\s*(?:—|–|-|:|(?<=:\*\*))\s*[^\s\d]")
 _QUOTED = re.compile(r'"[^"]*"')
@@ -111,6 +116,18 @@ def specific(words: str) -> bool:
 def explains(words: str) -> bool:
     """Whether an item says what a name stands for: "**Ledger** — append-only table of bookings"."""
     return _EXPLAINS.match(words) is not None
+
+
+def thin(words: str) -> bool:
+    """Whether what a name is said to stand for tells next to nothing that the name does not: "`csv-mode.ts`: CSV mode
+    using Writer"."""
+    found = _EXPLAINS.match(words)
+    if found is None or words[0] != "`":
+        return False
+    name, told = words[: found.end() - 1], words[found.end() - 1 :]
+    stems = {token.stem for token in tokens(" ".join(re.findall(r"[^\W_]+", name)))}
+    fresh = [each for each in tokens(told) if each.kind in {"word", "code"} and each.text.lower() not in STOP]
+    return len({each.stem for each in fresh} - stems - _EMPTY) < FEWEST_TOLD
 
 
 def personal(words: str) -> bool:

@@ -32,6 +32,7 @@ def told(distil: Distil, text: str, role: str = "assistant") -> list[str]:
         "The report query fell back to the archive because no row of this year matched.",
         "However, I notice there's an unquoted variable in the backup section, which would break on a space.",
         "Looking at the reducer, the old state is mutated because the spread is on the wrong level.",
+        "The generated client uses `Buffer` which browsers don't support for uploads. I need to rewrite it with blobs.",
         "Mypy knows `row` is always a `CartRow` (never None) because of the check in `load_cart`. The guard is dead.",
     ],
 )

@@ -91,9 +91,10 @@ def test_a_command_that_put_an_error_right_is_worth_its_record_P5(distil: Distil
         distil,
         "Problem solving:\n"
         "- **Stale classes after a rename**: `gradle clean build` resolved the order of compilation.\n"
+        "- **Locked wheels on the runner**: `uv cache prune` resolved the order of installation.\n"
         "- Mail tests: The project had no mail server. Set up a stub, added `smtpd`, and created fixtures.\n",
     )
-    assert [line.split(":")[0] for line in told_] == ["Stale classes after a rename"]
+    assert [line.split(":")[0] for line in told_] == ["Locked wheels on the runner"]
 
 
 def test_a_condition_stays_with_what_it_is_about_P5(distil: Distil) -> None:
@@ -123,9 +124,23 @@ def test_a_setting_is_the_projects_only_where_nothing_else_is_spoken_of_R2() -> 
 
 def test_a_wish_that_does_not_say_so_is_told_with_its_heading_R2(distil: Distil) -> None:
     listed = told(
-        distil, "## User Preferences\n- **E2E tests only** - no unit tests\n- Git commits after big changes\n"
+        distil, "## Team Conventions\n- **E2E tests only** - no unit tests\n- Git commits after big changes\n"
     )
-    assert listed == ["E2E tests only - no unit tests", "Git commits after big changes (User Preferences)"]
+    assert listed == ["E2E tests only - no unit tests", "Git commits after big changes (Team Conventions)"]
+
+
+def test_what_an_agent_says_that_its_user_wants_is_not_learnt_from_it_P19(distil: Distil) -> None:
+    assert (
+        told(distil, "## User Preferences\n- **E2E tests only** - no unit tests\n- Git commits after changes\n") == []
+    )
+
+
+def test_a_name_is_told_with_what_it_does_not_say_itself_P5(distil: Distil) -> None:
+    summary = "All done. Here's a summary:\n\n**Printed reports**\n- `{}-mode.ts`: {} mode using Writer\n"
+    assert told(distil, summary.format("csv", "CSV")) == []
+    assert told(distil, summary.format("print", "Simple non-interactive")) == [
+        "`print-mode.ts`: Simple non-interactive mode using Writer (Printed reports)"
+    ]
 
 
 @pytest.mark.parametrize(
