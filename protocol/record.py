@@ -25,6 +25,9 @@ LIVE: frozenset[str] = frozenset({"provisional", "active", "quarantined"})
 PRINCIPLE = "principle"
 """The tag of what always stands in an answer (Q8): the user's own word, never a keyword of captured text."""
 
+CONSOLIDATED = "consolidated"
+"""The tag of what stands for several episodes (T11)."""
+
 QUOTE_LIMIT = 500
 """Characters of a verbatim quote that a record carries."""
 

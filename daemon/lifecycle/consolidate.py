@@ -14,7 +14,7 @@ import numpy as np
 
 from ...protocol.fading import Archived
 from ...protocol.operation import Added, Decision, Neighbour, Step
-from ...protocol.record import LIVE, Evidence, Record, record_id
+from ...protocol.record import CONSOLIDATED, LIVE, Evidence, Record, record_id
 from ...stages.episodes import general
 from ..committer import Committer
 from ..projections.records import digest
@@ -28,7 +28,6 @@ NEWEST = 200
 ORDINAL = 1_000_000
 """Sets a successor's id apart from those of the statements of its turn."""
 
-TAG = "consolidated"
 HAPPENED = frozenset({"note", "lesson", "fact"})
 """Types of notes that tell what happened; a rule or a wish that names a time means it."""
 
@@ -44,7 +43,7 @@ class Consolidation:
         if self._rules().is_off(pool):
             return ()
         newest = self._stores.records.recent(pool, None, NEWEST)
-        for successor in (each for each in newest if TAG in each.tags and each.status in LIVE):
+        for successor in (each for each in newest if CONSOLIDATED in each.tags and each.status in LIVE):
             if self._stores.vectors.holds(successor.id):
                 self._committer.run(lambda successor=successor: self._archive(successor)).result()
         found = [successor for group in self._episodes(newest) if (successor := self._successor(group)) is not None]
@@ -104,7 +103,7 @@ class Consolidation:
             rev=1,
             content=content,
             description=line(description),
-            tags=(*medoid.tags, TAG),
+            tags=(*medoid.tags, CONSOLIDATED),
             provenance=provenance,
             supersedes=tuple(each.id for each in group),
             valid_from="",
@@ -141,7 +140,7 @@ def _is_episode(record: Record) -> bool:
         and record.kind == "note"
         and record.type in HAPPENED
         and not (record.held or record.key or record.flags or record.needs_review)
-        and TAG not in record.tags
+        and CONSOLIDATED not in record.tags
         and bool(record.provenance.spans)
     )
 

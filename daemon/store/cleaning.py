@@ -33,7 +33,8 @@ from ...stages.secrets.scan import find, redact
 from ..stores import Stores
 from .archive import decode
 from .cuts import joined, moved, placeholder, replaced
-from .lineage import Loss, Turn, cited
+from .grounds import Turn, cited
+from .lineage import Loss
 from .sighting import Sighting, words_of_record
 
 REASON = "a secret was taken out of its words"

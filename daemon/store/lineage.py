@@ -8,7 +8,7 @@ that is believed of any other record.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -32,13 +32,14 @@ from ...protocol.operation import (
     Updated,
 )
 from ...protocol.operation import Turns as Tombstone
-from ...protocol.record import QUOTE_LIMIT, Record
+from ...protocol.record import Record
 from ...protocol.reply import Logged
 from ..projections.belief import touched
 from ..stores import Stores
 from .archive import decode
+from .grounds import Turn, cited, in_own_words, rebased, stands_on
+from .traces import folded
 
-Turn = tuple[str, str]
 SHORTEST = 3
 """Characters of a query at least: a shorter one would mean nearly everything."""
 
@@ -46,6 +47,9 @@ STATEMENT = 12
 """Characters of a record's words at least, before turns that say the same go with it."""
 
 REASON = "retired by what was forgotten"
+REPLACED = "replaced what was forgotten"
+JUDGING = frozenset({"reconcile", "inbox"})
+"""Stages that say what a record was judged against, maybe in its words."""
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,7 +103,7 @@ def find_loss(stores: Stores, scope: Scope, spooled: Iterable[tuple[str, AnyEven
     loss.turns.update((turn, []) for turn in scope.turns)
     for id in loss.chosen:
         for entry in _entries(stores, id):
-            loss.turns.update((turn, []) for turn in _rests_on(entry.operation))
+            loss.turns.update((turn, []) for turn in _rests_on(entry.operation, id))
     _read_archive(stores, scope, holds, loss)
     for document, event in spooled:
         if document in scope.documents or (document, event.turn) in loss.turns or holds(text(event)):
@@ -131,17 +135,13 @@ def documents_named(stores: Stores, name: str, *, source: bool) -> frozenset[str
 
 
 # --- reading -----------------------------------------------------------------------------------------------------
-def _folded(words: str) -> str:
-    return " ".join(words.split()).casefold()
-
-
 def _finder(needles: Sequence[str]) -> Callable[[str], bool]:
     """Whether a text holds one of these, in any case, however it is spaced."""
-    wanted = [_folded(needle) for needle in needles]
+    wanted = [folded(needle) for needle in needles]
 
     def holds(words: str) -> bool:
-        folded = _folded(words) if wanted else ""
-        return any(needle in folded for needle in wanted)
+        said = folded(words) if wanted else ""
+        return any(needle in said for needle in wanted)
 
     return holds
 
@@ -173,21 +173,15 @@ def _statements(stores: Stores, scope: Scope, loss: Loss) -> set[str]:
     return said
 
 
-def _rests_on(found: AnyOperation) -> Iterator[Turn]:
+def _rests_on(found: AnyOperation, id: str) -> Iterator[Turn]:
+    """The turns that an operation gave a record; what retires it in favour of another says nothing of its own."""
     match found:
-        case Added() | Updated() | Rebased():
-            yield from cited(found.record)
+        case Added() | Updated() | Rebased() if found.record.id == id:
+            yield from stands_on(found.record)
         case Merged():
             yield found.evidence.span.document, found.evidence.span.turn
         case _:
             pass
-
-
-def cited(record: Record) -> set[Turn]:
-    """The turns that a record rests on, by its spans or as evidence."""
-    provenance = record.provenance
-    spans = (*provenance.spans, *(each.span for each in provenance.evidence))
-    return {(span.document, span.turn) for span in spans}
 
 
 def _read_journal(stores: Stores, holds: Callable[[str], bool], loss: Loss, others: list[Logged]) -> None:
@@ -234,51 +228,14 @@ def _read_records(stores: Stores, loss: Loss) -> None:
         if record.id not in loss.chosen:
             if not lost:
                 continue
-            left = None if lost == turns else rebased(stores, stores.counters.with_signal(record), loss.turns)
+            stands = stands_on(record) - loss.turns.keys()
+            left = rebased(stores, stores.counters.with_signal(record), loss.turns) if stands else None
         if left is None:
             loss.gone[record.id] = record
             loss.texts.update(_words(record))
         else:
             loss.rebased[record.id] = left
             loss.texts.update(set(_words(record)) - set(_words(left)))
-
-
-def rebased(stores: Stores, record: Record, turns: Mapping[Turn, object]) -> Record | None:
-    """A record without these turns, in the words of a turn that is left; None where no such words are kept."""
-    provenance = record.provenance
-    spans = tuple(span for span in provenance.spans if (span.document, span.turn) not in turns)
-    evidence = tuple(e for e in provenance.evidence if (e.span.document, e.span.turn) not in turns)
-    changed = msgspec.structs.replace(provenance, spans=spans, evidence=evidence)
-    if spans and spans[0] == provenance.spans[0]:
-        return msgspec.structs.replace(record, provenance=changed, rev=record.rev + 1)
-    said = [(span, provenance.trust, provenance.said_at) for span in spans]
-    for span, trust, at in (*said, *((each.span, each.trust, each.at) for each in evidence)):
-        words = stores.archive.span(span)
-        if not words or not words.strip():
-            continue
-        same = _folded(words) == _folded(record.content)
-        changed = msgspec.structs.replace(
-            changed,
-            author=trust,
-            source=span.document,
-            trust=trust,
-            said_at=at,
-            quote=words[:QUOTE_LIMIT],
-            spans=(span, *(each for each in spans if each != span)),
-            evidence=tuple(each for each in evidence if each.span != span),
-        )
-        return msgspec.structs.replace(
-            record,
-            content=words,
-            description=record.description if same else " ".join(words.split())[:300],
-            key=record.key if same else "",
-            value=record.value if same else "",
-            tags=record.tags if same else record.tags[:1],
-            learnings=record.learnings if same else {},
-            provenance=changed,
-            rev=record.rev + 1,
-        )
-    return None
 
 
 # --- what stands in for the entries that go ----------------------------------------------------------------------
@@ -291,7 +248,8 @@ def _list_entries(stores: Stores, loss: Loss, others: Sequence[Logged], holds: C
         if entry is not None and left is not None:
             found[seq] = left
             if isinstance(entry.operation, Added | Updated | Rebased):
-                loss.texts.update(_words(entry.operation.record))
+                kept = _words(left.record) if isinstance(left, Added | Updated | Rebased) else ()
+                loss.texts.update(set(_words(entry.operation.record)) - set(kept))
     for entry in others:
         left = _beside(stores, entry.operation, loss, holds)
         if left is not None:
@@ -314,7 +272,8 @@ def _without(found: AnyOperation, loss: Loss) -> AnyOperation | None:
             first = record.provenance.spans[:1]
             sourceless = record.id in loss.rebased and any((s.document, s.turn) in loss.turns for s in first)
             if record.id not in loss.gone and not sourceless:
-                return None
+                changed = _staying(found, loss)
+                return None if changed == found else changed
             retires = () if isinstance(found, Rebased) else found.retires
             kept = tuple(Retirement(each.id, each.valid_to, REASON) for each in retires if each.id not in loss.gone)
             return Erased(ids=ids, retires=kept, by=record.id)
@@ -325,6 +284,25 @@ def _without(found: AnyOperation, loss: Loss) -> AnyOperation | None:
             return Erased(ids=ids) if found.id in loss.gone else None
         case _:
             return None
+
+
+def _staying(found: Added | Updated | Rebased, loss: Loss) -> Added | Updated | Rebased:
+    """An operation on a record that stays, without what it says of one that goes."""
+    record = in_own_words(found.record) if found.record.id in loss.rebased else found.record
+    found = msgspec.structs.replace(found, record=record)
+    if isinstance(found, Rebased) or not any(each.id in loss.gone for each in found.retires):
+        return found
+    decision = found.decision
+    return msgspec.structs.replace(
+        found,
+        retires=tuple(each for each in found.retires if each.id not in loss.gone),
+        decision=msgspec.structs.replace(
+            decision,
+            reason=REPLACED,
+            steps=tuple(each for each in decision.steps if each.stage not in JUDGING),
+            neighbours=tuple(each for each in decision.neighbours if each.id not in loss.gone),
+        ),
+    )
 
 
 def _beside(stores: Stores, found: AnyOperation, loss: Loss, holds: Callable[[str], bool]) -> AnyOperation | None:

@@ -34,6 +34,11 @@ class Searched(msgspec.Struct, frozen=True, kw_only=True):
     found: dict[str, tuple[bytes, ...]]
 
 
+def folded(words: str) -> str:
+    """Words as they are compared: in any case, however they are spaced."""
+    return " ".join(words.split()).casefold()
+
+
 def pieces_of(texts: Iterable[str]) -> list[bytes]:
     """What to seek for these texts: short ones whole, of long ones the beginning and the middle."""
     pieces: dict[bytes, None] = {}

@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +20,18 @@ from memd.models import registry
 from memd.protocol.block import plain
 from memd.protocol.errors import InvalidRequest, NotFound
 from memd.protocol.event import Captured, Origin, Said
-from memd.protocol.operation import Added, AnyOperation, Decision, Merged, Purged, Rebased, Retirement, SessionOpened
+from memd.protocol.operation import (
+    Added,
+    AnyOperation,
+    Decision,
+    Merged,
+    Neighbour,
+    Purged,
+    Rebased,
+    Retirement,
+    SessionOpened,
+    Step,
+)
 from memd.protocol.record import Evidence, Provenance, Record, Span
 from tests.conftest import EXAMPLES
 
@@ -127,7 +139,7 @@ def record(number: int, rev: int = 1, turn: str = "") -> Record:
 
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["add", "replace", "merge"]), st.integers(0, 7), st.integers(0, 7)),
+    st.tuples(st.sampled_from(["add", "replace", "merge", "correct"]), st.integers(0, 7), st.integers(0, 7)),
     min_size=3,
     max_size=18,
 )
@@ -137,16 +149,54 @@ def life(steps: list[tuple[str, int, int]]) -> list[AnyOperation]:
     operations: list[AnyOperation] = [
         SessionOpened(document="h:s", origin=Origin(host="h", session="s"), project="", at=AT)
     ]
-    known: set[int] = set()
+    known: dict[int, Record] = {}
     for what, one, other in steps:
         if what == "merge" and one in known:
             evidence = Evidence(kind="restated", span=Span("h:s", f"t{other}", 0, 9), trust="user", at=AT)
             operations.append(Merged(id=f"id{one}", evidence=evidence, decision=WHY))
         elif one not in known:
-            known.add(one)
-            retires = (Retirement(f"id{other}", AT, "new"),) if what == "replace" and other in known - {one} else ()
-            operations.append(Added(record=record(one), retires=retires, decision=WHY))
+            known[one] = record(one)
+            if what not in ("replace", "correct") or other not in known.keys() - {one}:
+                operations.append(Added(record=known[one], decision=WHY))
+                continue
+            before = known[other]
+            if what == "correct":
+                known[one] = corrected(before, one)
+            told = f"it is not so that {before.content}"
+            decision = Decision(
+                action="add",
+                reason=told,
+                steps=(Step("reconcile", told),),
+                neighbours=(Neighbour(before.id, 1, 1.0, "replaces"),),
+            )
+            retires = (Retirement(before.id, AT, told),)
+            operations.append(Added(record=known[one], retires=retires, decision=decision))
     return operations
+
+
+def corrected(before: Record, number: int) -> Record:
+    """What the user said against a record: it cites all that the record cited, and has its keywords."""
+    new = record(number)
+    span = Span(f"memd:corrections/{before.id}", f"{before.id}:1", 0, len(new.content))
+    provenance = msgspec.structs.replace(
+        before.provenance,
+        quote=new.content,
+        spans=(span, *before.provenance.spans),
+        evidence=(*before.provenance.evidence, Evidence(kind="corrected", span=span, trust="user", at=AT)),
+    )
+    tags = ("note", *before.tags[1:], *before.content.split()[1:])
+    return msgspec.structs.replace(new, provenance=provenance, tags=tags)
+
+
+def turns_of(number: int, operations: list[AnyOperation]) -> set[tuple[str, str]]:
+    """Where a record was said and restated, and whatever says the same; not where what it corrected was said."""
+    turns = {("h:s", f"t{number}")}
+    for each in operations:
+        if isinstance(each, Added) and each.record.id == f"id{number}":
+            turns.add((each.record.provenance.spans[0].document, each.record.provenance.spans[0].turn))
+        elif isinstance(each, Merged) and each.id == f"id{number}":
+            turns.add((each.evidence.span.document, each.evidence.span.turn))
+    return turns
 
 
 def past(stores: Stores, id: str) -> list[Record | None]:
@@ -176,7 +226,8 @@ def test_forgetting_one_leaves_the_present_and_the_past_of_the_others_T10(
         Captured(document="h:s", event=Said(turn=f"t{n}", at=AT, role="user", text=record(n).content)) for n in range(8)
     ]
     stores.take(captures)
-    for operation in life(steps):
+    operations = life(steps)
+    for operation in operations:
         stores.commit([operation])
     if stores.records.get(f"id{number}") is not None:
         rows = {each.id: each for each in stores.records.everything()}
@@ -189,6 +240,7 @@ def test_forgetting_one_leaves_the_present_and_the_past_of_the_others_T10(
         stores.archive.log.erase(redacted.captures)
         compact_log(stores.journal.log)
         stores.commit([Purged(redacted=entries[0].seq)])
+        assert set(loss.turns) == turns_of(number, operations)
         touched_ids = loss.gone.keys() | loss.rebased.keys()
         live = {each.id: each for each in stores.records.everything()}
         assert live.keys() == rows.keys() - loss.gone.keys()
@@ -201,4 +253,5 @@ def test_forgetting_one_leaves_the_present_and_the_past_of_the_others_T10(
         found = plain((stores.folder / "journal" / "data.mdb").read_bytes())
         for each in loss.gone.values():
             assert each.content.encode() not in found
+            assert each.id != f"id{number}" or each.content.split()[1] not in str(live)
     stores.close()

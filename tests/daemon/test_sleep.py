@@ -333,11 +333,12 @@ def test_an_archived_fact_does_not_push_out_the_one_that_took_its_key_T7(running
 
 def test_a_correction_retires_and_leaves_both_timelines_T1(running: Running) -> None:
     stores, life = running.stores, life_of(running)
-    stores.commit([added(0, valid_from=AT)])
+    stores.commit([added(0, valid_from=AT, learnings={"reviewer": "The wrong one."})])
     before = stores.journal.last
     running.now += DAY
     told = life.past.correct(Correct(id="id0", text="The right one.", at=from_micros(running.now)))
     assert told.record.supersedes == ("id0",) and told.record.valid_from == AT and running.status(0) == "retired"
+    assert told.record.learnings == {}, "what was learnt of the wrong one"
     timeline = Timeline(stores.records, stores.sources, stores.journal)
     assert [each.id for each in timeline.records_at(PERSONAL, before)] == ["id0"], "believed then"
     view = timeline.view("2026-06-01T00:00:00Z", "")

@@ -1,0 +1,93 @@
+"""What a record rests on, and what is left of it where some of that is forgotten (T10).
+
+Comes in: a record, the archive, the turns that go. Goes out: turns, or the record as it stands without them.
+Invariants: nothing is written here; what is left says nothing that only the turns that go had said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import dropwhile
+
+import msgspec
+
+from ...protocol.record import CONSOLIDATED, PRINCIPLE, QUOTE_LIMIT, Record
+from ..statements import is_edited
+from ..stores import Stores
+from .traces import folded
+
+Turn = tuple[str, str]
+MARKS = frozenset({PRINCIPLE, CONSOLIDATED})
+"""Tags that are no keywords: no words of a turn."""
+
+CORRECTIONS = "memd:corrections/"
+"""Beginning of the documents that hold the user's corrections."""
+
+
+def cited(record: Record) -> set[Turn]:
+    """The turns that a record rests on, by its spans or as evidence."""
+    provenance = record.provenance
+    spans = (*provenance.spans, *(each.span for each in provenance.evidence))
+    return {(span.document, span.turn) for span in spans}
+
+
+def stands_on(record: Record) -> set[Turn]:
+    """The turns that a record stands on: all that it cites, but of a correction not those of what it put right, which
+    it cites as its history."""
+    spans, evidence = record.provenance.spans, record.provenance.evidence
+    at = next((n for n, span in enumerate(spans) if span.document.startswith(CORRECTIONS)), None)
+    if at is None:
+        return cited(record)
+    since = dropwhile(lambda each: each.span != spans[at], evidence)
+    return {(span.document, span.turn) for span in (*spans[: at + 1], *(each.span for each in since))}
+
+
+def rebased(stores: Stores, record: Record, turns: Mapping[Turn, object]) -> Record | None:
+    """A record without these turns, in the words of a turn that is left; None where no such words are kept."""
+    provenance = record.provenance
+    spans = tuple(span for span in provenance.spans if (span.document, span.turn) not in turns)
+    evidence = tuple(e for e in provenance.evidence if (e.span.document, e.span.turn) not in turns)
+    changed = msgspec.structs.replace(provenance, spans=spans, evidence=evidence)
+    if spans and spans[0] == provenance.spans[0]:
+        return in_own_words(msgspec.structs.replace(record, provenance=changed, rev=record.rev + 1))
+    kept = stands_on(record)
+    spans = tuple(span for span in spans if (span.document, span.turn) in kept)
+    evidence = tuple(e for e in evidence if (e.span.document, e.span.turn) in kept)
+    changed = msgspec.structs.replace(provenance, spans=spans, evidence=evidence)
+    said = [(span, provenance.trust, provenance.said_at) for span in spans]
+    for span, trust, at in (*said, *((each.span, each.trust, each.at) for each in evidence)):
+        words = stores.archive.span(span)
+        if not words or not words.strip():
+            continue
+        same = folded(words) == folded(record.content)
+        changed = msgspec.structs.replace(
+            changed,
+            author=trust,
+            source=span.document,
+            trust=trust,
+            said_at=at,
+            quote=words[:QUOTE_LIMIT],
+            spans=(span, *(each for each in spans if each != span)),
+            evidence=tuple(each for each in evidence if each.span != span),
+        )
+        return msgspec.structs.replace(
+            record,
+            content=words,
+            description=record.description if same else " ".join(words.split())[:300],
+            key=record.key if same else "",
+            value=record.value if same else "",
+            tags=record.tags if same else record.tags[:1],
+            learnings=record.learnings if same else {},
+            provenance=changed,
+            rev=record.rev + 1,
+        )
+    return None
+
+
+def in_own_words(record: Record) -> Record:
+    """What the user put into other words, without the keywords and lessons of the words before."""
+    if not is_edited(record):
+        return record
+    said = folded(record.content)
+    tags = tuple(tag for n, tag in enumerate(record.tags) if not n or tag in MARKS or folded(tag) in said)
+    return msgspec.structs.replace(record, tags=tags, learnings={})
