@@ -40,8 +40,10 @@ NAMES = (
     "forget:copies-dropped",
     "forget:purged",  # all is done and said to be done, the client was not told
     "migration:snapshot",  # the copy of the old layout is half made
+    "migration:marked",  # the copy is complete and named in the mark, but has not its name yet
     "migration:begun",  # the copy is complete, the layout not touched
     "migration:done",  # the new layout stands, its number is not written
+    "migration:written",  # its number is written, the mark of the migration is still there
     "restore:planned",  # the backup's stores lie beside the present ones, the plan is on the disk
     "restore:moved",  # a present store is moved aside, the backup's not in its place; reached once for each
     "restore:placed",  # both are in place, projections and the plan are still there

@@ -3,7 +3,8 @@
 Comes in: a locked data folder, before anything in it is opened. Goes out: the same in the layout this version knows, or
 an error. Invariants: an empty store is never made beside one that was there: a folder is new, known, migrated or
 refused; `format.json` is written after what it speaks of is on the disk; a migration works on stores of which a copy
-lies in `backups/`, and one that was cut off starts again from that copy.
+lies in `backups/`, and one that was cut off starts again from that copy, which the file `migrating` names until all is
+done.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ PASSING = frozenset({"lock", "ballast", "lost+found"})
 
 LIKE_OURS = (".", "replaced-", "running", "format.json.", "ballast.", "sums.json", "model.json")
 """Beginnings of the same: hidden files, what a restore set aside, what a start that was cut off left."""
+
+MIGRATING = "migrating"
+"""The file that names the copy from which a migration that was cut off starts again. Without it a copy is one of a
+migration that was finished, and what stands in the folder is newer."""
 
 Migration = Callable[[Path, World], None]
 MIGRATIONS: Mapping[int, Migration] = {1: to_blocks}
@@ -93,6 +98,9 @@ def bring_up(
                 hint="let a version between the two migrate it first",
             )
         found = _migrate(folder, found, migrations[found.layout], world)
+    if (folder / MIGRATING).exists():  # also where only this was cut off
+        reach("migration:written")
+        remove(folder / MIGRATING)
     for name in STORES:
         if not (folder / name / "data.mdb").exists():
             raise JournalCorrupt(
@@ -130,7 +138,7 @@ def _write(folder: Path, before: Format, layout: int, world: World) -> Format:
 
 def _migrate(folder: Path, found: Format, migration: Migration, world: World) -> Format:
     log.info("migrating %s from layout %d", folder, found.layout)
-    kept = folder / "backups" / f"layout-{found.layout}"
+    kept = folder / "backups" / _copy_name(folder, found.layout)
     try:
         if kept.exists():  # cut off before: what stands in the folder may be half migrated
             for path in folder.iterdir():
@@ -154,11 +162,24 @@ def _migrate(folder: Path, found: Format, migration: Migration, world: World) ->
         ) from error
 
 
+def _copy_name(folder: Path, layout: int) -> str:
+    """The copy of the migration from this layout that was cut off; a name that none has where none was."""
+    name = f"layout-{layout}"
+    marked = (folder / MIGRATING).read_text() if (folder / MIGRATING).exists() else ""
+    if marked == name or marked.startswith(f"{name}-"):
+        return marked
+    free = (name, *(f"{name}-{number}" for number in range(2, 1000)))
+    return next(each for each in free if not (folder / "backups" / each).exists())
+
+
 def _snapshot(folder: Path, kept: Path) -> None:
+    """Copy the stores, then name the copy in the mark: so a copy without its mark is none that was cut off."""
     fresh = kept.with_name(kept.name + ".new")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(mode=0o700, parents=True)
     _copy(folder, fresh)
+    replace(folder / MIGRATING, kept.name.encode())
+    reach("migration:marked")
     fresh.rename(kept)
     sync(kept.parent)
     sync(folder)

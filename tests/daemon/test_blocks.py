@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import tarfile
 from pathlib import Path
+from threading import Event
 
 import pytest
 from hypothesis import given, settings
@@ -12,13 +14,17 @@ from hypothesis import strategies as st
 from memd.daemon.store import layouts
 from memd.daemon.store.archive import Archive
 from memd.daemon.store.compact import compact_log
+from memd.daemon.store.copies import drop_copies
 from memd.daemon.store.formats import LAYOUT, bring_up, read_format
 from memd.daemon.store.journal import Journal
 from memd.daemon.store.log import Draft, Entry, Log
 from memd.daemon.store.traces import search
+from memd.daemon.stores import Stores
 from memd.daemon.world import real_world
+from memd.models import registry
 from memd.protocol.block import BEGIN, FULL, MARK, plain
 from memd.protocol.errors import JournalCorrupt
+from memd.protocol.operation import Redacted
 
 OLDER = Path(__file__).parents[1] / "data" / "layout1.tar.xz"
 """A folder as memd 0.1.0 left it in layout 1: captures, operations, one payload removed and one rewritten in each sort;
@@ -63,6 +69,20 @@ def test_what_is_forgotten_after_a_migration_is_seen_in_the_copy_that_it_kept_T1
     archive = Archive(older / "archive", real_world())
     assert archive.log.stored([1, 5, 999]) == held
     archive.close()
+
+
+def test_every_copy_that_a_migration_kept_goes_with_what_is_forgotten_T10(older: Path) -> None:
+    bring_up(older, real_world())
+    for name in ("journal", "archive"):  # back to the version before, by hand
+        shutil.copyfile(older / "backups" / "layout-1" / name / "data.mdb", older / name / "data.mdb")
+    (older / "format.json").write_text('{"layout": 1}')
+    stores = Stores(older, real_world(), registry.info())
+    copies = older / "backups" / "layout-1", older / "backups" / "layout-1-2"
+    assert all(path.exists() for path in copies)
+    stores.archive.log.erase([1])
+    dropped, _ = drop_copies(stores, Redacted(captures=(1,)), real_world(), Event())
+    assert sorted(dropped) == ["layout-1", "layout-1-2"] and not any(path.exists() for path in copies)
+    stores.close()
 
 
 def test_a_damaged_store_of_layout_1_is_never_carried_over_P11(older: Path) -> None:

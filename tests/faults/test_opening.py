@@ -98,21 +98,23 @@ def test_a_folder_that_was_cut_off_while_it_was_made_is_made(data: Path) -> None
     assert read_format(data) is not None
 
 
+POINTS = [
+    "migration:snapshot",
+    "migration:snapshot:2",
+    "migration:marked",
+    "migration:begun",
+    "migration:done",
+    "migration:written",
+]
+
+
 @pytest.mark.parametrize("round_", range(FAULT_ROUNDS))
-@pytest.mark.parametrize(
-    "point", ["", "migration:snapshot", "migration:snapshot:2", "migration:begun", "migration:done"]
-)
+@pytest.mark.parametrize("point", ["", *POINTS])
 def test_a_migration_is_done_once_wherever_it_is_killed_P13(data: Path, point: str, round_: int) -> None:
     before = captures(data)
     downgrade(data)
     old = {path.name: path.read_bytes() for path in (data / "heard").iterdir() if path.name == "data.mdb"}
-    for _ in range(1 + round_ % 3):  # a start that is killed may be killed again
-        command = [sys.executable, "-m", "tests.faults.migrations", str(data)]
-        killed = subprocess.run(command, cwd=ROOT, check=False, env={**os.environ, "MEMD_FAIL": point})
-        assert killed.returncode == (-signal.SIGKILL if point else 0)
-        if not point:
-            break
-    assert not bring_up(data, real_world(), migrations=MIGRATIONS)
+    migrate(data, point, 1 + round_ % 3)
     found = read_format(data)
     assert found is not None and [line.layout for line in found.history] == [BEFORE, LAYOUT]
     assert captures(data) == before
@@ -123,6 +125,37 @@ def test_a_migration_is_done_once_wherever_it_is_killed_P13(data: Path, point: s
     assert all(opened.archive.turn("h:s", captured.event.turn) == captured for captured in before)
     assert [pool.pool for pool in opened.sources.pools()] == ["project/x"]
     opened.close()
+
+
+@pytest.mark.parametrize("round_", range(FAULT_ROUNDS))
+@pytest.mark.parametrize("point", ["", *POINTS])
+def test_what_was_written_after_a_downgrade_is_there_after_the_next_upgrade_P13(
+    data: Path, point: str, round_: int
+) -> None:
+    downgrade(data)
+    migrate(data)
+    opened = stores(data)
+    opened.take([said("between")])
+    opened.close()
+    before = captures(data)
+    assert len(before) == 31
+    downgrade(data)
+    migrate(data, point, 1 + round_ % 3)
+    assert captures(data) == before
+    kept = {path.name: path for path in (data / "backups").iterdir()}
+    assert kept.keys() == {f"layout-{BEFORE}", f"layout-{BEFORE}-2"} and not (data / "migrating").exists()
+    sizes = [(path / "heard" / "data.mdb").read_bytes().count(b"between") for _, path in sorted(kept.items())]
+    assert sizes[0] == 0 and sizes[1] > 0, "each has what stood there before its migration"
+    stores(data).close()
+
+
+def migrate(data: Path, point: str = "", times: int = 1) -> None:
+    """Bring a folder to today's layout; a start that is killed on the way may be killed again."""
+    for _ in range(times if point else 1):
+        command = [sys.executable, "-m", "tests.faults.migrations", str(data)]
+        killed = subprocess.run(command, cwd=ROOT, check=False, env={**os.environ, "MEMD_FAIL": point})
+        assert killed.returncode == (-signal.SIGKILL if point else 0)
+    assert not bring_up(data, real_world(), migrations=MIGRATIONS)
 
 
 def captures(data: Path) -> list[Captured]:
