@@ -2,8 +2,8 @@
 
 Comes in: words, in memory only. Goes out: the files that still hold them. Invariants: long texts are sought by pieces,
 so that a remnant is found as well as the whole; words are sought as they are stored, in UTF-8, as JSON writes them, and
-within what looks like a block of a log, even where no row leads to it; log files are wiped in place, whatever they
-quote.
+within what looks like a block of a log, even where no row leads to it, and in the other normal form of Unicode as well;
+log files are wiped in place, whatever they quote.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import mmap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from unicodedata import normalize
 
 import msgspec
 
@@ -20,7 +21,7 @@ from ...protocol.block import within
 PIECE = 64
 SHORTEST = 8
 MOST = 96
-"""Pieces sought at most; of more, every n-th is taken, so that a search of 100 MB takes seconds."""
+"""Pieces sought at most in a form; of more, every n-th is taken, so that a search of 100 MB takes seconds."""
 
 TOGETHER = 4 << 20
 
@@ -35,14 +36,21 @@ class Searched(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def folded(words: str) -> str:
-    """Words as they are compared: in any case, however they are spaced."""
-    return " ".join(words.split()).casefold()
+    """Words as they are compared: in any case, however they are spaced, and in one normal form of Unicode."""
+    return normalize("NFC", normalize("NFD", " ".join(words.split())).casefold())
 
 
 def pieces_of(texts: Iterable[str]) -> list[bytes]:
-    """What to seek for these texts: short ones whole, of long ones the beginning and the middle."""
+    """What to seek for these texts, as they were stored and in the other normal form of Unicode."""
+    stored = sorted(texts, key=len)
+    others = [form for words in stored for name in ("NFC", "NFD") if (form := normalize(name, words)) != words]
+    return list(dict.fromkeys((*_pieces(stored), *_pieces(others))))
+
+
+def _pieces(texts: Iterable[str]) -> list[bytes]:
+    """Short ones whole, of long ones the beginning and the middle."""
     pieces: dict[bytes, None] = {}
-    for words in sorted(texts, key=len):
+    for words in texts:
         for form in dict.fromkeys((words, json.dumps(words)[1:-1], json.dumps(words, ensure_ascii=False)[1:-1])):
             raw = form.strip().encode("utf-8", "surrogatepass")
             middle = len(raw) // 2

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import pytest
 
@@ -208,6 +209,22 @@ def test_a_query_takes_every_turn_that_holds_the_words_T10(told: Any) -> None:
     assert files_with(daemon, "quokka") == []
     daemon.settle()
     assert others(client) == before and client.status().pending == 0
+
+
+@pytest.mark.parametrize(("stored", "asked"), [("NFD", "NFC"), ("NFC", "NFD")])
+def test_a_query_finds_the_words_however_their_accents_are_written_T10(told: Any, stored: Any, asked: Any) -> None:
+    daemon, client, _ = told
+    words = "I always meet friends at the Caf\u00e9 Zorba."
+    before = others(client)
+    client.remember(said(normalize(stored, words), "t40"))
+    daemon.settle()
+    other = daemon.places.state / "other.log"  # a program may have written them in the other form
+    other.write_text(f"heard: {normalize(asked, words)}\n")
+    query = normalize(asked, "CAF\u00c9 zorba")
+    assert client.preview_forget(query=query).record_count == 1
+    report = ended(client, client.forget(query=query))
+    assert (report["records"], report["captures"], report["left"]) == (1, 1, [])
+    assert others(client) == before and files_with(daemon, "zorba") == [] and "heard" in other.read_text()
 
 
 def test_a_spool_that_holds_the_words_is_cleaned_T10(told: Any) -> None:
