@@ -17,6 +17,7 @@ from ...protocol.record import LIVE, Record
 from ...protocol.request import BindScope, LeaveProject, MoveRecords, WhyScope
 from ...protocol.scope import Bound, Left, RecordsMoved, Scope
 from ...stages.batch import PERSONAL
+from ...stages.secrets.scan import redact
 from ..projections.aliases import of_folder, of_pool
 from ..stores import Stores
 from ..world import World
@@ -52,11 +53,17 @@ class Scoping:
                 return self.open_agent(request)
 
     def open_agent(self, request: OpenAgent) -> Agent:
-        """An agent with a pool of its own; asked again, with another role and other perspectives (P5)."""
+        """An agent with a pool of its own; asked again, with another role and other perspectives (P5).
+
+        Raises InvalidRequest for a name that holds a secret: with a placeholder in it, its sessions would not be found.
+        """
+        if redact(request.agent)[1]:
+            raise InvalidRequest("that name holds a secret", hint="name the agent as its sessions do, without it")
         pool = agent_pool(request.agent)
         known = self._stores.sources.pool(pool)
-        role = request.role or (known.role if known else "")
-        perspectives = tuple(dict.fromkeys(request.perspectives)) or (known.perspectives if known else ())
+        role = redact(request.role)[0] or (known.role if known else "")
+        cares = dict.fromkeys(redact(each)[0] for each in request.perspectives)
+        perspectives = tuple(cares) or (known.perspectives if known else ())
         opened = PoolOpened(
             pool=pool, title=request.agent, evidence="you opened it", role=role, perspectives=perspectives
         )
@@ -127,7 +134,7 @@ class Scoping:
             return self._access.named(request.pool)
         own = place.sight.state == "folder" and place.sight.id and self._stores.sources.pool(place.pool) is None
         pool = place.pool if own and is_project(place.pool) else f"project/{self._world.token(8).hex()}"
-        title = request.title or place.title or Path(request.cwd).name
+        title = redact(request.title)[0] or place.title or Path(request.cwd).name
         roots = (place.root or request.cwd,)
         self._stores.commit([PoolOpened(pool=pool, title=title, roots=roots, evidence="you bound a folder to it")])
         self._opening.point(pool, title, place.sight.remote, request.at)

@@ -13,7 +13,7 @@ from memd.daemon.store.archive import Archive
 from memd.daemon.store.journal import Journal
 from memd.daemon.world import real_world
 from memd.protocol.block import plain
-from memd.protocol.errors import MemdError
+from memd.protocol.errors import InvalidRequest, MemdError
 from memd.protocol.event import Captured, Origin, Said, ToolCalled, text
 from memd.protocol.operation import Added, Decision, SessionOpened, Updated
 from memd.protocol.record import LIVE, Provenance, Record, Span
@@ -59,6 +59,18 @@ def test_the_door_takes_out_what_the_first_net_does_not_know_P18(daemon: Any) ->
     assert files_with(daemon, KEY) == [] and files_with(daemon, MARK)
     assert report["checked_captures"] >= 4 and report["checked_records"] >= 1
     assert report["captures"] == 0 and report["records"] == [] and report["rules"] == []
+
+
+def test_what_the_user_names_is_scanned_at_the_door_too_P18(daemon: Any, tmp_path: Path) -> None:
+    with daemon.client() as client:
+        told = client.open_agent("bot", role=f"clones with {KEY}", perspectives=["cost", KEY])
+        assert (told.role, told.perspectives) == (f"clones with {MARK}", ("cost", MARK))
+        with pytest.raises(InvalidRequest, match="holds a secret") as refused:
+            client.open_agent(KEY)
+        assert KEY not in str(refused.value)
+        assert client.bind_scope(str(tmp_path), title=f"orchard {KEY}").title == f"orchard {MARK}"
+    daemon.terminate()
+    assert files_with(daemon, KEY) == [] and files_with(daemon, MARK)
 
 
 # --- what an older memd took -------------------------------------------------------------------------------------
