@@ -17,6 +17,7 @@ from ..bench import report as reports
 from ..bench.figure import Figure
 from ..bench.part import Part, Setting
 from ..bench.report import Report, interval, number
+from .contact import path
 from .output import Answer, JsonFlag, plain, say, styled, wrapped
 from .progress import Ticker
 
@@ -26,17 +27,25 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 @app.command()
 def bench(
     names: Annotated[list[str] | None, typer.Argument(help="Groups, or parts as GROUP/PART; all by default.")] = None,
-    data: Annotated[Path | None, typer.Option(help="A folder of real data, for the parts that need some.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(parser=path, help="A folder of real data, for the parts that need some.")
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="At a smaller size, where the whole takes minutes.")] = False,
     seed: Annotated[int, typer.Option(help="Of the gate: what draws the records.")] = 7,
     sheet: Annotated[
-        Path | None, typer.Option(help="Of the gate: the folder for its sheet; by default ./memd-gate.")
+        Path | None, typer.Option(parser=path, help="Of the gate: the folder for its sheet; by default ./memd-gate.")
     ] = None,
-    grades: Annotated[Path | None, typer.Option(help="Of the gate: a graded sheet, for its verdict.")] = None,
-    save: Annotated[Path | None, typer.Option(help="Keep the report here, as JSON.")] = None,
-    kept: Annotated[list[Path] | None, typer.Option("--from", help="Take this kept report; measure nothing.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Write the report as one HTML page, with plots.")] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Write the report as Markdown.")] = None,
+    grades: Annotated[
+        Path | None, typer.Option(parser=path, help="Of the gate: a graded sheet, for its verdict.")
+    ] = None,
+    save: Annotated[Path | None, typer.Option(parser=path, help="Keep the report here, as JSON.")] = None,
+    kept: Annotated[
+        list[Path] | None, typer.Option("--from", parser=path, help="Take this kept report; measure nothing.")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(parser=path, help="Write the report as one HTML page, with plots.")
+    ] = None,
+    markdown: Annotated[Path | None, typer.Option(parser=path, help="Write the report as Markdown.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Measure memd on this machine: each figure beside its target, or beside a floor measured in the same run.

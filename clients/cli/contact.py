@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -33,8 +34,18 @@ def reach(deadline_ms: float | None = None) -> Client:
     return Client(deadline_ms=deadline_ms)
 
 
+def path(named: str) -> Path:
+    """A file or a folder as it was named, the `parser` of every option that takes one. Raises typer.BadParameter for
+    "", an unset variable of the shell: a `Path` of that is the current folder."""
+    if not named:
+        raise typer.BadParameter("it is empty; the current folder is .")
+    return Path(named)
+
+
 def here(cwd: str | None) -> str:
-    """The folder that decides the project: the one named, else the current one."""
+    """The folder that decides the project: the one named, else the current one. Raises InvalidRequest for ""."""
+    if cwd == "":
+        raise InvalidRequest("the folder's name is empty", hint="name one; the current folder is .")
     return os.path.abspath(cwd) if cwd is not None else os.getcwd()
 
 

@@ -24,7 +24,7 @@ from ...protocol.reply import ExportedRecord, ExportPage
 from ..importers.memd_export import ExportFile, Moved
 from ..importers.transcript import Malformed
 from ..python.client import Client, now
-from .contact import PATIENCE_MS, deliver, reach
+from .contact import PATIENCE_MS, deliver, path, reach
 from .output import Answer, JsonFlag, plain, wrapped
 from .overview import size
 from .progress import Bar
@@ -47,7 +47,9 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
 def export(
     form: Annotated[Form, typer.Option("--format", help="jsonl to move or keep it, md to read it.")] = "jsonl",
     pool: Annotated[list[str] | None, typer.Option(help="Only this pool, or its beginning; may be repeated.")] = None,
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="A file; standard output, if none is named.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", parser=path, help="A file; standard output, if none is named.")
+    ] = None,
     shareable: Annotated[bool, typer.Option(help="Leave out every quote and every decision.")] = False,
     as_json: JsonFlag = False,
 ) -> None:

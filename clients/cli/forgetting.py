@@ -205,6 +205,8 @@ def _run(
 
 def _documents(name: str) -> list[str]:
     """The name itself, or, of a path, the sessions that an import of it would send."""
+    if not name:
+        raise InvalidRequest("no session was named", hint="`memd show ID` does; the current folder is .")
     path = Path(name).expanduser()
     if not path.exists():
         return [name]

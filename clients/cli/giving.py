@@ -16,7 +16,7 @@ import typer
 
 from ...protocol.errors import Refused
 from ...protocol.profile import ContextPackage, Injections
-from .contact import PATIENCE_MS, here, reach
+from .contact import PATIENCE_MS, here, path, reach
 from .output import Answer, JsonFlag, complete, plain, styled, wrapped
 from .wording import age, count
 
@@ -58,11 +58,13 @@ def _injected_lines(told: Injections) -> Iterator[str]:
 
 @app.command()
 def context(
-    project: Annotated[str, typer.Option("--project", help="A project by pool or title, if not this folder's.")] = "",
+    project: Annotated[
+        str | None, typer.Option("--project", help="A project by pool or title, if not this folder's.")
+    ] = None,
     cwd: Annotated[str | None, typer.Option(help="The folder whose project is meant, if not the current one.")] = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", help="A tag to choose the playbook by; repeatable.")] = None,
     days: Annotated[int, typer.Option(min=1, max=3650, help="How far back recent memory goes.")] = 14,
-    out: Annotated[Path | None, typer.Option("--out", help="A folder to write both files into.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", parser=path, help="A folder to write both files into.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Put together the context of a project: identity in full, the playbook by tag, what is recent.
@@ -74,7 +76,7 @@ def context(
       memd context --project orchard --days 7 --out .memd
     """
     with Answer("context", as_json) as answer, reach(PATIENCE_MS) as client:
-        pools = ("personal", project) if project else ()
+        pools = ("personal", project) if project is not None else ()
         told = client.context(cwd=here(cwd), pools=pools, tags=tag or (), days=days)
         if out is None:
             answer.give(told, _context_lines(told))

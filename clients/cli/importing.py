@@ -20,7 +20,7 @@ from ..importers.agents import AGENTS, MARKDOWN, agent_named, find, find_markdow
 from ..importers.cursors import Cursors
 from ..importers.delivery import Imported, Source, hand_over, look
 from ..python.client import places_here
-from .contact import PATIENCE_MS, deliver, reach
+from .contact import PATIENCE_MS, deliver, here, path, reach
 from .handover import Import, difference, report, require
 from .output import Answer, JsonFlag, plain, say
 from .progress import Bar, wait_until_distilled
@@ -41,7 +41,7 @@ app = typer.Typer(
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Read and account for every line; send nothing.")]
 NoWait = Annotated[bool, typer.Option("--no-wait", help="Return as soon as all is durable, before it is distilled.")]
-Paths = Annotated[list[Path], typer.Argument(help="Session files, or folders that hold some.")]
+Paths = Annotated[list[Path], typer.Argument(parser=path, help="Session files, or folders that hold some.")]
 Cwd = Annotated[str | None, typer.Option(help="The project's folder, instead of the one in the files.")]
 Whole = Annotated[bool, typer.Option("--whole", help="Read from the beginning what was imported before.")]
 
@@ -162,7 +162,7 @@ def gemini(
 
 @app.command("markdown")
 def markdown(
-    paths: Annotated[list[Path], typer.Argument(help="Markdown files, or folders that hold some.")],
+    paths: Annotated[list[Path], typer.Argument(parser=path, help="Markdown files, or folders that hold some.")],
     dry_run: DryRun = False,
     no_wait: NoWait = False,
     as_json: JsonFlag = False,
@@ -182,7 +182,7 @@ def markdown(
 
 @app.command("git")
 def git(
-    path: Annotated[Path, typer.Argument(help="A folder of the repository.")] = Path("."),
+    path: Annotated[Path, typer.Argument(parser=path, help="A folder of the repository.")] = Path("."),
     newest: Annotated[int, typer.Option(min=1, help="At most this many commits, the newest.")] = 500,
     dry_run: DryRun = False,
     no_wait: NoWait = False,
@@ -203,7 +203,7 @@ def git(
 
 @app.command("memd")
 def memd(
-    path: Annotated[Path, typer.Argument(help="A file of `memd export --format jsonl`.")],
+    path: Annotated[Path, typer.Argument(parser=path, help="A file of `memd export --format jsonl`.")],
     dry_run: DryRun = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -225,7 +225,7 @@ def _import_sessions(
     with Answer(f"import {name}", as_json) as answer:
         agent = AGENTS[name]
         files = require(find(paths, agent.patterns, agent.example), "session", f"they lie in {agent.example}")
-        folder = os.path.abspath(cwd) if cwd else ""
+        folder = here(cwd) if cwd is not None else ""
         cursors = Cursors(places_here().state)
         run(answer, [_source(name, path, folder, cursors, dry_run) for path in files], dry_run, no_wait, whole)
 

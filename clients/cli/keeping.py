@@ -29,7 +29,7 @@ from ...protocol.keeping import BackupInfo, BackupList, DiskUse
 from ...protocol.reply import JobState
 from ..python import launch
 from ..python.client import places_here
-from .contact import reach
+from .contact import path, reach
 from .output import Answer, JsonFlag, is_watched, plain, styled, wrapped
 from .overview import size
 from .progress import wait_for_job
@@ -50,7 +50,7 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
 
 @app.command()
 def backup(
-    to: Annotated[Path | None, typer.Option(help="A folder of yours, instead of memd's own.")] = None,
+    to: Annotated[Path | None, typer.Option(parser=path, help="A folder of yours, instead of memd's own.")] = None,
     keep: Annotated[int, typer.Option(min=0, help="In memd's own folder, keep only the newest so many.")] = 0,
     show: Annotated[bool, typer.Option("--list", help="Make none: list those there are.")] = False,
     as_json: JsonFlag = False,
@@ -98,7 +98,9 @@ def _backup_lines(done: JobState) -> Iterator[str]:
 @app.command("restore-backup")
 def restore_backup(
     name: Annotated[str, typer.Argument(help="A backup of `memd backup --list`, or newest.")] = "newest",
-    folder: Annotated[Path | None, typer.Option("--from", help="The folder it lies in, if not memd's own.")] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--from", parser=path, help="The folder it lies in, if not memd's own.")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: JsonFlag = False,
 ) -> None:

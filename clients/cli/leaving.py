@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from ...protocol.errors import InvalidRequest
 from ...protocol.scope import Left
 from .contact import here, reach
 from .output import Answer, JsonFlag, plain, wrapped
@@ -22,7 +23,9 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 @app.command()
 def leave(
     folder: Annotated[str | None, typer.Argument(help="The project's folder, if not the current one.")] = None,
-    pool: Annotated[str, typer.Option("--pool", help="The project by its pool or title, instead of a folder.")] = "",
+    pool: Annotated[
+        str | None, typer.Option("--pool", help="The project by its pool or title, instead of a folder.")
+    ] = None,
     back: Annotated[bool, typer.Option("--back", help="Come back to a project you left.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -35,7 +38,9 @@ def leave(
       memd leave --back --pool orchard
     """
     with Answer("leave", as_json) as answer, reach() as client:
-        told = client.leave("" if pool else here(folder), pool=pool, back=back)
+        if pool == "":
+            raise InvalidRequest("a pool without a name", hint="`memd pools` lists them")
+        told = client.leave("" if pool else here(folder), pool=pool or "", back=back)
         answer.give(told, _lines(told))
 
 

@@ -15,7 +15,7 @@ import typer
 
 from ...protocol.errors import DaemonDown, ModelMissing
 from ...protocol.reply import ModelList, ModelState
-from .contact import reach
+from .contact import here, reach
 from .offline import ended_with, offline, reported
 from .output import Answer, JsonFlag, plain, styled, wrapped
 from .overview import size
@@ -104,7 +104,7 @@ def use(
       memd model use default          # back to the package's own; what is still there is not embedded again
     """
     with Answer("model use", as_json) as answer:
-        chosen = DEFAULT if folder == DEFAULT else os.path.abspath(os.path.expanduser(folder))
+        chosen = DEFAULT if folder == DEFAULT else here(os.path.expanduser(folder))
         try:
             with reach() as client:
                 used = msgspec.convert(wait_for_job(client, client.use_model(chosen), answer).report, Used)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from ...protocol.errors import Denied, NotFound
+from ...protocol.errors import Denied, InvalidRequest, NotFound
 from ...protocol.event import Repository
 from ...protocol.record import Record
 from ...stages.batch import PERSONAL
@@ -148,7 +148,10 @@ class Access:
         return is_left(self._stores.records, pool)
 
     def named(self, pool: str) -> str:
-        """The full name of a pool, from its name, its title, or an unambiguous beginning. Raises NotFound."""
+        """The full name of a pool, from its name, its title, or an unambiguous beginning. Raises NotFound, and
+        InvalidRequest for "", with which all of them begin."""
+        if not pool:
+            raise InvalidRequest("a pool without a name", hint="`memd pools` lists them")
         known = self._sources.pools()
         if pool == PERSONAL or any(pool == each.pool for each in known):
             return pool

@@ -75,6 +75,44 @@ def test_a_wrong_option_names_the_help_that_lists_the_right_ones_U2(memd: Callab
     assert "did you mean `memd recall`?" in memd("recal").errors
 
 
+EMPTY = (
+    ("undo", ""),
+    ("redo", ""),
+    ("backup", "--to", ""),
+    ("restore-backup", "--from", "", "--yes"),
+    ("import", "git", ""),
+    ("import", "markdown", ""),
+    ("import", "claude-code", "session.jsonl", "--cwd", ""),
+    ("export", "-o", ""),
+    ("context", "--out", ""),
+    ("context", "--project", ""),
+    ("remember", "I prefer tabs.", "--cwd", ""),
+    ("scope", "why", ""),
+    ("scope", "move", "7q3hjwch", ""),
+    ("leave", ""),
+    ("leave", "--pool", ""),
+    ("recall", "tabs", "--pool", ""),
+    ("grant", "reviewer", "--pool", ""),
+    ("model", "use", ""),
+)
+
+
+def test_an_empty_argument_is_not_the_current_folder_nor_any_pool_U2(
+    daemon: RunningDaemon, memd: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / "session.jsonl").touch()
+    (tmp_path / "notes.md").write_text("The orchard service deploys on Tuesdays.\n")
+    monkeypatch.chdir(tmp_path)
+    assert memd("import", "markdown", ".").code == 0  # so there is one pool, with which any beginning could be meant
+    before = sorted(tmp_path.iterdir())
+    for arguments in EMPTY:
+        told = memd(*arguments)
+        assert told.code == 2 and "hint: " in told.errors and not told.text, (arguments, told.text, told.errors)
+    assert memd("undo", "notes.md").code == 0
+    assert sorted(tmp_path.iterdir()) == before
+
+
 def test_days_and_moments_are_the_users() -> None:
     assert instant("") == "" and instant("2026-03-04T18:30:00+01:00") == "2026-03-04T18:30:00+01:00"
     assert instant("2026-03-04").startswith("2026-03-04T00:00:00")
