@@ -20,6 +20,7 @@ from ..protocol.errors import JournalCorrupt, NotFound, Stopping, Unavailable, b
 from ..protocol.places import Places
 from .maintenance import Failed, Finished, Line, Step
 from .projections.replay import Emit, Told
+from .store.formats import require_current
 from .store.lock import FolderLock
 from .world import World
 
@@ -89,13 +90,14 @@ class Maintenance:
 def verify_command(home: Places, world: World, arguments: Sequence[str]) -> Told:
     """`python -m memd.daemon verify`: the report of `memd verify` without a daemon.
 
-    Raises JournalLocked while one runs, NotFound where there is nothing, JournalCorrupt when anything is damaged; the
-    report then stands on standard output all the same.
+    Raises JournalLocked while one runs, NotFound where there is nothing, UnsupportedFormat for a layout that is not
+    migrated yet, JournalCorrupt when anything is damaged; the report then stands on standard output all the same.
     """
     if not (home.data / "journal" / "data.mdb").exists():
         raise NotFound(f"no memory in {home.data}", hint="MEMD_HOME says where it is; `memd up` starts one")
     lock = FolderLock(home.data)
     try:
+        require_current(home.data)
         report = Maintenance().run("verify", home.data, (), lambda done, total, detail: None)
     finally:
         lock.release()

@@ -85,12 +85,7 @@ def bring_up(
     found = read_format(folder)
     if found is None:
         return _look_without_format(folder)
-    if found.layout > layout:
-        newest = found.history[-1].memd if found.history else "a later version"
-        raise UnsupportedFormat(
-            f"{folder} has layout {found.layout}, written by memd {newest}; memd {__version__} knows {layout}",
-            hint=f"install memd {newest} or later",
-        )
+    _refuse_newer(folder, found, layout)
     while found.layout < layout:
         if found.layout not in migrations:
             raise UnsupportedFormat(
@@ -108,6 +103,28 @@ def bring_up(
                 hint="move it back, or see `memd restore-backup`",
             )
     return False
+
+
+def require_current(folder: Path) -> None:
+    """Raises UnsupportedFormat for a folder of another layout: what reads beside the daemon can't understand it."""
+    found = read_format(folder)
+    if found is None:
+        return
+    _refuse_newer(folder, found, LAYOUT)
+    if found.layout < LAYOUT:
+        raise UnsupportedFormat(
+            f"{folder} has layout {found.layout}, of an older memd; memd {__version__} reads {LAYOUT}",
+            hint="`memd up` brings it to that layout, and keeps a copy of it as it is",
+        )
+
+
+def _refuse_newer(folder: Path, found: Format, layout: int) -> None:
+    if found.layout > layout:
+        newest = found.history[-1].memd if found.history else "a later version"
+        raise UnsupportedFormat(
+            f"{folder} has layout {found.layout}, written by memd {newest}; memd {__version__} knows {layout}",
+            hint=f"install memd {newest} or later",
+        )
 
 
 def _look_without_format(folder: Path) -> bool:

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tarfile
 import threading
 import time
 from pathlib import Path
@@ -18,6 +19,7 @@ from memd.daemon.store.environment import Environment
 from memd.protocol.block import BEGIN
 from memd.protocol.event import Origin, Said
 from memd.protocol.reply import JobState
+from tests.daemon.test_blocks import OLDER
 
 
 def finished(client: Any, state: JobState) -> JobState:
@@ -142,6 +144,22 @@ def test_a_flipped_byte_of_the_journal_is_named_and_nothing_else_is_judged(daemo
     report = checked(daemon.places.data)
     assert not report["intact"]
     assert report["damage"][0].startswith("journal") and "restore-backup" in report["damage"][0]
+
+
+def test_an_older_layout_is_not_called_damaged_before_it_is_migrated_P13(daemon: Any) -> None:
+    daemon.terminate()
+    shutil.rmtree(daemon.places.data)
+    with tarfile.open(OLDER) as archive:
+        archive.extractall(daemon.places.data, filter="data")
+    told = offline(daemon)
+    assert (told.returncode, told.stdout) == (5, "")
+    assert "has layout 1" in told.stderr and "`memd up`" in told.stderr and "restore-backup" not in told.stderr
+    daemon.places.data.chmod(0o700)
+    (daemon.places.data / "entries.json").unlink()
+    daemon.start()
+    daemon.terminate()
+    told = offline(daemon)
+    assert told.returncode == 0, told.stderr
 
 
 def test_a_keyword_index_that_lost_a_record_is_named_and_rebuilt(daemon: Any) -> None:
