@@ -1,4 +1,4 @@
-"""`memd du`: every byte of the memory is in exactly one part, and what frees some of it is named (T10, P-13)."""
+"""`du`, `restore-backup`: every byte is in one part; what a restore may bring back is told (T10, P-13, P-18)."""
 
 from pathlib import Path
 from typing import Any
@@ -24,3 +24,14 @@ def test_du_accounts_for_every_file_of_the_memory(memd: Any, daemon: Any, tmp_pa
     )
     assert abs(told["total_bytes"] - on_disk) <= 0.1 * on_disk + 1_000_000
     assert "in all" in memd("du").text
+
+
+def test_a_restore_says_that_secrets_may_be_back_P18(memd: Any, daemon: Any) -> None:
+    with daemon.client() as client:
+        client.remember("I prefer tabs.")
+    assert memd("backup").code == 0
+    daemon.terminate()
+    told = memd("restore-backup", "--yes")
+    assert told.code == 0 and told.errors.endswith("is back: once memd is up, run `memd scan`\n")
+    (warning,) = memd("restore-backup", "--yes", "--json").json["warnings"]
+    assert "run `memd scan`" in warning
