@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from ...protocol.errors import InvalidRequest, Refused
+from ...protocol.errors import InvalidRequest, NotFound, Refused
 from ...protocol.reply import ForgetPlan, JobState
 from ..importers.cursors import Cursors
 from ..python.client import Client, places_here
@@ -200,25 +200,34 @@ def redo(names: Names, as_json: JsonFlag = False) -> None:
 def _run(
     client: Client, start: Callable[[list[str]], JobState], names: list[str], answer: Answer
 ) -> dict[str, str | int | float | list[str]]:
-    return wait_for_job(client, start([each for name in names for each in _documents(name)]), answer).report
+    return wait_for_job(client, start([each for name in names for each in _documents(client, name)]), answer).report
 
 
-def _documents(name: str) -> list[str]:
-    """The name itself, or, of a path, the sessions that an import of it would send."""
+def _documents(client: Client, name: str) -> list[str]:
+    """The name itself, or, of a path, what an import of it would send."""
     if not name:
         raise InvalidRequest("no session was named", hint="`memd show ID` does; the current folder is .")
     path = Path(name).expanduser()
     if not path.exists():
         return [name]
-    from ..importers import git_log
     from ..importers.agents import documents
 
     found = documents(path, os.environ, Cursors(places_here().state))
-    if not found and path.is_dir():
-        return [each.origin.document for each in git_log.read(path, 1).sessions]
+    if path.is_dir() and (not found or (path / ".git").exists()):
+        found |= _commits(client, path)
     if not found:
-        raise InvalidRequest(f"there is no session in {path}", hint="name a session: `memd show ID` does")
+        raise InvalidRequest(f"nothing was imported of {path}", hint="name a session: `memd show ID` does")
     return sorted(found)
+
+
+def _commits(client: Client, folder: Path) -> set[str]:
+    """The document of a repository's commits, if they were imported."""
+    from ..importers import git_log
+
+    try:
+        return {client.session(each.origin.document).session.document for each in git_log.read(folder, 1).sessions}
+    except (InvalidRequest, NotFound):
+        return set()
 
 
 @app.command()

@@ -146,11 +146,14 @@ def reader(agent: str, path: Path, cwd: str, cursors: Cursors, *, dry_run: bool 
 
 
 def documents(path: Path, environment: Mapping[str, str], cursors: Cursors) -> set[str]:
-    """The documents that an import of a path would feed, whichever agent's it is. Raises StoreError."""
+    """The documents that an import of a path would feed, whichever agent's it is; of a folder, those of the sessions
+    in it and of every file below it that was imported. Raises StoreError."""
     places = {agent.name: agent.folder(environment).resolve() for agent in AGENTS.values()}
     name = next((each for each, folder in places.items() if path.resolve().is_relative_to(folder)), "")
     if path.is_dir():
-        files = find([path], AGENTS[name or "claude-code"].patterns, "")
+        sessions = find([path], AGENTS[name or "claude-code"].patterns, "")
+        known = [Path(each.path) for each in cursors.all() if Path(each.path).is_relative_to(path.resolve())]
+        files = dict.fromkeys([*(each.resolve() for each in sessions), *(each for each in known if each.is_file())])
     else:
         files = [path]
     found: set[str] = set()

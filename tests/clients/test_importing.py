@@ -3,6 +3,7 @@
 import contextlib
 import json
 import shutil
+import subprocess
 import threading
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,32 @@ def test_an_import_is_taken_back_by_its_file(memd: Any, daemon: Any) -> None:
     """The file alone says whose it is, since it was imported before."""
     memd("import", "codex", str(CODEX))
     assert memd("undo", str(CODEX), "--json").data["documents"] == ["codex:0b5c7b3e-0000-4e0a-9c1e-000000000003"]
+
+
+def test_an_import_is_taken_back_by_its_folder_whatever_was_in_it_T10(memd: Any, daemon: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "orchard" / "docs"
+    folder.mkdir(parents=True)
+    for name in ("deploys", "lamps", "never-imported"):
+        (folder / f"{name}.md").write_text(f"- Always restart the {name} service before a release.\n")
+    assert memd("undo", str(folder)).code == 2
+    assert memd("import", "markdown", str(folder / "deploys.md"), str(folder / "lamps.md")).code == 0
+    taken = memd("undo", str(folder), "--json").data
+    assert [Path(each).name for each in taken["documents"]] == ["deploys.md", "lamps.md"]
+    assert memd("redo", str(folder.parent), "--json").data["brought_back"] == taken["hidden"] > 0
+
+
+def test_commits_and_notes_of_a_repository_are_taken_back_together_T10(memd: Any, daemon: Any, tmp_path: Path) -> None:
+    notes = tmp_path / "notes.md"
+    notes.write_text("The orchard service deploys on Tuesdays.\n")
+    memd("import", "markdown", str(notes))
+    who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    for arguments in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "Deploy on Mondays, not on Tuesdays"]):
+        subprocess.run(["git", "-C", str(tmp_path), *who, *arguments], check=True)
+    hosts = []
+    for folder in (tmp_path, tmp_path):
+        hosts.append([each.partition(":")[0] for each in memd("undo", str(folder), "--json").data["documents"]])
+        memd("import", "git", str(tmp_path))
+    assert hosts == [["markdown"], ["git", "markdown"]]
 
 
 # --- cut off in the middle ------------------------------------------------------------------------------------------
