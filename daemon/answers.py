@@ -46,6 +46,7 @@ from .pauses import Pauses
 from .pools.access import Access
 from .pools.passes import OWNER, Reader
 from .pools.placing import documents_of
+from .projections.records import no_record
 from .recall.context import Context
 from .recall.deep import Asker, Deep, Kept, narrowed
 from .recall.delivery import Deliveries
@@ -251,15 +252,10 @@ class Answers:
         return record
 
     def _find(self, id: str, reader: Reader = OWNER) -> Record:
-        prefix = id.strip().lower()
-        ids = self._stores.records.starting(prefix) if prefix else []
-        if len(ids) != 1:
-            what = f"several records start with {id!r}" if ids else f"no record {id!r}"
-            raise NotFound(what, hint="give more of the id" if ids else "`memd list` shows ids")
-        record = self._stores.records.get(ids[0])
+        record = self._stores.records.named(id)
         permits = self._access.permits(reader)
-        if record is None or record.status == "hidden" or (permits and not permits(record)):
-            raise NotFound(f"no record {id!r}", hint="`memd list` shows ids; what `memd undo` hid, `memd redo` shows")
+        if permits and not permits(record):
+            raise no_record(id)
         return record
 
     def list(self, request: List) -> Page:

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import msgspec
 
-from ..protocol.errors import Forgotten, InvalidRequest, MemdError, NotFound, Stopping, StoreError, by_code
+from ..protocol.errors import Forgotten, InvalidRequest, MemdError, Stopping, StoreError, by_code
 from ..protocol.event import Noted, Origin, Reworded, SessionEnded, text
 from ..protocol.operation import (
     Added,
@@ -315,11 +315,7 @@ class Committer:
 
     def edit(self, request: Edit) -> Remembered:
         """Put a record into the user's words, on the committer's thread. Raises NotFound, InvalidRequest, TooLarge."""
-        ids = self._stores.records.starting(request.id) if request.id else []
-        before = self._stores.records.get(ids[0]) if len(ids) == 1 else None
-        if before is None:
-            what = "several records start with" if ids else "no record"
-            raise NotFound(f"{what} {request.id!r}", hint="see `memd list`")
+        before = self._stores.records.named(request.id)
         if before.status not in LIVE:
             successor = (
                 f"edit {before.superseded_by}, which replaced it" if before.superseded_by else "remember it anew"

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 import msgspec
 
-from ..protocol.errors import InvalidRequest, MemdError, NotFound
+from ..protocol.errors import InvalidRequest, MemdError
 from ..protocol.learning import FeedbackGiven, Sample
 from ..protocol.recall import Feedback, FeedbackTaken, NeverUsed, Unused, UnusedList
 from ..protocol.record import LIVE
@@ -94,7 +94,7 @@ class Learning:
         named = tuple(dict.fromkeys((*request.used, *request.helpful, *request.wrong)))
         if not named:
             raise InvalidRequest("feedback about which records?", hint="name some: used, helpful or wrong")
-        full = {id: self._full(id) for id in named}
+        full = {id: self._stores.records.named(id).id for id in named}
         used, helpful, wrong = (
             tuple(dict.fromkeys(full[id] for id in ids)) for ids in (request.used, request.helpful, request.wrong)
         )
@@ -115,12 +115,6 @@ class Learning:
         self._learn(agent, count)
         note = "" if answer or not request.recall else "that answer is too long ago to learn from"
         return FeedbackTaken(records=len(set(full.values())), samples=len(samples), learnt_from=count, note=note)
-
-    def _full(self, id: str) -> str:
-        ids = self._stores.records.starting(id.strip().lower()) if id.strip() else []
-        if len(ids) != 1:
-            raise NotFound(f"{'several records start with' if ids else 'no record'} {id!r}", hint="see `memd recall`")
-        return ids[0]
 
     def _learn(self, agent: str, count: int) -> None:
         known = self._kept[agent].samples if agent in self._kept else 0

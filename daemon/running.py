@@ -126,15 +126,8 @@ class Running:
                     raise Stopping("memd is stopping", hint="what was not tried is still listed") from None
 
     # --- proposals (T13, G7) -----------------------------------------------------------------------------------------
-    def _record(self, id: str) -> Record:
-        ids = self._stores.records.starting(id.strip().lower()) if id.strip() else []
-        record = self._stores.records.get(ids[0]) if len(ids) == 1 else None
-        if record is None or record.status == "hidden":
-            raise NotFound(f"{'several records start with' if ids else 'no record'} {id!r}", hint="see `memd list`")
-        return record
-
     def _propose(self, request: ProposeForget) -> Proposed:
-        records = {record.id: record for record in map(self._record, request.ids)}
+        records = {record.id: record for record in map(self._stores.records.named, request.ids)}
         if not records:
             raise InvalidRequest("forget what?", hint="name records by id")
         ids = {proposal_id(id): id for id in records}
@@ -217,7 +210,7 @@ class Running:
         return self._inbox(ListInbox()).open
 
     def _pin(self, request: Pin) -> Remembered:
-        return pinned(self._stores, self._record(request.id), request.pinned, request.principle)
+        return pinned(self._stores, self._stores.records.named(request.id), request.pinned, request.principle)
 
 
 def _stands(what: ChangeProposed, old: Record | None, new: Record | None) -> bool:

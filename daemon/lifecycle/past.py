@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from ...protocol.errors import InvalidRequest, NotFound
+from ...protocol.errors import InvalidRequest
 from ...protocol.event import Origin, Reworded
 from ...protocol.fading import Archived, Restored
 from ...protocol.instant import micros
@@ -46,17 +46,9 @@ class Past:
     def __init__(self, stores: Stores, access: Access, rules: Callable[[], Rules]) -> None:
         self._stores, self._access, self._rules = stores, access, rules
 
-    def record(self, id: str) -> Record:
-        """The record with this id, or the only one whose id begins so. Raises NotFound."""
-        ids = self._stores.records.starting(id.strip().lower()) if id.strip() else []
-        found = self._stores.records.get(ids[0]) if len(ids) == 1 else None
-        if found is None or found.status == "hidden":
-            raise NotFound(f"{'several records start with' if ids else 'no record'} {id!r}", hint="see `memd list`")
-        return found
-
     def history(self, id: str) -> History:
         """Every version of a record. Raises NotFound."""
-        now = self.record(id)
+        now = self._stores.records.named(id)
         versions: list[Version] = []
         then: Record | None = None
         for seq in self._stores.sources.history(now.id):
@@ -91,7 +83,7 @@ class Past:
         """Archived records, by ids or beginnings, are believed again. Raises NotFound, InvalidRequest."""
         if not ids:
             raise InvalidRequest("restore what?", hint="`memd list --status archived` shows what there is")
-        wanted = list(dict.fromkeys(self.record(id).id for id in ids))
+        wanted = list(dict.fromkeys(self._stores.records.named(id).id for id in ids))
         back = self.reactivate(wanted, "asked")
         records = tuple(shown(each).record for each in self._stores.records.many(back).values())
         if not records:
@@ -142,7 +134,7 @@ class Past:
     def correct(self, request: Correct) -> Remembered:
         """The user's word against a record: it is retired, and what is right takes its place. Raises NotFound,
         InvalidRequest, TooLarge."""
-        before = self.record(request.id)
+        before = self._stores.records.named(request.id)
         if before.status not in (*LIVE, "archived"):
             hint = f"correct {before.superseded_by}, which replaced it" if before.superseded_by else "remember it anew"
             raise InvalidRequest(f"{before.id[:8]} is {before.status}", hint=hint)

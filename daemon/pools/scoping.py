@@ -165,12 +165,10 @@ class Scoping:
         return RecordsMoved(pool=pool, title=self._title(pool), moved=tuple(moved), there=there, unkeyed=tuple(unkeyed))
 
     def _find(self, id: str) -> Record:
-        prefix = id.strip().lower()
-        ids = self._stores.records.starting(prefix) if prefix else []
-        record = self._stores.records.get(ids[0]) if len(ids) == 1 else None
-        if record is None or record.status == "hidden":
-            what = "several records start with" if len(ids) > 1 else "no record"
-            raise NotFound(f"{what} {id!r}; nothing was moved", hint="`memd list` shows ids")
+        try:
+            record = self._stores.records.named(id)
+        except NotFound as error:
+            raise NotFound(f"{error.message}; nothing was moved", hint=error.hint) from error
         if record.id == pointer.pointer_id(record.key.rsplit(" ", 1)[-1]):
             raise InvalidRequest("that edge says which projects are yours", hint="`memd leave` closes it")
         return record

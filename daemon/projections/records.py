@@ -14,6 +14,7 @@ from hashlib import blake2b
 import lmdb
 import msgspec
 
+from ...protocol.errors import NotFound
 from ...protocol.record import Record
 from ...protocol.reply import Logged
 from ..store.environment import Environment
@@ -27,6 +28,11 @@ END = b"\xff" * 8
 
 SAME = "\0"
 """What stands in a row in the place of a description or a quote that is the content word for word."""
+
+
+def no_record(id: str) -> NotFound:
+    """The same words whether there is none, it was taken back, or a pass does not reach it."""
+    return NotFound(f"no record {id!r}", hint="`memd list` shows ids; what `memd undo` hid, `memd redo` shows")
 
 
 def _encode(record: Record) -> bytes:
@@ -161,6 +167,20 @@ class Records:
         """The record with this id, or None."""
         with self.environment.read() as transaction:
             return self.find(transaction, id)
+
+    def named(self, id: str) -> Record:
+        """The record with this id, or the only one whose id begins so. Raises NotFound, also for one that is hidden.
+
+        Every request that names a record finds it here, so that each says in the same words why it found none.
+        """
+        prefix = id.strip().lower()
+        ids = self.starting(prefix) if prefix else []
+        if len(ids) > 1:
+            raise NotFound(f"several records start with {id!r}", hint="give more of the id")
+        record = self.get(ids[0]) if ids else None
+        if record is None or record.status == "hidden":
+            raise no_record(id)
+        return record
 
     def many(self, ids: Iterable[str]) -> dict[str, Record]:
         """The records with these ids, from one snapshot; unknown ids are left out."""

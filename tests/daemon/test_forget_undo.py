@@ -1,6 +1,7 @@
 """Taking back is reversible, compaction changes no answer, the past of everything else stays as it was (T10, P-9)."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,40 @@ def test_undo_needs_a_name_that_is_known(daemon: Any) -> None:
         client.capture(*user(2, "alpha-two", "We deploy on Tuesdays."))
         with pytest.raises(InvalidRequest):
             client.undo(["alpha"])
+
+
+def test_every_command_says_of_what_undo_hid_that_redo_shows_it_T10(daemon: Any) -> None:
+    with daemon.client() as client:
+        client.capture(*user(1, "first", "I always use tabs for indentation."))
+        daemon.settle()
+        (record,) = client.list().records
+        ended(client, client.undo(["first"]))
+        asked: tuple[Callable[[str], object], ...] = (
+            client.get,
+            client.why,
+            client.history,
+            client.pin,
+            lambda id: client.correct(id, "I use spaces."),
+            lambda id: client.edit(id, "I use spaces."),
+            lambda id: client.restore([id]),
+            lambda id: client.feedback(used=[id]),
+            lambda id: client.propose_forget([id]),
+            lambda id: client.move_records([id], "personal"),
+        )
+        for ask in asked:
+            for id in (record.id, record.id[:8].upper()):
+                with pytest.raises(NotFound, match=f"^no record '{id}'") as told:
+                    ask(id)
+                assert "`memd redo` shows" in told.value.hint
+        ended(client, client.redo(["first"]))
+        for number in range(33):  # of 33 ids two begin with the same of 32 letters
+            client.remember(f"Lamp {number} stands in room {number}.")
+        beginnings = [each.id[0] for each in client.list(limit=100).records]
+        shared = next(each for each in beginnings if beginnings.count(each) > 1)
+        for ask in asked:
+            with pytest.raises(NotFound, match=f"^several records start with '{shared}'") as told:
+                ask(shared)
+            assert told.value.hint == "give more of the id"
 
 
 def test_compaction_changes_no_answer_and_frees_what_was_removed_P20(daemon: Any) -> None:
