@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import IO, Annotated
 
@@ -97,11 +98,13 @@ def _render(form: Form, pages: Iterable[ExportPage], shareable: bool) -> Iterato
 def _json_lines(pages: Iterable[ExportPage], shareable: bool) -> Iterator[bytes]:
     from ... import __version__
 
+    following = iter(pages)
+    first = next(following)  # asked for before a line is written: of a pool that is not there nothing is
     head = lines.ExportHead(format=lines.FORMAT, memd=__version__, at=now(), shareable=shareable)
     yield lines.encode_line(head)
     told: set[str] = set()
     number = 0
-    for page in pages:
+    for page in chain((first,), following):
         for pool in page.pools:
             if pool.pool not in told:
                 told.add(pool.pool)

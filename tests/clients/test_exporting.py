@@ -176,3 +176,14 @@ def test_the_commands_carry_a_memory_to_another_home_P25(memd: Any, daemon: Any,
     shared = memd("export", "--shareable").text
     assert '"quote":""' in shared and f'"line":"end","records":{count}' in shared
     assert "Tuesdays" in memd("export", "--format", "md").text
+
+
+@pytest.mark.parametrize("form", ["jsonl", "md"])
+def test_nothing_is_written_when_nothing_is_exported_P25(memd: Any, daemon: Any, form: str) -> None:
+    with daemon.client() as client:
+        client.remember("I prefer tabs.")
+    told = memd("export", "--format", form, "--pool", "nope")
+    assert (told.code, told.text) == (4, "")
+    daemon.terminate()
+    told = memd("export", "--format", form)
+    assert (told.code, told.text) == (3, "")
