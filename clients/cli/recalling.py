@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from ...protocol.errors import NotFound
 from ...protocol.recall import Hit, Recalled
 from ...protocol.record import LIVE
 from .contact import AsOf, BelievedAt, here, instant, reach
@@ -68,7 +69,16 @@ def recall(
             perspective=perspective,
             deep=deep,
         )
+        _check_agent(agent, pool, told.scope)
         answer.give(told, recalled_lines(told, explain))
+
+
+def _check_agent(agent: str, pools: list[str] | None, scope: tuple[str, ...]) -> None:
+    """Raises NotFound where an agent's own memory was asked for and not read: the answer would look like its own."""
+    if agent and not pools and f"agent/{agent}" not in scope:
+        raise NotFound(
+            f"there is no memory of an agent {agent!r} to read", hint="`memd agent` lists those that have one"
+        )
 
 
 def recalled_lines(told: Recalled, explain: bool = False) -> Iterator[str]:
@@ -124,6 +134,7 @@ def profile(
     """
     with Answer("profile", as_json) as answer, reach() as client:
         told = client.profile(cwd=here(cwd), pools=pool or (), budget_tokens=budget, agent=agent)
+        _check_agent(agent, pool, told.scope)
         answer.give(told)
         if as_json:
             return

@@ -6,6 +6,7 @@ the text lies in the spool (W10).
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from typing import Annotated
@@ -38,12 +39,20 @@ def remember(
     """
     with Answer("remember", as_json) as answer, reach() as client:
         words = _text(text)
-        told = client.remember_or_spool(words, cwd=here(cwd), host="cli")
+        told = client.remember_or_spool(words, cwd=_folder(cwd), host="cli")
         if isinstance(told, Spooled):
             answer.give(told, [f"spooled ({told.reason}); memd takes it when it is next reached"])
             return
         answer.give(told, _remembered_lines(told))
         deliver(client, answer)
+
+
+def _folder(cwd: str | None) -> str:
+    """The folder whose project is meant. Raises InvalidRequest for none: its name alone would open a pool."""
+    folder = here(cwd)
+    if not os.path.isdir(folder):
+        raise InvalidRequest(f"{folder} is no folder", hint="name the project's folder, or leave out --cwd")
+    return folder
 
 
 @app.command()

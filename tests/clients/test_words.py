@@ -113,6 +113,28 @@ def test_an_empty_argument_is_not_the_current_folder_nor_any_pool_U2(
     assert sorted(tmp_path.iterdir()) == before
 
 
+def test_an_agent_that_nobody_opened_is_no_silent_answer_P5(daemon: RunningDaemon, memd: Callable[..., Any]) -> None:
+    with daemon.client() as client:
+        client.remember("I prefer tabs.")
+        client.open_agent("buyer")
+    for command in (("recall", "tabs"), ("profile",)):
+        told = memd(*command, "--agent", "nope")
+        assert (told.code, told.text) == (4, "") and "'nope'" in told.errors and "`memd agent`" in told.errors
+        assert memd(*command, "--agent", "nope", "--json").json["error"]["code"] == "not_found"
+        assert "tabs" in memd(*command, "--agent", "buyer").text
+
+
+def test_a_statement_for_a_folder_that_is_not_there_opens_no_pool_P17(
+    daemon: RunningDaemon, memd: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    for name in ("file", "gone"):
+        told = memd("remember", "I prefer tabs.", "--cwd", str(tmp_path / name))
+        assert told.code == 2 and str(tmp_path / name) in told.errors
+    with daemon.client() as client:
+        assert not client.list().records and {each.pool for each in client.pools().pools} <= {"personal"}
+
+
 def test_days_and_moments_are_the_users() -> None:
     assert instant("") == "" and instant("2026-03-04T18:30:00+01:00") == "2026-03-04T18:30:00+01:00"
     assert instant("2026-03-04").startswith("2026-03-04T00:00:00")
