@@ -97,6 +97,8 @@ class _Found:
     """Its author marked it as lasting, or wrote it into a file for agents."""
     doubt: str = ""
     """The word rule that takes it for a passing remark, where only the distiller can tell."""
+    on_the_way: bool = False
+    """Said before its speaker's next step: a fact told there was found out by the work, which makes it a lesson."""
     read: Reading | None = None
 
 
@@ -247,7 +249,7 @@ def _survivors(item: Item, rejections: list[Rejection]) -> list[_Found]:
             project=bool(item.project),
         )
         meant = ordered or (source == "user" and lasting(clause.text))
-        kept.append(_Found(item, source, clause, following, place, meant, doubt))
+        kept.append(_Found(item, source, clause, following, place, meant, doubt, on_the_way))
     return kept
 
 
@@ -335,6 +337,8 @@ def _scored(found: _Found, near: dict[str, float], rejections: list[Rejection]) 
         type_, score = typed(clause.text, source, near, found.read, headed(clause))
         if type_ == "identity" and item.project and not personal(clause.text):
             type_ = "fact"
+        if type_ == "fact" and found.on_the_way:
+            type_ = "lesson"
         score = max(score, 0.75) if found.meant else score
         if found.place.summed_up and ("`" in clause.text or score >= FLOOR[source]):
             score = min(1.0, score + 0.15)

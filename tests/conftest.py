@@ -37,7 +37,7 @@ class RunningDaemon:
     def __init__(self, environment: dict[str, str]) -> None:
         self.environment = environment
         self.places: Places = places(environment, os.getuid())
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | subprocess.Popen[str] | None = None
         self.errors = Path(environment["MEMD_HOME"]) / "stderr.txt"
 
     def start(self) -> None:
@@ -46,6 +46,11 @@ class RunningDaemon:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "memd.daemon"], env=self.environment, stdin=subprocess.DEVNULL, stderr=errors
             )
+        self.answers()
+
+    def answers(self) -> None:
+        """Wait until it does."""
+        assert self.process is not None
         end = time.monotonic() + START_S
         while time.monotonic() < end:
             try:

@@ -227,6 +227,7 @@ def test_five_turns_of_a_host_that_keeps_what_is_printed_Q1(running: RunningDaem
     turn(2)
     with running.client() as client:
         client.remember("I prefer two blank lines between functions.")
+    running.settle()
     turn(3)
     context.clear()  # the host compacts
     context.append(claude.inject("SessionStart", started("compact", session_id="five")))
@@ -240,6 +241,7 @@ def test_five_turns_of_a_host_that_forgets_what_is_printed_Q1(running: RunningDa
         if number == 3:
             with running.client() as client:
                 client.remember("I prefer helix over vim.")
+            running.settle()
         with running.client() as client:
             assert host.inject("before_agent_start", PI_TURN) == client.profile(cwd="/").text
 

@@ -11,6 +11,7 @@ import pytest
 
 from memd.protocol.event import Origin
 from memd.protocol.request import Remember
+from tests.conftest import RunningDaemon
 
 ORIGIN = Origin(host="cli", session="here")
 
@@ -82,8 +83,10 @@ def test_of_two_daemons_that_start_at_once_one_serves_and_the_other_names_it_P26
     loser, winner = sorted(both, key=lambda each: each.poll() is None)
     said = loser.communicate(timeout=30)[1]
     assert loser.returncode == 5 and f"process {winner.pid}" in said and "hint:" in said
-    winner.terminate()
-    assert winner.wait(30) == 0
+    serving = RunningDaemon(home)
+    serving.process = winner
+    serving.answers()
+    assert serving.terminate() == 0
 
 
 def test_a_stale_socket_of_a_killed_daemon_is_no_obstacle_P26(daemon: Any) -> None:

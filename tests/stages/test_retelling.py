@@ -88,15 +88,16 @@ def test_what_an_agent_means_to_do_about_a_finding_is_no_part_of_what_it_tells_P
 
 def test_what_an_agent_notes_down_of_its_users_words_adds_nothing_to_them_P19(distil: Distil) -> None:
     wish = Said(turn="t1", at="2026-03-10T09:01:00+01:00", role="user", text="I would only want end-to-end tests here.")
-    note = Said(
-        turn="t2",
-        at="2026-03-10T09:02:00+01:00",
-        role="assistant",
-        text="## User preferences\n\n- Only end-to-end tests, no unit tests\n- Commits after each larger change\n",
-    )
-    for events in ((wish, note), (note, wish)):
-        proposals = judge(distil(*events, project="project/x").candidates, {})
-        gone = {retired.id for each in proposals for retired in each.retires}
-        kept = [each.record for each in proposals if each.decision.action == "add" and each.record.id not in gone]
-        assert sorted(each.provenance.trust for each in kept) == ["assistant", "user"]
-        assert not any("unit" in each.content for each in kept)
+    for heading, trusts in (("User preferences", ["user"]), ("Team conventions", ["assistant", "user"])):
+        note = Said(
+            turn="t2",
+            at="2026-03-10T09:02:00+01:00",
+            role="assistant",
+            text=f"## {heading}\n\n- Only end-to-end tests, no unit tests\n- Commits after each larger change\n",
+        )
+        for events in ((wish, note), (note, wish)):
+            proposals = judge(distil(*events, project="project/x").candidates, {})
+            gone = {retired.id for each in proposals for retired in each.retires}
+            kept = [each.record for each in proposals if each.decision.action == "add" and each.record.id not in gone]
+            assert sorted(each.provenance.trust for each in kept) == trusts
+            assert not any("unit" in each.content for each in kept)

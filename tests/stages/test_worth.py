@@ -57,6 +57,13 @@ SETTINGS = (
 )
 
 
+def test_what_an_agent_finds_out_on_the_way_is_a_lesson_P5(distil: Distil) -> None:
+    told = 'LedgerLive auto-generates `handle_event("toggle_row", params, socket)`.'
+    said = f"{told} So I don't need a manual one. Let me remove my handler."
+    event = Said(turn="t", at=AT, role="assistant", text=said)
+    assert [one.type for one in distil(event, project="project/x").candidates] == ["lesson"]
+
+
 @pytest.mark.parametrize("words", SETTINGS)
 def test_what_something_is_set_to_outlasts_the_step_P5(distil: Distil, words: str) -> None:
     def narrated(told: str) -> bool:
@@ -99,9 +106,9 @@ def test_a_term_is_kept_with_all_that_is_said_of_it_R2(distil: Distil) -> None:
     assert "`publish/2` for single ones" in told[0]
 
 
-def test_what_the_user_wants_is_known_by_its_heading(distil: Distil) -> None:
+def test_what_a_team_wants_is_known_by_its_heading(distil: Distil) -> None:
     told = learnt(
-        distil, "## User Preferences\n- **E2E tests only** - no unit tests\n- `make check` must pass before\n"
+        distil, "## Team Conventions\n- **E2E tests only** - no unit tests\n- `make check` must pass before\n"
     )
     assert told[0] == "E2E tests only - no unit tests"
     assert learnt(distil, "i would only want property tests for the parser, anything else is noise.", role="user")
