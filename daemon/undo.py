@@ -17,6 +17,7 @@ from ..protocol.reply import JobState
 from .committer import Committer
 from .jobs import Jobs, Progress, Report
 from .projections.belief import believed
+from .store import grounds
 from .store.lineage import documents_named
 from .stores import Stores
 
@@ -50,9 +51,8 @@ class Undoing:
     def hide_source(self, documents: tuple[str, ...], revoked: Revoked) -> tuple[int, int]:
         """Hide all that was derived from these documents, whoever else vouches for it, in the commit that revokes them:
         records hidden, records believed again (A3). On the committer's thread."""
-        hidden, retired, _ = self._resting_on(documents, derived=True)
+        hidden, revived, _ = self._resting_on(documents, derived=True)
         operations: list[AnyOperation] = [revoked]
-        revived = [each for each in retired if each.id not in hidden and self._is_free(each, hidden)]
         operations += self._hiding(documents, hidden, revived)
         self._stores.commit(operations)
         return len(hidden), len(revived)
@@ -88,8 +88,7 @@ class Undoing:
 
     # --- on the committer's thread -----------------------------------------------------------------------------------
     def _hide(self, documents: tuple[str, ...]) -> Report:
-        hidden, retired, staying = self._resting_on(documents, derived=False)
-        revived = [each for each in retired if each.id not in hidden and self._is_free(each, hidden)]
+        hidden, revived, staying = self._resting_on(documents, derived=False)
         if operations := self._hiding(documents, hidden, revived):
             self._stores.commit(operations)
         return {
@@ -100,24 +99,29 @@ class Undoing:
         }
 
     def _resting_on(self, documents: tuple[str, ...], *, derived: bool) -> tuple[dict[str, Record], list[Record], int]:
-        """Records that rest on these documents alone (with `derived`, that have words of theirs), those that were
-        retired for others, and how many stay because something else vouches for them."""
+        """Records that stand on these documents alone (with `derived`, that have words of theirs), those to believe
+        again without them, and how many stay because something else vouches for them. What a correction put right
+        does not vouch for it."""
         inside = set(documents)
         hidden: dict[str, Record] = {}
+        before: dict[str, Record] = {}
         staying = 0
         retired: list[Record] = []
         for record in self._stores.records.everything():
-            cited = _documents_of(record)
+            if record.status == "hidden":
+                before[record.id] = record
+                continue
             if record.status == "retired" and record.superseded_by:
                 retired.append(record)
-            if record.status == "hidden" or not cited & inside:
+            if not _documents(grounds.cited(record)) & inside:
                 continue
             words = {span.document for span in record.provenance.spans}
-            if cited <= inside or (derived and words & inside):
+            if _documents(grounds.stands_on(record)) <= inside or (derived and words & inside):
                 hidden[record.id] = record
             else:
                 staying += 1
-        return hidden, retired, staying
+        revived = [each for each in retired if each.id not in hidden and self._is_free(each, hidden, before)]
+        return hidden, revived, staying
 
     def _hiding(
         self, documents: tuple[str, ...], hidden: dict[str, Record], revived: Sequence[Record]
@@ -127,16 +131,15 @@ class Undoing:
         after += tuple(self._before_retirement(record) for record in revived)
         return [Hidden(documents=documents, before=before, after=after)] if before else []
 
-    def _is_free(self, record: Record, hidden: dict[str, Record]) -> bool:
-        """Whether whatever replaced this record is hidden, all along the chain."""
-        by = record.superseded_by
-        if by not in hidden:
-            return False
-        seen: set[str] = set()
-        while by in hidden and by not in seen:
+    def _is_free(self, record: Record, hidden: dict[str, Record], before: dict[str, Record]) -> bool:
+        """Whether all that replaced this record in turn is hidden, now or `before`, and its key is free."""
+        by, seen = record.superseded_by, set[str]()
+        while by not in seen and (found := hidden.get(by) or before.get(by)):
             seen.add(by)
-            by = hidden[by].superseded_by
-        return not by or by in seen or self._stores.records.get(by) is None
+            by = found.superseded_by
+        if not seen & hidden.keys() or (by and by not in seen and self._stores.records.get(by) is not None):
+            return False
+        return not self._is_taken(record, self._before_retirement(record), set(hidden))
 
     def _before_retirement(self, record: Record) -> Shift:
         """How a retired record stood when it was last believed."""
@@ -174,14 +177,16 @@ class Undoing:
         return entry is not None and isinstance(entry.operation, Revoked)
 
     def _restorable(self, hidden: Hidden) -> tuple[list[Shift], int]:
-        """The shifts that still fit, and how many don't: forgotten, changed, or their key is held by another."""
+        """The shifts that still fit, and how many don't: forgotten, changed, their key is held by another, or what they
+        had replaced was replaced anew."""
         now = self._stores.records.many(shift.id for shift in hidden.before)
+        anew = {was.superseded_by for was in hidden.before if was.id in now and _is_replaced_anew(now[was.id], was)}
         shifts: list[Shift] = []
         skipped = 0
         ids = set(now)
         for was, became in zip(hidden.before, hidden.after, strict=True):
             record = now.get(was.id)
-            if record is None or _standing(record) != became or self._is_taken(record, was, ids):
+            if record is None or _standing(record) != became or was.id in anew or self._is_taken(record, was, ids):
                 skipped += record is not None
             else:
                 shifts.append(was)
@@ -194,10 +199,15 @@ class Undoing:
         return bool(holder) and holder not in ids
 
 
-def _documents_of(record: Record) -> set[str]:
-    provenance = record.provenance
-    spans = (*provenance.spans, *(each.span for each in provenance.evidence))
-    return {span.document for span in spans}
+def _documents(turns: Iterable[grounds.Turn]) -> set[str]:
+    return {document for document, _ in turns}
+
+
+def _is_replaced_anew(record: Record, was: Shift) -> bool:
+    """Whether another than before replaced a record that was believed again."""
+    return (
+        bool(was.superseded_by) and record.status == "retired" and record.superseded_by not in ("", was.superseded_by)
+    )
 
 
 def _standing(record: Record, status: str = "") -> Shift:

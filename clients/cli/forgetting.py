@@ -170,6 +170,7 @@ def undo(names: Names, as_json: JsonFlag = False) -> None:
       memd undo claude-code:0b5c7b3e-77b1-4e0a-9c1e-4e5d7a52c3f1
       memd undo ~/.claude/projects/-home-ada-orchard
       memd undo git
+      memd undo memd:corrections/7q3hjwch     # a correction: `memd why` names where it was said
     """
     with Answer("undo", as_json) as answer, reach(PATIENCE_MS) as client:
         report = _run(client, client.undo, names, answer)

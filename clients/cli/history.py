@@ -75,7 +75,8 @@ def correct(
         told = client.correct(old, new, since=instant(since))
         replaced = short(told.record.supersedes[0]) if told.record.supersedes else old
         lines = [f"{styled(short(told.record.id), 'cyan')} replaces {replaced}", plain(told.record.description)]
-        answer.give(told, lines)
+        session = told.record.provenance.spans[0].document
+        answer.give(told, [*lines, f"take it back: memd undo {plain(session)}"])
 
 
 def _history_lines(told: History) -> Iterator[str]:

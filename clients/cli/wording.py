@@ -67,10 +67,11 @@ def who(record: Record) -> str:
 
 
 def place(record: Record) -> str:
-    """Session and turn a record comes from."""
+    """Session and turn of a record's words."""
     spans = record.provenance.spans
-    turn = f" · turn {plain(spans[0].turn)[:13]}" if spans else ""
-    return f"{plain(record.provenance.source)}{turn}"
+    if not spans:
+        return plain(record.provenance.source)
+    return f"{plain(spans[0].document)} · turn {plain(spans[0].turn)[:13]}"
 
 
 def badges(record: Record) -> str:

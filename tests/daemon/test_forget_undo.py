@@ -103,6 +103,66 @@ def test_what_was_learnt_meanwhile_is_not_overruled_by_redo_P9(daemon: Any) -> N
         assert report["brought_back"] + report["left"] == 1
 
 
+def test_a_correction_is_taken_back_and_brought_back_P9(daemon: Any) -> None:
+    with daemon.client() as client:
+        client.capture(*user(1, "first", "I prefer tabs for indentation."))
+        daemon.settle()
+        (tabs,) = client.list().records
+        before = beliefs(client)
+        spaces = client.correct(tabs.id, "I prefer spaces for indentation.").record
+        daemon.settle()
+        after, session = beliefs(client), spaces.provenance.spans[0].document
+        report = ended(client, client.undo([session]))
+        assert (report["hidden"], report["believed_again"]) == (1, 1)
+        assert beliefs(client) == before
+        ended(client, client.redo([session]))
+        assert beliefs(client) == after
+        ended(client, client.undo(["first"]))
+        assert client.get(spaces.id).status == "active", "what the user said since stays"
+
+
+def test_what_was_corrected_twice_comes_back_when_both_are_undone_P9(daemon: Any) -> None:
+    with daemon.client() as client:
+        client.capture(*user(1, "first", "I prefer tabs for indentation."))
+        daemon.settle()
+        (tabs,) = client.list().records
+        spaces = client.correct(tabs.id, "I prefer spaces for indentation.").record
+        both = client.correct(spaces.id, "I prefer tabs in Go and spaces elsewhere.").record
+        daemon.settle()
+        assert ended(client, client.undo([f"corrections/{tabs.id}"]))["believed_again"] == 0
+        assert client.get(both.id).status == "active"
+        assert ended(client, client.undo([f"corrections/{spaces.id}"]))["believed_again"] == 1
+        assert client.get(tabs.id).status == "active"
+
+
+def test_redo_brings_no_correction_back_beside_a_newer_one_P9(daemon: Any) -> None:
+    with daemon.client() as client:
+        client.capture(*user(1, "first", "I prefer tabs for indentation."))
+        daemon.settle()
+        (tabs,) = client.list().records
+        session = f"corrections/{tabs.id}"
+        client.correct(tabs.id, "I prefer spaces for indentation.")
+        ended(client, client.undo([session]))
+        newer = client.correct(tabs.id, "I prefer four spaces for indentation.").record
+        assert ended(client, client.redo([session]))["brought_back"] == 0
+        (active,) = client.list(statuses=["active"]).records
+        assert active.id == newer.id
+
+
+def test_what_is_believed_again_takes_no_key_from_another_P9(daemon: Any) -> None:
+    with daemon.client() as client:
+        client.capture(*user(1, "first", "I prefer tabs for indentation."))
+        daemon.settle()
+        (tabs,) = client.list().records
+        assert tabs.key
+        client.correct(tabs.id, "My editor formats everything.")
+        client.remember("I prefer spaces for indentation.", host="other")
+        daemon.settle()
+        assert ended(client, client.undo([f"corrections/{tabs.id}"]))["believed_again"] == 0
+        live = [each for each in client.list().records if each.status == "active" and each.key == tabs.key]
+        assert len(live) == 1 and "spaces" in live[0].content
+
+
 def test_undo_needs_a_name_that_is_known(daemon: Any) -> None:
     with daemon.client() as client:
         with pytest.raises(NotFound):
