@@ -45,14 +45,12 @@ def stands_on(record: Record) -> set[Turn]:
 def rebased(stores: Stores, record: Record, turns: Mapping[Turn, object]) -> Record | None:
     """A record without these turns, in the words of a turn that is left; None where no such words are kept."""
     provenance = record.provenance
-    spans = tuple(span for span in provenance.spans if (span.document, span.turn) not in turns)
-    evidence = tuple(e for e in provenance.evidence if (e.span.document, e.span.turn) not in turns)
-    changed = msgspec.structs.replace(provenance, spans=spans, evidence=evidence)
-    if spans and spans[0] == provenance.spans[0]:
-        return in_own_words(msgspec.structs.replace(record, provenance=changed, rev=record.rev + 1))
-    kept = stands_on(record)
-    spans = tuple(span for span in spans if (span.document, span.turn) in kept)
-    evidence = tuple(e for e in evidence if (e.span.document, e.span.turn) in kept)
+    if provenance.spans and (provenance.spans[0].document, provenance.spans[0].turn) not in turns:
+        left = in_own_words(without(record, turns))
+        return msgspec.structs.replace(left, rev=record.rev + 1)
+    kept = stands_on(record) - turns.keys()
+    spans = tuple(span for span in provenance.spans if (span.document, span.turn) in kept)
+    evidence = tuple(e for e in provenance.evidence if (e.span.document, e.span.turn) in kept)
     changed = msgspec.structs.replace(provenance, spans=spans, evidence=evidence)
     said = [(span, provenance.trust, provenance.said_at) for span in spans]
     for span, trust, at in (*said, *((each.span, each.trust, each.at) for each in evidence)):
@@ -82,6 +80,18 @@ def rebased(stores: Stores, record: Record, turns: Mapping[Turn, object]) -> Rec
             rev=record.rev + 1,
         )
     return None
+
+
+def without(record: Record, turns: Mapping[Turn, object]) -> Record:
+    """A record in the same words that names none of these turns, nor a session that it cites no more as its source."""
+    provenance = record.provenance
+    spans = tuple(span for span in provenance.spans if (span.document, span.turn) not in turns)
+    evidence = tuple(e for e in provenance.evidence if (e.span.document, e.span.turn) not in turns)
+    documents = {span.document for span in (*spans, *(each.span for each in evidence))}
+    gone = len(spans) < len(provenance.spans) and spans and provenance.source not in documents
+    source = spans[0].document if gone else provenance.source
+    changed = msgspec.structs.replace(provenance, source=source, spans=spans, evidence=evidence)
+    return msgspec.structs.replace(record, provenance=changed)
 
 
 def in_own_words(record: Record) -> Record:

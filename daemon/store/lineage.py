@@ -37,7 +37,7 @@ from ...protocol.reply import Logged
 from ..projections.belief import touched
 from ..stores import Stores
 from .archive import decode
-from .grounds import Turn, cited, in_own_words, rebased, stands_on
+from .grounds import Turn, cited, in_own_words, rebased, stands_on, without
 from .traces import folded
 
 SHORTEST = 3
@@ -288,7 +288,9 @@ def _without(found: AnyOperation, loss: Loss) -> AnyOperation | None:
 
 def _staying(found: Added | Updated | Rebased, loss: Loss) -> Added | Updated | Rebased:
     """An operation on a record that stays, without what it says of one that goes."""
-    record = in_own_words(found.record) if found.record.id in loss.rebased else found.record
+    record = found.record
+    if record.id in loss.rebased:
+        record = in_own_words(without(record, loss.turns))
     found = msgspec.structs.replace(found, record=record)
     if isinstance(found, Rebased) or not any(each.id in loss.gone for each in found.retires):
         return found

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
+import msgspec
 import pytest
 
 from memd.clients.importers.claude_code import read
@@ -23,6 +24,7 @@ from tests.conftest import FAULT_ROUNDS
 
 ORIGIN = Origin(host="cli", session="here")
 SAMPLE = Path(__file__).parents[2] / "clients" / "cli" / "sample" / "session.jsonl"
+AT = "2026-01-01T00:00:00Z"
 NAMES = ("journal", "archive", "projections", "vectors", "backups")
 
 
@@ -177,6 +179,30 @@ def test_a_record_that_others_vouch_for_stays_on_what_is_left_T10(daemon: Any) -
         assert client.get(record.id) == row
         assert ended(client, client.forget([record.id]))["left"] == []
     assert files_with(daemon, "marimba") == []
+
+
+def test_what_was_edited_or_corrected_does_not_name_a_forgotten_session_T10(daemon: Any) -> None:
+    turns = ("I prefer the marimba editor for Python.", "We deploy the orchard service on Tuesdays.")
+    origin = Origin(host="cli", session="the-gone-one")
+    events = [Said(turn=f"t{n}", at=AT, role="user", text=text) for n, text in enumerate(turns, 1)]
+    with daemon.client() as client:
+        client.capture(origin, events)
+        daemon.settle()
+        first, second = sorted(believed(client).values(), key=lambda each: each.provenance.spans[0].turn)
+        edited = client.edit(first.id, "I prefer the vuvuzela editor for Python.").record
+        corrected = client.correct(second.id, "We deploy the orchard service on Thursdays.").record
+        daemon.settle()
+        ended(client, client.forget(session="the-gone-one"))
+        rows = [client.get(each.id) for each in (edited, corrected)]
+        assert [row.provenance.source for row in rows] == [f"memd:edits/{first.id}", f"memd:corrections/{second.id}"]
+        for row in rows:
+            for told in (row, client.why(row.id), client.history(row.id)):
+                assert b"the-gone-one" not in msgspec.json.encode(told)
+        daemon.terminate()
+    subprocess.run(["rm", "-r", str(daemon.places.data / "projections")], check=True)
+    daemon.start()
+    with daemon.client() as client:
+        assert [client.get(row.id) for row in rows] == rows
 
 
 def test_a_session_is_forgotten_whole_also_after_it_is_imported_again_T10(daemon: Any) -> None:
