@@ -87,8 +87,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explained(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `why`: the record, the captured lines, the session, every operation, what it replaced, and what would change
-    it ("" where nothing is said of that)."""
+    """Of a `why`: the record, the captured lines, the session, every operation, what it replaced, what replaced it, and
+    what would change it ("" where nothing is said of that). `held_by`: what stands for it now, where that is another
+    than what replaced it at first."""
 
     record: Record
     lines: tuple[Line, ...]
@@ -98,6 +99,7 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[Change, ...]
     replaced: tuple[Record, ...] = ()
     replaced_by: Record | None = None
+    held_by: Record | None = None
     changes_if: str = ""
 
 

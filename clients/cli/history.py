@@ -88,6 +88,8 @@ def _history_lines(told: History) -> Iterator[str]:
     for version in told.versions:
         yield from _version_lines(version, said)
         said = version.record.content if version.record else ""
+    if told.record.superseded_by:
+        yield f"replaced by {short(told.record.superseded_by)}"
 
 
 def _version_lines(version: Version, said: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """`memd why`: the whole way of a record, from the captured line to each decision on it (R4).
 
 Comes in: an id. Goes out: the turns around its source with the cited words marked, the stages' steps, the decisions,
-what it replaced and what replaced it.
+what it replaced, what replaced it and what stands in its place now.
 """
 
 from __future__ import annotations
@@ -61,6 +61,8 @@ def explained_lines(told: Explained) -> Iterator[str]:
         yield from _other_lines("it replaced", old)
     if told.replaced_by:
         yield from _other_lines("it was replaced by", told.replaced_by)
+    if told.held_by:
+        yield from _other_lines("in its place stands now", told.held_by)
 
 
 def _turn_lines(line: Line, record: Record) -> Iterator[str]:

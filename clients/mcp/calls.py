@@ -116,7 +116,7 @@ class Calls:
                 for each in told.changes
             ],
             replaced=[_memory(each) for each in told.replaced],
-            replaced_by=[_memory(told.replaced_by)] if told.replaced_by else [],
+            replaced_by=[_memory(each) for each in (told.replaced_by, told.held_by) if each],
             said_around=[_said(line) for line in told.lines[:_AROUND]],
         )
         return past, _fenced(_past(past))
