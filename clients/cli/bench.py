@@ -36,7 +36,7 @@ def bench(
         Path | None, typer.Option(parser=path, help="Of the gate: the folder for its sheet; by default ./memd-gate.")
     ] = None,
     grades: Annotated[
-        Path | None, typer.Option(parser=path, help="Of the gate: a graded sheet, for its verdict.")
+        Path | None, typer.Option(parser=path, help="Of the gate: a graded sheet, judged. Exit code 1 if missed.")
     ] = None,
     save: Annotated[Path | None, typer.Option(parser=path, help="Keep the report here, as JSON.")] = None,
     kept: Annotated[
@@ -83,6 +83,13 @@ def bench(
                 for part in found.parts:
                     say([*told(part), ""])
             say([verdict(found)])
+    if grades and _is_missed(found):
+        raise typer.Exit(1)
+
+
+def _is_missed(found: Report) -> bool:
+    """Whether the gate is missed, or its sheet gives no verdict."""
+    return any(part.missed or part.failed for part in found.parts if part.group == "gate")
 
 
 def _measured(names: Sequence[str], setting: Setting, save: Path | None, as_json: bool) -> Report:

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -93,6 +94,20 @@ def test_a_sheet_that_is_not_graded_to_its_end_gives_no_verdict(tmp_path: Path) 
     ):
         with pytest.raises(InvalidRequest, match=what):
             gate.gate(Setting(grades=path))
+
+
+def test_a_gate_that_is_missed_ends_with_exit_code_1_U5(memd: Any, tmp_path: Path) -> None:
+    for grades, code, word in (
+        (("right", "right", "right"), 0, "2 of 2 targets met"),
+        (("right", "trivial", "right"), 1, "missed: gate/records"),
+        (("right", "splendid", "right"), 1, "failed: records"),
+    ):
+        markdown, _ = sheet(tmp_path)
+        path = graded(markdown, *grades)
+        told = memd("bench", "gate", "--grades", str(path))
+        assert (told.code, memd("bench", "gate", "--grades", str(path), "--json").code) == (code, code)
+        assert word in " ".join(told.text.split())
+    assert "Exit code 1 if missed" in " ".join(memd("bench", "--help").text.split())
 
 
 def test_sessions_of_a_folder_are_distilled_and_drawn(tmp_path: Path) -> None:
