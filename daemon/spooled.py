@@ -22,7 +22,7 @@ from ..protocol.reply import AnyData, Taken
 from ..protocol.request import AnyRequest, Capture, Remember
 from ..protocol.wire import decode_request
 from .store.durable import sync
-from .store.spools import LINES, bodies_in
+from .store.spools import LINES, bodies_in, take_lines
 from .world import World
 
 TAKEN, REJECTED = ".taken", ".rejected"
@@ -103,10 +103,10 @@ class Spooled:
                 for suffix in (".drain", ".lock"):
                     if not _locked(path.with_suffix(suffix), locks):
                         return  # a client delivers it, or writes: next time
-            path.rename(taken)
-            if path.suffix == LINES:  # its writer goes on, and would make it with a umask of its own
-                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
-                path.chmod(0o600)
+            if path.suffix == LINES:
+                take_lines(path, taken)
+            else:
+                path.rename(taken)
 
     def _take_in(self, path: Path) -> None:
         content = path.read_bytes()

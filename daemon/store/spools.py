@@ -49,8 +49,16 @@ def scrub(folder: Path, left: Left) -> int:
     """
     for path in folder.glob("*" + LINES):
         if path.stat().st_size and not (taken := path.with_name(path.name + ".taken")).exists():
-            path.rename(taken)
+            take_lines(path, taken)
     return sum(_scrub(path, left) for path in _files(folder))
+
+
+def take_lines(path: Path, taken: Path) -> None:
+    """Rename a file of lines, and leave an empty one of the user's alone in its place: its writer goes on, and would
+    make it with a umask of its own."""
+    path.rename(taken)
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    path.chmod(0o600)
 
 
 def _files(folder: Path) -> list[Path]:

@@ -132,6 +132,7 @@ def test_what_was_forgotten_does_not_come_back_from_a_spool_T10(spool: Path, sta
         until(lambda: client.job(job.id).state != "running")
     words = [each.read_text() for each in spool.iterdir() if each.suffix != ".lock"]
     assert not any("violet" in each for each in words) and any("blue" in each for each in words)
+    assert file.stat().st_mode & 0o777 == 0o600, "its writer would make it as its umask says"
 
 
 def test_what_is_paused_is_done_with_and_status_says_skipped_U6(spool: Path, start: Any) -> None:
