@@ -22,6 +22,9 @@ Volatility = Literal["stable", "semi", "situational"]
 LIVE: frozenset[str] = frozenset({"provisional", "active", "quarantined"})
 """The statuses that default reads show."""
 
+STATES: dict[str, str] = {"quarantined": "unconfirmed"}
+"""What a user reads for a status, where that is another word: `quarantined` is what nobody confirmed yet (T8)."""
+
 PRINCIPLE = "principle"
 """The tag of what always stands in an answer (Q8): the user's own word, never a keyword of captured text."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from ..protocol.event import Trust
-from ..protocol.record import Status
+from ..protocol.record import STATES, Status
 from .batch import Batch, Candidate, Rejection, step
 from .echoes import drop_echoes
 from .encoded import decoded
@@ -107,7 +107,7 @@ def _judged(candidate: Candidate, score: float | None) -> Candidate:
     if material and "injection" not in flags and ordered(candidate.quote, score):
         flags = ("injection", *flags)
     status: Status = "active" if not material and not flags else "quarantined"
-    what = f"{', '.join((_WORDS[candidate.trust], _read_as(score), *flags))}: {status}"
+    what = f"{', '.join((_WORDS[candidate.trust], _read_as(score), *flags))}: {STATES.get(status, status)}"
     return step(candidate, STAGE, what, status=status, flags=(*candidate.flags, *flags), injection=score)
 
 

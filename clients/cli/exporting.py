@@ -29,7 +29,7 @@ from .contact import PATIENCE_MS, deliver, path, reach
 from .output import Answer, JsonFlag, plain, wrapped
 from .overview import size
 from .progress import Bar
-from .wording import count, place, who
+from .wording import count, place, state, who
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -172,7 +172,7 @@ def _item(exported: ExportedRecord) -> Iterator[str]:
     record = exported.record
     provenance = record.provenance
     yield f"- {_escaped(record.content)}"
-    mark = "" if record.status in {"active", "provisional"} else f"{record.status}, "
+    mark = "" if record.status in {"active", "provisional"} else f"{state(record.status)}, "
     yield f"  <br>*{mark}{_escaped(who(record))}, {_day(provenance.said_at)}, {_escaped(place(record))}* `{record.id}`"
     if provenance.quote and plain(provenance.quote) != plain(record.content):
         yield f"  <br>“{_escaped(provenance.quote)}”"

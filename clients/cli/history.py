@@ -15,7 +15,7 @@ from ...protocol.lifetime import History, RecordList, Version
 from ...protocol.record import Record
 from .contact import here, instant, reach
 from .output import Answer, JsonFlag, plain, styled, wrapped
-from .wording import age, count, short, who
+from .wording import age, count, short, state, who
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -83,7 +83,7 @@ def _history_lines(told: History) -> Iterator[str]:
     signal = told.record.signal
     yield from (styled(line, "bold") for line in wrapped(plain(told.record.description)))
     used = f"used {count(signal.access_count, 'time')}, brought up {count(signal.candidate_count, 'time')}"
-    yield f"{told.record.status} · {used} · strength {signal.strength:.2f} · level {signal.level}"
+    yield f"{state(told.record.status)} · {used} · strength {signal.strength:.2f} · level {signal.level}"
     said = ""
     for version in told.versions:
         yield from _version_lines(version, said)
@@ -107,7 +107,7 @@ def _version_lines(version: Version, said: str) -> Iterator[str]:
 
 def _timeline_lines(told: RecordList) -> Iterator[str]:
     for record in told.records:
-        mark = "" if record.status in ("active", "provisional") else f" [{record.status}]"
+        mark = "" if record.status in ("active", "provisional") else f" [{state(record.status)}]"
         begin = day(record.valid_from or record.provenance.said_at)
         until = f" to {day(record.valid_to)}" if record.valid_to else ""
         head = f"{begin}{until}"

@@ -25,6 +25,9 @@ Id = Annotated[str, typer.Argument(help="The proposal's id, or its beginning.")]
 def inbox(context: typer.Context, all: AllFlag = False, as_json: JsonFlag = False) -> None:
     """List what waits for your word, or give it.
 
+    Two things wait: a deletion that an agent asks for, and a statement against what you pinned or who you are. What
+    is unconfirmed does not: it is found, and marked. `memd list --status unconfirmed` shows it, `memd pin` confirms it.
+
     \b
     Examples:
       memd inbox

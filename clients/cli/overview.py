@@ -17,7 +17,7 @@ from ..hooks.notes import SkipCount, skipped
 from .contact import reach
 from .output import Answer, JsonFlag, complete, plain, styled, wrapped
 from .versions import is_older
-from .wording import age, count, moment, reembedding_text
+from .wording import age, count, moment, reembedding_text, state
 
 if TYPE_CHECKING:
     from ..hooks.hosts import HostState
@@ -143,6 +143,6 @@ def pools(as_json: JsonFlag = False) -> None:
 def _pool_lines(told: PoolList) -> Iterator[str]:
     longest = max((len(each.pool) for each in told.pools), default=0)
     for each in told.pools:
-        counts = ", ".join(f"{number:,} {name}" for name, number in sorted(each.counts.items()) if number)
+        counts = ", ".join(f"{number:,} {state(name)}" for name, number in sorted(each.counts.items()) if number)
         title = f"  {plain(each.title)}" if each.title else ""
         yield f"{styled(f'{plain(each.pool):<{longest}}', 'cyan')}{title}  {styled(counts or 'empty', 'dim')}"

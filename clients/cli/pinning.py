@@ -33,6 +33,8 @@ def pin(
 ) -> None:
     """Hold on to records: they stand first in the profile, and no statement retires them by itself.
 
+    What was unconfirmed is confirmed by it; so it is when you say it yourself, or put it into your words.
+
     \b
     What is about you becomes L1 (at most 40), what is a project's its L2 (at most 300), 20 of either principles.
     Examples:

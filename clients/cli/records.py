@@ -12,15 +12,15 @@ from typing import Annotated, cast
 import typer
 
 from ...protocol.errors import InvalidRequest
-from ...protocol.record import Kind, Record, Status
+from ...protocol.record import STATES, Kind, Record, Status
 from .contact import AsOf, BelievedAt, instant, reach
 from .output import Answer, JsonFlag, plain, styled, wrapped
-from .wording import age, count, place, row, short, who
+from .wording import age, count, place, row, short, state, who
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 KINDS = ("fact", "note", "edge", "procedure", "persona")
-STATUSES = ("provisional", "active", "quarantined", "hidden", "archived", "retired")
+STATUSES = ("provisional", "active", "unconfirmed", "hidden", "archived", "retired")
 
 
 @app.command("list")
@@ -38,17 +38,18 @@ def list_records(
     after: Annotated[str, typer.Option(help="Continue after the page that ended with this cursor.")] = "",
     as_json: JsonFlag = False,
 ) -> None:
-    """List records, newest first.
+    """List records, newest first. Unconfirmed: you did not say it, or it has yet to prove itself; see `memd pin`.
 
     \b
     Examples:
       memd list
       memd list --type decision --limit 10
+      memd list --status unconfirmed
       memd list --status retired
       memd list --believed-at 2026-03-01
     """
     with Answer("list", as_json) as answer, reach() as client:
-        kinds, statuses = _among("kind", kind, KINDS), _among("status", status, STATUSES)
+        kinds, statuses = _among("kind", kind, KINDS), _statuses(status)
         page = client.list(
             pools=pool or (),
             kinds=cast("list[Kind]", kinds),
@@ -66,6 +67,13 @@ def list_records(
         if page.next:
             lines += ["", styled(f"more: memd list --after {shlex.quote(page.next)} and the same filters", "dim")]
         answer.give(page, lines)
+
+
+def _statuses(given: list[str] | None) -> list[str]:
+    """Statuses by the words that users read, or by their names in JSON."""
+    names = {word: name for name, word in STATES.items()}
+    words = [state(each) for each in given or ()]
+    return [names.get(each, each) for each in _among("status", words, STATUSES)]
 
 
 def _among(name: str, given: list[str] | None, known: tuple[str, ...]) -> list[str]:
@@ -102,7 +110,7 @@ def record_lines(record: Record) -> Iterator[str]:
     fields = {
         "id": f"{record.id}, revision {record.rev}",
         "kind": f"{record.kind}, {plain(record.type)}, layer {record.layer}, {record.volatility}",
-        "status": record.status + (", needs review" if record.needs_review else ""),
+        "status": state(record.status) + (", needs review" if record.needs_review else ""),
         "pool": plain(record.pool),
         "key": plain(f"{record.key} = {record.value}" if record.value else record.key),
         "tags": plain(", ".join(record.tags[1:])),

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from ...protocol.recall import Heard, Hit
-from ...protocol.record import Record
+from ...protocol.record import STATES, Record
 from ...protocol.reply import Reembedding
 from .output import plain, shortened, styled, width, wrapped
 
@@ -74,9 +74,14 @@ def place(record: Record) -> str:
     return f"{plain(spans[0].document)} · turn {plain(spans[0].turn)[:13]}"
 
 
+def state(status: str) -> str:
+    """A status in the word that users read."""
+    return STATES.get(status, status)
+
+
 def badges(record: Record) -> str:
     """What a reader should know before believing a record."""
-    words = [record.status] if record.status not in {"active", "provisional"} else []
+    words = [state(record.status)] if record.status not in {"active", "provisional"} else []
     words += ["needs review"] if record.needs_review else []
     return " · ".join(styled(word, "yellow") for word in words)
 
@@ -90,7 +95,7 @@ def facts(record: Record) -> str:
 def row(record: Record) -> str:
     """A record on one line of a list."""
     head = f"{short(record.id)}  {plain(record.type):<11.11} "
-    mark = "" if record.status in {"active", "provisional"} else f"[{record.status}] "
+    mark = "" if record.status in {"active", "provisional"} else f"[{state(record.status)}] "
     text = shortened(mark + plain(record.description), max(20, width() - len(head)))
     return f"{styled(short(record.id), 'cyan')}{head[SHORT_ID:]}{styled(text, 'dim') if mark else text}"
 

@@ -88,7 +88,7 @@ class Feedback(Arguments, frozen=True, kw_only=True):
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A memory: the statement, the words it rests on, whose they are. `status` quarantined: nobody confirmed it yet.
+    """A memory: the statement, the words it rests on, whose they are. `status` quarantined: unconfirmed as yet.
     In depth `said_around` are the turns it comes from, and `changes` what was believed when."""
 
     id: str

@@ -18,7 +18,7 @@ import msgspec
 from ...protocol.errors import InvalidRequest
 from ...protocol.instant import day, from_micros
 from ...protocol.recall import Belief, Feedback, FeedbackTaken, Hit, Line
-from ...protocol.record import Record
+from ...protocol.record import STATES, Record
 from ..python.client import Client, Spooled, remembering
 from . import arguments as given
 
@@ -92,7 +92,7 @@ class Calls:
         if isinstance(told, Spooled):
             note = f"Kept on this machine; memd takes it when it runs again ({told.reason})."
             return given.Remembered(id="", status="waiting", kept=True, note=note), note
-        note = "Remembered as your word, unconfirmed: it is marked as such until it is confirmed or used."
+        note = "Remembered as your word, unconfirmed: it is marked as such until the user confirms it."
         return given.Remembered(id=told.record.id, status=told.record.status, kept=False, note=note), note
 
     def forget(self, wish: given.Forget) -> tuple[given.Forgotten, str]:
@@ -179,7 +179,11 @@ def _said(line: Line) -> str:
 def _recalled(found: given.Recalled) -> Iterator[str]:
     both = sorted((*found.memories, *found.turns), key=lambda each: -each.score)
     for each in both:
-        mark = f" ({each.status})" if isinstance(each, given.Memory) and each.status not in ("active",) else ""
+        mark = (
+            f" ({STATES.get(each.status, each.status)})"
+            if isinstance(each, given.Memory) and each.status not in ("active",)
+            else ""
+        )
         name = f" [{each.id[:8]}]" if isinstance(each, given.Memory) else " [in a session's words]"
         yield f"- {_line(each.text)}{mark} — {each.said_by}, {_day(each.said_at)}{name}"
         yield from (f"    {line}" for line in each.said_around)
@@ -196,7 +200,8 @@ def _recalled(found: given.Recalled) -> Iterator[str]:
 
 def _past(past: given.Past) -> Iterator[str]:
     until = f" until {_day(past.true_until)}" if past.true_until else ""
-    yield f"{_line(past.memory.text)} — {past.memory.said_by}, {_day(past.memory.said_at)}; {past.memory.status}{until}"
+    status = STATES.get(past.memory.status, past.memory.status)
+    yield f"{_line(past.memory.text)} — {past.memory.said_by}, {_day(past.memory.said_at)}; {status}{until}"
     yield from (f"- {_day(each.at)} {each.what}: {_line(each.reason)}" for each in past.changes)
     yield from (f"- it replaced: {_line(each.text)} [{each.id[:8]}]" for each in past.replaced)
     yield from (f"- it was replaced by: {_line(each.text)} [{each.id[:8]}]" for each in past.replaced_by)

@@ -69,7 +69,7 @@ TOOLS = (
         description="Keep one statement for later sessions: a decision with its reason, a lesson, a convention. Use"
         " it when the user asks you to remember something, or when something was settled that a later "
         "session must know. Not for what the code says, nor for the state of the task. It counts as "
-        "your word, unconfirmed, until it is confirmed.",
+        "your word, unconfirmed, until the user confirms it.",
         takes=given.Remember,
         gives=given.Remembered,
         is_write=True,

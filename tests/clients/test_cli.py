@@ -207,34 +207,6 @@ def test_an_edit_keeps_the_id(memd: Any, daemon: Any) -> None:
     assert "revision 2" in memd("why", id).text
 
 
-def test_a_correction_tells_how_it_is_taken_back_P9(memd: Any, daemon: Any) -> None:
-    old = memd("remember", "We deploy on Tuesdays.", "--json").data["record"]["id"]
-    told = memd("correct", old, "We deploy on Thursdays.")
-    *_, line = told.text.splitlines()
-    new = told.text[:8]
-    assert line == f"take it back: memd undo memd:corrections/{old}"
-    assert f"\nsource       memd:corrections/{old}" in memd("show", new).text
-    assert "believed again" in memd(*line.split()[4:]).text
-    assert memd("show", old, "--json").data["status"] in ("active", "provisional")
-    assert memd("show", new).code == 4
-
-
-def test_why_names_what_stands_in_the_place_of_a_repetition_R4(memd: Any, daemon: Any) -> None:
-    first = memd("remember", "The staging database lives in Frankfurt.", "--json").data["record"]["id"]
-    daemon.settle()
-    again = memd("remember", "The staging database lives in Frankfurt!", "--json").data["record"]["id"]
-    daemon.settle()
-    told = memd("why", again)
-    assert f"it was replaced by:\n  {first[:8]}" in told.text and "in its place" not in told.text
-    new = memd("correct", first, "The staging database lives in Dublin.", "--json").data["record"]["id"]
-    told = memd("why", again)
-    assert f"it was replaced by:\n  {first[:8]}" in told.text
-    assert f"in its place stands now:\n  {new[:8]}" in told.text
-    assert memd("why", again, "--json").data["held_by"]["id"] == new
-    assert "in its place" not in memd("why", first).text
-    assert memd("history", first).text.endswith(f"replaced by {new[:8]}\n")
-
-
 def test_standard_input_is_remembered(memd: Any, daemon: Any) -> None:
     told = memd("remember", "-", "--json", input="We use SQLite,\nbecause it is one file.\n")
     assert told.data["record"]["content"] == "We use SQLite,\nbecause it is one file."
