@@ -1,9 +1,9 @@
 """Taking a session back, and bringing it back: reversible, unlike forgetting (T10, P-9).
 
 Comes in: documents. Goes out: a report. Invariants: records that rest on those documents alone become `hidden`, those
-that others vouch for stay; what the hidden ones had retired is believed again unless something else replaced it; the
-operation says how each record stood, so bringing back restores the identical set; a record that changed meanwhile, or
-whose key another holds now, is left as it is and counted.
+that others vouch for stay, in the words they had before one of these edited them; what the hidden ones had retired is
+believed again unless something else replaced it; the operation says how each record stood, so bringing back restores
+the identical set; a record that changed meanwhile, or whose key another holds now, is left as it is and counted.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from ..protocol.errors import NotFound, Stopping, Unavailable
-from ..protocol.operation import AnyOperation, Hidden, Revoked, Shift, Unhidden
+from ..protocol.operation import AnyOperation, Hidden, Revoked, Shift, Unhidden, Updated
 from ..protocol.record import LIVE, Record
 from ..protocol.reply import JobState
 from .committer import Committer
 from .jobs import Jobs, Progress, Report
 from .projections.belief import believed
+from .rewording import brought_back, taken_back
 from .store import grounds
 from .store.lineage import documents_named
 from .stores import Stores
@@ -89,23 +90,28 @@ class Undoing:
     # --- on the committer's thread -----------------------------------------------------------------------------------
     def _hide(self, documents: tuple[str, ...]) -> Report:
         hidden, revived, staying = self._resting_on(documents, derived=False)
-        if operations := self._hiding(documents, hidden, revived):
-            self._stores.commit(operations)
+        edits = [(each, edit) for each in staying if (edit := taken_back(self._stores, each, documents))]
+        if operations := self._hiding(documents, hidden, revived, edits):
+            self._stores.commit([*operations, *(edit for _, edit in edits)])
+        self._distil()  # what has its old words again may have no vector for them
         return {
             "documents": list(documents),
             "hidden": len(hidden),
             "believed_again": len(revived),
-            "kept": staying,
+            "reworded": len(edits),
+            "kept": len(staying) - len(edits),
         }
 
-    def _resting_on(self, documents: tuple[str, ...], *, derived: bool) -> tuple[dict[str, Record], list[Record], int]:
+    def _resting_on(
+        self, documents: tuple[str, ...], *, derived: bool
+    ) -> tuple[dict[str, Record], list[Record], list[Record]]:
         """Records that stand on these documents alone (with `derived`, that have words of theirs), those to believe
-        again without them, and how many stay because something else vouches for them. What a correction put right
+        again without them, and those that stay because something else vouches for them. What a correction put right
         does not vouch for it."""
         inside = set(documents)
         hidden: dict[str, Record] = {}
         before: dict[str, Record] = {}
-        staying = 0
+        staying: list[Record] = []
         retired: list[Record] = []
         for record in self._stores.records.everything():
             if record.status == "hidden":
@@ -119,16 +125,21 @@ class Undoing:
             if _documents(grounds.stands_on(record)) <= inside or (derived and words & inside):
                 hidden[record.id] = record
             else:
-                staying += 1
+                staying.append(record)
         revived = [each for each in retired if each.id not in hidden and self._is_free(each, hidden, before)]
         return hidden, revived, staying
 
     def _hiding(
-        self, documents: tuple[str, ...], hidden: dict[str, Record], revived: Sequence[Record]
+        self,
+        documents: tuple[str, ...],
+        hidden: dict[str, Record],
+        revived: Sequence[Record],
+        edits: Sequence[tuple[Record, Updated]] = (),
     ) -> list[AnyOperation]:
-        before = tuple(_standing(record) for record in (*hidden.values(), *revived))
+        before = tuple(_standing(record) for record in (*hidden.values(), *revived, *(each for each, _ in edits)))
         after = tuple(_standing(record, "hidden") for record in hidden.values())
         after += tuple(self._before_retirement(record) for record in revived)
+        after += tuple(_standing(edit.record) for _, edit in edits)
         return [Hidden(documents=documents, before=before, after=after)] if before else []
 
     def _is_free(self, record: Record, hidden: dict[str, Record], before: dict[str, Record]) -> bool:
@@ -167,8 +178,15 @@ class Undoing:
             if entry is None or not isinstance(entry.operation, Hidden) or self._by_revoking(seq) != revoked:
                 continue
             shifts, skipped = self._restorable(entry.operation)
-            self._stores.commit([Unhidden(hidden=seq, documents=entry.operation.documents, after=tuple(shifts))])
-            shown, left = shown + len(shifts), left + skipped
+            hidden = entry.operation
+            stayed = {each.id for each in hidden.after if each.status in LIVE}
+            edited = self._stores.records.many(was.id for was in shifts if was.status in LIVE and was.id in stayed)
+            found = (brought_back(self._stores, each, hidden.documents, seq) for each in edited.values())
+            edits = [edit for edit in found if edit]
+            self._stores.commit([Unhidden(hidden=seq, documents=hidden.documents, after=tuple(shifts)), *edits])
+            since = len(edited) - len(edits)  # they have other words by now
+            shown, left = shown + len(shifts) - since, left + skipped + since
+        self._distil()
         return shown, left
 
     def _by_revoking(self, seq: int) -> bool:

@@ -163,7 +163,7 @@ def _transcripts(documents: tuple[str, ...]) -> Iterator[Path]:
 def undo(names: Names, as_json: JsonFlag = False) -> None:
     """Take a session or an import back: its records leave every read until `memd redo`.
 
-    What others say too stays, and what it had replaced is believed again.
+    What others say too stays, what it had replaced is believed again, what it had edited has its words of before.
 
     \b
     Examples:
@@ -175,6 +175,8 @@ def undo(names: Names, as_json: JsonFlag = False) -> None:
     with Answer("undo", as_json) as answer, reach(PATIENCE_MS) as client:
         report = _run(client, client.undo, names, answer)
         lines = [f"{count(_number(report, 'hidden'), 'record')} taken back"]
+        if reworded := _number(report, "reworded"):
+            lines.append(f"{count(reworded, 'record')} in the words of before it was edited")
         if again := _number(report, "believed_again"):
             lines.append(f"{count(again, 'record')} they had replaced: believed again")
         if kept := _number(report, "kept"):

@@ -70,7 +70,10 @@ def edit(
     with Answer("edit", as_json) as answer, reach() as client:
         words = _text(text)
         told = client.edit(client.get(id).id, words)
-        answer.give(told, _remembered_lines(told))
+        lines = list(_remembered_lines(told))
+        if not told.duplicate:
+            lines.append(f"take it back: memd undo {plain(told.record.provenance.spans[0].document)}")
+        answer.give(told, lines)
         deliver(client, answer)
 
 

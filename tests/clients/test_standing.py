@@ -15,6 +15,11 @@ def test_a_correction_tells_how_it_is_taken_back_P9(memd: Any, daemon: Any) -> N
     assert "believed again" in memd(*line.split()[4:]).text
     assert memd("show", old, "--json").data["status"] in ("active", "provisional")
     assert memd("show", new).code == 4
+    edited = memd("edit", old, "We deploy on Fridays.").text.splitlines()[-1]
+    assert edited == f"take it back: memd undo memd:edits/{old}"
+    assert "take it back" not in memd("edit", old, "We deploy on Fridays.").text
+    assert "in the words of before" in memd(*edited.split()[4:]).text
+    assert memd("show", old, "--json").data["content"] == "We deploy on Tuesdays."
 
 
 def test_why_names_what_stands_in_the_place_of_a_repetition_R4(memd: Any, daemon: Any) -> None:

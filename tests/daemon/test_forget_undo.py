@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.clients.importers.claude_code import read
+from memd.clients.python.client import remembering
 from memd.daemon.projections.belief import believed as step
 from memd.daemon.projections.renewal import renew
 from memd.daemon.store.compact import compact_log
@@ -119,6 +120,45 @@ def test_a_correction_is_taken_back_and_brought_back_P9(daemon: Any) -> None:
         assert beliefs(client) == after
         ended(client, client.undo(["first"]))
         assert client.get(spaces.id).status == "active", "what the user said since stays"
+
+
+def test_an_edit_is_taken_back_and_brought_back_P9(daemon: Any) -> None:
+    with daemon.client() as client:
+        client.capture(*user(1, "first", "I prefer tabs for indentation."))
+        daemon.settle()
+        (tabs,) = client.list().records
+        before, session = beliefs(client), f"edits/{tabs.id}"
+        client.edit(tabs.id, "I prefer two spaces for indentation.")
+        client.edit(tabs.id, "I prefer three spaces for indentation.")
+        daemon.settle()
+        after, edited = beliefs(client), client.get(tabs.id)
+        report = ended(client, client.undo([session]))
+        assert (report["hidden"], report["reworded"]) == (0, 1)
+        back = client.get(tabs.id)
+        assert beliefs(client) == before and back.provenance.spans == tabs.provenance.spans
+        assert back.provenance.evidence == tabs.provenance.evidence
+        assert client.why(tabs.id).quote_holds
+        assert tabs.id in {hit.record.id for hit in client.recall("tabs or spaces").hits}
+        assert ended(client, client.redo([session]))["brought_back"] == 1
+        again = client.get(tabs.id)
+        assert beliefs(client) == after and again.provenance == edited.provenance
+        ended(client, client.undo([session]))
+        client.edit(tabs.id, "I prefer four spaces for indentation.")
+        assert ended(client, client.redo([session]))["left"] == 1
+        assert client.get(tabs.id).content == "I prefer four spaces for indentation."
+
+
+def test_an_edit_of_what_nobody_confirmed_leaves_it_unconfirmed_when_it_is_taken_back_P9(daemon: Any) -> None:
+    with daemon.client() as client:
+        tabs = client.remember(remembering("The user prefers tabs for indentation.", role="assistant")).record
+        daemon.settle()
+        before, session = beliefs(client), f"edits/{tabs.id}"
+        client.edit(tabs.id, "I prefer spaces for indentation.")
+        after = beliefs(client)
+        ended(client, client.undo([session]))
+        assert beliefs(client) == before and client.get(tabs.id).status == "quarantined"
+        ended(client, client.redo([session]))
+        assert beliefs(client) == after and client.get(tabs.id).status == "active"
 
 
 def test_what_was_corrected_twice_comes_back_when_both_are_undone_P9(daemon: Any) -> None:
