@@ -117,7 +117,9 @@ def _forgotten_lines(done: JobState, transcripts: list[str]) -> Iterator[str]:
     report = done.report
     words = f"forgot {count(_number(report, 'records'), 'record')} and {count(_number(report, 'captures'), 'capture')}"
     staying = _number(report, "rebased")
-    yield styled(words, "bold") + (f"; {count(staying, 'record')} stay on other turns" if staying else "")
+    yield styled(words, "bold") + (
+        f"; {count(staying, 'record stays', 'records stay')} on other turns" if staying else ""
+    )
     searched = f"{_number(report, 'searched_files'):,} files, {size(_number(report, 'searched_bytes'))}"
     left = _names(report, "left")
     if left:
@@ -180,8 +182,10 @@ def undo(names: Names, as_json: JsonFlag = False) -> None:
         if again := _number(report, "believed_again"):
             lines.append(f"{count(again, 'record')} they had replaced: believed again")
         if kept := _number(report, "kept"):
-            lines.append(f"{count(kept, 'record')} stay: other sessions say so too")
-        answer.give(report, [*lines, f"bring it back: memd redo {' '.join(plain(name) for name in names)}"])
+            lines.append(f"{count(kept, 'record stays', 'records stay')}: other sessions say so too")
+        if report["hidden"] or reworded:
+            lines.append(f"bring it back: memd redo {' '.join(plain(name) for name in names)}")
+        answer.give(report, lines)
 
 
 @app.command()
@@ -196,7 +200,8 @@ def redo(names: Names, as_json: JsonFlag = False) -> None:
         report = _run(client, client.redo, names, answer)
         lines = [f"{count(_number(report, 'brought_back'), 'record')} as before"]
         if left := _number(report, "left"):
-            lines.append(f"{count(left, 'record')} changed meanwhile and stay as they are")
+            stay = "stays as it is" if left == 1 else "stay as they are"
+            lines.append(f"{count(left, 'record')} changed meanwhile and {stay}")
         answer.give(report, lines)
 
 
