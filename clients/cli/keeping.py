@@ -81,8 +81,13 @@ def _list_lines(told: BackupList) -> Iterator[str]:
 
 
 def _contents(each: BackupInfo) -> str:
-    holds = f"{count(each.journal_seq, 'operation')}, {count(each.archive_seq, 'capture')}"
-    return f"{age(each.at)}: {holds}, {size(each.size_bytes)}, by memd {plain(each.version)}"
+    parts = [size(each.size_bytes)]
+    if each.journal_seq >= 0:
+        parts[:0] = [count(each.journal_seq, "operation"), count(each.archive_seq, "capture")]
+    parts.append(f"by memd {plain(each.version)}" if each.version else "kept by an upgrade")
+    if not each.current:
+        parts.append(f"of layout {each.layout}")
+    return f"{age(each.at)}: {', '.join(parts)}"
 
 
 def _backup_lines(done: JobState) -> Iterator[str]:
@@ -110,6 +115,7 @@ def restore_backup(
     Examples:
       memd restore-backup
       memd restore-backup 20260304T183000Z --yes
+      memd restore-backup layout-1      # the memory as it was before an upgrade
     """
     with Answer("restore-backup", as_json) as answer:
         chosen = [*(["--from", os.path.abspath(folder)] if folder else []), name]

@@ -10,6 +10,7 @@ Comes in: the two open logs and a folder. Goes out: `<folder>/<UTC time>/{journa
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,12 +32,17 @@ from .archive import Archive
 from .durable import replace, sync
 from .formats import LAYOUT
 from .journal import Journal
+from .layouts import check_first, is_first
 from .log import FORMAT, Log
 
 FOLDER = "backups"
 STORES = ("journal", "archive")
 MANIFEST = "manifest.json"
 CHECK_POLL_S = 0.2
+KEPT = re.compile(r"layout-(\d+)(-\d+)?")
+"""The name of what a migration from that layout kept: a backup without a manifest, and never the newest."""
+
+UNCOUNTED = -1
 
 
 class Copied(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +72,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
             journal_seq=self.stores["journal"].last,
             archive_seq=self.stores["archive"].last,
             size_bytes=sum(copied.size_bytes for copied in self.stores.values()),
+            layout=self.layout,
+            current=self.layout == LAYOUT,
         )
 
 
@@ -127,13 +135,33 @@ def backups(folder: Path) -> list[tuple[str, Manifest]]:
     return sorted(found, key=lambda pair: (pair[1].at, pair[0]))
 
 
+def _kept(folder: Path) -> list[tuple[str, Manifest]]:
+    """What migrations kept in a folder. The stores are not opened, so nothing is counted or hashed."""
+    found: list[tuple[str, Manifest]] = []
+    for path in folder.glob("layout-*"):
+        named, files = KEPT.fullmatch(path.name), {name: path / name / "data.mdb" for name in STORES}
+        if not named or (path / MANIFEST).exists() or not all(file.is_file() for file in files.values()):
+            continue
+        stores = {
+            name: Copied(last=UNCOUNTED, fingerprint="", file_hash="", size_bytes=file.stat().st_size)
+            for name, file in files.items()
+        }
+        layout, at = int(named[1]), path.stat().st_mtime_ns // 1000
+        found.append((path.name, Manifest(format=layout, layout=layout, version="", at=at, stores=stores)))
+    return found
+
+
+def restorable(folder: Path) -> list[tuple[str, Manifest]]:
+    """The backups in a folder and what migrations kept there, oldest first."""
+    return sorted([*backups(folder), *_kept(folder)], key=lambda pair: (pair[1].at, pair[0]))
+
+
 def newest(folder: Path, name: str = "newest") -> tuple[Path, Manifest]:
-    """The backup of that name, or the newest. Raises NotFound."""
-    found = backups(folder)
-    for known, manifest in reversed(found):
+    """The backup of that name, or the newest; of what migrations kept only by its name. Raises NotFound."""
+    for known, manifest in reversed(backups(folder) if name == "newest" else restorable(folder)):
         if name in (known, "newest"):
             return folder / known, manifest
-    names = ", ".join(known for known, _ in found)
+    names = ", ".join(known for known, _ in restorable(folder))
     raise NotFound(
         f"no backup {name!r} in {folder}", hint=f"there are: {names}" if names else "`memd backup` makes one"
     )
@@ -195,17 +223,23 @@ def check(folder: Path, world: World) -> dict[str, Copied]:
     stores: dict[str, Copied] = {}
     for name, digest in hashes.items():
         size = (folder / name / "data.mdb").stat().st_size
-        log = Log(folder / name, world, readonly=True)
         try:
-            log.verify()
-            tip = log.fingerprint(log.last)
-            stores[name] = Copied(last=log.last, fingerprint=tip, file_hash=digest, size_bytes=size)
+            last, tip = check_first(folder / name) if is_first(folder / name) else _check_log(folder / name, world)
         finally:
-            log.close()
             (folder / name / "lock.mdb").unlink(missing_ok=True)
+        stores[name] = Copied(last=last, fingerprint=tip, file_hash=digest, size_bytes=size)
     if said and said != stores:
         raise JournalCorrupt(f"{folder.name} is not what its manifest says", hint="use another backup")
     return stores
+
+
+def _check_log(folder: Path, world: World) -> tuple[int, str]:
+    log = Log(folder, world, readonly=True)
+    try:
+        log.verify()
+        return log.last, log.fingerprint(log.last)
+    finally:
+        log.close()
 
 
 def as_written(folder: Path, manifest: Manifest | None) -> dict[str, str]:

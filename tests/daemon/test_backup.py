@@ -4,10 +4,8 @@ import json
 import os
 import subprocess
 import sys
-import tarfile
 import threading
 import time
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +15,7 @@ import pytest
 
 from memd.daemon.store.archive import Archive
 from memd.daemon.store.backup import (
-    FOLDER,
     MANIFEST,
-    Copied,
-    Manifest,
     backups,
     check,
     is_newer,
@@ -36,7 +31,6 @@ from memd.protocol.event import Captured, Origin, Said
 from memd.protocol.operation import Distilled
 from memd.protocol.request import Remember
 from tests.conftest import FAULT_ROUNDS
-from tests.daemon.test_blocks import OLDER
 
 ORIGIN = Origin(host="cli", session="here")
 
@@ -261,70 +255,6 @@ def test_a_restore_that_is_killed_is_finished_by_the_next_start_U3(daemon: Any, 
     (replaced,) = daemon.places.data.glob("replaced-*")
     assert sorted(path.name for path in replaced.iterdir()) == ["archive", "journal"]
     assert not list(daemon.places.data.glob("incoming-*"))
-
-
-def test_a_backup_of_a_layout_without_a_way_is_refused_before_anything_is_moved_P13(daemon: Any) -> None:
-    with daemon.client() as client:
-        client.remember(remember(1))
-        path = Path(job_done(client, client.backup())["path"])
-    daemon.terminate()
-    told = msgspec.json.decode((path / MANIFEST).read_bytes())
-    for layout in (0, 9):
-        (path / MANIFEST).write_bytes(msgspec.json.encode({**told, "layout": layout}))
-        refused = offline(daemon, "restore-backup", path.name)
-        assert refused.returncode == 5 and f"layout {layout}" in refused.stderr and "with memd" in refused.stderr
-    assert not list(daemon.places.data.glob("replaced-*"))
-
-
-def older_backup(daemon: Any, folder: Path) -> Path:
-    """A backup of layout 1 among the daemon's: the folder of an older memd that the tests keep, with a manifest."""
-    with tarfile.open(OLDER) as archive:
-        archive.extractall(folder, filter="data")
-    told, stores = json.loads((folder / "entries.json").read_text()), dict[str, Copied]()
-    path = daemon.places.data / FOLDER / "20250101T000000Z"
-    for name in ("journal", "archive"):
-        (path / name).mkdir(parents=True)
-        file = (folder / name / "data.mdb").rename(path / name / "data.mdb")
-        digest = blake2b(file.read_bytes(), digest_size=32).hexdigest()
-        last, size = len(told[name]["entries"]), file.stat().st_size
-        stores[name] = Copied(last=last, fingerprint=told[name]["tip"], file_hash=digest, size_bytes=size)
-    manifest = Manifest(format=1, layout=1, version="0.1.0", at=1, stores=stores)
-    (path / MANIFEST).write_bytes(msgspec.json.encode(manifest))
-    return path
-
-
-def test_a_backup_of_an_older_layout_is_migrated_as_it_is_restored_P13(daemon: Any, tmp_path: Path) -> None:
-    with daemon.client() as client:
-        kept = client.remember(remember(99)).record
-    daemon.terminate()
-    path = older_backup(daemon, tmp_path / "older")
-    preview = offline(daemon, "restore-backup", "--preview", path.name)
-    assert preview.returncode == 0 and json.loads(preview.stdout)["verified"], preview
-    assert not list(daemon.places.data.glob("*ing-*"))
-    restored = offline(daemon, "restore-backup", path.name)
-    assert restored.returncode == 0, restored
-    daemon.start()
-    with daemon.client() as client:
-        found = everything(client)
-        assert found and kept.id not in found
-        client.remember(remember(100))
-    daemon.terminate()
-    entries = json.loads((tmp_path / "older" / "entries.json").read_text())
-    for name, store in (("journal", Journal), ("archive", Archive)):
-        opened = store(daemon.places.data / name, real_world())
-        assert opened.log.fingerprint(len(entries[name]["entries"])) == entries[name]["tip"]
-        assert opened.log.verify() == opened.log.last
-        opened.close()
-
-
-def test_a_damaged_backup_of_an_older_layout_is_refused_P11(daemon: Any, tmp_path: Path) -> None:
-    daemon.terminate()
-    path = older_backup(daemon, tmp_path / "older")
-    file = path / "archive" / "data.mdb"
-    file.write_bytes(file.read_bytes().replace(b"The lamp7 stands", b"She lamp7 stands"))
-    refused = offline(daemon, "restore-backup", path.name)
-    assert refused.returncode == 5 and "not what was written" in refused.stderr, refused
-    assert not list(daemon.places.data.glob("replaced-*"))
 
 
 def test_restoring_needs_the_daemon_down_and_a_backup_that_exists(daemon: Any) -> None:
