@@ -71,7 +71,8 @@ def read_format(folder: Path) -> Format | None:
         return None
     except msgspec.MsgspecError as error:
         raise UnsupportedFormat(
-            f"{folder / 'format.json'} does not parse: {error}", hint="put it back from a backup, or mend it by hand"
+            f"{folder / 'format.json'} does not parse: {error}",
+            hint="mend it by hand; `memd restore-backup` writes it anew",
         ) from error
 
 
@@ -151,6 +152,30 @@ def _write(folder: Path, before: Format, layout: int, world: World) -> Format:
     after = Format(layout, (*before.history, line))
     replace(folder / "format.json", msgspec.json.format(msgspec.json.encode(after), indent=2) + b"\n")
     return after
+
+
+def prepare(folder: Path, incoming: Path, world: World) -> None:
+    """Beside stores of today's layout that are to take the place of the folder's: a `format.json`, where its own says
+    anything else. What a migration that was cut off was still making goes: it may be the room that they need."""
+    for left in (*(folder / f"{name}.new" for name in STORES), *(folder / "backups").glob("layout-*.new")):
+        shutil.rmtree(left, ignore_errors=True)
+    try:
+        found = read_format(folder) or Format(0)
+    except UnsupportedFormat:  # its history is lost
+        found = Format(0)
+    if found.layout != LAYOUT:
+        _write(incoming, found, LAYOUT, world)
+
+
+def take_over(folder: Path, incoming: Path) -> None:
+    """Those stores are in place: their `format.json` counts, and the copy of a migration that was cut off never comes
+    over them. May be done twice, and is on the disk when this returns."""
+    if (incoming / "format.json").exists():
+        for name in DISPOSABLE:
+            shutil.rmtree(folder / name, ignore_errors=True)
+        (incoming / "format.json").rename(folder / "format.json")
+        sync(folder)
+    remove(folder / MIGRATING)
 
 
 def _migrate(folder: Path, found: Format, migration: Migration, world: World) -> Format:

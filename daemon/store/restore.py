@@ -23,7 +23,7 @@ from ..world import World
 from .backup import FOLDER, STORES, Manifest, check_in_child, newest
 from .carried import carry
 from .durable import remove, replace, sync, sync_tree
-from .formats import LAYOUT, MIGRATIONS
+from .formats import LAYOUT, MIGRATIONS, prepare, take_over
 
 PLAN = "restoring"
 PROJECTIONS = "projections"
@@ -61,6 +61,7 @@ def restore_command(places: Places, world: World, arguments: Sequence[str]) -> M
 
     lock = FolderLock(places.data)
     try:
+        finish(places.data)  # one that was cut off: what is there now is what it puts there
         backup, manifest = newest(folder, *words)
         manifest = _verified(backup, manifest)
         report: dict[str, object] = {"backup": msgspec.to_builtins(manifest.info(backup.name)), "verified": True}
@@ -110,8 +111,10 @@ def restore(data: Path, backup: Path, layout: int, world: World) -> Path:
     plan = Plan(incoming=f"incoming-{mark}", replaced=f"replaced-{mark}")
     incoming = data / plan.incoming
     try:
+        incoming.mkdir(mode=0o700)
+        prepare(data, incoming, world)
         for name in STORES:
-            (incoming / name).mkdir(mode=0o700, parents=True)
+            (incoming / name).mkdir(mode=0o700)
             shutil.copyfile(backup / name / "data.mdb", incoming / name / "data.mdb")
             (incoming / name / "data.mdb").chmod(0o600)
         for older in range(layout, LAYOUT):
@@ -145,6 +148,7 @@ def finish(data: Path) -> bool:
             (incoming / name).rename(data / name)
             sync(replaced)
             sync(data)
+    take_over(data, incoming)
     reach("restore:placed")
     shutil.rmtree(data / PROJECTIONS, ignore_errors=True)
     shutil.rmtree(incoming, ignore_errors=True)

@@ -1,16 +1,21 @@
 """Backups of an older layout and what a migration kept: verified, and migrated as they are restored (U3, P-13)."""
 
 import json
+import shutil
+import signal
+import subprocess
+import sys
 import tarfile
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from memd.daemon.store.archive import Archive
 from memd.daemon.store.backup import FOLDER, MANIFEST, Copied, Manifest
-from memd.daemon.store.formats import LAYOUT, bring_up
+from memd.daemon.store.formats import LAYOUT, bring_up, read_format
 from memd.daemon.store.journal import Journal
 from memd.daemon.world import real_world
 from tests.daemon.test_backup import everything, job_done, offline, remember
@@ -125,3 +130,66 @@ def test_a_damaged_backup_of_an_older_layout_is_refused_P11(daemon: Any, tmp_pat
     refused = offline(daemon, "restore-backup", path.name)
     assert refused.returncode == 5 and "not what was written" in refused.stderr, refused
     assert not list(daemon.places.data.glob("replaced-*"))
+
+
+MIGRATE = """
+import os, sys
+from pathlib import Path
+from memd.daemon import failpoint
+from memd.daemon.store.formats import bring_up
+from memd.daemon.world import real_world
+failpoint.arm(os.environ["MEMD_FAIL"])
+bring_up(Path(sys.argv[1]), real_world())
+"""
+
+
+@pytest.mark.parametrize("place", ["", "restore:planned", "restore:moved:2", "restore:placed"])
+@pytest.mark.parametrize("point", ["migration:begun", "migration:done"])
+def test_a_restore_ends_a_migration_that_was_cut_off_P13(daemon: Any, tmp_path: Path, point: str, place: str) -> None:
+    with daemon.client() as client:
+        client.remember(remember(1))
+        job_done(client, client.backup())
+    daemon.terminate()
+    data = daemon.places.data
+    for name in ("journal", "archive", "projections", "vectors"):
+        shutil.rmtree(data / name)
+    with tarfile.open(OLDER) as archive:
+        archive.extractall(data, filter="data")
+    (data / "entries.json").unlink()
+    command = [sys.executable, "-c", MIGRATE, str(data)]
+    killed = subprocess.run(command, check=False, env={**daemon.environment, "MEMD_FAIL": point})
+    assert killed.returncode == -signal.SIGKILL and (data / "migrating").read_text() == "layout-1"
+    (data / "journal.new").mkdir(exist_ok=True)  # of one that the disk had no room for
+    restored = offline(daemon, "restore-backup", MEMD_FAIL=place)
+    assert restored.returncode == (-signal.SIGKILL if place else 0), restored
+    daemon.start()
+    with daemon.client() as client:
+        assert {record.content for record in everything(client).values()} == {remember(1).text}
+    assert not (data / "migrating").exists() and not (data / "journal.new").exists()
+    found = read_format(data)
+    assert found is not None and [line.layout for line in found.history] == [1, LAYOUT]
+
+
+def test_a_second_restore_finishes_the_first_one_that_was_killed_U3(daemon: Any) -> None:
+    with daemon.client() as client:
+        client.remember(remember(1))
+        job_done(client, client.backup())
+    daemon.terminate()
+    assert offline(daemon, "restore-backup", MEMD_FAIL="restore:moved").returncode < 0
+    assert offline(daemon, "restore-backup").returncode == 0
+    replaced = list(daemon.places.data.glob("replaced-*"))
+    assert [sorted(path.name for path in each.iterdir()) for each in replaced] == [["archive", "journal"]] * 2
+    assert not list(daemon.places.data.glob("incoming-*"))
+
+
+@pytest.mark.parametrize("says", [b"no json", b'{"layout": 9}'])
+def test_a_restore_writes_a_format_that_can_not_be_read_anew_P13(daemon: Any, says: bytes) -> None:
+    with daemon.client() as client:
+        kept = client.remember(remember(1)).record
+        job_done(client, client.backup())
+    daemon.terminate()
+    (daemon.places.data / "format.json").write_bytes(says)
+    assert offline(daemon, "restore-backup").returncode == 0
+    daemon.start()
+    with daemon.client() as client:
+        assert client.get(kept.id).content == remember(1).text
