@@ -23,7 +23,7 @@ from threading import Event
 import msgspec
 
 from ... import __version__
-from ...protocol.errors import JournalCorrupt, NotFound, Refused, Stopping
+from ...protocol.errors import JournalCorrupt, NotFound, Refused, Stopping, StorageFull
 from ...protocol.instant import from_micros
 from ...protocol.keeping import BackupInfo
 from ...protocol.places import Places
@@ -88,8 +88,8 @@ def write_backup(journal: Journal, archive: Archive, folder: Path, world: World,
     at = world.now()
     name = _free_name(folder, at)
     partial = folder / f".partial-{name}"
-    partial.mkdir(mode=0o700)
     try:
+        partial.mkdir(mode=0o700)
         for store, log in (("journal", journal.log), ("archive", archive.log)):
             log.environment.rewrite(partial / store)
             (partial / store / "lock.mdb").unlink(missing_ok=True)
@@ -99,9 +99,11 @@ def write_backup(journal: Journal, archive: Archive, folder: Path, world: World,
         (partial / MANIFEST).chmod(0o600)
         partial.rename(folder / name)
         sync(folder)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(partial, ignore_errors=True)
-        raise
+        if not isinstance(error, OSError):
+            raise
+        raise StorageFull(f"no backup in {folder}: {error.strerror}", hint="free some space there") from error
     return folder / name
 
 

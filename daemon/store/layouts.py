@@ -37,7 +37,7 @@ def to_blocks(folder: Path, world: World) -> None:
         fresh = folder / f"{name}.new"
         shutil.rmtree(fresh, ignore_errors=True)
         old = Environment(folder / name, ("meta", "headers", "payloads", beside), durable=False)
-        new = Environment(fresh, ("meta", "blocks", beside), durable=False)
+        new = Environment(fresh, ("meta", "blocks", beside), durable=False, alone=True)
         try:
             _pack(old, new, beside)
             new.sync()

@@ -148,3 +148,15 @@ def test_turns_are_searched_though_a_full_disk_ended_their_writer_P12_Q4(small: 
     turns.commit()
     assert all(turns.find(word, 5)[0] for word in ("zebra", "walrus2", "walrus29"))
     turns.close()
+
+
+def test_a_backup_to_a_full_disk_is_refused_and_the_daemon_lives_P12(daemon: RunningDaemon, small: Path) -> None:
+    fill(small / "filler")
+    with daemon.client() as client:
+        client.remember(Remember(text="here", turn="here", at="2026-01-01T00:00:00Z", origin=ORIGIN))
+        job = client.backup(str(small))
+        while job.state == "running":
+            time.sleep(0.02)
+            job = client.job(job.id)
+        assert job.problem is not None and "No space left" in job.problem.message and "free" in job.problem.hint
+    assert not list(small.glob("**/data.mdb"))
