@@ -24,6 +24,7 @@ Command = Callable[[Places, World, Sequence[str]], Mapping[str, object]]
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "check-backup": ("store.backup", "check_command"),
+    "list-backups": ("store.backup", "list_command"),
     "read-tips": ("store.backup", "tips_command"),
     "read-redactions": ("store.carried", "redactions_command"),
     "restore-backup": ("store.restore", "restore_command"),

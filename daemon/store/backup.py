@@ -25,7 +25,7 @@ import msgspec
 from ... import __version__
 from ...protocol.errors import JournalCorrupt, NotFound, Refused, Stopping, StorageFull
 from ...protocol.instant import from_micros
-from ...protocol.keeping import BackupInfo
+from ...protocol.keeping import BackupInfo, BackupList
 from ...protocol.places import Places
 from ..world import World
 from .archive import Archive
@@ -127,26 +127,32 @@ def _free_name(folder: Path, at: int) -> str:
 
 
 def backups(folder: Path) -> list[tuple[str, Manifest]]:
-    """The finished backups in a folder, oldest first; what has no readable manifest is none."""
+    """The finished backups in a folder, oldest first; what has no readable manifest or lacks a store is none."""
     found: list[tuple[str, Manifest]] = []
     for path in folder.glob(f"[!.]*/{MANIFEST}"):
         try:
-            found.append((path.parent.name, msgspec.json.decode(path.read_bytes(), type=Manifest)))
+            manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             continue
+        if manifest.stores.keys() >= {*STORES} and _is_whole(path.parent):
+            found.append((path.parent.name, manifest))
     return sorted(found, key=lambda pair: (pair[1].at, pair[0]))
+
+
+def _is_whole(path: Path) -> bool:
+    return all((path / name / "data.mdb").is_file() for name in STORES)
 
 
 def _kept(folder: Path) -> list[tuple[str, Manifest]]:
     """What migrations kept in a folder. The stores are not opened, so nothing is counted or hashed."""
     found: list[tuple[str, Manifest]] = []
     for path in folder.glob("layout-*"):
-        named, files = KEPT.fullmatch(path.name), {name: path / name / "data.mdb" for name in STORES}
-        if not named or (path / MANIFEST).exists() or not all(file.is_file() for file in files.values()):
+        named = KEPT.fullmatch(path.name)
+        if not named or (path / MANIFEST).exists() or not _is_whole(path):
             continue
+        sizes = {name: (path / name / "data.mdb").stat().st_size for name in STORES}
         stores = {
-            name: Copied(last=UNCOUNTED, fingerprint="", file_hash="", size_bytes=file.stat().st_size)
-            for name, file in files.items()
+            name: Copied(last=UNCOUNTED, fingerprint="", file_hash="", size_bytes=size) for name, size in sizes.items()
         }
         layout, at = int(named[1]), path.stat().st_mtime_ns // 1000
         found.append((path.name, Manifest(format=layout, layout=layout, version="", at=at, stores=stores)))
@@ -158,15 +164,32 @@ def restorable(folder: Path) -> list[tuple[str, Manifest]]:
     return sorted([*backups(folder), *_kept(folder)], key=lambda pair: (pair[1].at, pair[0]))
 
 
+def listed(own: Path, folder: str) -> BackupList:
+    """What can be restored from a folder; from memd's own, which need not be there yet, for "". Raises NotFound."""
+    where = Path(folder) if folder else own
+    if folder and not where.is_dir():
+        raise NotFound(f"there is no folder {folder}", hint="name the one that was given to `memd backup --to`")
+    return BackupList(folder=str(where), backups=tuple(manifest.info(name) for name, manifest in restorable(where)))
+
+
 def newest(folder: Path, name: str = "newest") -> tuple[Path, Manifest]:
     """The backup of that name, or the newest; of what migrations kept only by its name. Raises NotFound."""
     for known, manifest in reversed(backups(folder) if name == "newest" else restorable(folder)):
         if name in (known, "newest"):
             return folder / known, manifest
     names = ", ".join(known for known, _ in restorable(folder))
-    raise NotFound(
-        f"no backup {name!r} in {folder}", hint=f"there are: {names}" if names else "`memd backup` makes one"
-    )
+    hint = f"there are: {names}" if names else "`memd backup` makes one; `--from FOLDER` takes one of another folder"
+    if not folder.is_dir():
+        raise NotFound(f"no backup: there is no folder {folder}", hint=hint)
+    if (folder / MANIFEST).exists() or KEPT.fullmatch(folder.name):
+        raise NotFound(
+            f"{folder} is a backup, not a folder of backups", hint=f"write `--from {folder.parent} {folder.name}`"
+        )
+    if "/" in name:
+        raise NotFound(f"no backup {name!r}: a name is no path", hint="write `--from FOLDER NAME`")
+    if name and name in {path.name for path in folder.iterdir()}:
+        raise NotFound(f"{folder / name} is no backup, or only a part of one", hint=hint)
+    raise NotFound(f"no backup in {folder}" if name == "newest" else f"no backup {name!r} in {folder}", hint=hint)
 
 
 def is_newer(journal: Journal, archive: Archive, folder: Path) -> bool:
@@ -209,9 +232,11 @@ def check_in_child(folder: Path, stopping: Event | None = None) -> dict[str, Cop
                 process.wait()
                 raise Stopping("memd is stopping", hint="the backup is made when it is up again") from error
     if process.returncode:
-        reason = complaint.decode(errors="replace").partition("\n")[0].removeprefix("memd: ")
+        said = complaint.decode(errors="replace").splitlines()
+        named = [line.removeprefix("memd: ") for line in said if line.startswith("memd: ")]
+        reason = (named or said[-1:] or [f"reading it ended with status {process.returncode}"])[0]
         raise JournalCorrupt(
-            f"{folder.name.removeprefix('.partial-')} does not read back: {reason or f'status {process.returncode}'}",
+            f"{folder.name.removeprefix('.partial-')} does not read back: {reason}",
             hint="`memd verify` checks the live store; `memd backup --list` shows the others",
         )
     return msgspec.json.decode(told, type=dict[str, Copied])
@@ -269,6 +294,11 @@ def check_command(places: Places, world: World, arguments: Sequence[str]) -> Map
     """`check-backup FOLDER`: what `check_in_child` starts."""
     os.nice(10)
     return check(Path(arguments[0]), world)
+
+
+def list_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
+    """`list-backups [FOLDER]`: the list without a daemon, which may be why one needs it. Raises NotFound."""
+    return msgspec.to_builtins(listed(places.data / FOLDER, *arguments or [""]))
 
 
 def tips_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:

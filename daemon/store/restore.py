@@ -124,7 +124,7 @@ def restore(data: Path, backup: Path, layout: int, world: World) -> Path:
         shutil.rmtree(incoming, ignore_errors=True)
         if not isinstance(error, OSError):
             raise
-        raise StorageFull(f"no room to restore: {error.strerror}", hint="see what lies in the data folder") from error
+        raise StorageFull(f"the backup can't be copied: {error.strerror}", hint=f"see what lies in {data}") from error
     carry(data)
     replace(data / PLAN, msgspec.json.encode(plan))
     finish(data)

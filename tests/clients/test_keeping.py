@@ -48,3 +48,8 @@ def test_a_backup_of_an_older_layout_says_so_in_the_list_P13(memd: Any, daemon: 
     assert "layout" not in newer and "by memd" in newer
     told = [(each["layout"], each["current"]) for each in memd("backup", "--list", "--json").data["backups"]]
     assert told[0] == (1, False) and told[1][1] is True
+    daemon.terminate()
+    for command in ("backup", "restore-backup"):
+        assert memd(command, "--list").text.splitlines()[0].startswith("layout-1-2"), "the daemon need not run"
+    missing = memd("restore-backup", "--list", "--from", str(backups / "nowhere"))
+    assert missing.code == 4 and "there is no folder" in missing.errors

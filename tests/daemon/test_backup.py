@@ -19,6 +19,8 @@ from memd.daemon.store.backup import (
     backups,
     check,
     is_newer,
+    listed,
+    newest,
     rotate,
     write_backup,
 )
@@ -271,10 +273,39 @@ def test_restoring_needs_the_daemon_down_and_a_backup_that_exists(daemon: Any) -
     preview = offline(daemon, "restore-backup", "--preview")
     assert preview.returncode == 0 and not list(daemon.places.data.glob("replaced-*"))
     with pytest.raises(NotFound):
-        from memd.daemon.store.backup import newest
-
         newest(daemon.places.data / "nowhere")
     assert os.listdir(daemon.places.data / "backups")
+
+
+@pytest.mark.parametrize("gone", ["archive", MANIFEST])
+def test_what_is_left_of_a_backup_is_none_U3(tmp_path: Path, gone: str) -> None:
+    journal, archive = stores(tmp_path)
+    folder = tmp_path / "copies"
+    path = write_backup(journal, archive, folder, real_world(), threading.Event())
+    for file in [path / gone] if gone == MANIFEST else [*(path / gone).iterdir()]:
+        file.unlink()
+    assert backups(folder) == [] and is_newer(journal, archive, folder)
+    with pytest.raises(NotFound, match="only a part"):
+        newest(folder, path.name)
+    journal.close()
+    archive.close()
+
+
+def test_a_backup_that_is_named_wrongly_is_told_how_to_be_named(tmp_path: Path) -> None:
+    journal, archive = stores(tmp_path)
+    path = write_backup(journal, archive, tmp_path / "copies", real_world(), threading.Event())
+    with pytest.raises(NotFound, match="is a backup") as wrong:
+        newest(path)
+    assert wrong.value.hint == f"write `--from {path.parent} {path.name}`"
+    with pytest.raises(NotFound, match="no path"):
+        newest(path.parent, str(path))
+    with pytest.raises(NotFound, match="there is no folder"):
+        newest(path.parent / "nowhere")
+    with pytest.raises(NotFound, match="there is no folder"):
+        listed(path.parent, str(path / MANIFEST))
+    assert listed(tmp_path / "nowhere", "").backups == (), "memd's own folder is made by the first backup"
+    journal.close()
+    archive.close()
 
 
 def test_a_daemon_that_stops_in_the_middle_of_a_backup_ends_cleanly_U1(daemon: Any) -> None:
