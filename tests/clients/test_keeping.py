@@ -53,3 +53,17 @@ def test_a_backup_of_an_older_layout_says_so_in_the_list_P13(memd: Any, daemon: 
         assert memd(command, "--list").text.splitlines()[0].startswith("layout-1-2"), "the daemon need not run"
     missing = memd("restore-backup", "--list", "--from", str(backups / "nowhere"))
     assert missing.code == 4 and "there is no folder" in missing.errors
+
+
+def test_a_restored_memory_is_sound_before_its_first_start_U3(memd: Any, daemon: Any) -> None:
+    with daemon.client() as client:
+        client.remember("I prefer tabs.")
+    assert memd("backup").code == 0
+    daemon.terminate()
+    assert memd("restore-backup", "--yes").code == 0
+    for _ in range(2):
+        told = memd("verify", "--json")
+        assert told.code == 0 and told.data["records"] == 1 and told.data["quotes"] == 1, told
+        assert told.data["verdict"].endswith("at the next start.")
+    daemon.start()
+    assert "next start" not in memd("verify").text
