@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from ..protocol.errors import MemdError, UnknownRequest
+from ..protocol.errors import MemdError, StoreError, UnknownRequest
 from ..protocol.places import Places
 from .failpoint import arm
 from .world import World
@@ -57,5 +57,10 @@ def run(name: str, arguments: Sequence[str], places: Places, world: World) -> in
     except MemdError as error:
         print(f"memd: {error.message}\nhint: {error.hint}", file=sys.stderr)
         return error.exit_code
+    except OSError as error:
+        print(
+            f"memd: {error}\nhint: see that {places.data} can be written, and that its disk has room", file=sys.stderr
+        )
+        return StoreError.exit_code
     sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
     return 0

@@ -92,7 +92,6 @@ def write_backup(journal: Journal, archive: Archive, folder: Path, world: World,
         partial.mkdir(mode=0o700)
         for store, log in (("journal", journal.log), ("archive", archive.log)):
             log.environment.rewrite(partial / store)
-            (partial / store / "lock.mdb").unlink(missing_ok=True)
         stores = check_in_child(partial, stopping)
         manifest = Manifest(format=FORMAT, layout=LAYOUT, version=__version__, at=at, stores=stores)
         replace(partial / MANIFEST, msgspec.json.encode(manifest))
@@ -250,10 +249,7 @@ def check(folder: Path, world: World) -> dict[str, Copied]:
     stores: dict[str, Copied] = {}
     for name, digest in hashes.items():
         size = (folder / name / "data.mdb").stat().st_size
-        try:
-            last, tip = check_first(folder / name) if is_first(folder / name) else _check_log(folder / name, world)
-        finally:
-            (folder / name / "lock.mdb").unlink(missing_ok=True)
+        last, tip = check_first(folder / name) if is_first(folder / name) else _check_log(folder / name, world)
         stores[name] = Copied(last=last, fingerprint=tip, file_hash=digest, size_bytes=size)
     if said and said != stores:
         raise JournalCorrupt(f"{folder.name} is not what its manifest says", hint="use another backup")
@@ -261,7 +257,7 @@ def check(folder: Path, world: World) -> dict[str, Copied]:
 
 
 def _check_log(folder: Path, world: World) -> tuple[int, str]:
-    log = Log(folder, world, readonly=True)
+    log = Log(folder, world, readonly=True, alone=True)
     try:
         log.verify()
         return log.last, log.fingerprint(log.last)
@@ -306,7 +302,7 @@ def tips_command(places: Places, world: World, arguments: Sequence[str]) -> Mapp
     tips: dict[str, object] = {}
     for name, seq in zip(STORES, arguments[1:], strict=True):
         if (Path(arguments[0]) / name / "data.mdb").exists():
-            log = Log(Path(arguments[0]) / name, world, readonly=True)
+            log = Log(Path(arguments[0]) / name, world, readonly=True, alone=True)
             tips[name] = {"last": log.last, "fingerprint": log.fingerprint(int(seq))}
             log.close()
     return tips

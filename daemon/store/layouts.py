@@ -96,7 +96,7 @@ def _entries(old: Environment, snapshot: lmdb.Transaction) -> Iterator[tuple[Hea
 
 def is_first(folder: Path) -> bool:
     """Whether the log in this folder, which nobody has open, is of layout 1. Raises JournalCorrupt."""
-    environment = Environment(folder, (), durable=False, readonly=True)
+    environment = Environment(folder, (), durable=False, readonly=True, alone=True)
     try:
         with environment.read() as snapshot:
             return snapshot.get(b"payloads") is not None
@@ -109,7 +109,7 @@ def check_first(folder: Path) -> tuple[int, str]:
 
     Raises JournalCorrupt; a damaged page may end the process.
     """
-    environment = Environment(folder, ("meta", "headers", "payloads"), durable=False, readonly=True)
+    environment = Environment(folder, ("meta", "headers", "payloads"), durable=False, readonly=True, alone=True)
     last, tip = 0, b""
     try:
         with environment.read() as snapshot:
@@ -122,7 +122,7 @@ def check_first(folder: Path) -> tuple[int, str]:
 
 def stored_in_first(folder: Path, seqs: Sequence[int]) -> dict[int, bytes]:
     """What stands in a log of layout 1 at these seqs: blind and payload, or what took their place."""
-    environment = Environment(folder, ("payloads",), durable=False, readonly=True)
+    environment = Environment(folder, ("payloads",), durable=False, readonly=True, alone=True)
     try:
         with environment.read() as snapshot:
             found = {seq: snapshot.get(seq.to_bytes(8), db=environment.db("payloads")) for seq in seqs}

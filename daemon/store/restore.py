@@ -120,13 +120,17 @@ def restore(data: Path, backup: Path, layout: int, world: World) -> Path:
         for older in range(layout, LAYOUT):
             MIGRATIONS[older](incoming, world)
         sync_tree(incoming)
+        carry(data)
+        replace(data / PLAN, msgspec.json.encode(plan))
     except BaseException as error:
+        (data / PLAN).unlink(missing_ok=True)
         shutil.rmtree(incoming, ignore_errors=True)
         if not isinstance(error, OSError):
             raise
-        raise StorageFull(f"the backup can't be copied: {error.strerror}", hint=f"see what lies in {data}") from error
-    carry(data)
-    replace(data / PLAN, msgspec.json.encode(plan))
+        raise StorageFull(
+            f"the backup can't be copied: {error.strerror}",
+            hint="nothing was moved; `memd restore-backup` again when there is room",
+        ) from error
     finish(data)
     return data / plan.replaced
 
@@ -135,6 +139,8 @@ def finish(data: Path) -> bool:
     """Carry out the plan of a restore, or what is left of it; whether there was one. Needs the folder's lock."""
     file = data / PLAN
     if not file.exists():
+        for left in data.glob("incoming-*"):  # of one that was cut off before it had a plan
+            shutil.rmtree(left, ignore_errors=True)
         return False
     reach("restore:planned")
     plan = msgspec.json.decode(file.read_bytes(), type=Plan)
@@ -148,7 +154,8 @@ def finish(data: Path) -> bool:
             (incoming / name).rename(data / name)
             sync(replaced)
             sync(data)
-    take_over(data, incoming)
+    if incoming.exists():
+        take_over(data, incoming)
     reach("restore:placed")
     shutil.rmtree(data / PROJECTIONS, ignore_errors=True)
     shutil.rmtree(incoming, ignore_errors=True)

@@ -179,6 +179,8 @@ def test_a_second_restore_finishes_the_first_one_that_was_killed_U3(daemon: Any)
     assert offline(daemon, "restore-backup").returncode == 0
     replaced = list(daemon.places.data.glob("replaced-*"))
     assert [sorted(path.name for path in each.iterdir()) for each in replaced] == [["archive", "journal"]] * 2
+    (daemon.places.data / "incoming-1" / "journal").mkdir(parents=True)  # of one that was killed while it copied
+    daemon.start()
     assert not list(daemon.places.data.glob("incoming-*"))
 
 
