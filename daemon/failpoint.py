@@ -46,7 +46,7 @@ NAMES = (
     "migration:written",  # its number is written, the mark of the migration is still there
     "restore:planned",  # the backup's stores lie beside the present ones, the plan is on the disk
     "restore:moved",  # a present store is moved aside, the backup's not in its place; reached once for each
-    "restore:placed",  # both are in place, projections and the plan are still there
+    "restore:placed",  # both are in place and counted, projections and the plan are still there
     "model:embedded",  # a batch of the coming model's vectors is on the disk
     "model:swapped",  # the coming model searches, nothing says so yet
     "inbox:decided",  # the user's word on a proposal is on the disk, nobody was told

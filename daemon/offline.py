@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from ..protocol.errors import MemdError, UnknownRequest
+from ..protocol.errors import MemdError, StoreError, UnknownRequest
 from ..protocol.places import Places
 from .failpoint import arm
 from .world import World
@@ -24,6 +24,7 @@ Command = Callable[[Places, World, Sequence[str]], Mapping[str, object]]
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "check-backup": ("store.backup", "check_command"),
+    "list-backups": ("store.backup", "list_command"),
     "read-tips": ("store.backup", "tips_command"),
     "read-redactions": ("store.carried", "redactions_command"),
     "restore-backup": ("store.restore", "restore_command"),
@@ -56,5 +57,10 @@ def run(name: str, arguments: Sequence[str], places: Places, world: World) -> in
     except MemdError as error:
         print(f"memd: {error.message}\nhint: {error.hint}", file=sys.stderr)
         return error.exit_code
+    except OSError as error:
+        print(
+            f"memd: {error}\nhint: see that {places.data} can be written, and that its disk has room", file=sys.stderr
+        )
+        return StoreError.exit_code
     sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
     return 0

@@ -9,7 +9,8 @@ import msgspec
 
 
 class BackupInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A finished backup: when, by which version, the last operation and capture in it, bytes on disk."""
+    """A finished backup: when, by which version, the last operation and capture in it, bytes on disk, the layout of its
+    stores and whether that is today's. What a migration kept is one too: by no version, -1 for what was not counted."""
 
     name: str
     at: str
@@ -17,6 +18,8 @@ class BackupInfo(msgspec.Struct, frozen=True, kw_only=True):
     journal_seq: int
     archive_seq: int
     size_bytes: int
+    layout: int = 0
+    current: bool = True
 
 
 class BackupList(msgspec.Struct, frozen=True, kw_only=True):

@@ -38,7 +38,7 @@ def path(named: str) -> Path:
     """A file or a folder as it was named, the `parser` of every option that takes one. Raises typer.BadParameter for
     "", an unset variable of the shell: a `Path` of that is the current folder."""
     if not named:
-        raise typer.BadParameter("it is empty; the current folder is .")
+        raise typer.BadParameter("it is empty; write . for the current folder")
     return Path(named)
 
 

@@ -30,6 +30,7 @@ from ...protocol.reply import JobState
 from ..python import launch
 from ..python.client import places_here
 from .contact import path, reach
+from .offline import offline, reported
 from .output import Answer, JsonFlag, is_watched, plain, styled, wrapped
 from .overview import size
 from .progress import wait_for_job
@@ -63,14 +64,20 @@ def backup(
       memd backup --to /media/stick/memd
       memd backup --list
     """
+    folder = os.path.abspath(to) if to else ""
+    if show:
+        _list(folder, as_json, "backup")
+        return
     with Answer("backup", as_json) as answer, reach() as client:
-        folder = os.path.abspath(to) if to else ""
-        if show:
-            told = client.backups(folder)
-            answer.give(told, _list_lines(told))
-            return
         done = wait_for_job(client, client.backup(folder, keep), answer)
         answer.give(done.report, _backup_lines(done))
+
+
+def _list(folder: str, as_json: bool, command: str) -> None:
+    """Lists backups, also while the daemon is down: it may be down because of what a backup is to mend."""
+    with Answer(command, as_json) as answer:
+        told = reported(offline("list-backups", folder), BackupList)
+        answer.give(told, _list_lines(told))
 
 
 def _list_lines(told: BackupList) -> Iterator[str]:
@@ -81,15 +88,21 @@ def _list_lines(told: BackupList) -> Iterator[str]:
 
 
 def _contents(each: BackupInfo) -> str:
-    holds = f"{count(each.journal_seq, 'operation')}, {count(each.archive_seq, 'capture')}"
-    return f"{age(each.at)}: {holds}, {size(each.size_bytes)}, by memd {plain(each.version)}"
+    parts = [size(each.size_bytes)]
+    if each.journal_seq >= 0:
+        parts[:0] = [count(each.journal_seq, "operation"), count(each.archive_seq, "capture")]
+    parts.append(f"by memd {plain(each.version)}" if each.version else "kept by an upgrade")
+    if not each.current:
+        parts.append(f"of layout {each.layout}")
+    return f"{age(each.at)}: {', '.join(parts)}"
 
 
 def _backup_lines(done: JobState) -> Iterator[str]:
     report = done.report
     yield f"backed up and read back: {plain(str(report['path']))}"
     taken = size(int(str(report["size_bytes"])))
-    yield f"{report['operations']:,} operations, {report['captures']:,} captures, {taken}"
+    operations, captures = int(str(report["operations"])), int(str(report["captures"]))
+    yield f"{count(operations, 'operation')}, {count(captures, 'capture')}, {taken}"
     removed = report.get("removed")
     if isinstance(removed, list) and removed:
         yield f"{count(len(removed), 'older backup')} removed: {', '.join(removed)}"
@@ -102,6 +115,7 @@ def restore_backup(
         Path | None, typer.Option("--from", parser=path, help="The folder it lies in, if not memd's own.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    show: Annotated[bool, typer.Option("--list", help="Restore none: list those there are.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Put a backup in the place of the present memory, which is moved aside. Needs `memd down`.
@@ -109,8 +123,13 @@ def restore_backup(
     \b
     Examples:
       memd restore-backup
+      memd restore-backup --list
       memd restore-backup 20260304T183000Z --yes
+      memd restore-backup layout-1      # the memory as it was before an upgrade
     """
+    if show:
+        _list(os.path.abspath(folder) if folder else "", as_json, "restore-backup")
+        return
     with Answer("restore-backup", as_json) as answer:
         chosen = [*(["--from", os.path.abspath(folder)] if folder else []), name]
         if not yes:

@@ -12,11 +12,11 @@ from typing import TypeVar
 
 import msgspec
 
-from ...protocol.errors import InvalidRequest, MemdError, ModelMissing, StoreError, Unavailable
+from ...protocol.errors import InvalidRequest, MemdError, ModelMissing, NotFound, StoreError, Unavailable
 from ..python import launch
 
 T = TypeVar("T")
-_BY_EXIT_CODE: dict[int, type[MemdError]] = {2: InvalidRequest, 5: StoreError, 6: ModelMissing}
+_BY_EXIT_CODE: dict[int, type[MemdError]] = {2: InvalidRequest, 4: NotFound, 5: StoreError, 6: ModelMissing}
 
 
 def offline(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -22,7 +22,7 @@ from ..committer import Committer
 from ..config import Config
 from ..jobs import Jobs, Progress, Report
 from ..projections.keywords import NEAR
-from ..store.backup import FOLDER, backups, is_newer, rotate, write_backup
+from ..store.backup import FOLDER, backups, is_newer, listed, rotate, write_backup
 from ..store.retention import SLICE, Held, Keep, Retention
 from ..stores import Stores
 from ..world import World
@@ -112,9 +112,8 @@ class Upkeep:
         self._note("backed up", Outcome(at=from_micros(at), what=f"verified: {name}"))
 
     def list_backups(self, folder: str) -> BackupList:
-        """The finished backups in a folder."""
-        where = Path(folder) if folder else self._folder
-        return BackupList(folder=str(where), backups=tuple(manifest.info(name) for name, manifest in backups(where)))
+        """The finished backups in a folder, and what migrations kept there. Raises NotFound."""
+        return listed(self._folder, folder)
 
     # --- retention ---------------------------------------------------------------------------------------------------
     def expire(self, dry_run: bool) -> JobState:

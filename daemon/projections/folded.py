@@ -44,7 +44,8 @@ INDEXES: Mapping[str, Index] = {
 class Folded:
     """One set of tables, opened."""
 
-    def __init__(self, folder: Path, *, readonly: bool = False) -> None:
+    def __init__(self, folder: Path, *, readonly: bool = False, alone: bool = False) -> None:
+        """`readonly` and `alone`: as for `Environment`."""
         self.records = Records(INDEXES)
         self.keys = Keys(self.records)
         self.graph = Graph(self.records)
@@ -59,7 +60,7 @@ class Folded:
         self.lessons = Lessons(self.records)
         running = (self.lessons, self.letters, self.unfinished, self.inbox, self.grants)
         folds = (self.records, self.sources, self.forgotten, self.aliases, *running, self.counters)
-        self.tables = Tables(folder, folds, readonly=readonly)
+        self.tables = Tables(folder, folds, readonly=readonly, alone=alone)
         self.records.attach(self.tables.environment)
 
     def close(self) -> None:

@@ -132,10 +132,10 @@ class Tables:
 
     name = "tables"
 
-    def __init__(self, folder: Path, folds: Sequence[Fold], *, readonly: bool = False) -> None:
+    def __init__(self, folder: Path, folds: Sequence[Fold], *, readonly: bool = False, alone: bool = False) -> None:
         self._folds = tuple(folds)
         self._readers: dict[type[AnyOperation], tuple[Fold, ...]] = {}
-        self.environment = Environment(folder, self.databases, durable=False, readonly=readonly)
+        self.environment = Environment(folder, self.databases, durable=False, readonly=readonly, alone=alone)
         if not readonly:
             self.environment.write(self._check_layout)
         self._applied = self._stored_seq()

@@ -51,7 +51,7 @@ class Sources:
 
     def fold(self, place: Path, course: Course) -> Folded:
         """The journal folded into fresh tables at `place`, up to where it is now."""
-        folded = Folded(place)
+        folded = Folded(place, alone=True)
         while group := self.journal.slice(folded.tables.applied_seq, GROUP):
             folded.tables.apply(group)
             course.at(folded.tables.applied_seq, "replaying the journal")

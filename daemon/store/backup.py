@@ -10,6 +10,7 @@ Comes in: the two open logs and a folder. Goes out: `<folder>/<UTC time>/{journa
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,21 +23,26 @@ from threading import Event
 import msgspec
 
 from ... import __version__
-from ...protocol.errors import JournalCorrupt, NotFound, Refused, Stopping
+from ...protocol.errors import JournalCorrupt, NotFound, Refused, Stopping, StorageFull
 from ...protocol.instant import from_micros
-from ...protocol.keeping import BackupInfo
+from ...protocol.keeping import BackupInfo, BackupList
 from ...protocol.places import Places
 from ..world import World
 from .archive import Archive
 from .durable import replace, sync
 from .formats import LAYOUT
 from .journal import Journal
+from .layouts import check_first, is_first
 from .log import FORMAT, Log
 
 FOLDER = "backups"
 STORES = ("journal", "archive")
 MANIFEST = "manifest.json"
 CHECK_POLL_S = 0.2
+KEPT = re.compile(r"layout-(\d+)(-\d+)?")
+"""The name of what a migration from that layout kept: a backup without a manifest, and never the newest."""
+
+UNCOUNTED = -1
 
 
 class Copied(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +72,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
             journal_seq=self.stores["journal"].last,
             archive_seq=self.stores["archive"].last,
             size_bytes=sum(copied.size_bytes for copied in self.stores.values()),
+            layout=self.layout,
+            current=self.layout == LAYOUT,
         )
 
 
@@ -80,20 +88,21 @@ def write_backup(journal: Journal, archive: Archive, folder: Path, world: World,
     at = world.now()
     name = _free_name(folder, at)
     partial = folder / f".partial-{name}"
-    partial.mkdir(mode=0o700)
     try:
+        partial.mkdir(mode=0o700)
         for store, log in (("journal", journal.log), ("archive", archive.log)):
             log.environment.rewrite(partial / store)
-            (partial / store / "lock.mdb").unlink(missing_ok=True)
         stores = check_in_child(partial, stopping)
         manifest = Manifest(format=FORMAT, layout=LAYOUT, version=__version__, at=at, stores=stores)
         replace(partial / MANIFEST, msgspec.json.encode(manifest))
         (partial / MANIFEST).chmod(0o600)
         partial.rename(folder / name)
         sync(folder)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(partial, ignore_errors=True)
-        raise
+        if not isinstance(error, OSError):
+            raise
+        raise StorageFull(f"no backup in {folder}: {error.strerror}", hint="free some space there") from error
     return folder / name
 
 
@@ -117,26 +126,69 @@ def _free_name(folder: Path, at: int) -> str:
 
 
 def backups(folder: Path) -> list[tuple[str, Manifest]]:
-    """The finished backups in a folder, oldest first; what has no readable manifest is none."""
+    """The finished backups in a folder, oldest first; what has no readable manifest or lacks a store is none."""
     found: list[tuple[str, Manifest]] = []
     for path in folder.glob(f"[!.]*/{MANIFEST}"):
         try:
-            found.append((path.parent.name, msgspec.json.decode(path.read_bytes(), type=Manifest)))
+            manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             continue
+        if manifest.stores.keys() >= {*STORES} and _is_whole(path.parent):
+            found.append((path.parent.name, manifest))
     return sorted(found, key=lambda pair: (pair[1].at, pair[0]))
 
 
+def _is_whole(path: Path) -> bool:
+    return all((path / name / "data.mdb").is_file() for name in STORES)
+
+
+def _kept(folder: Path) -> list[tuple[str, Manifest]]:
+    """What migrations kept in a folder. The stores are not opened, so nothing is counted or hashed."""
+    found: list[tuple[str, Manifest]] = []
+    for path in folder.glob("layout-*"):
+        named = KEPT.fullmatch(path.name)
+        if not named or (path / MANIFEST).exists() or not _is_whole(path):
+            continue
+        sizes = {name: (path / name / "data.mdb").stat().st_size for name in STORES}
+        stores = {
+            name: Copied(last=UNCOUNTED, fingerprint="", file_hash="", size_bytes=size) for name, size in sizes.items()
+        }
+        layout, at = int(named[1]), path.stat().st_mtime_ns // 1000
+        found.append((path.name, Manifest(format=layout, layout=layout, version="", at=at, stores=stores)))
+    return found
+
+
+def restorable(folder: Path) -> list[tuple[str, Manifest]]:
+    """The backups in a folder and what migrations kept there, oldest first."""
+    return sorted([*backups(folder), *_kept(folder)], key=lambda pair: (pair[1].at, pair[0]))
+
+
+def listed(own: Path, folder: str) -> BackupList:
+    """What can be restored from a folder; from memd's own, which need not be there yet, for "". Raises NotFound."""
+    where = Path(folder) if folder else own
+    if folder and not where.is_dir():
+        raise NotFound(f"there is no folder {folder}", hint="name the one that was given to `memd backup --to`")
+    return BackupList(folder=str(where), backups=tuple(manifest.info(name) for name, manifest in restorable(where)))
+
+
 def newest(folder: Path, name: str = "newest") -> tuple[Path, Manifest]:
-    """The backup of that name, or the newest. Raises NotFound."""
-    found = backups(folder)
-    for known, manifest in reversed(found):
+    """The backup of that name, or the newest; of what migrations kept only by its name. Raises NotFound."""
+    for known, manifest in reversed(backups(folder) if name == "newest" else restorable(folder)):
         if name in (known, "newest"):
             return folder / known, manifest
-    names = ", ".join(known for known, _ in found)
-    raise NotFound(
-        f"no backup {name!r} in {folder}", hint=f"there are: {names}" if names else "`memd backup` makes one"
-    )
+    names = ", ".join(known for known, _ in restorable(folder))
+    hint = f"there are: {names}" if names else "`memd backup` makes one; `--from FOLDER` takes one of another folder"
+    if not folder.is_dir():
+        raise NotFound(f"no backup: there is no folder {folder}", hint=hint)
+    if (folder / MANIFEST).exists() or KEPT.fullmatch(folder.name):
+        raise NotFound(
+            f"{folder} is a backup, not a folder of backups", hint=f"write `--from {folder.parent} {folder.name}`"
+        )
+    if "/" in name:
+        raise NotFound(f"no backup {name!r}: a name is no path", hint="write `--from FOLDER NAME`")
+    if name and name in {path.name for path in folder.iterdir()}:
+        raise NotFound(f"{folder / name} is no backup, or only a part of one", hint=hint)
+    raise NotFound(f"no backup in {folder}" if name == "newest" else f"no backup {name!r} in {folder}", hint=hint)
 
 
 def is_newer(journal: Journal, archive: Archive, folder: Path) -> bool:
@@ -179,9 +231,11 @@ def check_in_child(folder: Path, stopping: Event | None = None) -> dict[str, Cop
                 process.wait()
                 raise Stopping("memd is stopping", hint="the backup is made when it is up again") from error
     if process.returncode:
-        reason = complaint.decode(errors="replace").partition("\n")[0].removeprefix("memd: ")
+        said = complaint.decode(errors="replace").splitlines()
+        named = [line.removeprefix("memd: ") for line in said if line.startswith("memd: ")]
+        reason = (named or said[-1:] or [f"reading it ended with status {process.returncode}"])[0]
         raise JournalCorrupt(
-            f"{folder.name.removeprefix('.partial-')} does not read back: {reason or f'status {process.returncode}'}",
+            f"{folder.name.removeprefix('.partial-')} does not read back: {reason}",
             hint="`memd verify` checks the live store; `memd backup --list` shows the others",
         )
     return msgspec.json.decode(told, type=dict[str, Copied])
@@ -195,17 +249,20 @@ def check(folder: Path, world: World) -> dict[str, Copied]:
     stores: dict[str, Copied] = {}
     for name, digest in hashes.items():
         size = (folder / name / "data.mdb").stat().st_size
-        log = Log(folder / name, world, readonly=True)
-        try:
-            log.verify()
-            tip = log.fingerprint(log.last)
-            stores[name] = Copied(last=log.last, fingerprint=tip, file_hash=digest, size_bytes=size)
-        finally:
-            log.close()
-            (folder / name / "lock.mdb").unlink(missing_ok=True)
+        last, tip = check_first(folder / name) if is_first(folder / name) else _check_log(folder / name, world)
+        stores[name] = Copied(last=last, fingerprint=tip, file_hash=digest, size_bytes=size)
     if said and said != stores:
         raise JournalCorrupt(f"{folder.name} is not what its manifest says", hint="use another backup")
     return stores
+
+
+def _check_log(folder: Path, world: World) -> tuple[int, str]:
+    log = Log(folder, world, readonly=True, alone=True)
+    try:
+        log.verify()
+        return log.last, log.fingerprint(log.last)
+    finally:
+        log.close()
 
 
 def as_written(folder: Path, manifest: Manifest | None) -> dict[str, str]:
@@ -235,12 +292,17 @@ def check_command(places: Places, world: World, arguments: Sequence[str]) -> Map
     return check(Path(arguments[0]), world)
 
 
+def list_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
+    """`list-backups [FOLDER]`: the list without a daemon, which may be why one needs it. Raises NotFound."""
+    return msgspec.to_builtins(listed(places.data / FOLDER, *arguments or [""]))
+
+
 def tips_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
     """`read-tips FOLDER JOURNAL_SEQ ARCHIVE_SEQ`: the last seqs there, and the hashes of the headers at those."""
     tips: dict[str, object] = {}
     for name, seq in zip(STORES, arguments[1:], strict=True):
         if (Path(arguments[0]) / name / "data.mdb").exists():
-            log = Log(Path(arguments[0]) / name, world, readonly=True)
+            log = Log(Path(arguments[0]) / name, world, readonly=True, alone=True)
             tips[name] = {"last": log.last, "fingerprint": log.fingerprint(int(seq))}
             log.close()
     return tips

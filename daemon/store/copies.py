@@ -75,7 +75,7 @@ def _holds(folder: Path, live: Log, seqs: Sequence[int], world: World) -> bool:
 def _stored(folder: Path, world: World, seqs: Sequence[int]) -> dict[int, bytes]:
     if is_first(folder):  # what a migration keeps
         return stored_in_first(folder, seqs)
-    log_ = Log(folder, world, readonly=True)
+    log_ = Log(folder, world, readonly=True, alone=True)
     try:
         return log_.stored(seqs)
     finally:

@@ -52,13 +52,15 @@ class Environment:
         durable: bool,
         map_size: int = MAP_SIZE,
         readonly: bool = False,
+        alone: bool = False,
     ) -> None:
-        """`readonly`: for a child of the process that owns the folder.
+        """`readonly`: for a child of the process that owns the folder; `alone`: for a folder that nobody else opens,
+        without LMDB's lock file: that is mapped, and on a full disk ends the process that writes into it.
 
         Raises JournalCorrupt, StorageFull, StoreError where address space is limited.
         """
         self.folder = folder
-        self._databases, self._durable, self._readonly = databases, durable, readonly
+        self._databases, self._durable, self._readonly, self._alone = databases, durable, readonly, alone
         self._gate = threading.Condition()
         self._readers = 0
         self._growing = False
@@ -82,6 +84,7 @@ class Environment:
                 metasync=self._durable,
                 readonly=self._readonly,
                 create=not self._readonly,
+                lock=not self._alone,
             )
             self._lmdb.reader_check()
             create = not self._readonly
@@ -205,7 +208,8 @@ class Environment:
         LMDB's own copy takes pages as they are, and in the unused end of a page it leaves what that memory held before:
         words that were removed since (seen). Rows alone carry nothing else. Raises StorageFull.
         """
-        fresh = Environment(folder, self._databases, durable=False, map_size=self._lmdb.info()["map_size"])
+        size = self._lmdb.info()["map_size"]
+        fresh = Environment(folder, self._databases, durable=False, map_size=size, alone=True)
         try:
             with self.read() as snapshot:
                 for name in self._databases:

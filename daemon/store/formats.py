@@ -4,7 +4,7 @@ Comes in: a locked data folder, before anything in it is opened. Goes out: the s
 an error. Invariants: an empty store is never made beside one that was there: a folder is new, known, migrated or
 refused; `format.json` is written after what it speaks of is on the disk; a migration works on stores of which a copy
 lies in `backups/`, and one that was cut off starts again from that copy, which the file `migrating` names until all is
-done.
+done; unless an older memd wrote to the stores meanwhile: then they are copied anew.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ def read_format(folder: Path) -> Format | None:
         return None
     except msgspec.MsgspecError as error:
         raise UnsupportedFormat(
-            f"{folder / 'format.json'} does not parse: {error}", hint="put it back from a backup, or mend it by hand"
+            f"{folder / 'format.json'} does not parse: {error}",
+            hint="mend it by hand; `memd restore-backup` writes it anew",
         ) from error
 
 
@@ -153,6 +154,30 @@ def _write(folder: Path, before: Format, layout: int, world: World) -> Format:
     return after
 
 
+def prepare(folder: Path, incoming: Path, world: World) -> None:
+    """Beside stores of today's layout that are to take the place of the folder's: a `format.json`, where its own says
+    anything else. What a migration that was cut off was still making goes: it may be the room that they need."""
+    for left in (*(folder / f"{name}.new" for name in STORES), *(folder / "backups").glob("layout-*.new")):
+        shutil.rmtree(left, ignore_errors=True)
+    try:
+        found = read_format(folder) or Format(0)
+    except UnsupportedFormat:  # its history is lost
+        found = Format(0)
+    if found.layout != LAYOUT:
+        _write(incoming, found, LAYOUT, world)
+
+
+def take_over(folder: Path, incoming: Path) -> None:
+    """Those stores are in place: their `format.json` counts, and the copy of a migration that was cut off never comes
+    over them. May be done twice, and is on the disk when this returns."""
+    if (incoming / "format.json").exists():
+        for name in DISPOSABLE:
+            shutil.rmtree(folder / name, ignore_errors=True)
+        (incoming / "format.json").rename(folder / "format.json")
+        sync(folder)
+    remove(folder / MIGRATING)
+
+
 def _migrate(folder: Path, found: Format, migration: Migration, world: World) -> Format:
     log.info("migrating %s from layout %d", folder, found.layout)
     kept = folder / "backups" / _copy_name(folder, found.layout)
@@ -183,10 +208,27 @@ def _copy_name(folder: Path, layout: int) -> str:
     """The copy of the migration from this layout that was cut off; a name that none has where none was."""
     name = f"layout-{layout}"
     marked = (folder / MIGRATING).read_text() if (folder / MIGRATING).exists() else ""
-    if marked == name or marked.startswith(f"{name}-"):
+    if (marked == name or marked.startswith(f"{name}-")) and not _went_on(folder, folder / "backups" / marked):
         return marked
     free = (name, *(f"{name}-{number}" for number in range(2, 1000)))
     return next(each for each in free if not (folder / "backups" / each).exists())
+
+
+def _went_on(folder: Path, kept: Path) -> bool:
+    """Whether the stores say anything else than the copy of them: then an older memd, which knows of no mark, wrote
+    them since. A migration keeps the last seq and hash of each; one that was cut off may leave what does not read."""
+    from .backup import check_in_child
+
+    if not kept.exists():
+        return False
+    try:
+        now, then = check_in_child(folder), check_in_child(kept)
+    except JournalCorrupt:
+        return False
+    if all((now[name].last, now[name].fingerprint) == (then[name].last, then[name].fingerprint) for name in STORES):
+        return False
+    log.warning("%s was written to since it was copied to %s: it is copied anew", folder, kept)
+    return True
 
 
 def _snapshot(folder: Path, kept: Path) -> None:
@@ -204,7 +246,7 @@ def _snapshot(folder: Path, kept: Path) -> None:
 
 def _copy(source: Path, target: Path) -> None:
     for path in sorted(source.iterdir()):
-        if path.is_dir() and path.name not in (*DISPOSABLE, "backups"):
+        if path.is_dir() and path.name not in (*DISPOSABLE, "backups") and path.suffix != ".new":
             shutil.rmtree(target / path.name, ignore_errors=True)
             shutil.copytree(path, target / path.name, ignore=shutil.ignore_patterns("lock.mdb"))
             sync_tree(target / path.name)

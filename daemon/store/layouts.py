@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 
 import lmdb
@@ -37,7 +37,7 @@ def to_blocks(folder: Path, world: World) -> None:
         fresh = folder / f"{name}.new"
         shutil.rmtree(fresh, ignore_errors=True)
         old = Environment(folder / name, ("meta", "headers", "payloads", beside), durable=False)
-        new = Environment(fresh, ("meta", "blocks", beside), durable=False)
+        new = Environment(fresh, ("meta", "blocks", beside), durable=False, alone=True)
         try:
             _pack(old, new, beside)
             new.sync()
@@ -50,22 +50,14 @@ def to_blocks(folder: Path, world: World) -> None:
 
 
 def _pack(old: Environment, new: Environment, beside: str) -> None:
-    packer, first, tip = Packer(quick=beside == FIRST["journal"]), 1, bytes(TIP)
+    packer, first, tip = Packer(quick=beside == FIRST["journal"]), 1, b""
     with old.read() as snapshot:
-        entries = _entries(old, snapshot)
+        entries = _chained(old, snapshot)
         while group := list(islice(entries, GROUP)):
-            tips: list[bytes] = []
-            for seq, (header, kept) in enumerate(group, first):
-                found, after = header_of(seq, tip, kept)
-                if found != header:
-                    raise JournalCorrupt(f"the chain breaks at entry {seq}", hint="see `memd restore-backup`")
-                tips.append(tip)
-                tip = after
-            rows = packer.rows(first, tips, [kept for _, kept in group], more=False)
+            rows = packer.rows(first, [before for before, _, _ in group], [kept for _, kept, _ in group], more=False)
             new.write(lambda into, rows=rows: into.cursor(new.db("blocks")).putmulti(rows, append=True))
             first += len(group)
-        if snapshot.get(b"tip", db=old.db("meta")) not in (None, tip):
-            raise JournalCorrupt(f"entry {first - 1} is not the last one", hint="see `memd restore-backup`")
+            tip = group[-1][2]
         for name in ("meta", beside):
             rows = list(snapshot.cursor(old.db(name)).iternext())
             new.write(lambda into, rows=rows, name=name: into.cursor(new.db(name)).putmulti(rows))
@@ -73,12 +65,26 @@ def _pack(old: Environment, new: Environment, beside: str) -> None:
     new.write(lambda into: into.cursor(new.db("meta")).putmulti(list(news.items())))
 
 
+def _chained(old: Environment, snapshot: lmdb.Transaction) -> Iterator[tuple[bytes, Kept, bytes]]:
+    """Each entry between the hash of the header before it and that of its own."""
+    seq, tip = 0, bytes(TIP)
+    for seq, (header, kept) in enumerate(_entries(old, snapshot), 1):
+        found, after = header_of(seq, tip, kept)
+        if found != header:
+            raise JournalCorrupt(f"the chain breaks at entry {seq}", hint="see `memd restore-backup`")
+        yield tip, kept, after
+        tip = after
+    if snapshot.get(b"tip", db=old.db("meta")) not in (None, tip):
+        raise JournalCorrupt(f"entry {seq} is not the last one", hint="see `memd restore-backup`")
+
+
 def _entries(old: Environment, snapshot: lmdb.Transaction) -> Iterator[tuple[Header, Kept]]:
     headers, payloads = (snapshot.cursor(old.db(name)).iternext() for name in ("headers", "payloads"))
-    for (key, raw), (place, stored) in zip(headers, payloads, strict=True):
-        header = _headers.decode(raw)
-        if not int.from_bytes(key) == int.from_bytes(place) == header.seq:
-            raise JournalCorrupt(f"there is no entry {header.seq}", hint="see `memd restore-backup`")
+    for (key, raw), (place, stored) in zip_longest(headers, payloads, fillvalue=(b"", b"")):
+        header = _headers.decode(raw) if key == place else None
+        if header is None or int.from_bytes(key) != header.seq:
+            missing = int.from_bytes(key or place)
+            raise JournalCorrupt(f"there is no entry {missing}", hint="see `memd restore-backup`")
         own = digest(stored) == header.payload_hash
         if not own:
             try:
@@ -90,7 +96,7 @@ def _entries(old: Environment, snapshot: lmdb.Transaction) -> Iterator[tuple[Hea
 
 def is_first(folder: Path) -> bool:
     """Whether the log in this folder, which nobody has open, is of layout 1. Raises JournalCorrupt."""
-    environment = Environment(folder, (), durable=False, readonly=True)
+    environment = Environment(folder, (), durable=False, readonly=True, alone=True)
     try:
         with environment.read() as snapshot:
             return snapshot.get(b"payloads") is not None
@@ -98,9 +104,25 @@ def is_first(folder: Path) -> bool:
         environment.close()
 
 
+def check_first(folder: Path) -> tuple[int, str]:
+    """The last seq of a log of layout 1 and the hash of its header, every entry held against the chain.
+
+    Raises JournalCorrupt; a damaged page may end the process.
+    """
+    environment = Environment(folder, ("meta", "headers", "payloads"), durable=False, readonly=True, alone=True)
+    last, tip = 0, b""
+    try:
+        with environment.read() as snapshot:
+            for _, _, after in _chained(environment, snapshot):
+                last, tip = last + 1, after
+        return last, tip.hex()
+    finally:
+        environment.close()
+
+
 def stored_in_first(folder: Path, seqs: Sequence[int]) -> dict[int, bytes]:
     """What stands in a log of layout 1 at these seqs: blind and payload, or what took their place."""
-    environment = Environment(folder, ("payloads",), durable=False, readonly=True)
+    environment = Environment(folder, ("payloads",), durable=False, readonly=True, alone=True)
     try:
         with environment.read() as snapshot:
             found = {seq: snapshot.get(seq.to_bytes(8), db=environment.db("payloads")) for seq in seqs}

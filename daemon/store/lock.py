@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from ...protocol.errors import JournalLocked
@@ -32,8 +33,8 @@ class FolderLock:
                 f"{folder} is in use by process {holder}", hint="one daemon per home: `memd status`, or `memd down`"
             ) from error
         self._file.truncate(0)
-        self._file.write(str(os.getpid()))
-        self._file.flush()
+        with suppress(OSError):  # a full disk: the number only says who it is
+            os.write(self._file.fileno(), str(os.getpid()).encode())
 
     def _holder(self) -> str:
         """Who holds it: a process that has only just taken it writes its number a moment later."""

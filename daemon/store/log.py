@@ -83,14 +83,15 @@ class Log:
         extra: tuple[str, ...] = (),
         map_size: int = MAP_SIZE,
         readonly: bool = False,
+        alone: bool = False,
         quick: bool = False,
     ) -> None:
-        """`readonly`: for a child of the process that owns the log; `quick`: as for `Packer`.
+        """`readonly` and `alone`: as for `Environment`; `quick`: as for `Packer`.
 
         Raises JournalCorrupt, UnsupportedFormat.
         """
         self.environment = Environment(
-            folder, ("meta", "blocks", *extra), durable=True, map_size=map_size, readonly=readonly
+            folder, ("meta", "blocks", *extra), durable=True, map_size=map_size, readonly=readonly, alone=alone
         )
         self._world, self._packer = world, block.Packer(quick=quick)
         self._read: dict[bytes, tuple[bytes, list[Entry], bytes]] = {}

@@ -1,10 +1,9 @@
 """Restoring a backup: the present stores are moved aside, never deleted, and the backup's are put in their place (U3).
 
 Comes in: the name of a backup, with the daemon down. Goes out: what was put back, and what of the present is not in it.
-Invariants: the backup is verified first, by a child that reads all of it or, of an older layout, by the hash of its
-files; what is put in place is of today's layout; the plan stands in a file before anything is moved, and every step may
-be done twice, so that a start after a power cut finishes what was begun before it opens a store (`finish`); projections
-go and are rebuilt by replay.
+Invariants: the backup is verified first, by a child that reads all of it; what is put in place is of today's layout;
+the plan stands in a file before anything is moved, and every step may be done twice, so that a start after a power cut
+finishes what was begun before it opens a store (`finish`); projections go and are rebuilt by replay.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from ...protocol.errors import InvalidRequest, StorageFull, UnsupportedFormat
 from ...protocol.places import Places
 from ..failpoint import reach
 from ..world import World
-from .backup import FOLDER, STORES, Manifest, as_written, check_in_child, newest
+from .backup import FOLDER, STORES, Manifest, check_in_child, newest
 from .carried import carry
 from .durable import remove, replace, sync, sync_tree
-from .formats import LAYOUT, MIGRATIONS
+from .formats import LAYOUT, MIGRATIONS, prepare, take_over
 
 PLAN = "restoring"
 PROJECTIONS = "projections"
@@ -62,8 +61,9 @@ def restore_command(places: Places, world: World, arguments: Sequence[str]) -> M
 
     lock = FolderLock(places.data)
     try:
+        finish(places.data)  # one that was cut off: what is there now is what it puts there
         backup, manifest = newest(folder, *words)
-        _verify(backup, manifest)
+        manifest = _verified(backup, manifest)
         report: dict[str, object] = {"backup": msgspec.to_builtins(manifest.info(backup.name)), "verified": True}
         report["newer"] = _newer(places.data, manifest)
         if "--preview" not in arguments:
@@ -73,16 +73,15 @@ def restore_command(places: Places, world: World, arguments: Sequence[str]) -> M
         lock.release()
 
 
-def _verify(backup: Path, manifest: Manifest) -> None:
-    if manifest.layout == LAYOUT:
-        check_in_child(backup)
-    elif all(layout in MIGRATIONS for layout in range(manifest.layout, LAYOUT)) and manifest.layout < LAYOUT:
-        as_written(backup, manifest)  # today's log can't read it yet; the migration vouches for each entry
-    else:
+def _verified(backup: Path, manifest: Manifest) -> Manifest:
+    """The manifest with what was found in the stores, which of those that a migration kept it does not say."""
+    if manifest.layout > LAYOUT or any(layout not in MIGRATIONS for layout in range(manifest.layout, LAYOUT)):
+        by = f"memd {manifest.version}" if manifest.version else f"a memd of layout {manifest.layout}"
         raise UnsupportedFormat(
-            f"{backup.name} has layout {manifest.layout}, written by memd {manifest.version}; this one knows {LAYOUT}",
-            hint=f"restore it with memd {manifest.version} in a home of its own",
+            f"{backup.name} has layout {manifest.layout}, written by {by}; this one knows {LAYOUT}",
+            hint=f"restore it with {by} in a home of its own",
         )
+    return msgspec.structs.replace(manifest, stores=check_in_child(backup))
 
 
 def _newer(data: Path, manifest: Manifest) -> dict[str, int]:
@@ -112,20 +111,26 @@ def restore(data: Path, backup: Path, layout: int, world: World) -> Path:
     plan = Plan(incoming=f"incoming-{mark}", replaced=f"replaced-{mark}")
     incoming = data / plan.incoming
     try:
+        incoming.mkdir(mode=0o700)
+        prepare(data, incoming, world)
         for name in STORES:
-            (incoming / name).mkdir(mode=0o700, parents=True)
+            (incoming / name).mkdir(mode=0o700)
             shutil.copyfile(backup / name / "data.mdb", incoming / name / "data.mdb")
             (incoming / name / "data.mdb").chmod(0o600)
         for older in range(layout, LAYOUT):
             MIGRATIONS[older](incoming, world)
         sync_tree(incoming)
+        carry(data)
+        replace(data / PLAN, msgspec.json.encode(plan))
     except BaseException as error:
+        (data / PLAN).unlink(missing_ok=True)
         shutil.rmtree(incoming, ignore_errors=True)
         if not isinstance(error, OSError):
             raise
-        raise StorageFull(f"no room to restore: {error.strerror}", hint="see what lies in the data folder") from error
-    carry(data)
-    replace(data / PLAN, msgspec.json.encode(plan))
+        raise StorageFull(
+            f"the backup can't be copied: {error.strerror}",
+            hint="nothing was moved; `memd restore-backup` again when there is room",
+        ) from error
     finish(data)
     return data / plan.replaced
 
@@ -134,6 +139,8 @@ def finish(data: Path) -> bool:
     """Carry out the plan of a restore, or what is left of it; whether there was one. Needs the folder's lock."""
     file = data / PLAN
     if not file.exists():
+        for left in data.glob("incoming-*"):  # of one that was cut off before it had a plan
+            shutil.rmtree(left, ignore_errors=True)
         return False
     reach("restore:planned")
     plan = msgspec.json.decode(file.read_bytes(), type=Plan)
@@ -147,6 +154,8 @@ def finish(data: Path) -> bool:
             (incoming / name).rename(data / name)
             sync(replaced)
             sync(data)
+    if incoming.exists():
+        take_over(data, incoming)
     reach("restore:placed")
     shutil.rmtree(data / PROJECTIONS, ignore_errors=True)
     shutil.rmtree(incoming, ignore_errors=True)

@@ -42,6 +42,7 @@ class Verification:
     def __init__(self, folder: Path, world: World, emit: Emit) -> None:
         self._folder, self._world, self._emit = folder, world, emit
         self._course = Course(emit, 0)
+        self._unmade = False
         self.damage: list[str] = []
         self.report: Told = {}
 
@@ -63,7 +64,13 @@ class Verification:
             try:
                 fresh = sources.fold(building / "tables", self._course)
                 self._course.finish(operations, "comparing tables with a replay")
-                self._projections(sources, fresh)
+                self._unmade = not any(
+                    (sources.projections / name).exists() for name in ("tables", "keywords", "turns")
+                )
+                if self._unmade:  # as a restore leaves it: the next start replays the journal
+                    self.report["records"] = _records(fresh)
+                else:
+                    self._projections(sources, fresh)
                 if archive_holds:
                     self._quotes(fresh, sources.archive)
                 fresh.close()
@@ -117,7 +124,7 @@ class Verification:
         live.tables.environment.close()
         if behind:
             found.append(f"{behind:,} operations of the journal are missing")
-        self.report["records"] = sum(sum(counts.values()) for counts in fresh.records.tally().values())
+        self.report["records"] = _records(fresh)
         return found
 
     def _keywords(self, sources: Sources, fresh: Folded) -> list[str]:
@@ -181,6 +188,7 @@ class Verification:
                 f"{told['captures']:,} captures, chain intact; {told['records']:,} records as a replay gives them; "
                 f"{told['quotes']:,} quotes found word for word"
             ) + (f", {told['expired']:,} whose source has expired." if told["expired"] else ".")
+            words += " What is searched is made from it at the next start." if self._unmade else ""
         return {"verdict": words, "intact": int(not self.damage), "damage": self.damage, **told}
 
 
@@ -205,6 +213,10 @@ def _versions(span: Span, archive: Archive) -> Iterator[str]:
     while seq and (entry := archive.log.get(seq)) is not None and (captured := decode(entry)) is not None:
         yield text(captured.event)[span.start : span.end]
         seq = captured.replaces
+
+
+def _records(fresh: Folded) -> int:
+    return sum(sum(counts.values()) for counts in fresh.records.tally().values())
 
 
 def _follow(sources: Sources, fresh: Folded, upto: int | None) -> None:

@@ -4,10 +4,8 @@ import json
 import os
 import subprocess
 import sys
-import tarfile
 import threading
 import time
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +15,12 @@ import pytest
 
 from memd.daemon.store.archive import Archive
 from memd.daemon.store.backup import (
-    FOLDER,
     MANIFEST,
-    Copied,
-    Manifest,
     backups,
     check,
     is_newer,
+    listed,
+    newest,
     rotate,
     write_backup,
 )
@@ -36,7 +33,6 @@ from memd.protocol.event import Captured, Origin, Said
 from memd.protocol.operation import Distilled
 from memd.protocol.request import Remember
 from tests.conftest import FAULT_ROUNDS
-from tests.daemon.test_blocks import OLDER
 
 ORIGIN = Origin(host="cli", session="here")
 
@@ -263,70 +259,6 @@ def test_a_restore_that_is_killed_is_finished_by_the_next_start_U3(daemon: Any, 
     assert not list(daemon.places.data.glob("incoming-*"))
 
 
-def test_a_backup_of_a_layout_without_a_way_is_refused_before_anything_is_moved_P13(daemon: Any) -> None:
-    with daemon.client() as client:
-        client.remember(remember(1))
-        path = Path(job_done(client, client.backup())["path"])
-    daemon.terminate()
-    told = msgspec.json.decode((path / MANIFEST).read_bytes())
-    for layout in (0, 9):
-        (path / MANIFEST).write_bytes(msgspec.json.encode({**told, "layout": layout}))
-        refused = offline(daemon, "restore-backup", path.name)
-        assert refused.returncode == 5 and f"layout {layout}" in refused.stderr and "with memd" in refused.stderr
-    assert not list(daemon.places.data.glob("replaced-*"))
-
-
-def older_backup(daemon: Any, folder: Path) -> Path:
-    """A backup of layout 1 among the daemon's: the folder of an older memd that the tests keep, with a manifest."""
-    with tarfile.open(OLDER) as archive:
-        archive.extractall(folder, filter="data")
-    told, stores = json.loads((folder / "entries.json").read_text()), dict[str, Copied]()
-    path = daemon.places.data / FOLDER / "20250101T000000Z"
-    for name in ("journal", "archive"):
-        (path / name).mkdir(parents=True)
-        file = (folder / name / "data.mdb").rename(path / name / "data.mdb")
-        digest = blake2b(file.read_bytes(), digest_size=32).hexdigest()
-        last, size = len(told[name]["entries"]), file.stat().st_size
-        stores[name] = Copied(last=last, fingerprint=told[name]["tip"], file_hash=digest, size_bytes=size)
-    manifest = Manifest(format=1, layout=1, version="0.1.0", at=1, stores=stores)
-    (path / MANIFEST).write_bytes(msgspec.json.encode(manifest))
-    return path
-
-
-def test_a_backup_of_an_older_layout_is_migrated_as_it_is_restored_P13(daemon: Any, tmp_path: Path) -> None:
-    with daemon.client() as client:
-        kept = client.remember(remember(99)).record
-    daemon.terminate()
-    path = older_backup(daemon, tmp_path / "older")
-    preview = offline(daemon, "restore-backup", "--preview", path.name)
-    assert preview.returncode == 0 and json.loads(preview.stdout)["verified"], preview
-    assert not list(daemon.places.data.glob("*ing-*"))
-    restored = offline(daemon, "restore-backup", path.name)
-    assert restored.returncode == 0, restored
-    daemon.start()
-    with daemon.client() as client:
-        found = everything(client)
-        assert found and kept.id not in found
-        client.remember(remember(100))
-    daemon.terminate()
-    entries = json.loads((tmp_path / "older" / "entries.json").read_text())
-    for name, store in (("journal", Journal), ("archive", Archive)):
-        opened = store(daemon.places.data / name, real_world())
-        assert opened.log.fingerprint(len(entries[name]["entries"])) == entries[name]["tip"]
-        assert opened.log.verify() == opened.log.last
-        opened.close()
-
-
-def test_a_damaged_backup_of_an_older_layout_is_refused_P11(daemon: Any, tmp_path: Path) -> None:
-    daemon.terminate()
-    path = older_backup(daemon, tmp_path / "older")
-    file = path / "archive" / "data.mdb"
-    file.write_bytes(file.read_bytes().replace(b"The lamp7 stands", b"She lamp7 stands"))
-    refused = offline(daemon, "restore-backup", path.name)
-    assert refused.returncode == 5 and "not what was written" in refused.stderr, refused
-    assert not list(daemon.places.data.glob("replaced-*"))
-
-
 def test_restoring_needs_the_daemon_down_and_a_backup_that_exists(daemon: Any) -> None:
     with daemon.client() as client:
         client.remember(remember(1))
@@ -341,10 +273,39 @@ def test_restoring_needs_the_daemon_down_and_a_backup_that_exists(daemon: Any) -
     preview = offline(daemon, "restore-backup", "--preview")
     assert preview.returncode == 0 and not list(daemon.places.data.glob("replaced-*"))
     with pytest.raises(NotFound):
-        from memd.daemon.store.backup import newest
-
         newest(daemon.places.data / "nowhere")
     assert os.listdir(daemon.places.data / "backups")
+
+
+@pytest.mark.parametrize("gone", ["archive", MANIFEST])
+def test_what_is_left_of_a_backup_is_none_U3(tmp_path: Path, gone: str) -> None:
+    journal, archive = stores(tmp_path)
+    folder = tmp_path / "copies"
+    path = write_backup(journal, archive, folder, real_world(), threading.Event())
+    for file in [path / gone] if gone == MANIFEST else [*(path / gone).iterdir()]:
+        file.unlink()
+    assert backups(folder) == [] and is_newer(journal, archive, folder)
+    with pytest.raises(NotFound, match="only a part"):
+        newest(folder, path.name)
+    journal.close()
+    archive.close()
+
+
+def test_a_backup_that_is_named_wrongly_is_told_how_to_be_named(tmp_path: Path) -> None:
+    journal, archive = stores(tmp_path)
+    path = write_backup(journal, archive, tmp_path / "copies", real_world(), threading.Event())
+    with pytest.raises(NotFound, match="is a backup") as wrong:
+        newest(path)
+    assert wrong.value.hint == f"write `--from {path.parent} {path.name}`"
+    with pytest.raises(NotFound, match="no path"):
+        newest(path.parent, str(path))
+    with pytest.raises(NotFound, match="there is no folder"):
+        newest(path.parent / "nowhere")
+    with pytest.raises(NotFound, match="there is no folder"):
+        listed(path.parent, str(path / MANIFEST))
+    assert listed(tmp_path / "nowhere", "").backups == (), "memd's own folder is made by the first backup"
+    journal.close()
+    archive.close()
 
 
 def test_a_daemon_that_stops_in_the_middle_of_a_backup_ends_cleanly_U1(daemon: Any) -> None:

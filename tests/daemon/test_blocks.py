@@ -7,6 +7,7 @@ import tarfile
 from pathlib import Path
 from threading import Event
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,15 +16,16 @@ from memd.daemon.store import layouts
 from memd.daemon.store.archive import Archive
 from memd.daemon.store.compact import compact_log
 from memd.daemon.store.copies import drop_copies
+from memd.daemon.store.environment import Environment
 from memd.daemon.store.formats import LAYOUT, bring_up, read_format
 from memd.daemon.store.journal import Journal
 from memd.daemon.store.log import Draft, Entry, Log
 from memd.daemon.store.traces import search
 from memd.daemon.stores import Stores
-from memd.daemon.world import real_world
+from memd.daemon.world import World, real_world
 from memd.models import registry
-from memd.protocol.block import BEGIN, FULL, MARK, plain
-from memd.protocol.errors import JournalCorrupt
+from memd.protocol.block import BEGIN, FULL, MARK, Kept, header_of, plain
+from memd.protocol.errors import JournalCorrupt, StorageFull
 from memd.protocol.operation import Redacted
 
 OLDER = Path(__file__).parents[1] / "data" / "layout1.tar.xz"
@@ -83,6 +85,58 @@ def test_every_copy_that_a_migration_kept_goes_with_what_is_forgotten_T10(older:
     dropped, _ = drop_copies(stores, Redacted(captures=(1,)), real_world(), Event())
     assert sorted(dropped) == ["layout-1", "layout-1-2"] and not any(path.exists() for path in copies)
     stores.close()
+
+
+def disk_full(folder: Path, world: World) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def write_as_before(folder: Path, payload: bytes) -> int:
+    """Append an entry to a log of layout 1, as memd 0.1.0 did; its seq."""
+    last, tip = layouts.check_first(folder)
+    old = Environment(folder, ("meta", "headers", "payloads"), durable=True)
+    seq, stored = last + 1, bytes(16) + payload
+    header, after = header_of(seq, bytes.fromhex(tip), Kept(2_000_000_000_000_000, "later", 1, stored))
+    key = seq.to_bytes(8)
+    rows = [("headers", key, msgspec.msgpack.encode(header)), ("payloads", key, stored), ("meta", b"tip", after)]
+    for name, key, row in rows:
+        old.write(lambda into, name=name, key=key, row=row: into.put(key, row, db=old.db(name)))
+    old.close()
+    return seq
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_an_older_memd_wrote_after_an_upgrade_was_cut_off_is_kept_P13(older: Path, again: bool) -> None:
+    with pytest.raises(StorageFull):
+        bring_up(older, real_world(), migrations={1: disk_full})
+    assert (older / "migrating").read_text() == "layout-1"
+    seq = write_as_before(older / "journal", b"between")
+    if again:
+        with pytest.raises(StorageFull):
+            bring_up(older, real_world(), migrations={1: disk_full})
+    assert not bring_up(older, real_world())
+    log = Log(older / "journal", real_world())
+    entry = log.get(seq)
+    assert entry is not None and entry.payload == b"between" and log.last == seq
+    log.close()
+    assert {path.name for path in (older / "backups").iterdir()} == {"layout-1", "layout-1-2"}
+    assert not (older / "migrating").exists()
+
+
+@pytest.mark.parametrize("left", [0, 40_000])
+def test_what_a_migration_left_half_done_is_taken_from_the_copy_P13(older: Path, left: int) -> None:
+    with pytest.raises(StorageFull):
+        bring_up(older, real_world(), migrations={1: disk_full})
+    file = older / "archive" / "data.mdb"
+    assert file.stat().st_size > left
+    with file.open("r+b") as open_file:
+        open_file.truncate(left)
+    assert not bring_up(older, real_world())
+    told = json.loads((older / "entries.json").read_text())["archive"]
+    log = Log(older / "archive", real_world())
+    assert log.tip.hex() == told["tip"] and log.verify() == len(told["entries"])
+    log.close()
+    assert [path.name for path in (older / "backups").iterdir()] == ["layout-1"]
 
 
 def test_a_damaged_store_of_layout_1_is_never_carried_over_P11(older: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -148,3 +149,38 @@ def test_turns_are_searched_though_a_full_disk_ended_their_writer_P12_Q4(small: 
     turns.commit()
     assert all(turns.find(word, 5)[0] for word in ("zebra", "walrus2", "walrus29"))
     turns.close()
+
+
+def test_a_backup_to_a_full_disk_is_refused_and_the_daemon_lives_P12(daemon: RunningDaemon, small: Path) -> None:
+    fill(small / "filler")
+    with daemon.client() as client:
+        client.remember(Remember(text="here", turn="here", at="2026-01-01T00:00:00Z", origin=ORIGIN))
+        job = client.backup(str(small))
+        while job.state == "running":
+            time.sleep(0.02)
+            job = client.job(job.id)
+        assert job.problem is not None and "No space left" in job.problem.message and "free" in job.problem.hint
+    assert not list(small.glob("**/data.mdb"))
+
+
+def test_a_full_disk_is_not_taken_for_damage_while_memd_is_down_P12(small: Path) -> None:
+    daemon = RunningDaemon({**os.environ, "MEMD_HOME": str(small), "MEMD_BALLAST_MB": "1"})
+    daemon.start()
+    with daemon.client() as client:
+        client.remember(Remember(text="here", turn="here", at="2026-01-01T00:00:00Z", origin=ORIGIN))
+        finish(client, client.backup())
+    daemon.terminate()
+    fill(small / "filler")
+    before = {path for path in (small / "data").rglob("*") if path.name != "building"}
+
+    def offline(name: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "memd.daemon", name]
+        return subprocess.run(command, env=daemon.environment, capture_output=True, text=True, check=False, timeout=60)
+
+    for command in ("restore-backup", "verify"):
+        refused = offline(command)
+        assert refused.returncode == 5 and "No space left" in refused.stderr and "hint:" in refused.stderr, refused
+        assert "damaged" not in refused.stderr and "does not read back" not in refused.stderr
+    assert {path for path in (small / "data").rglob("*") if path.name != "building"} == before
+    (small / "filler").unlink()
+    assert offline("verify").returncode == 0 and offline("restore-backup").returncode == 0
