@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from ...protocol.operation import Redacted
+from ...protocol.operation import AnyOperation, Redacted, decode
 from ...protocol.places import Places
 from ..world import World
 from .durable import remove, replace
 from .journal import Journal
+from .layouts import is_first, payloads_in_first
 
 FILE = "forgotten.json"
+REDACTED = "redacted"
 Turn = tuple[str, str]
 
 
@@ -32,10 +34,18 @@ class Carried(msgspec.Struct, frozen=True):
 
 def redactions_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
     """`read-redactions FOLDER`: the turns that the journal there has forgotten."""
-    journal = Journal(Path(arguments[0]) / "journal", world)
-    found = [entry.operation for entry in journal.read() if isinstance(entry.operation, Redacted)]
-    journal.close()
+    found = [each for each in _operations(Path(arguments[0]) / "journal", world) if isinstance(each, Redacted)]
     return {"turns": [(one.document, turn) for each in found for one in each.turns for turn in one.turns]}
+
+
+def _operations(folder: Path, world: World) -> Iterator[AnyOperation]:
+    """Those of any layout that can carry what was forgotten: an upgrade may have been cut off before it came here."""
+    if is_first(folder):
+        yield from (decode(REDACTED, payload) for payload in payloads_in_first(folder, REDACTED))
+        return
+    journal = Journal(folder, world)
+    yield from (entry.operation for entry in journal.read())
+    journal.close()
 
 
 def carry(data: Path) -> int:

@@ -20,6 +20,7 @@ from ...protocol.errors import JournalCorrupt
 from ..world import World
 from .durable import sync
 from .environment import Environment
+from .log import BLIND
 
 GROUP = 512
 FIRST: Mapping[str, str] = {"journal": "remnants", "archive": "index"}
@@ -116,6 +117,19 @@ def check_first(folder: Path) -> tuple[int, str]:
             for _, _, after in _chained(environment, snapshot):
                 last, tip = last + 1, after
         return last, tip.hex()
+    finally:
+        environment.close()
+
+
+def payloads_in_first(folder: Path, kind: str) -> Iterator[bytes]:
+    """The payloads of one kind that a log of layout 1 still holds, in order. Raises JournalCorrupt."""
+    environment = Environment(folder, ("headers", "payloads"), durable=False, readonly=True, alone=True)
+    try:
+        with environment.read() as snapshot:
+            for header, kept in _entries(environment, snapshot):
+                left = vouched(header.seq, kept.stored) if kept.payload_hash else kept.stored[BLIND:]
+                if header.kind == kind and left is not None:
+                    yield left
     finally:
         environment.close()
 

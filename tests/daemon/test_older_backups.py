@@ -6,18 +6,24 @@ import signal
 import subprocess
 import sys
 import tarfile
+from contextlib import closing
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+import lmdb
 import msgspec
 import pytest
 
 from memd.daemon.store.archive import Archive
 from memd.daemon.store.backup import FOLDER, MANIFEST, Copied, Manifest
+from memd.daemon.store.carried import carried, carry
 from memd.daemon.store.formats import LAYOUT, bring_up, read_format
 from memd.daemon.store.journal import Journal
+from memd.daemon.store.log import BLIND
 from memd.daemon.world import real_world
+from memd.protocol.block import Kept, header_of
+from memd.protocol.operation import Redacted, Turns, encode
 from tests.daemon.test_backup import everything, job_done, offline, remember
 from tests.daemon.test_blocks import OLDER
 
@@ -136,8 +142,11 @@ MIGRATE = """
 import os, sys
 from pathlib import Path
 from memd.daemon import failpoint
+from memd.daemon.store.carried import carried, carry
 from memd.daemon.store.formats import bring_up
 from memd.daemon.world import real_world
+from memd.protocol.block import Kept, header_of
+from memd.protocol.operation import Redacted, Turns, encode
 failpoint.arm(os.environ["MEMD_FAIL"])
 bring_up(Path(sys.argv[1]), real_world())
 """
@@ -195,3 +204,23 @@ def test_a_restore_writes_a_format_that_can_not_be_read_anew_P13(daemon: Any, sa
     daemon.start()
     with daemon.client() as client:
         assert client.get(kept.id).content == remember(1).text
+
+
+def test_what_a_journal_of_layout_1_has_forgotten_is_carried_over_a_restore_T10(tmp_path: Path) -> None:
+    """An upgrade may be cut off before it came to the journal; then a restore sets aside one of the older layout."""
+    with tarfile.open(OLDER) as archive:
+        archive.extractall(tmp_path, filter="data")
+    entries = json.loads((tmp_path / "entries.json").read_text())["journal"]
+    forgotten = Redacted(turns=(Turns(document="host:gone", turns=("t1", "t2")),))
+    seq, tip = len(entries["entries"]) + 1, bytes.fromhex(entries["tip"])
+    kept = Kept(1, "redacted", 1, bytes(BLIND) + encode(forgotten), b"")
+    header, after = header_of(seq, tip, kept)
+    tables = [name.encode() for name in ("headers", "payloads", "meta")]
+    with closing(lmdb.open(str(tmp_path / "journal"), max_dbs=8)) as journal:
+        headers, payloads, meta = (journal.open_db(name) for name in tables)
+        with journal.begin(write=True) as transaction:
+            transaction.put(seq.to_bytes(8), msgspec.msgpack.encode(header), db=headers)
+            transaction.put(seq.to_bytes(8), kept.stored, db=payloads)
+            transaction.put(b"tip", after, db=meta)
+    assert carry(tmp_path) == 2
+    assert carried(tmp_path) == (("host:gone", "t1"), ("host:gone", "t2"))
