@@ -29,6 +29,13 @@ _PAST = frozenset(_DATA["past"].split())
 _NOUNS = frozenset(_DATA["nouns"].split())
 _SKIPPED = STOP - {"like", "go", "goes", "going"}
 _PARTING = BE | {"has", "have", "had", "must", "should", "can", "will", "may"}
+_SHORT: dict[str, str] = _DATA["short"]
+_SHORTENED = re.compile(
+    "|".join(
+        rf"(?<![\w./-])(?{'' if re.search('[A-Z]', short) else 'i'}:{short})(?![\w/-]|\.\w)"
+        for short in sorted(_SHORT, key=len, reverse=True)
+    )
+)
 _PARTED = re.compile(r"(?<=[a-z])-(?=[a-z])", re.IGNORECASE)
 
 
@@ -70,7 +77,7 @@ class Claim:
 @lru_cache(maxsize=4096)
 def claim(clause: str) -> Claim:
     """The clause taken apart."""
-    text = " ".join(plain(clause).replace("`", "").replace("**", "").split())
+    text = _written_out(" ".join(plain(clause).replace("`", "").replace("**", "").split()))
     found = _PREAMBLES.match(text)
     body = text[found.end() :] if found and len(text) - found.end() > 8 else text
     tail = _TAILS.search(body)
@@ -110,6 +117,11 @@ def claim(clause: str) -> Claim:
         personal=bool(re.match(r"(?:i|we)\b", body, re.I)),
         words=tuple(token.text.lower() for token in all_tokens),
     )
+
+
+def _written_out(text: str) -> str:
+    """Short forms as the words that they stand for: a DB is a database. In names ("db.py", "prod-1") they stay."""
+    return _SHORTENED.sub(lambda found: _SHORT.get(found[0]) or _SHORT[found[0].lower()], text)
 
 
 def _released(text: str) -> tuple[frozenset[str], ...]:

@@ -166,7 +166,7 @@ class Records:
     def get(self, id: str) -> Record | None:
         """The record with this id, or None."""
         with self.environment.read() as transaction:
-            return self.find(transaction, id)
+            return self.find(transaction, id) if id else None
 
     def named(self, id: str) -> Record:
         """The record with this id, or the only one whose id begins so. Raises NotFound, also for one that is hidden.

@@ -35,6 +35,32 @@ def test_another_choice_for_the_same_thing_replaces_it_T1(older: str, newer: str
 
 
 @pytest.mark.parametrize(
+    ("long", "short"),
+    [
+        ("The staging database lives in Frankfurt.", "the staging DB lives in Frankfurt"),
+        ("We deploy to production on Fridays.", "We deploy to prod on Fridays."),
+        ("Our Kubernetes cluster runs in eu-west-1.", "Our k8s cluster runs in eu-west-1."),
+        ("The user prefers Visual Studio Code.", "The user prefers VS Code."),
+        ("I live in the United States.", "I live in the US."),
+    ],
+)
+def test_a_short_form_says_what_the_long_one_says_P7(long: str, short: str) -> None:
+    assert compare(long, short, 0.9).label == compare(short, long, 0.9).label == "same"
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The settings are in `db.py`.", "The settings are in `database.py`."),
+        ("Give us the keys of the car.", "Give United States the keys of the car."),
+        ("The host is prod-1.", "The host is production-1."),
+    ],
+)
+def test_a_short_form_in_a_name_is_a_part_of_the_name_P8(older: str, newer: str) -> None:
+    assert compare(older, newer, 0.9).label != "same"
+
+
+@pytest.mark.parametrize(
     ("older", "newer", "expected"),
     [
         ("The server web1 listens on port 8080.", "The server web2 listens on port 9090.", True),
