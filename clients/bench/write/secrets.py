@@ -55,6 +55,7 @@ class Scanned(msgspec.Struct, frozen=True):
     hits: tuple[tuple[tuple[str, int, int], ...], ...]
     flagged: tuple[bool, ...]
     seconds: float
+    again: float
 
     @property
     def rules(self) -> tuple[tuple[str, ...], ...]:
@@ -89,6 +90,7 @@ def secrets(setting: Setting) -> Part:
                target=at_most(1)),
         Figure(name="scan, real transcripts", value=real.seconds * 1000 / size_mb, unit="ms/MB", samples=len(texts),
                target=at_most(5)),
+        Figure(name="  again, its states built", value=real.again * 1000 / size_mb, unit="ms/MB", samples=len(texts)),
         Figure(name="secrets that were found and are on the disk", value=left, target=at_most(0), samples=looked_for),
     )  # fmt: skip
     notes = [*_errors(rows, labelled), *(f"alarm on a transcript: {rule}" for rule in alarms[:NAMED])]
