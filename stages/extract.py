@@ -46,7 +46,7 @@ from .sections import (
 )
 from .subjects import dangling, follows, unnamed, untitled
 from .words import language
-from .worth import FLOOR, Place, explains, mended, outlasting, personal, specific, thin, too_little, typed
+from .worth import FLOOR, SET, Place, explains, mended, outlasting, personal, specific, thin, too_little, typed
 
 STAGE = "extract"
 
@@ -98,7 +98,7 @@ class _Found:
     doubt: str = ""
     """The word rule that takes it for a passing remark, where only the distiller can tell."""
     on_the_way: bool = False
-    """Said before its speaker's next step: a fact told there was found out by the work, which makes it a lesson."""
+    """Said before its speaker's next step: what a thing does was found out by the work: that is a lesson."""
     read: Reading | None = None
 
 
@@ -337,7 +337,7 @@ def _scored(found: _Found, near: dict[str, float], rejections: list[Rejection]) 
         type_, score = typed(clause.text, source, near, found.read, headed(clause))
         if type_ == "identity" and item.project and not personal(clause.text):
             type_ = "fact"
-        if type_ == "fact" and found.on_the_way:
+        if type_ == "fact" and found.on_the_way and found.place.outlasting != SET:
             type_ = "lesson"
         score = max(score, 0.75) if found.meant else score
         if found.place.summed_up and ("`" in clause.text or score >= FLOOR[source]):

@@ -62,6 +62,8 @@ def test_what_an_agent_finds_out_on_the_way_is_a_lesson_P5(distil: Distil) -> No
     said = f"{told} So I don't need a manual one. Let me remove my handler."
     event = Said(turn="t", at=AT, role="assistant", text=said)
     assert [one.type for one in distil(event, project="project/x").candidates] == ["lesson"]
+    event = Said(turn="t", at=AT, role="assistant", text="Default port is 8443. Let me look at the callers.")
+    assert [one.type for one in distil(event, project="project/x").candidates] == ["fact"]
 
 
 @pytest.mark.parametrize("words", SETTINGS)
