@@ -9,12 +9,17 @@ from __future__ import annotations
 import msgspec
 
 from ..protocol.event import Captured, Noted, text
-from ..protocol.record import QUOTE_LIMIT, Evidence, Provenance, Record, Span, explicit_id
+from ..protocol.record import CONSOLIDATED, PRINCIPLE, QUOTE_LIMIT, Evidence, Provenance, Record, Span, explicit_id
 from ..stages.batch import PERSONAL
 from .recall.screen import flags_in
+from .store.traces import folded
 
 LINE = 300
 """Characters of a description that no stage has written."""
+
+
+MARKS = frozenset({PRINCIPLE, CONSOLIDATED})
+"""Tags that are no keywords: no words of a turn."""
 
 
 def line(words: str) -> str:
@@ -65,6 +70,8 @@ def reworded(before: Record, captured: Captured) -> Record:
         rev=before.rev + 1,
         content=words,
         description=line(words),
+        tags=own_tags(before.tags, words),
+        learnings={},  # they were drawn from the words before
         status="active",
         confidence=1.0,
         key="",
@@ -73,6 +80,12 @@ def reworded(before: Record, captured: Captured) -> Record:
         injection=None,
         provenance=provenance,
     )
+
+
+def own_tags(tags: tuple[str, ...], words: str) -> tuple[str, ...]:
+    """The type, the marks, and of the keywords those that these words hold."""
+    said = folded(words)
+    return tuple(tag for n, tag in enumerate(tags) if not n or tag in MARKS or folded(tag) in said)
 
 
 def is_edited(record: Record) -> bool:

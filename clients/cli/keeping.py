@@ -142,7 +142,7 @@ def restore_backup(
         ]
         answer.give(told, lines)
         # what was forgotten is forgotten again at the next start; a cut leaves its turn, which is back as it was
-        answer.warn("a secret that `memd scan` took out since that backup is back: once memd is up, run `memd scan`")
+        answer.warn("what `memd scan` took out since that backup is back: once memd is up, run `memd scan`")
 
 
 def _ask(preview: Restored, as_json: bool) -> None:

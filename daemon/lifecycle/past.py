@@ -158,7 +158,6 @@ class Past:
             id=id,
             rev=1,
             learned_at=0,
-            learnings={},  # they were drawn from the words before
             supersedes=(before.id,),
             superseded_by="",
             valid_from=until or before.valid_from,

@@ -11,15 +11,12 @@ from itertools import dropwhile
 
 import msgspec
 
-from ...protocol.record import CONSOLIDATED, PRINCIPLE, QUOTE_LIMIT, Record
-from ..statements import is_edited
+from ...protocol.record import QUOTE_LIMIT, Record
+from ..statements import is_edited, own_tags
 from ..stores import Stores
 from .traces import folded
 
 Turn = tuple[str, str]
-MARKS = frozenset({PRINCIPLE, CONSOLIDATED})
-"""Tags that are no keywords: no words of a turn."""
-
 CORRECTIONS = "memd:corrections/"
 """Beginning of the documents that hold the user's corrections."""
 
@@ -98,6 +95,4 @@ def in_own_words(record: Record) -> Record:
     """What the user put into other words, without the keywords and lessons of the words before."""
     if not is_edited(record):
         return record
-    said = folded(record.content)
-    tags = tuple(tag for n, tag in enumerate(record.tags) if not n or tag in MARKS or folded(tag) in said)
-    return msgspec.structs.replace(record, tags=tags, learnings={})
+    return msgspec.structs.replace(record, tags=own_tags(record.tags, record.content), learnings={})

@@ -183,10 +183,12 @@ class Verification:
             what = "1 thing is" if len(self.damage) == 1 else f"{len(self.damage)} things are"
             words = f"Not all is well: {what} damaged."
         else:
+            operations, captures, records, quotes = (
+                _so_many(told[name], name) for name in ("operations", "captures", "records", "quotes")
+            )
             words = (
-                f"Everything memd believes follows from its journal: {told['operations']:,} operations, chain intact; "
-                f"{told['captures']:,} captures, chain intact; {told['records']:,} records as a replay gives them; "
-                f"{told['quotes']:,} quotes found word for word"
+                f"Everything memd believes follows from its journal: {operations}, chain intact; {captures}, chain "
+                f"intact; {records} as a replay gives them; {quotes} found word for word"
             ) + (f", {told['expired']:,} whose source has expired." if told["expired"] else ".")
             words += " What is searched is made from it at the next start." if self._unmade else ""
         return {"verdict": words, "intact": int(not self.damage), "damage": self.damage, **told}
@@ -283,3 +285,7 @@ def _differing_texts(texts: Iterable[Text], found: dict[str, bytes]) -> list[str
 
 def _named(ids: list[str], what: str) -> list[str]:
     return [f"{len(ids):,} {what} are not indexed as they are, the first is {ids[0]}"] if ids else []
+
+
+def _so_many(number: object, nouns: str) -> str:
+    return f"{number:,} {nouns if number != 1 else nouns[:-1]}"

@@ -67,6 +67,14 @@ def test_a_correction_outlives_what_it_corrected_without_a_word_of_it_T10(daemon
     assert files_with(daemon, "9922 instead") == []
 
 
+@pytest.mark.parametrize("way", ["correct", "edit"])
+def test_new_words_have_no_keyword_of_the_words_before_T1(daemon: Any, client: Client, way: str) -> None:
+    old = client.get(remember(daemon, client, OLD, "t01"))
+    assert {"gizmotron", "server"} <= {*old.tags}
+    right = getattr(client, way)(old.id, "The billing server answers on 9922 instead").record
+    assert right.tags[0] == old.tags[0] and {*right.tags[1:]} <= {"server", "instead", "billing", "answers", "9922"}
+
+
 @pytest.mark.parametrize("scope", [{"query": "gizmotron"}, {"session": "cli:here"}])
 def test_a_correction_outlives_it_however_it_is_named_T10(daemon: Any, client: Client, scope: dict[str, str]) -> None:
     new = client.correct(remember(daemon, client, OLD, "t01"), NEW).record.id
