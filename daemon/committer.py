@@ -317,10 +317,9 @@ class Committer:
         """Put a record into the user's words, on the committer's thread. Raises NotFound, InvalidRequest, TooLarge."""
         before = self._stores.records.named(request.id)
         if before.status not in LIVE:
-            successor = (
-                f"edit {before.superseded_by}, which replaced it" if before.superseded_by else "remember it anew"
-            )
-            raise InvalidRequest(f"{before.id[:8]} is {before.status}", hint=successor)
+            by = self._stores.records.successor(before)
+            hint = f"edit {by[:8]}, which replaced it" if by else "remember it anew"
+            raise InvalidRequest(f"{before.id[:8]} is {before.status}", hint=hint)
         origin = Origin(host="memd", session=f"edits/{before.id}")
         event = Reworded(turn=f"{before.id}:{before.rev + 1}", at=request.at, record=before.id, text=request.text)
         captured = admit(origin, event)

@@ -136,7 +136,8 @@ class Past:
         InvalidRequest, TooLarge."""
         before = self._stores.records.named(request.id)
         if before.status not in (*LIVE, "archived"):
-            hint = f"correct {before.superseded_by}, which replaced it" if before.superseded_by else "remember it anew"
+            by = self._stores.records.successor(before)
+            hint = f"correct {by[:8]}, which replaced it" if by else "remember it anew"
             raise InvalidRequest(f"{before.id[:8]} is {before.status}", hint=hint)
         until = request.since
         if until and before.valid_from and micros(until) < micros(before.valid_from):

@@ -168,6 +168,14 @@ class Records:
         with self.environment.read() as transaction:
             return self.find(transaction, id) if id else None
 
+    def successor(self, record: Record) -> str:
+        """The end of the chain of records that replaced this one, "" for none: what replaced it may be replaced too."""
+        by, seen = "", {"", record.id}
+        while record.superseded_by not in seen and (found := self.get(record.superseded_by)):
+            record, by = found, found.id
+            seen.add(by)
+        return by
+
     def named(self, id: str) -> Record:
         """The record with this id, or the only one whose id begins so. Raises NotFound, also for one that is hidden.
 

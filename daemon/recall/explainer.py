@@ -35,7 +35,7 @@ class Explainer:
         session = self._sources.session(span.document)
         replaced = [found for id in record.supersedes if (found := self._seen(id, permits)) is not None]
         by = self._seen(record.superseded_by, permits) if record.superseded_by else None
-        last = self._last(record)
+        last = self._records.successor(record)
         held_by = self._seen(last, permits) if last and last != record.superseded_by else None
         return Explained(
             record=record,
@@ -48,14 +48,6 @@ class Explainer:
             replaced_by=by,
             held_by=held_by if held_by and held_by.status != "retired" else None,
         )
-
-    def _last(self, record: Record) -> str:
-        """The end of the chain of records that replaced this one, "" for none: what replaced it may be replaced too."""
-        by, seen = "", {"", record.id}
-        while record.superseded_by not in seen and (found := self._records.get(record.superseded_by)):
-            record, by = found, found.id
-            seen.add(by)
-        return by
 
     def _seen(self, id: str, permits: Callable[[Record], bool] | None) -> Record | None:
         found = self._records.get(id)

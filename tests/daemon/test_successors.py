@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from memd.clients.python import Client
+from memd.protocol.errors import InvalidRequest
 from memd.protocol.event import Origin, Said
 from memd.protocol.record import Record
 from tests.daemon.test_forget import believed, ended, files_with, others, said, verified
@@ -73,6 +74,15 @@ def test_new_words_have_no_keyword_of_the_words_before_T1(daemon: Any, client: C
     assert {"gizmotron", "server"} <= {*old.tags}
     right = getattr(client, way)(old.id, "The billing server answers on 9922 instead").record
     assert right.tags[0] == old.tags[0] and {*right.tags[1:]} <= {"server", "instead", "billing", "answers", "9922"}
+
+
+def test_what_was_replaced_twice_names_what_stands_now_R4(daemon: Any, client: Client) -> None:
+    old = remember(daemon, client, OLD, "t01")
+    last = client.correct(client.correct(old, NEW).record.id, LAST).record.id
+    for change in (client.correct, client.edit):
+        with pytest.raises(InvalidRequest) as raised:
+            change(old, "It listens nowhere")
+        assert last[:8] in raised.value.hint
 
 
 @pytest.mark.parametrize("scope", [{"query": "gizmotron"}, {"session": "cli:here"}])
