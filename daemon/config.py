@@ -16,8 +16,8 @@ import msgspec
 from msgspec import Meta
 
 from ..protocol.errors import BadConfig
-from .lifecycle.rules import Rules
-from .store.retention import Keep
+from .forgetting_rules import Rules
+from .storage.retention import Keep
 
 FILE = "memd.toml"
 NOT_SETTINGS = frozenset(

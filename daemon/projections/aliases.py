@@ -13,7 +13,7 @@ import msgspec
 
 from ...protocol.operation import AliasAdded
 from ...protocol.reply import Logged
-from ..store.sealed import unseal
+from ..storage.checksummed_rows import unseal
 from .projection import Batch
 from .records import Records, digest
 

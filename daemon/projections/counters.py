@@ -21,10 +21,10 @@ from ...protocol.fading import LEVELS, Counted, Folded, Rest, Restored, Slept, T
 from ...protocol.operation import Rebased
 from ...protocol.record import LIVE, Kind, Record, Signal
 from ...protocol.reply import Logged
-from ..lifecycle.strength import begun, counted, decayed, energy, remarked, restored, settled, signal_of, slept
-from ..store.sealed import unseal
+from ..storage.checksummed_rows import unseal
 from .projection import Batch
 from .records import Records, digest
+from .strength import begun, counted, decayed, energy, remarked, restored, settled, signal_of, slept
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _tally = msgspec.msgpack.Decoder(Tally)

@@ -13,13 +13,13 @@ from pathlib import Path
 from ...protocol.errors import JournalCorrupt
 from .aliases import Aliases
 from .counters import Counters
+from .dead_letters import Letters
 from .forgotten import Forgotten
 from .grants import GrantTable
 from .graph import Graph, edge_rows
 from .inbox import InboxTable, held_rows
 from .keys import Keys, key_rows
 from .lessons import Lessons
-from .letters import Letters
 from .lines import line_rows
 from .profile import card_rows
 from .projection import Tables

@@ -12,7 +12,7 @@ from ...protocol.access import GrantState, RevokedSource
 from ...protocol.instant import from_micros
 from ...protocol.operation import Granted, Revoked
 from ...protocol.reply import Logged
-from ..store.sealed import unseal
+from ..storage.checksummed_rows import unseal
 from .projection import Batch
 from .records import Records, digest
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from ...protocol.record import LIVE, Record
-from ..store.sealed import unseal
+from ..storage.checksummed_rows import unseal
 from .records import Records, digest
 
 

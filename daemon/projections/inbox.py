@@ -14,7 +14,7 @@ import msgspec
 from ...protocol.operation import ChangeDecided, ChangeProposed, Redacted
 from ...protocol.record import LIVE, Record
 from ...protocol.reply import Logged
-from ..store.sealed import unseal
+from ..storage.checksummed_rows import unseal
 from .projection import Batch
 from .records import Records, digest
 

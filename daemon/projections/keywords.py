@@ -14,10 +14,10 @@ from ...protocol.event import Captured, Said, text
 from ...protocol.record import LIVE, Record, Span
 from ...protocol.reply import Logged
 from ...stages.batch import PERSONAL
-from ..store.archive import Archive
+from ..storage.archive import Archive
 from .aliases import Aliases
-from .belief import touched
 from .projection import check_order
+from .record_reducer import touched
 from .records import Records
 from .sources import Sources
 from .terms import TermIndex, Text

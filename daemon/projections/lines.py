@@ -19,10 +19,10 @@ import msgspec
 from ...protocol.instant import micros
 from ...protocol.record import LIVE, Record
 from ...protocol.reply import Logged
-from ..store.sealed import unseal
-from .belief import touched
+from ..storage.checksummed_rows import unseal
 from .graph import edge
 from .projection import check_order
+from .record_reducer import touched
 from .records import Records, digest
 
 APART = 3_600_000_000

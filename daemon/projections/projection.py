@@ -18,9 +18,9 @@ from ...protocol.fading import Rest, Tally
 from ...protocol.operation import AnyOperation
 from ...protocol.record import Record
 from ...protocol.reply import Logged
-from ..store.environment import Environment
-from ..store.sealed import seal, sealed, unseal
-from .belief import touched
+from ..storage.checksummed_rows import seal, sealed, unseal
+from ..storage.lmdb_environment import Environment
+from .record_reducer import touched
 
 LAYOUT = b"14"
 """Changes with the rows of any table: older tables are emptied and replayed."""

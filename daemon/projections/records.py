@@ -17,10 +17,10 @@ import msgspec
 from ...protocol.errors import NotFound
 from ...protocol.record import Record
 from ...protocol.reply import Logged
-from ..store.environment import Environment
-from ..store.sealed import unseal
-from .belief import believed
+from ..storage.checksummed_rows import unseal
+from ..storage.lmdb_environment import Environment
 from .projection import Batch
+from .record_reducer import believed
 
 _decoder = msgspec.msgpack.Decoder(Record)
 _encoder = msgspec.msgpack.Encoder()

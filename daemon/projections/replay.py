@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from ..store.archive import Archive
-from ..store.journal import Journal
+from ..storage.archive import Archive
+from ..storage.journal import Journal
 from ..world import World
 from .folded import Folded
 

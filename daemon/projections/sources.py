@@ -23,7 +23,7 @@ from ...protocol.operation import (
 )
 from ...protocol.reply import Logged
 from ...stages.batch import PERSONAL
-from ..store.sealed import unseal
+from ..storage.checksummed_rows import unseal
 from .projection import Batch
 from .records import Records, digest
 

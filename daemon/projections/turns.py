@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...protocol.event import Captured, Noted, Ran, Reworded, Said, Wrote, text
-from ..store.archive import Archive, decode
+from ..storage.archive import Archive, decode
 from .terms import TermIndex, Text
 
 GROUP = 256

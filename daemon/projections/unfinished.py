@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...protocol.operation import Redacted, SessionClosed, SessionOpened, SessionResumed
 from ...protocol.reply import Logged
-from ..store.sealed import unseal
+from ..storage.checksummed_rows import unseal
 from .projection import Batch
 from .records import Records, digest
 

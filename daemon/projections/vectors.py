@@ -18,10 +18,10 @@ import numpy as np
 
 from ...protocol.record import LIVE, Record
 from ...protocol.reply import Logged
-from ..store.sealed import unseal
-from .belief import touched
+from ..storage.checksummed_rows import unseal
 from .lines import MARK
 from .projection import check_order
+from .record_reducer import touched
 from .records import Records, digest
 from .vector_index import FIRST_CAPACITY, GRAPH_ABOVE, ExactIndex, Graph, GraphIndex, VectorIndex, read
 from .vector_store import Vector, VectorStore

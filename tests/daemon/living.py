@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from memd.daemon.committer import Committer
-from memd.daemon.pauses import Pauses
-from memd.daemon.pools.identity import Identity
-from memd.daemon.stores import Stores
+from memd.daemon.projections.stores import Stores
+from memd.daemon.services.capture.committer import Committer
+from memd.daemon.services.capture.pauses import Pauses
+from memd.daemon.services.pools.identity import Identity
 from memd.daemon.world import World, real_world
 from memd.models import registry
 from memd.protocol.fading import Count, Counted, Slept

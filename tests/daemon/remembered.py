@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from memd.daemon.choice import load_model
-from memd.daemon.recall.hot import Hot
-from memd.daemon.recall.lines import Lines
-from memd.daemon.stores import Stores
+from memd.daemon.projections.stores import Stores
+from memd.daemon.services.models.model_selection import load_model
+from memd.daemon.services.profile.hot import Hot
+from memd.daemon.services.profile.profile_lines import Lines
 from memd.protocol.operation import Added, Decision
 from memd.protocol.record import Provenance, Record, Signal, Span
 

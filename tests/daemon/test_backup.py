@@ -13,18 +13,9 @@ import lmdb
 import msgspec
 import pytest
 
-from memd.daemon.store.archive import Archive
-from memd.daemon.store.backup import (
-    MANIFEST,
-    backups,
-    check,
-    is_newer,
-    listed,
-    newest,
-    rotate,
-    write_backup,
-)
-from memd.daemon.store.journal import Journal
+from memd.daemon.storage.archive import Archive
+from memd.daemon.storage.backup import MANIFEST, backups, check, is_newer, listed, newest, rotate, write_backup
+from memd.daemon.storage.journal import Journal
 from memd.daemon.world import World, real_world
 from memd.protocol import block
 from memd.protocol.block import plain

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from memd.daemon.lifecycle.conditions import condition
-from memd.daemon.lifecycle.review import Review
-from memd.daemon.lifecycle.rules import Rules
+from memd.daemon.forgetting_rules import Rules
+from memd.daemon.services.lifecycle.conditions import condition
+from memd.daemon.services.lifecycle.review import Review
 from memd.protocol.event import Origin
 from memd.protocol.operation import Added, ChangeDecided, Decision, Merged, Neighbour, SessionOpened
 from memd.protocol.record import Evidence, Record, Span

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from memd.daemon.lifecycle.consolidate import Consolidation
-from memd.daemon.lifecycle.rules import Rules
+from memd.daemon.forgetting_rules import Rules
+from memd.daemon.services.lifecycle.consolidate import Consolidation
 from memd.models.trunk import Trunk
 from memd.protocol.fading import Restored
 from memd.protocol.operation import Added

@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memd.daemon.config import load_config
-from memd.daemon.lifecycle import folding
-from memd.daemon.lifecycle.counting import Counting
-from memd.daemon.lifecycle.rules import Rules
-from memd.daemon.store.forget import renew
-from memd.daemon.store.lineage import Scope, find_loss
-from memd.daemon.stores import Stores
+from memd.daemon.forgetting_rules import Rules
+from memd.daemon.projections.stores import Stores
+from memd.daemon.services.forgetting import count_folding as folding
+from memd.daemon.services.forgetting.forget_closure import Scope, find_loss
+from memd.daemon.services.forgetting.forgetting import renew
+from memd.daemon.services.lifecycle.counting import Counting
 from memd.protocol.errors import BadConfig
 from memd.protocol.fading import Archived, Count, Counted, Folded, Restored
 from memd.protocol.operation import Added, AnyOperation, Moved, Purged, Rebased, Updated

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.daemon.recall.delivery import SESSIONS, TEXTS, Deliveries
+from memd.daemon.services.profile.injection_log import SESSIONS, TEXTS, Deliveries
 from memd.protocol.errors import InvalidRequest, NotFound
 from memd.protocol.profile import Delivery, ListInjected, Printed, Profile, ProfileText, Trigger
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from memd.clients.python import Client
 from memd.daemon.projections.folded import open_folded
-from memd.daemon.recall.given import Givings
-from memd.daemon.store.archive import Archive
+from memd.daemon.services.profile.echo_ledger import Givings
+from memd.daemon.storage.archive import Archive
 from memd.daemon.world import real_world
 from memd.protocol.event import AnyEvent, Captured, Noted, Origin, Said, ToolCalled
 from memd.protocol.instant import from_micros

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from memd.clients.importers.claude_code import read
 from memd.clients.python.client import remembering
-from memd.daemon.projections.belief import believed as step
-from memd.daemon.projections.renewal import renew
-from memd.daemon.store.compact import compact_log
-from memd.daemon.store.lineage import Scope, find_loss
-from memd.daemon.stores import Stores
+from memd.daemon.projections.record_reducer import believed as step
+from memd.daemon.projections.stores import Stores
+from memd.daemon.services.forgetting.compaction import compact_log
+from memd.daemon.services.forgetting.forget_closure import Scope, find_loss
+from memd.daemon.services.forgetting.projection_renewal import renew
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.block import plain
@@ -346,7 +346,7 @@ def past(stores: Stores, id: str) -> list[Record | None]:
 
 
 def _ids(operation: AnyOperation) -> tuple[str, ...]:
-    from memd.daemon.projections.belief import touched
+    from memd.daemon.projections.record_reducer import touched
 
     return touched(operation)
 

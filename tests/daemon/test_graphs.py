@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.daemon.graphing import Graphing
-from memd.daemon.maintenance_process import Maintenance
 from memd.daemon.projections.records import digest
 from memd.daemon.projections.vector_index import ExactIndex, Graph, GraphIndex, Rows, build, read, save_rows
 from memd.daemon.projections.vector_store import VectorStore
 from memd.daemon.projections.vectors import Vectors
+from memd.daemon.services.maintenance.vector_graphs import Graphing
+from memd.daemon.services.maintenance_process import Maintenance
 from memd.daemon.world import real_world
 from memd.protocol.fading import Archived, Restored
 from memd.protocol.operation import Invalidated

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from memd.daemon.pools.identity import Identity, Place
-from memd.daemon.pools.remote import canonical_remote
-from memd.daemon.pools.sight import ID_FILE, Sights
 from memd.daemon.projections.folded import Folded
+from memd.daemon.services.pools.identity import Identity, Place
+from memd.daemon.services.pools.remote import canonical_remote
+from memd.daemon.services.pools.repo_probe import ID_FILE, Sights
 from memd.protocol.event import Repository
 from memd.protocol.operation import AliasAdded
 from memd.protocol.reply import Logged
@@ -312,7 +312,7 @@ def test_a_repository_without_commit_or_remote_is_only_a_folder_P3(machine: Mach
 
 # --- the cost ----------------------------------------------------------------------------------------------------
 def test_libgit2_is_loaded_by_the_first_look_alone_P3() -> None:
-    code = "import sys, memd.daemon.boot; print('pygit2' in sys.modules)"
+    code = "import sys, memd.daemon.server.startup; print('pygit2' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert told.stdout.strip() == "False"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memd.daemon.store.journal import Journal
+from memd.daemon.storage.journal import Journal
 from memd.daemon.world import real_world
 from memd.protocol.block import plain
 from memd.protocol.errors import InvalidRequest, MemdError, NotFound

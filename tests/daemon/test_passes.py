@@ -15,14 +15,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memd.clients.python import Client
-from memd.daemon.pools.access import Access
-from memd.daemon.pools.identity import Identity
-from memd.daemon.pools.passes import Passes, Reader, covers
-from memd.daemon.recall.context import Context
-from memd.daemon.recall.hot import Hot
-from memd.daemon.recall.lines import Lines
-from memd.daemon.recall.warm import Sense, Sought, Warm
-from memd.daemon.stores import Stores
+from memd.daemon.projections.stores import Stores
+from memd.daemon.services.access.access import Access
+from memd.daemon.services.access.passes import Passes, Reader, covers
+from memd.daemon.services.pools.identity import Identity
+from memd.daemon.services.profile.context_package import Context
+from memd.daemon.services.profile.hot import Hot
+from memd.daemon.services.profile.profile_lines import Lines
+from memd.daemon.services.recall.warm import Sense, Sought, Warm
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.errors import Denied, InvalidRequest, NotFound
@@ -110,7 +110,7 @@ def test_a_key_that_others_may_read_signs_nothing_A1(passes: Passes, tmp_path: P
 
 
 def test_a_start_imports_no_cryptography() -> None:
-    code = "import sys, memd.daemon.boot; sys.exit(bool({'jwt', 'cryptography'} & set(sys.modules)))"
+    code = "import sys, memd.daemon.server.startup; sys.exit(bool({'jwt', 'cryptography'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-P", "-c", code], check=False).returncode == 0
 
 

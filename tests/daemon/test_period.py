@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.daemon.recall.period import DAY, OPEN, Period, period
+from memd.daemon.services.recall.time_expression import DAY, OPEN, Period, period
 from memd.protocol.instant import micros
 from memd.protocol.record import Record
 from memd.stages.words import language

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memd.daemon.importing import import_records
-from memd.daemon.pools.placing import Source, documents_of, may_hold, narrowed
-from memd.daemon.proposals import operations_of
-from memd.daemon.stores import Stores
+from memd.daemon.projections.placement import Source, documents_of, may_hold, narrowed
+from memd.daemon.projections.stores import Stores
+from memd.daemon.services.distillation.proposals import operations_of
+from memd.daemon.services.records.importing import import_records
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.event import Origin, Visibility

@@ -20,8 +20,8 @@ from memd.daemon.projections.terms import contents
 from memd.daemon.projections.turns import Turns
 from memd.daemon.projections.vector_store import VectorStore
 from memd.daemon.projections.vectors import Vectors
-from memd.daemon.store.archive import Archive, decode
-from memd.daemon.store.journal import Journal
+from memd.daemon.storage.archive import Archive, decode
+from memd.daemon.storage.journal import Journal
 from memd.daemon.world import real_world
 from memd.protocol import fading as f
 from memd.protocol import operation as o

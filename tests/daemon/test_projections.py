@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from memd.daemon.projections.profile import PARTS
 from memd.daemon.projections.records import digest
+from memd.daemon.projections.stores import Stores
 from memd.daemon.projections.terms import TermIndex, Text
 from memd.daemon.projections.tokens import Tokens
 from memd.daemon.projections.vector_index import ExactIndex
 from memd.daemon.projections.vector_store import VectorStore
-from memd.daemon.stores import Stores
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.operation import Added, AnyOperation, Decision, Distilled, Invalidated, Merged, Retirement, Updated

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.clients.python import Client
-from memd.daemon.pauses import Pauses
+from memd.daemon.services.capture.pauses import Pauses
 from memd.protocol.block import plain
 from memd.protocol.errors import NotFound, Withheld
 from memd.protocol.event import Origin, Said, SessionEnded, ToolCalled

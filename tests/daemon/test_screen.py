@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from memd.daemon.recall.screen import screened, shown, without_secrets
-from memd.daemon.store.archive import Archive
-from memd.daemon.store.journal import Journal
+from memd.daemon.services.outgoing_screen import screened, shown, without_secrets
+from memd.daemon.storage.archive import Archive
+from memd.daemon.storage.journal import Journal
 from memd.daemon.world import real_world
 from memd.protocol.event import Captured, Origin, Said, Trust
 from memd.protocol.operation import Added, Decision, Distilled, SessionOpened

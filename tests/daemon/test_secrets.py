@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from memd.daemon.store.archive import Archive
-from memd.daemon.store.journal import Journal
+from memd.daemon.storage.archive import Archive
+from memd.daemon.storage.journal import Journal
 from memd.daemon.world import real_world
 from memd.protocol.block import plain
 from memd.protocol.errors import InvalidRequest, MemdError

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from memd.daemon.lifecycle.lifetime import Lifetime
-from memd.daemon.lifecycle.review import due_at
-from memd.daemon.lifecycle.rules import Rules
-from memd.daemon.lifecycle.salience import recency, salience
-from memd.daemon.lifecycle.sleep import Sleep
-from memd.daemon.lifecycle.strength import DAY, pace, share_of_day, slept
-from memd.daemon.lifecycle.triggers import Triggers
-from memd.daemon.pools.access import Access
-from memd.daemon.pools.identity import Identity
-from memd.daemon.pools.passes import Passes
+from memd.daemon.forgetting_rules import Rules
 from memd.daemon.projections.counters import KINDS
-from memd.daemon.recall.timeline import Timeline
+from memd.daemon.projections.strength import DAY, pace, share_of_day, slept
+from memd.daemon.projections.timeline import Timeline
+from memd.daemon.services.access.access import Access
+from memd.daemon.services.access.passes import Passes
+from memd.daemon.services.lifecycle.lifetime import Lifetime
+from memd.daemon.services.lifecycle.review import due_at
+from memd.daemon.services.lifecycle.salience import recency, salience
+from memd.daemon.services.lifecycle.sleep import Sleep
+from memd.daemon.services.pools.identity import Identity
+from memd.daemon.services.scheduler import Triggers
 from memd.protocol.errors import InvalidRequest
 from memd.protocol.event import Captured, Noted, Origin, Said
 from memd.protocol.fading import Archived, Count, Counted, Rest, Slept

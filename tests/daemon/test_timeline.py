@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memd.daemon.projections.folded import Folded
-from memd.daemon.recall.timeline import Timeline
-from memd.daemon.store.journal import Journal
+from memd.daemon.projections.timeline import Timeline
+from memd.daemon.storage.journal import Journal
 from memd.daemon.world import World
 from memd.protocol.errors import NaiveTime
 from memd.protocol.fading import Archived, Restored

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memd.daemon.lifecycle.counting import Counting
-from memd.daemon.lifecycle.rules import Rules
-from memd.daemon.lifecycle.usage import WINDOW_S, Usage
+from memd.daemon.forgetting_rules import Rules
+from memd.daemon.services.lifecycle.counting import Counting
+from memd.daemon.services.lifecycle.usage import WINDOW_S, Usage
 from memd.models.query import QueryTable
 from memd.models.trunk import Trunk
 from memd.protocol.event import Captured, Said

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from memd.daemon.maintenance_process import Maintenance
 from memd.daemon.projections.folded import Folded
-from memd.daemon.projections.swap import BUILDING, NEXT, OLD, promote, settle
-from memd.daemon.store.environment import Environment
+from memd.daemon.services.maintenance_process import Maintenance
+from memd.daemon.storage.folder_swap import BUILDING, NEXT, OLD, promote, settle
+from memd.daemon.storage.lmdb_environment import Environment
 from memd.protocol.block import BEGIN
 from memd.protocol.event import Origin, Said
 from memd.protocol.reply import JobState

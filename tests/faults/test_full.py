@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memd.daemon.projections.turns import Turns
-from memd.daemon.store.archive import Archive
+from memd.daemon.storage.archive import Archive
 from memd.daemon.world import real_world
 from memd.protocol.block import plain
 from memd.protocol.errors import StorageFull

@@ -1,0 +1,1 @@
+"""The embedding model: which one searches, and the change to another."""
