@@ -17,10 +17,11 @@ from ..daemon.forgetting_rules import Rules
 from ..daemon.projections.stores import Stores
 from ..daemon.projections.strength import DAY
 from ..daemon.services.capture.committer import Committer
-from ..daemon.services.capture.pauses import Pauses
+from ..daemon.services.capture.pauses import PauseRegister
 from ..daemon.services.lifecycle.sleep import Sleep
 from ..daemon.services.pools.identity import Identity
-from ..daemon.services.recall.warm import Sense, Sought, Warm
+from ..daemon.services.recall.warm import SearchIndexes, WarmRecall
+from ..daemon.services.search_model import SearchModel
 from ..daemon.world import World
 from ..models import registry
 from ..protocol.fading import Count, Counted
@@ -54,13 +55,13 @@ class Life:
         later = World(now=lambda: self._now + self.day * DAY, monotonic=world.monotonic, token=world.token)
         self.stores = Stores(folder, later, registry.info())
         identity = Identity(self.stores.aliases, world.monotonic)
-        pauses = Pauses(folder, (), "/", later.now, lambda: "")
+        pauses = PauseRegister(folder, (), "/", later.now, lambda: "")
         self.committer = Committer(self.stores, identity, _hears_nothing, world.monotonic, pauses)
         self.committer.start()
         self.sleep = Sleep(self.stores, self.committer, lambda: rules, later.now)
-        self._warm = Warm(
-            Sought(self.stores.records, self.stores.keywords, self.stores.lines, self.stores.counters),
-            lambda: Sense(self.stores.vectors, None),
+        self._warm = WarmRecall(
+            SearchIndexes(self.stores.records, self.stores.keywords, self.stores.lines, self.stores.counters),
+            lambda: SearchModel(self.stores.vectors, None),
             0.22,
             later,
         )

@@ -17,16 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..daemon.projections import replay
-from ..daemon.projections.folded import Folded
+from ..daemon.projections.folded import TableSet
 from ..daemon.projections.keywords import Keywords
 from ..daemon.projections.stores import Stores
 from ..daemon.projections.vector_store import VectorStore
-from ..daemon.projections.vectors import Vectors
+from ..daemon.projections.vectors import VectorIndexes
 from ..daemon.services.maintenance.vector_graphs import begun
-from ..daemon.services.maintenance_process import Maintenance
+from ..daemon.services.maintenance_process import MaintenanceProcess
 from ..daemon.storage.folder_lock import FolderLock
 from ..daemon.storage.folder_swap import fresh_folder
-from ..daemon.storage.journal import Journal
+from ..daemon.storage.journal import JournalLog
 from ..daemon.storage.restore import PROJECTIONS
 from ..daemon.world import World
 from ..models import registry
@@ -79,7 +79,7 @@ def fill_command(places: Places, world: World, arguments: Sequence[str]) -> Mapp
     stores.load()
     if active >= 0 and (pool := stores.vectors.outgrown()):
         place = begun(stores, pool, stores.vectors.place(pool))
-        Maintenance().run("graph", places.data, [str(place)], lambda done, total, what: None)
+        MaintenanceProcess().run("graph", places.data, [str(place)], lambda done, total, what: None)
     stores.close()
     return {"records": count, "operations": operations, "seconds": took}
 
@@ -160,20 +160,20 @@ def replay_command(places: Places, world: World, arguments: Sequence[str]) -> Ma
     """`replay`: seconds of a core to read, decode and chain the journal, and to apply it to each projection anew."""
     lock = FolderLock(places.data)
     try:
-        journal = Journal(places.data / "journal", world)
+        journal = JournalLog(places.data / "journal", world)
         count = sum(1 for _ in journal.read())  # once for the page cache
         report: dict[str, object] = {"operations": count}
         report["chain_s"] = _timed(lambda: sum(1 for _ in journal.read()))
         model = registry.info()
         folder = fresh_folder(places.data / PROJECTIONS)
         try:
-            folded = Folded(folder / "tables")
+            folded = TableSet(folder / "tables")
             report["tables_s"] = _applied(journal, folded.tables.apply)
             keywords = Keywords(folder / "keywords", folded.records)
             report["keywords_s"] = _applied(journal, keywords.apply) + _timed(keywords.commit)
             keywords.close()
             store = VectorStore(places.data / "vectors", model.id, model.dimension, world)
-            report["vectors_s"] = _timed(lambda: Vectors(store, folded.records, journal.last))
+            report["vectors_s"] = _timed(lambda: VectorIndexes(store, folded.records, journal.last))
             report["records"] = sum(1 for _ in folded.records.everything())
             store.close()
             folded.close()
@@ -222,7 +222,7 @@ def _timed(work: Callable[[], object]) -> float:
     return time.process_time() - begin
 
 
-def _applied(journal: Journal, apply: Callable[[Sequence[Logged]], None]) -> float:
+def _applied(journal: JournalLog, apply: Callable[[Sequence[Logged]], None]) -> float:
     """Seconds of a core in `apply` alone, over the whole journal in groups."""
     seconds, after = 0.0, 0
     while group := journal.slice(after, replay.GROUP):

@@ -12,7 +12,7 @@ from ..daemon.forgetting_rules import Rules
 from ..daemon.projections.stores import Stores
 from ..daemon.projections.strength import DAY
 from ..daemon.services.capture.committer import Committer
-from ..daemon.services.capture.pauses import Pauses
+from ..daemon.services.capture.pauses import PauseRegister
 from ..daemon.services.lifecycle.sleep import SLICE, Sleep
 from ..daemon.services.pools.identity import Identity
 from ..daemon.world import World
@@ -33,7 +33,7 @@ def sleep_command(places: Places, world: World, arguments: Sequence[str]) -> Map
     shift = 0
     later = World(now=lambda: world.now() + shift, monotonic=world.monotonic, token=world.token)
     stores = Stores(places.data, later, registry.info())
-    pauses = Pauses(places.data, (), "/", later.now, lambda: "")
+    pauses = PauseRegister(places.data, (), "/", later.now, lambda: "")
     identity = Identity(stores.aliases, world.monotonic)
     committer = Committer(stores, identity, _hears_nothing, world.monotonic, pauses)
     sleep = Sleep(stores, committer, Rules, later.now)

@@ -6,7 +6,7 @@ travels in the operation, so another rule never changes the past; the file is re
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -101,3 +101,6 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def retention(self, days: float) -> tuple[float, ...]:
         """What is left after so many days, by level: r^days with r = 1 - the daily loss (T6)."""
         return tuple((1 - loss) ** days for loss in self.daily_loss)
+
+
+UseOutcome = Literal["", "helpful", "success", "prevented"]

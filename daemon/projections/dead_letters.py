@@ -12,14 +12,14 @@ from ...protocol.operation import Distilled, Failure, Redacted, Retried
 from ...protocol.reply import Logged
 from ...protocol.running import DeadLetter
 from ..storage.checksummed_rows import unseal
-from .projection import Batch
+from .projection import OperationBatch
 from .records import Records, digest
 
 _letter = msgspec.msgpack.Decoder(DeadLetter)
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class Letters:
+class DeadLetterTable:
     """The fold of dead letters, by number and by turn."""
 
     databases = ("letters", "letters_of")
@@ -28,7 +28,7 @@ class Letters:
     def __init__(self, records: Records) -> None:
         self._records = records
 
-    def apply(self, batch: Batch, entry: Logged) -> None:
+    def apply(self, batch: OperationBatch, entry: Logged) -> None:
         """Fold one operation in."""
         match entry.operation:
             case Distilled() as distilled:
@@ -48,7 +48,7 @@ class Letters:
             case _:
                 pass
 
-    def _put(self, batch: Batch, failure: Failure, at: int) -> None:
+    def _put(self, batch: OperationBatch, failure: Failure, at: int) -> None:
         db = self._records.environment.db
         key = failure.seq.to_bytes(8)
         before = batch.get(key, db=db("letters"))
@@ -67,10 +67,10 @@ class Letters:
         if before is None:
             batch.put(place, known + key, db=db("letters_of"))
 
-    def _drop(self, batch: Batch, seq: int) -> None:
+    def _drop(self, batch: OperationBatch, seq: int) -> None:
         batch.delete(seq.to_bytes(8), db=self._records.environment.db("letters"))
 
-    def _forget(self, batch: Batch, place: bytes) -> None:
+    def _forget(self, batch: OperationBatch, place: bytes) -> None:
         known = batch.get(place, db=self._records.environment.db("letters_of")) or b""
         for start in range(0, len(known), 8):
             self._drop(batch, int.from_bytes(known[start : start + 8]))

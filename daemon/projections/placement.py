@@ -17,10 +17,10 @@ from ...protocol.operation import SessionOpened
 from ...protocol.record import Evidence, Record
 from ...stages.batch import PERSONAL
 from .aliases import Aliases
-from .sources import Sources
+from .sources import SourceTable
 
 
-class Source(NamedTuple):
+class SourcePool(NamedTuple):
     """The pool that a captured document feeds ("" for one that is not known), who may see it, its agent's own pool."""
 
     pool: str
@@ -33,13 +33,13 @@ def agent_pool(agent: str) -> str:
     return f"agent/{agent}" if agent else ""
 
 
-def may_hold(pool: str, sources: Sequence[Source]) -> bool:
+def may_hold(pool: str, sources: Sequence[SourcePool]) -> bool:
     """Whether a pool may hold what rests on these sources: all of them lie there or are that agent's own sessions, or
     it is the user's own."""
     return pool == PERSONAL or (bool(sources) and all(pool in (source.pool, source.agent) for source in sources))
 
 
-def narrowed(record: Record, sources: Sequence[Source]) -> Record:
+def narrowed(record: Record, sources: Sequence[SourcePool]) -> Record:
     """The record in a pool that all its sources allow, with the narrowest of their visibilities."""
     if not record.placed and not may_hold(record.pool, sources):
         record = msgspec.structs.replace(record, pool=PERSONAL)
@@ -61,21 +61,21 @@ def documents_of(record: Record, *more: Evidence) -> tuple[str, ...]:
 class Placing:
     """The gate with what it must know: which pool each document feeds, as the user joined them."""
 
-    def __init__(self, sources: Sources, aliases: Aliases) -> None:
+    def __init__(self, sources: SourceTable, aliases: Aliases) -> None:
         self._sources, self._aliases = sources, aliases
 
-    def of(self, documents: Iterable[str]) -> tuple[Source, ...]:
+    def of(self, documents: Iterable[str]) -> tuple[SourcePool, ...]:
         """Where documents lie, each."""
         wanted = tuple(documents)
         sessions = self._sources.sessions_of(wanted)
         return tuple(self.source(sessions[each].opened if each in sessions else None) for each in wanted)
 
-    def source(self, opened: SessionOpened | None) -> Source:
+    def source(self, opened: SessionOpened | None) -> SourcePool:
         """Where what a session says lies; one that is not known lies nowhere."""
         if opened is None:
-            return Source("")
+            return SourcePool("")
         origin = opened.origin
-        return Source(self._aliases.home(opened.project or PERSONAL), origin.visibility, agent_pool(origin.agent))
+        return SourcePool(self._aliases.home(opened.project or PERSONAL), origin.visibility, agent_pool(origin.agent))
 
     def narrowed(self, record: Record) -> Record:
         """The record as it may be believed."""

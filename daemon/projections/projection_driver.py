@@ -14,17 +14,17 @@ from collections.abc import Callable, Iterable, Sequence
 from ...protocol.errors import MemdError, StoreError
 from ...protocol.reply import Logged
 from ..failpoint import reach
-from ..storage.journal import Journal
+from ..storage.journal import JournalLog
 from .projection import Projection
 from .replay import GROUP
 
 log = logging.getLogger("memd.store")
 
 
-class Following:
+class ProjectionDriver:
     """The projections of one journal, in the order in which an operation reaches them; the first one is the tables."""
 
-    def __init__(self, journal: Journal, projections: Callable[[], Iterable[Projection]]) -> None:
+    def __init__(self, journal: JournalLog, projections: Callable[[], Iterable[Projection]]) -> None:
         self._journal, self._projections = journal, projections
         self.broken: dict[str, str] = {}
         """By projection: why it is behind the journal."""

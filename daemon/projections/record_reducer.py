@@ -55,7 +55,7 @@ def touched(operation: AnyOperation) -> tuple[str, ...]:
             return ()
 
 
-def believed(before: Record | None, id: str, entry: Logged) -> Record | None:
+def apply(before: Record | None, id: str, entry: Logged) -> Record | None:
     """The record `id` after `entry`; `before` itself where nothing changes."""
     operation = entry.operation
     match operation:

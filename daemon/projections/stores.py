@@ -25,20 +25,20 @@ from ..storage import restore
 from ..storage.archive import Archive, Fate
 from ..storage.ballast import Ballast
 from ..storage.folder_lock import FolderLock
-from ..storage.journal import Journal
+from ..storage.journal import JournalLog
 from ..storage.lmdb_environment import Environment
 from ..storage.page_eviction import let_go
-from ..storage.startup_checks import CHECKPOINT_AT_CLOSE, Opening, checkpoint, due
+from ..storage.startup_checks import CHECKPOINT_AT_CLOSE, StartupChecks, checkpoint, due
 from ..world import World
 from .folded import open_folded
 from .keywords import Keywords, beside
-from .lines import Lines
+from .lines import ConversationOrder
 from .profile import ProfileCards
 from .projection import Projection
-from .projection_driver import Following
-from .turns import Turns
+from .projection_driver import ProjectionDriver
+from .turns import TurnIndex
 from .vector_store import VectorStore
-from .vectors import Vectors
+from .vectors import VectorIndexes
 
 INDEX_GROUP, TURNS_S = 128, 0.03
 """While captures keep coming, their index has this much of each second: all of it would halve their rate."""
@@ -66,11 +66,11 @@ class Stores:
         restore.finish(folder)
         self.projections_folder = folder / "projections"
         self.ballast = Ballast(folder / "ballast", ballast_bytes, world)
-        self._opening = Opening(folder, world, self.ballast)
-        self.journal = Journal(folder / "journal", world)
+        self._opening = StartupChecks(folder, world, self.ballast)
+        self.journal = JournalLog(folder / "journal", world)
         self.archive = Archive(folder / "archive", world)
         self._checkpoint = self._opening.opened(self.journal, self.archive)
-        self.following = Following(self.journal, lambda: self.projections)
+        self.following = ProjectionDriver(self.journal, lambda: self.projections)
         folded = open_folded(self.projections_folder / "tables")
         self.records, self.keys, self.graph = folded.records, folded.keys, folded.graph
         self.sources, self.forgotten, self.tables = folded.sources, folded.forgotten, folded.tables
@@ -80,12 +80,12 @@ class Stores:
         self.grants = folded.grants
         around = beside(self.archive, self.sources, self.aliases)
         self.keywords = Keywords(self.projections_folder / "keywords", self.records, around)
-        self.turns = Turns(self.projections_folder / "turns", self.archive)
+        self.turns = TurnIndex(self.projections_folder / "turns", self.archive)
         self.vector_store = VectorStore(folder / "vectors", model.id, model.dimension, world)
         self.catch_up(self.tables)
         self.graphs = self.projections_folder / "graphs"
-        self.vectors = Vectors(self.vector_store, self.records, self.journal.last, self.graphs, later=True)
-        self.lines = Lines(self.records, self.journal.last)
+        self.vectors = VectorIndexes(self.vector_store, self.records, self.journal.last, self.graphs, later=True)
+        self.lines = ConversationOrder(self.records, self.journal.last)
         self.profile = ProfileCards(self.records, self.journal.last)
         self.catch_up(self.keywords)
         for environment in self._environments:
@@ -144,7 +144,7 @@ class Stores:
         """Give back the memory of what was read and is not needed now."""
         let_go(self.folder)
 
-    def search_in(self, vectors: Vectors) -> None:
+    def search_in(self, vectors: VectorIndexes) -> None:
         """Let these vectors, brought up to the journal's end, be the ones that are searched and written."""
         self.vector_store, self.vectors = vectors.store, vectors
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 
 from ...protocol.instant import micros
 from ...protocol.record import LIVE, Record
-from ..storage.journal import Journal
-from .record_reducer import believed
+from ..storage.journal import JournalLog
+from .record_reducer import apply
 from .records import Records
-from .sources import Sources
+from .sources import SourceTable
 
 SLICE = 500
 
@@ -31,7 +31,7 @@ def true_at(record: Record, moment: int) -> bool:
 class Timeline:
     """Records as they stood at a seq of the journal."""
 
-    def __init__(self, records: Records, sources: Sources, journal: Journal) -> None:
+    def __init__(self, records: Records, sources: SourceTable, journal: JournalLog) -> None:
         self._records, self._sources, self._journal = records, sources, journal
 
     def seq_at(self, moment: int) -> int:
@@ -54,7 +54,7 @@ class Timeline:
             if each > seq:
                 break
             if (entry := self._journal.get(each)) is not None:
-                record = believed(record, now.id, entry)
+                record = apply(record, now.id, entry)
         return None if record is None or record.status == "hidden" else record
 
     def records_at(self, pool: str, seq: int, key: str = "") -> Iterator[Record]:

@@ -23,7 +23,7 @@ from .lines import MARK
 from .projection import check_order
 from .record_reducer import touched
 from .records import Records, digest
-from .vector_index import FIRST_CAPACITY, GRAPH_ABOVE, ExactIndex, Graph, GraphIndex, VectorIndex, read
+from .vector_index import FIRST_CAPACITY, GRAPH_ABOVE, ExactIndex, GraphIndex, NeighbourGraph, VectorIndex, read
 from .vector_store import Vector, VectorStore
 
 T = TypeVar("T")
@@ -71,7 +71,7 @@ def put_standing(store: VectorStore, records: Records, vectors: Sequence[tuple[s
     store.put((text, raw) for id, text, raw in vectors if standing.get(id) == text)
 
 
-class Vectors:
+class VectorIndexes:
     """The projection: one index a pool over live records, in memory, filled from the store when the daemon starts."""
 
     name = "vectors"
@@ -122,7 +122,7 @@ class Vectors:
         self._filled = True
 
     def _made(
-        self, live: Sequence[tuple[str, bytes]], graph: Graph | None
+        self, live: Sequence[tuple[str, bytes]], graph: NeighbourGraph | None
     ) -> tuple[VectorIndex, set[str], Sequence[str]]:
         """An index over live records of a pool; those in it, and those that have no vector yet."""
         if graph is None:
@@ -151,7 +151,7 @@ class Vectors:
         pools = list(self._pools.items())
         return next((pool for pool, index in pools if len(index) > self._graph_above and index.is_outgrown), None)
 
-    def take_graph(self, pool: str, graph: Graph) -> None:
+    def take_graph(self, pool: str, graph: NeighbourGraph) -> None:
         """Search that pool through this graph from now on. Called by the writing thread."""
         self._pools[pool], _, _ = self._made(embedded(self._records, pool), graph)
 
@@ -161,7 +161,7 @@ class Vectors:
         if self._graphs is not None:
             shutil.rmtree(self._graphs, ignore_errors=True)
 
-    def adopt(self, fresh: Vectors) -> None:
+    def adopt(self, fresh: VectorIndexes) -> None:
         """Take over what `fresh` holds; called by the writing thread. One of another model came too late."""
         if fresh.store.model != self.store.model:
             return

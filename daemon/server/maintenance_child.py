@@ -20,45 +20,21 @@ import msgspec
 from ...protocol.errors import MemdError, Unavailable
 from ...protocol.learning import FeedbackGiven, Sample
 from ..projections.keywords import Keywords, beside, text_of
-from ..projections.replay import GROUP, Course, Emit, Sources, Told
-from ..projections.turns import Turns
+from ..projections.replay import GROUP, Emit, ReplayLogs, ReplayProgress, Told
+from ..projections.turns import TurnIndex
 from ..services.maintenance.verify import verify
+from ..services.maintenance_process import Failed, Finished, Line, Step
 from ..storage.folder_swap import BUILDING
 from ..world import real_world
 
 
-class Step(msgspec.Struct, frozen=True, tag="step"):
-    """How far the task is."""
-
-    done: int
-    total: int
-    detail: str
-
-
-class Finished(msgspec.Struct, frozen=True, tag="finished"):
-    """The task is done."""
-
-    report: Told
-
-
-class Failed(msgspec.Struct, frozen=True, tag="failed"):
-    """The task could not be done: an error of memd's tree."""
-
-    code: str
-    message: str
-    hint: str
-
-
-Line = Step | Finished | Failed
-
-
-def rebuild(sources: Sources, names: Sequence[str], emit: Emit) -> Told:
+def rebuild(sources: ReplayLogs, names: Sequence[str], emit: Emit) -> Told:
     """Fresh projections of these names below `building`, closed and on the disk; their seqs."""
     building = sources.projections / BUILDING
     report: Told = {}
     operations, captures = sources.journal.last, sources.archive.last
     indexed = operations if "keywords" in names else 0
-    course = Course(emit, operations, indexed, captures if "turns" in names else 0)
+    course = ReplayProgress(emit, operations, indexed, captures if "turns" in names else 0)
     if {"tables", "keywords"} & set(names):
         folded = sources.fold(building / "tables", course)
         report["tables"] = last = folded.tables.applied_seq
@@ -75,7 +51,7 @@ def rebuild(sources: Sources, names: Sequence[str], emit: Emit) -> Told:
             report["keywords"] = last
         folded.close()
     if "turns" in names:
-        turns = Turns(building / "turns", sources.archive)
+        turns = TurnIndex(building / "turns", sources.archive)
         course.finish(indexed, "indexing turns")
         turns.catch_up(progress=lambda seq: course.at(seq, "indexing turns"))
         turns.close()
@@ -83,7 +59,7 @@ def rebuild(sources: Sources, names: Sequence[str], emit: Emit) -> Told:
     return report
 
 
-def learn(sources: Sources, agents: Sequence[str], emit: Emit) -> Told:
+def learn(sources: ReplayLogs, agents: Sequence[str], emit: Emit) -> Told:
     """The scorer of each of these agents, fitted to all their feedback, as text."""
     from ..services.recall.scorer_training import encoded, trained
 
@@ -115,11 +91,11 @@ def graph(folder: Path, place: Path, emit: Emit) -> Told:
 def run(task: str, folder: Path, names: Sequence[str], emit: Emit) -> Told:
     """One task. Raises errors of memd's tree."""
     if task == "rebuild":
-        return rebuild(Sources(folder, real_world()), names, emit)
+        return rebuild(ReplayLogs(folder, real_world()), names, emit)
     if task == "graph":
         return graph(folder, Path(names[0]), emit)
     if task == "learn":
-        return learn(Sources(folder, real_world()), names, emit)
+        return learn(ReplayLogs(folder, real_world()), names, emit)
     return verify(folder, real_world(), emit)
 
 

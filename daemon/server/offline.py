@@ -36,9 +36,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("benchmarks.inside", "replay_command"),
     "scan-texts": ("benchmarks.inside", "scan_command"),
     "embed-texts": ("benchmarks.inside", "embed_command"),
-    "check-model": ("daemon.services.models.model_selection", "check_command"),
-    "use-model": ("daemon.services.models.model_selection", "use_command"),
-    "list-models": ("daemon.services.models.model_selection", "list_command"),
+    "check-model": ("daemon.services.distillation.model_selection", "check_command"),
+    "use-model": ("daemon.services.distillation.model_selection", "use_command"),
+    "list-models": ("daemon.services.distillation.model_selection", "list_command"),
     "settings": ("daemon.services.settings.settings", "list_command"),
     "put-setting": ("daemon.services.settings.settings", "put_command"),
 }

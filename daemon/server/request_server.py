@@ -53,7 +53,7 @@ Respond = Callable[[AnyData | MemdError], None]
 Arrived = Sequence[tuple[AnyRequest, Respond]]
 
 
-class Door:
+class RequestServer:
     """The socket and its thread. `answer` serves the door's and the slow lane, `take` the committer's."""
 
     def __init__(

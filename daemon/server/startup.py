@@ -59,44 +59,44 @@ from ...protocol.settings import ListSettings, PutSetting, SettingList
 from ...stages.secrets.scan import prepare
 from ..config import Config
 from ..projections.stores import Stores
-from ..services.access.access import Access
-from ..services.access.granting import AnyGranting, Granting
+from ..services.access.access import ReadScope
+from ..services.access.granting import AnyGranting, PassGranting
 from ..services.access.passes import Passes
-from ..services.capture.capture_status import Outcomes
+from ..services.admission import bug
+from ..services.capture.capture_status import CaptureStatus
 from ..services.capture.committer import Committer
-from ..services.capture.intake import bug
-from ..services.capture.pauses import Pauses
-from ..services.capture.spool_reader import Spooled
-from ..services.corrections.inbox import AnyRunning, Running
-from ..services.corrections.undo import Undoing
-from ..services.distillation.distiller import Distiller
+from ..services.capture.pauses import PauseRegister
+from ..services.capture.spool_reader import SpoolReader
+from ..services.corrections.inbox import AnyRunning, InboxService
+from ..services.corrections.undo import SessionUndo
+from ..services.distillation.distiller import DistillationLoop
+from ..services.distillation.model_selection import find
+from ..services.distillation.reembedding import EmbeddingModels
 from ..services.distillation.worker_process import WorkerProcess
 from ..services.forgetting.compaction import start_compaction
 from ..services.forgetting.forgetting import Forgetting
 from ..services.jobs import Jobs
 from ..services.lifecycle.lifetime import Lifetime
 from ..services.maintenance.disk_usage import disk_use
-from ..services.maintenance.index_commits import Indexing
-from ..services.maintenance.rebuild import Rebuilding, names_of, start_verify
+from ..services.maintenance.index_commits import IndexCommits
+from ..services.maintenance.rebuild import ProjectionRebuild, names_of, start_verify
 from ..services.maintenance.upkeep import Upkeep
-from ..services.maintenance.vector_graphs import Graphing
-from ..services.maintenance_process import Maintenance
-from ..services.models.model_selection import find
-from ..services.models.reembedding import Models
+from ..services.maintenance.vector_graphs import VectorGraphBuilder
+from ..services.maintenance_process import MaintenanceProcess
 from ..services.pools.identity import Identity
-from ..services.pools.scoping import Scoping
-from ..services.profile.echo_ledger import Givings
-from ..services.profile.injection_log import Deliveries
-from ..services.recall.feedback import AnyJudging, Learning
-from ..services.recall.warm import Sought, Warm
+from ..services.pools.scoping import PoolBinding
+from ..services.profile.echo_ledger import EchoLedger
+from ..services.profile.injection_log import InjectionLog
+from ..services.recall.feedback import AnyJudging, FeedbackLearner
+from ..services.recall.warm import SearchIndexes, WarmRecall
 from ..services.records.answers import Answers, AnyRead
 from ..services.records.importing import import_records
 from ..services.scheduler import UPKEEP_JOB, Triggers
-from ..services.sessions.sessions import Sessions
+from ..services.sessions.sessions import SessionReads
 from ..services.settings.settings import Settings
 from ..world import World
 from .home import check_home
-from .request_server import Arrived, Door, Respond
+from .request_server import Arrived, RequestServer, Respond
 from .supervision import Supervision
 
 SWITCH_INTERVAL_S = 0.0002
@@ -121,16 +121,16 @@ class Daemon:
         self.stores = Stores(places.data, world, found.searching.info, ballast_bytes=int(config.ballast_mb * 1e6))
         self._stop = threading.Event()
         self._jobs = Jobs(world)
-        self._maintenance = Maintenance()
+        self._maintenance = MaintenanceProcess()
         identity = self._identity = Identity(self.stores.aliases, world.monotonic)
         home = os.environ.get("HOME", "/")
-        self._pauses = Pauses(places.state, config.ignored_folders, home, world.now, self._disabled)
+        self._pauses = PauseRegister(places.state, config.ignored_folders, home, world.now, self._disabled)
         self._committer = Committer(self.stores, identity, self._captured, world.monotonic, self._pauses)
         self._worker = WorkerProcess(config.worker_threads)
-        self._models = Models(self.stores, self._committer, places.data, found)
+        self._models = EmbeddingModels(self.stores, self._committer, places.data, found)
         changed = self.stores.changed.set
-        self._givings = Givings(places.state, self.stores.records, self.stores.archive, world.now, changed)
-        self._distiller = Distiller(
+        self._givings = EchoLedger(places.state, self.stores.records, self.stores.archive, world.now, changed)
+        self._distiller = DistillationLoop(
             self.stores,
             self._givings,
             self._committer,
@@ -139,40 +139,40 @@ class Daemon:
             config,
             lambda: self._pauses.everywhere,
         )
-        sought = Sought(self.stores.records, self.stores.keywords, self.stores.lines, self.stores.counters)
-        warm = Warm(sought, lambda: self._models.sense, config.relevance_floor, world)
-        self._learning = Learning(self.stores, self._maintenance, warm)
-        self._graphing = Graphing(self.stores, self._committer, self._maintenance)
+        sought = SearchIndexes(self.stores.records, self.stores.keywords, self.stores.lines, self.stores.counters)
+        warm = WarmRecall(sought, lambda: self._models.sense, config.relevance_floor, world)
+        self._learning = FeedbackLearner(self.stores, self._maintenance, warm)
+        self._graphing = VectorGraphBuilder(self.stores, self._committer, self._maintenance)
         passes = self._passes = Passes(places.state / "pass.key", places.config / "pass_keys", world.now)
-        access = Access(identity, self.stores, passes)
-        self._scoping = Scoping(self.stores, identity, access, world)
-        self._deliveries = Deliveries(places.state / "injected", world.now)
+        access = ReadScope(identity, self.stores, passes)
+        self._scoping = PoolBinding(self.stores, identity, access, world)
+        self._deliveries = InjectionLog(places.state / "injected", world.now)
         self._answers = Answers(self.stores, access, warm, world, self._models, self._deliveries, config, self._givings)
         self._answers.worker_state = lambda: self._distiller.worker_state
         self._answers.pauses = self._pauses
         self._answers.trouble = lambda: self._settings.problem
-        self._outcomes = Outcomes(self._answers.note)
-        self._spooled = Spooled(places.spool, self._take, self._answers.note, world, config.spool_s)
+        self._outcomes = CaptureStatus(self._answers.note)
+        self._spooled = SpoolReader(places.spool, self._take, self._answers.note, world, config.spool_s)
         self._schedule(config, access)
-        self._sessions = Sessions(self.stores)
-        self._rebuilding = Rebuilding(self.stores, self._committer, self._maintenance)
+        self._sessions = SessionReads(self.stores)
+        self._rebuilding = ProjectionRebuild(self.stores, self._committer, self._maintenance)
         self._forgetting = Forgetting(self.stores, places, self._committer, self._jobs, world, self._rebuilding.run)
         self._forgetting.told = self._deliveries.forget
         self._forgetting.finish_at_start()
-        self._running = Running(
+        self._running = InboxService(
             self.stores, self._committer, self._distiller, self._jobs, self._pauses, self._forgetting
         )
-        self._undoing = Undoing(self.stores, self._committer, self._jobs, self._distiller.wake)
-        self._granting = Granting(self.stores, access, passes, self._undoing, world)
+        self._undoing = SessionUndo(self.stores, self._committer, self._jobs, self._distiller.wake)
+        self._granting = PassGranting(self.stores, access, passes, self._undoing, world)
         self._loading = threading.Thread(target=self.stores.load, name="loading")
-        self._indexing = Indexing(self.stores, self._givings, self._stop, config.keyword_commit_s)
+        self._indexing = IndexCommits(self.stores, self._givings, self._stop, config.keyword_commit_s)
         fd, self._socket = self._supervision.socket or (None, places.socket)
         if fd is None:
             self._socket.unlink(missing_ok=True)
-        self._door = Door(self._socket, self._answer, self._take, fd)
+        self._door = RequestServer(self._socket, self._answer, self._take, fd)
         self._committer.together = self._door.together
 
-    def _schedule(self, config: Config, access: Access) -> None:
+    def _schedule(self, config: Config, access: ReadScope) -> None:
         """What is done now and then, and the sessions that a restart goes on to watch."""
         self._triggers = Triggers(
             self._world,

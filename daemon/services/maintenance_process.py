@@ -19,15 +19,39 @@ import msgspec
 from ...protocol.errors import JournalCorrupt, NotFound, Stopping, Unavailable, by_code
 from ...protocol.places import Places
 from ..projections.replay import Emit, Told
-from ..server.maintenance_child import Failed, Finished, Line, Step
 from ..storage.folder_lock import FolderLock
 from ..storage.layout_version import require_current
 from ..world import World
 
+
+class Step(msgspec.Struct, frozen=True, tag="step"):
+    """How far the task is."""
+
+    done: int
+    total: int
+    detail: str
+
+
+class Finished(msgspec.Struct, frozen=True, tag="finished"):
+    """The task is done."""
+
+    report: Told
+
+
+class Failed(msgspec.Struct, frozen=True, tag="failed"):
+    """The task could not be done: an error of memd's tree."""
+
+    code: str
+    message: str
+    hint: str
+
+
+Line = Step | Finished | Failed
+
 _lines: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 
 
-class Maintenance:
+class MaintenanceProcess:
     """One child, or none."""
 
     def __init__(self) -> None:
@@ -100,7 +124,7 @@ def verify_command(home: Places, world: World, arguments: Sequence[str]) -> Told
     lock = FolderLock(home.data)
     try:
         require_current(home.data)
-        report = Maintenance().run("verify", home.data, (), lambda done, total, detail: None)
+        report = MaintenanceProcess().run("verify", home.data, (), lambda done, total, detail: None)
     finally:
         lock.release()
     if report["damage"]:

@@ -19,10 +19,12 @@ from ...protocol.record import Record
 from ...protocol.reply import Heard, Hit, Line, Recalled
 from ...stages.secrets.scan import Found, find
 from ..storage.cuts import replaced
-from .recall.warm import SUSPECT
 
 REMEMBERED = 16_384
 """Texts whose verdict is remembered: 50 µs the first time, a fifth of a microsecond from then on."""
+
+SUSPECT = 0.5
+"""The share of its score that a record keeps in which the scan sees an injection (T8)."""
 
 secrets_in = lru_cache(REMEMBERED)(find)
 

@@ -6,12 +6,13 @@ in a profile; an edit keeps where the record came from and adds its own place; n
 
 from __future__ import annotations
 
+from unicodedata import normalize
+
 import msgspec
 
-from ...protocol.event import Captured, Noted, text
+from ...protocol.event import Captured, Noted, Said, text, trust
 from ...protocol.record import CONSOLIDATED, PRINCIPLE, QUOTE_LIMIT, Evidence, Provenance, Record, Span, explicit_id
 from ...stages.batch import PERSONAL
-from .forgetting.residue_scan import folded
 from .outgoing_screen import flags_in
 
 LINE = 300
@@ -91,3 +92,19 @@ def own_tags(tags: tuple[str, ...], words: str) -> tuple[str, ...]:
 def is_edited(record: Record) -> bool:
     """Whether the user put a record into other words: no stage may touch them any more."""
     return any(evidence.kind == "corrected" for evidence in record.provenance.evidence)
+
+
+def folded(words: str) -> str:
+    """Words as they are compared: in any case, however they are spaced, and in one normal form of Unicode."""
+    return normalize("NFC", normalize("NFD", " ".join(words.split())).casefold())
+
+
+def is_on_probation(record: Record) -> bool:
+    """Whether a record is quarantined only because it is new or old (T8): one use proves it. What the user did not say,
+    or what looks like an injection, is not proven by being used."""
+    return record.status == "quarantined" and record.provenance.trust == "user" and not record.flags
+
+
+def speaker(captured: Captured) -> str:
+    """Who said a turn, in a word."""
+    return captured.event.role if isinstance(captured.event, Said) else trust(captured.event)

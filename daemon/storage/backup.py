@@ -30,7 +30,7 @@ from ...protocol.places import Places
 from ..world import World
 from .archive import Archive
 from .durable_files import replace, sync
-from .journal import Journal
+from .journal import JournalLog
 from .layout_version import LAYOUT
 from .log import FORMAT, Log
 from .migrations import check_first, is_first
@@ -77,7 +77,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def write_backup(journal: Journal, archive: Archive, folder: Path, world: World, stopping: Event) -> Path:
+def write_backup(journal: JournalLog, archive: Archive, folder: Path, world: World, stopping: Event) -> Path:
     """Take a backup into a new folder below `folder` and read it back; its path. A job calls this, never two at once.
 
     Raises StorageFull, JournalCorrupt when the copy does not read back, Stopping, Refused for a folder of others.
@@ -191,7 +191,7 @@ def newest(folder: Path, name: str = "newest") -> tuple[Path, Manifest]:
     raise NotFound(f"no backup in {folder}" if name == "newest" else f"no backup {name!r} in {folder}", hint=hint)
 
 
-def is_newer(journal: Journal, archive: Archive, folder: Path) -> bool:
+def is_newer(journal: JournalLog, archive: Archive, folder: Path) -> bool:
     """Whether anything was written since the newest backup in a folder, or there is none."""
     found = backups(folder)
     if not found:

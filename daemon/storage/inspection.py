@@ -23,7 +23,7 @@ from ...protocol.operation import Checkpoint
 from ..world import real_world
 from .archive import Archive
 from .checksummed_rows import unseal, walk
-from .journal import Journal
+from .journal import JournalLog
 
 TIMEOUT_S = 600.0
 PROBLEMS = 3
@@ -35,7 +35,7 @@ MENDED = b"index"
 """A table that a start writes anew where it is damaged: its rows are read here, and judged there."""
 
 
-class Finding(msgspec.Struct, frozen=True):
+class InspectionFinding(msgspec.Struct, frozen=True):
     """A store with what is wrong with it, "" if nothing is; `done` is False in the line that announces it."""
 
     store: str
@@ -55,7 +55,7 @@ def inspect(folder: Path, stores: Sequence[str], *, thorough: bool = True) -> di
         told = subprocess.run(
             command, check=False, capture_output=True, stdin=subprocess.DEVNULL, cwd="/", timeout=TIMEOUT_S
         )
-        lines = [msgspec.json.decode(line, type=Finding) for line in told.stdout.splitlines()]
+        lines = [msgspec.json.decode(line, type=InspectionFinding) for line in told.stdout.splitlines()]
         for line in lines:
             if line.done:
                 left.remove(line.store)
@@ -119,7 +119,7 @@ class _Child:
             return "; ".join(wrong[:PROBLEMS]) + more
         try:
             if store == "journal":
-                journal = Journal(self._folder / store, real_world())
+                journal = JournalLog(self._folder / store, real_world())
                 self._point = Checkpoint() if self._thorough else journal.checkpoint()
                 journal.log.verify(self._point.journal_seq, self._point.journal_tip)
             elif store == "archive":
@@ -137,8 +137,8 @@ def main(thorough: bool, folder: Path, stores: Sequence[str]) -> None:
     """The child: one line before each store, one after it."""
     child = _Child(folder, thorough)
     for store in stores:
-        for found in (Finding(store), None):
-            line = found or Finding(store, True, child.problem(store))
+        for found in (InspectionFinding(store), None):
+            line = found or InspectionFinding(store, True, child.problem(store))
             sys.stdout.write(msgspec.json.encode(line).decode() + "\n")
             sys.stdout.flush()
 

@@ -24,7 +24,7 @@ from .log import Draft, Entry, Log
 _remnants = msgspec.msgpack.Decoder(Remnant)
 
 
-class Journal:
+class JournalLog:
     """The log of operations, typed."""
 
     def __init__(self, folder: Path, world: World, *, readonly: bool = False) -> None:

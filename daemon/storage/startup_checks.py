@@ -26,7 +26,7 @@ from .ballast import Ballast
 from .durable_files import remove, replace, sync_tree
 from .file_checksums import sums_of
 from .inspection import TABLES, inspect
-from .journal import Journal
+from .journal import JournalLog
 from .layout_version import DISPOSABLE, STORES, bring_up, settle
 from .run_marker import Marker
 
@@ -39,7 +39,7 @@ CHECKPOINT_AT_CLOSE = 256
 log = logging.getLogger("memd.store")
 
 
-class Opening:
+class StartupChecks:
     """One run of the daemon on one folder, seen from the disk."""
 
     def __init__(self, folder: Path, world: World, ballast: Ballast) -> None:
@@ -112,7 +112,7 @@ class Opening:
             log.warning("journal or archive are not what the last run left: looking at every page")
             self._inspect(thorough=True)
 
-    def opened(self, journal: Journal, archive: Archive) -> Checkpoint:
+    def opened(self, journal: JournalLog, archive: Archive) -> Checkpoint:
         """The logs are open: verify what came after the last checkpoint; that checkpoint. Raises JournalCorrupt."""
         try:
             point = journal.checkpoint()
@@ -156,13 +156,13 @@ class Opening:
         self._marker.clear()
 
 
-def checkpoint(journal: Journal, archive: Archive) -> Checkpoint:
+def checkpoint(journal: JournalLog, archive: Archive) -> Checkpoint:
     """A checkpoint of both logs as they are now."""
     return Checkpoint(
         journal_seq=journal.last, journal_tip=journal.log.tip, archive_seq=archive.last, archive_tip=archive.log.tip
     )
 
 
-def due(point: Checkpoint, journal: Journal, archive: Archive, every: int = CHECKPOINT_EVERY) -> bool:
+def due(point: Checkpoint, journal: JournalLog, archive: Archive, every: int = CHECKPOINT_EVERY) -> bool:
     """Whether so many entries came since a checkpoint that a new one is worth its place."""
     return journal.last + archive.last - point.journal_seq - point.archive_seq >= every

@@ -18,7 +18,7 @@ from ...protocol.operation import AnyOperation, Redacted, decode
 from ...protocol.places import Places
 from ..world import World
 from .durable_files import remove, replace
-from .journal import Journal
+from .journal import JournalLog
 from .migrations import is_first, payloads_in_first
 
 FILE = "forgotten.json"
@@ -43,7 +43,7 @@ def _operations(folder: Path, world: World) -> Iterator[AnyOperation]:
     if is_first(folder):
         yield from (decode(REDACTED, payload) for payload in payloads_in_first(folder, REDACTED))
         return
-    journal = Journal(folder, world)
+    journal = JournalLog(folder, world)
     yield from (entry.operation for entry in journal.read())
     journal.close()
 

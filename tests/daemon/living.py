@@ -5,7 +5,7 @@ from typing import Any
 
 from memd.daemon.projections.stores import Stores
 from memd.daemon.services.capture.committer import Committer
-from memd.daemon.services.capture.pauses import Pauses
+from memd.daemon.services.capture.pauses import PauseRegister
 from memd.daemon.services.pools.identity import Identity
 from memd.daemon.world import World, real_world
 from memd.models import registry
@@ -47,7 +47,7 @@ class Running:
         real = real_world()
         self.world = World(now=lambda: self.now, monotonic=lambda: self.now / 1e6, token=real.token)
         self.stores = Stores(folder, self.world, registry.info())
-        pauses = Pauses(folder, (), "/", self.world.now, lambda: "")
+        pauses = PauseRegister(folder, (), "/", self.world.now, lambda: "")
         identity = Identity(self.stores.aliases, real.monotonic)
         self.committer = Committer(self.stores, identity, lambda *_: None, real.monotonic, pauses)
         self.committer.start()

@@ -18,7 +18,7 @@ from memd.daemon.services.forgetting.copy_removal import drop_copies
 from memd.daemon.services.forgetting.residue_scan import search
 from memd.daemon.storage import migrations
 from memd.daemon.storage.archive import Archive
-from memd.daemon.storage.journal import Journal
+from memd.daemon.storage.journal import JournalLog
 from memd.daemon.storage.layout_version import LAYOUT, bring_up, read_format
 from memd.daemon.storage.lmdb_environment import Environment
 from memd.daemon.storage.log import Draft, Entry, Log
@@ -54,7 +54,7 @@ def test_what_layout_1_holds_is_the_same_in_blocks_down_to_the_last_hash_P13(old
     assert not bring_up(older, real_world())
     found = read_format(older)
     assert found is not None and [line.layout for line in found.history] == [1, LAYOUT]
-    for name, store in (("journal", Journal), ("archive", Archive)):
+    for name, store in (("journal", JournalLog), ("archive", Archive)):
         opened = store(older / name, real_world())
         assert as_told(list(opened.log.read())) == told[name]["entries"]
         assert opened.log.tip.hex() == told[name]["tip"] and opened.log.verify() == opened.log.last

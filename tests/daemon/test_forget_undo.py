@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from memd.clients.importers.claude_code import read
 from memd.clients.python.client import remembering
-from memd.daemon.projections.record_reducer import believed as step
+from memd.daemon.projections.record_reducer import apply as step
 from memd.daemon.projections.stores import Stores
 from memd.daemon.services.forgetting.compaction import compact_log
-from memd.daemon.services.forgetting.forget_closure import Scope, find_loss
+from memd.daemon.services.forgetting.forget_closure import ForgetScope, find_loss
 from memd.daemon.services.forgetting.projection_renewal import renew
 from memd.daemon.world import real_world
 from memd.models import registry
@@ -368,7 +368,7 @@ def test_forgetting_one_leaves_the_present_and_the_past_of_the_others_T10(
         rows = {each.id: each for each in stores.records.everything()}
         pasts = {id: past(stores, id) for id in rows}
         length = stores.journal.last
-        loss = find_loss(stores, Scope(ids=(f"id{number}",)), ())
+        loss = find_loss(stores, ForgetScope(ids=(f"id{number}",)), ())
         redacted = loss.redacted()
         entries = stores.commit([redacted, *(Rebased(record=each) for each in loss.rebased.values())])
         stores.journal.log.erase([left.seq for left in redacted.entries])

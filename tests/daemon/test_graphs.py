@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.daemon.projections.records import digest
-from memd.daemon.projections.vector_index import ExactIndex, Graph, GraphIndex, Rows, build, read, save_rows
+from memd.daemon.projections.vector_index import ExactIndex, GraphIndex, NeighbourGraph, Rows, build, read, save_rows
 from memd.daemon.projections.vector_store import VectorStore
-from memd.daemon.projections.vectors import Vectors
-from memd.daemon.services.maintenance.vector_graphs import Graphing
-from memd.daemon.services.maintenance_process import Maintenance
+from memd.daemon.projections.vectors import VectorIndexes
+from memd.daemon.services.maintenance.vector_graphs import VectorGraphBuilder
+from memd.daemon.services.maintenance_process import MaintenanceProcess
 from memd.daemon.world import real_world
 from memd.protocol.fading import Archived, Restored
 from memd.protocol.operation import Invalidated
@@ -46,7 +46,7 @@ def graph_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def opened(folder: Path) -> Graph:
+def opened(folder: Path) -> NeighbourGraph:
     graph = read(folder, "m")
     assert graph is not None
     return graph
@@ -107,16 +107,16 @@ def running(tmp_path: Path) -> Iterator[Running]:
     found.close()
 
 
-def searched(running: Running) -> Vectors:
+def searched(running: Running) -> VectorIndexes:
     """Its vectors, through graphs from 300 on."""
     stores = running.stores
-    vectors = Vectors(stores.vector_store, stores.records, stores.journal.last, stores.graphs, graph_above=300)
+    vectors = VectorIndexes(stores.vector_store, stores.records, stores.journal.last, stores.graphs, graph_above=300)
     stores.search_in(vectors)
     return vectors
 
 
 def made(running: Running) -> None:
-    graphing = Graphing(running.stores, running.committer, Maintenance())
+    graphing = VectorGraphBuilder(running.stores, running.committer, MaintenanceProcess())
     graphing.tick()
     graphing.tick()
     assert graphing._thread is not None
@@ -154,7 +154,7 @@ def test_what_is_forgotten_takes_the_graphs_with_it_T10(running: Running) -> Non
 
 def test_a_graph_that_was_begun_before_something_was_forgotten_is_thrown_away_T10(running: Running) -> None:
     vectors = searched(running)
-    graphing = Graphing(running.stores, running.committer, Maintenance())
+    graphing = VectorGraphBuilder(running.stores, running.committer, MaintenanceProcess())
     graphing.tick()
     running.committer.run(running.stores.keep_vectors).result()
     assert graphing._thread is not None

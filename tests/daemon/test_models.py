@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from memd.daemon.services.models.model_selection import FILE
+from memd.daemon.services.distillation.model_selection import FILE
 from memd.models import registry
 from memd.protocol.errors import ModelMissing, by_code
 from memd.protocol.event import Origin

@@ -17,7 +17,7 @@ import pytest
 
 from memd.daemon.storage.archive import Archive
 from memd.daemon.storage.backup import FOLDER, MANIFEST, Copied, Manifest
-from memd.daemon.storage.journal import Journal
+from memd.daemon.storage.journal import JournalLog
 from memd.daemon.storage.layout_version import LAYOUT, bring_up, read_format
 from memd.daemon.storage.log import BLIND
 from memd.daemon.storage.tombstone_carryover import carried, carry
@@ -75,7 +75,7 @@ def test_a_backup_of_an_older_layout_is_migrated_as_it_is_restored_P13(daemon: A
         client.remember(remember(100))
     daemon.terminate()
     entries = json.loads((tmp_path / "older" / "entries.json").read_text())
-    for name, store in (("journal", Journal), ("archive", Archive)):
+    for name, store in (("journal", JournalLog), ("archive", Archive)):
         opened = store(daemon.places.data / name, real_world())
         assert opened.log.fingerprint(len(entries[name]["entries"])) == entries[name]["tip"]
         assert opened.log.verify() == opened.log.last

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from memd.daemon.forgetting_rules import Rules
 from memd.daemon.projections.counters import KINDS
+from memd.daemon.projections.salience import recency, salience
 from memd.daemon.projections.strength import DAY, pace, share_of_day, slept
 from memd.daemon.projections.timeline import Timeline
-from memd.daemon.services.access.access import Access
+from memd.daemon.services.access.access import ReadScope
 from memd.daemon.services.access.passes import Passes
 from memd.daemon.services.lifecycle.lifetime import Lifetime
 from memd.daemon.services.lifecycle.review import due_at
-from memd.daemon.services.lifecycle.salience import recency, salience
 from memd.daemon.services.lifecycle.sleep import Sleep
 from memd.daemon.services.pools.identity import Identity
 from memd.daemon.services.scheduler import Triggers
@@ -180,7 +180,7 @@ def test_strengths_are_all_of_before_or_all_of_after_a_sleep_T6(running: Running
 def life_of(running: Running, rules: Rules | None = None) -> Lifetime:
     stores = running.stores
     passes = Passes(stores.folder / "pass.key", stores.folder / "pass_keys", running.world.now)
-    access = Access(Identity(stores.aliases, lambda: 0.0), stores, passes)
+    access = ReadScope(Identity(stores.aliases, lambda: 0.0), stores, passes)
     triggers = Triggers(
         running.world, idle_s=1e6, session_idle_min=1e6, distil=lambda: None, end_session=lambda _: None
     )

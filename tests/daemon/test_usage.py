@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from memd.daemon.forgetting_rules import Rules
-from memd.daemon.services.lifecycle.counting import Counting
-from memd.daemon.services.lifecycle.usage import WINDOW_S, Usage
+from memd.daemon.services.lifecycle.counting import UseCounter
+from memd.daemon.services.lifecycle.usage import WINDOW_S, UseDetector
 from memd.models.query import QueryTable
 from memd.models.trunk import Trunk
 from memd.protocol.event import Captured, Said
@@ -37,10 +37,10 @@ def running(tmp_path: Path) -> Iterator[Running]:
     found.close()
 
 
-def usage_of(running: Running) -> Usage:
-    counting = Counting(running.stores, running.committer, Rules)
+def usage_of(running: Running) -> UseDetector:
+    counting = UseCounter(running.stores, running.committer, Rules)
     encode = QueryTable().encode
-    return Usage(running.stores, counting, Rules, lambda: encode, running.world.monotonic, lambda _: ["personal"])
+    return UseDetector(running.stores, counting, Rules, lambda: encode, running.world.monotonic, lambda _: ["personal"])
 
 
 def answer(running: Running, turn: str, text: str, **more: Any) -> None:

@@ -17,7 +17,7 @@ from memd.daemon.services.maintenance.verify import verify
 from memd.daemon.storage import run_marker
 from memd.daemon.storage.archive import Archive
 from memd.daemon.storage.backup import write_backup
-from memd.daemon.storage.journal import Journal
+from memd.daemon.storage.journal import JournalLog
 from memd.daemon.storage.layout_version import LAYOUT, bring_up, read_format
 from memd.daemon.storage.lmdb_environment import Environment
 from memd.daemon.storage.run_marker import Marker
@@ -315,7 +315,7 @@ def test_a_start_verifies_what_came_after_the_last_checkpoint(data: Path) -> Non
     opened.commit([checkpoint(opened.journal, opened.archive)])
     opened.take([said("after")])
     opened.close()
-    journal, archive = Journal(data / "journal", real_world()), Archive(data / "archive", real_world())
+    journal, archive = JournalLog(data / "journal", real_world()), Archive(data / "archive", real_world())
     point = journal.checkpoint()
     assert (point.journal_seq, point.archive_seq) == (1, 30)
     assert archive.log.verify(point.archive_seq, point.archive_tip) == 1

@@ -16,26 +16,26 @@ from ....protocol.event import Repository
 from ....protocol.record import Record
 from ....stages.batch import PERSONAL
 from ...projections.placement import agent_pool
+from ...projections.project_pointer import is_left
 from ...projections.stores import Stores
 from ..pools.identity import READ_S, Identity
-from ..pools.pointer import is_left
-from ..pools.repo_probe import Sight
-from .passes import OWNER, Reader, Verifier, covers
+from ..pools.repo_probe import RepoEvidence
+from ..service import OWNER, Permits, Reader
+from .passes import Verifier, covers
 
 FOLDERS = 256
 """Folders whose pools are remembered."""
 
 T = TypeVar("T")
-Permits = Callable[[Record], bool]
 
 
-class Access:
+class ReadScope:
     """Resolves the scope of a read."""
 
     def __init__(self, identity: Identity, stores: Stores, passes: Verifier) -> None:
         self._identity, self._stores, self._passes = identity, stores, passes
         self._sources = stores.sources
-        self._around_of: dict[str, tuple[Sight, int, tuple[str, ...]]] = {}
+        self._around_of: dict[str, tuple[RepoEvidence, int, tuple[str, ...]]] = {}
         self._standing: tuple[int, dict[object, Any]] = (-1, {})
 
     def reader(self, token: str) -> Reader:

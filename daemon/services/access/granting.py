@@ -14,18 +14,19 @@ from ....protocol.operation import Granted, Revoked
 from ....protocol.reply import AnyData
 from ...projections.stores import Stores
 from ...world import World
-from ..corrections.undo import Undoing
-from .access import Access
-from .passes import Passes, Reader, check_source, covers
+from ..corrections.undo import SessionUndo
+from ..service import Reader
+from .access import ReadScope
+from .passes import Passes, check_source, covers
 
 AnyGranting = Grant | Revoke | ListGrants
 ID_BYTES = 8
 
 
-class Granting:
+class PassGranting:
     """Grants and revocations of one home."""
 
-    def __init__(self, stores: Stores, access: Access, passes: Passes, undoing: Undoing, world: World) -> None:
+    def __init__(self, stores: Stores, access: ReadScope, passes: Passes, undoing: SessionUndo, world: World) -> None:
         self._stores, self._access, self._passes = stores, access, passes
         self._undoing, self._world = undoing, world
 

@@ -13,11 +13,12 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from ....protocol.errors import Denied, InvalidRequest
+from ..service import Reader
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -30,21 +31,6 @@ REMEMBERED = 64
 
 _OWN_CLOCK: Options = {"verify_exp": False, "verify_iat": False, "verify_nbf": False}
 """The daemon's own clock judges times, not the library's."""
-
-
-class Reader(NamedTuple):
-    """Who reads: a subject under a grant, these pools (all if none is named), what rests on these sources alone (on any
-    if none is named), until `expires_at` in microseconds."""
-
-    grant: str = ""
-    subject: str = ""
-    pools: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
-    expires_at: int = 0
-
-
-OWNER = Reader()
-"""The user, who asks without a pass and sees everything of this home."""
 
 
 class Verifier(Protocol):

@@ -17,7 +17,7 @@ Respond = Callable[[AnyData | MemdError], None]
 Taking = Capture | Remember
 
 
-class Outcomes:
+class CaptureStatus:
     """Looks at what the committer answers; `note` takes a name and what happened."""
 
     def __init__(self, note: Note) -> None:

@@ -36,12 +36,13 @@ from ....protocol.request import Capture, Edit, Remember
 from ....stages.batch import PERSONAL
 from ....stages.secrets.scan import redact
 from ...projections.stores import Stores
+from ..admission import admit, bug
 from ..pools.identity import Identity
-from ..pools.pool_opening import Opening
+from ..pools.pool_opening import PoolOpening
 from ..statements import is_edited, provisional, reworded
-from .intake import Intake, Job, Respond, Taking, admit, bug
-from .pauses import Pauses
-from .withdrawal import withdrawals
+from ..withdrawal import withdrawals
+from .intake import Intake, Job, Respond, Taking
+from .pauses import PauseRegister
 
 GROUP = 64
 """Jobs taken at most before the thread yields."""
@@ -67,11 +68,11 @@ class Committer:
         identity: Identity,
         captured: Callable[[Mapping[str, bool], bool], None],
         monotonic: Callable[[], float],
-        pauses: Pauses,
+        pauses: PauseRegister,
     ) -> None:
         self._pauses, self._intake = pauses, Intake(stores.sources, pauses)
         self._stores = stores
-        self._opening = Opening(stores, identity)
+        self._opening = PoolOpening(stores, identity)
         self._captured = captured
         self._monotonic = monotonic
         self._expected, self._commit_s = 1, 0.0

@@ -29,7 +29,7 @@ KEPT = 1000
 """Pauses remembered, the newest: what was said during an older one may be imported."""
 
 
-class Pause(msgspec.Struct, frozen=True):
+class PauseSpan(msgspec.Struct, frozen=True):
     """Where ("" is everywhere), and from when to when in microseconds; 0 is open."""
 
     folder: str
@@ -51,7 +51,7 @@ def _names(folder: str) -> frozenset[str]:
     return frozenset(found)
 
 
-class Pauses:
+class PauseRegister:
     """The pauses of one home. Any thread asks; changes come from one at a time (the slow lane)."""
 
     def __init__(
@@ -69,9 +69,9 @@ class Pauses:
         self.ignored = tuple(ignored)
         self._globs = re.compile("|".join(_glob(each, self._home) for each in ignored)) if ignored else None
 
-    def _load(self) -> tuple[Pause, ...]:
+    def _load(self) -> tuple[PauseSpan, ...]:
         try:
-            return tuple(msgspec.json.decode(self._file.read_bytes(), type=list[Pause]))
+            return tuple(msgspec.json.decode(self._file.read_bytes(), type=list[PauseSpan]))
         except FileNotFoundError:
             return ()
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:  # to go on would capture what must not be
@@ -79,7 +79,7 @@ class Pauses:
                 f"{self._file} can't be read: {error}", hint="mend or remove it; it holds pauses"
             ) from error
 
-    def _save(self, pauses: Iterable[Pause]) -> None:
+    def _save(self, pauses: Iterable[PauseSpan]) -> None:
         kept = tuple(pauses)[-KEPT:]
         try:
             replace(self._file, msgspec.json.encode(kept))
@@ -93,7 +93,7 @@ class Pauses:
         until = now + int(for_s * 1e6) if for_s else 0
         begun = next((each.since for each in self._held() if each.folder == folder), now)
         rest = [each for each in self._pauses if not (each.folder == folder and each.holds(now))]
-        self._save((*rest, Pause(folder, begun, until)))
+        self._save((*rest, PauseSpan(folder, begun, until)))
         return self.state()
 
     def resume(self, folder: str) -> Held:
@@ -104,10 +104,10 @@ class Pauses:
             raise NotFound(
                 f"the pause that holds here is that of {above[0].folder}", hint="run `memd resume --here` there"
             )
-        self._save(Pause(each.folder, each.since, now) if each in ending else each for each in self._pauses)
+        self._save(PauseSpan(each.folder, each.since, now) if each in ending else each for each in self._pauses)
         return msgspec.structs.replace(self.state(), ended=bool(ending))
 
-    def _held(self) -> list[Pause]:
+    def _held(self) -> list[PauseSpan]:
         now = self._now()
         return [each for each in self._pauses if each.holds(now)]
 

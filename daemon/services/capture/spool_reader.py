@@ -22,8 +22,8 @@ from ....protocol.reply import AnyData, Taken
 from ....protocol.request import AnyRequest, Capture, Remember
 from ....protocol.wire import decode_request
 from ...storage.durable_files import sync
+from ...storage.spool_files import LINES, bodies_in, take_lines
 from ...world import World
-from ..forgetting.spool_redaction import LINES, bodies_in, take_lines
 
 TAKEN, REJECTED = ".taken", ".rejected"
 LOCKED = ".spool"
@@ -39,7 +39,7 @@ log = logging.getLogger("memd.spool")
 Respond = Callable[[AnyData | MemdError], None]
 
 
-class Spooled:
+class SpoolReader:
     """Empties one spool folder; a thread of its own looks into it now and then: the scheduler would take four times as
     much of an idle machine."""
 

@@ -21,10 +21,10 @@ from ....protocol.record import LIVE, Record, record_id
 from ....protocol.reply import Remembered
 from ....stages.batch import PERSONAL
 from ...forgetting_rules import Rules
-from ...projections.record_reducer import believed, reason
+from ...projections.record_reducer import apply, reason
 from ...projections.stores import Stores
-from ..access.access import Access
-from ..capture.intake import admit
+from ..access.access import ReadScope
+from ..admission import admit
 from ..outgoing_screen import shown
 from ..statements import reworded
 
@@ -32,10 +32,10 @@ ALIKE = 0.3
 """The share of a subject's words that a record must hold to be in its timeline."""
 
 
-class Past:
+class RecordHistory:
     """Reads and writes of one record's, or one subject's, history."""
 
-    def __init__(self, stores: Stores, access: Access, rules: Callable[[], Rules]) -> None:
+    def __init__(self, stores: Stores, access: ReadScope, rules: Callable[[], Rules]) -> None:
         self._stores, self._access, self._rules = stores, access, rules
 
     def history(self, id: str) -> History:
@@ -47,7 +47,7 @@ class Past:
             entry = self._stores.journal.get(seq)
             if entry is None:
                 continue
-            then = believed(then, now.id, entry)
+            then = apply(then, now.id, entry)
             kind = str(entry.operation.__struct_config__.tag)
             if isinstance(entry.operation, Added | Updated) and entry.operation.record.id != now.id:
                 kind = "retired"
@@ -120,7 +120,7 @@ class Past:
             if entry is not None:
                 if isinstance(entry.operation, Archived):
                     quarantined = then is not None and then.status == "quarantined"
-                then = believed(then, record.id, entry)
+                then = apply(then, record.id, entry)
         return quarantined
 
     def correct(self, request: Correct) -> Remembered:

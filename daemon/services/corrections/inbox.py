@@ -33,12 +33,11 @@ from ....protocol.running import (
     Waiting,
 )
 from ...failpoint import reach
-from ...projections.inbox import Asked
+from ...projections.inbox import PendingProposal, proposal_id
 from ...projections.stores import Stores
 from ..capture.committer import Committer
-from ..capture.pauses import Pauses
-from ..distillation.distiller import Distiller
-from ..distillation.pin_conflicts import proposal_id
+from ..capture.pauses import PauseRegister
+from ..distillation.distiller import DistillationLoop
 from ..forgetting.forgetting import Forgetting
 from ..jobs import Jobs, Progress, Report
 from .hiding import bring_back, hide, may_hide
@@ -48,16 +47,16 @@ POLL_S = 0.1
 AnyRunning = Pause | Resume | ListLetters | Retry | ProposeForget | ListInbox | Decide | Pin
 
 
-class Running:
+class InboxService:
     """The user's say over memd's running."""
 
     def __init__(
         self,
         stores: Stores,
         committer: Committer,
-        distiller: Distiller,
+        distiller: DistillationLoop,
         jobs: Jobs,
-        pauses: Pauses,
+        pauses: PauseRegister,
         forgetting: Forgetting,
     ) -> None:
         self._stores, self._committer, self._distiller = stores, committer, distiller
@@ -143,7 +142,7 @@ class Running:
         standing = sum(each.state == "open" for each in shown)
         return Inbox(proposals=tuple(kept[: max(1, request.limit)]), open=standing)
 
-    def _waiting(self, asked: Asked) -> Waiting:
+    def _waiting(self, asked: PendingProposal) -> Waiting:
         what = asked.what
         found = self._stores.records.many(filter(None, (what.record, what.against)))
         old, new = found.get(what.record), found.get(what.against)

@@ -14,7 +14,7 @@ from ....protocol.record import LIVE, PRINCIPLE, Layer, Record
 from ....protocol.reply import Remembered
 from ....stages.batch import PERSONAL
 from ...projections.stores import Stores
-from ..lifecycle.counting import is_on_probation
+from ..statements import is_on_probation
 
 CAPS: dict[Layer, int] = {"L1": 40, "L2": 300}
 """Records of a layer in one pool, at most (R9)."""

@@ -13,7 +13,7 @@ import msgspec
 
 from ....protocol.operation import Decision, Updated
 from ....protocol.record import LIVE, Record
-from ...projections.record_reducer import believed
+from ...projections.record_reducer import apply
 from ...projections.stores import Stores
 from ..statements import is_edited
 
@@ -45,7 +45,7 @@ def _versions(stores: Stores, id: str, before: int = 0) -> list[Record]:
     row: Record | None = None
     for seq in stores.sources.history(id):
         entry = stores.journal.get(seq) if not before or seq < before else None
-        row = believed(row, id, entry) if entry else row
+        row = apply(row, id, entry) if entry else row
         rows += [row] if entry and row else []
     return rows
 

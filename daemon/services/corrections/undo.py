@@ -14,11 +14,10 @@ from ....protocol.errors import NotFound, Stopping, Unavailable
 from ....protocol.operation import AnyOperation, Hidden, Revoked, Shift, Unhidden, Updated
 from ....protocol.record import LIVE, Record
 from ....protocol.reply import JobState
-from ...projections.record_reducer import believed
+from ...projections.record_reducer import apply
 from ...projections.stores import Stores
+from .. import provenance_rebase as grounds
 from ..capture.committer import Committer
-from ..forgetting import provenance_rebase as grounds
-from ..forgetting.forget_closure import documents_named
 from ..jobs import Jobs, Progress, Report
 from .rewording import brought_back, taken_back
 
@@ -26,7 +25,7 @@ POLL_S = 0.05
 STALLED_S = 60.0
 
 
-class Undoing:
+class SessionUndo:
     """Undo and redo in one home. `distil` wakes the distiller: what waits is distilled first, so none comes later."""
 
     def __init__(self, stores: Stores, committer: Committer, jobs: Jobs, distil: Callable[[], None]) -> None:
@@ -66,9 +65,9 @@ class Undoing:
         documents: set[str] = set()
         for name in names:
             try:
-                documents |= documents_named(self._stores, name, source=True)
+                documents |= self._stores.sources.documents_named(name, source=True)
             except NotFound:
-                documents |= documents_named(self._stores, name, source=False)
+                documents |= self._stores.sources.documents_named(name, source=False)
         return tuple(sorted(documents))
 
     def _settle(self, documents: Iterable[str], progress: Progress) -> None:
@@ -158,7 +157,7 @@ class Undoing:
         last = record
         for seq in self._stores.sources.history(record.id):
             entry = self._stores.journal.get(seq)
-            row = believed(row, record.id, entry) if entry else row
+            row = apply(row, record.id, entry) if entry else row
             if row is not None and row.status not in ("retired", "hidden"):
                 last = row
         if last is record:  # it was never believed

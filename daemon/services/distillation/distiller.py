@@ -28,10 +28,10 @@ from ...config import Config
 from ...projections.placement import agent_pool
 from ...projections.stores import Stores
 from ..capture.committer import Committer
-from ..models.reembedding import Models
-from ..profile.echo_ledger import Givings
+from ..profile.echo_ledger import EchoLedger
 from . import pin_conflicts as holding
 from .proposals import operations_of, stale
+from .reembedding import EmbeddingModels
 from .worker_messages import Conflicts, DistilItems, Distillate, Embedded, EmbedTexts, JudgeCandidates, Judged
 from .worker_process import TaskCrashed, WorkerDied, WorkerProcess, WorkerUnusable
 
@@ -51,23 +51,23 @@ BATCH_CHARACTERS = 256 * 1024
 log = logging.getLogger("memd.distiller")
 
 
-class Places(TypedDict):
+class DocumentPools(TypedDict):
     """Where what a document says may lie: its project's pool and its agent's own, "" for none."""
 
     project: str
     agent: str
 
 
-class Distiller:
+class DistillationLoop:
     """The thread between archive and journal."""
 
     def __init__(
         self,
         stores: Stores,
-        givings: Givings,
+        givings: EchoLedger,
         committer: Committer,
         worker: WorkerProcess,
-        models: Models,
+        models: EmbeddingModels,
         config: Config,
         paused: Callable[[], bool],
     ) -> None:
@@ -207,7 +207,7 @@ class Distiller:
                 break
         return items, upto
 
-    def _places(self, document: str) -> Places:
+    def _places(self, document: str) -> DocumentPools:
         """The project that a document feeds, "" for the user's own pool: as decided when it was opened, and joined; and
         its agent's own pool, if the user opened one (P5)."""
         session = self._stores.sources.session(document)

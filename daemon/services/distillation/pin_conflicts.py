@@ -14,8 +14,9 @@ import numpy as np
 
 from ....protocol.event import SessionEnded
 from ....protocol.operation import ChangeProposed
-from ....protocol.record import LIVE, Record, record_id
+from ....protocol.record import LIVE, Record
 from ....stages.batch import PERSONAL, SAME_KEY, Conflict, Item, Proposal
+from ...projections.inbox import proposal_id
 from ...projections.records import digest
 from ...projections.stores import Stores
 from .worker_messages import HoldAgainst
@@ -78,11 +79,6 @@ def proposed(stores: Stores, conflicts: Iterable[Conflict], coming: Iterable[str
                 reason=each.reason,
             )
     return list(made.values())
-
-
-def proposal_id(record: str, against: str = "") -> str:
-    """The id of a proposal: the same two records give the same one."""
-    return record_id("inbox", record, against, 0, 0)
 
 
 def spare(stores: Stores, proposal: Proposal) -> tuple[Proposal, list[Conflict]]:

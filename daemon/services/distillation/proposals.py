@@ -16,8 +16,8 @@ from ....protocol.record import LIVE, Record
 from ....stages.batch import Proposal
 from ...projections.placement import Placing
 from ...projections.stores import Stores
-from ..capture.withdrawal import is_withdrawn
 from ..statements import is_edited
+from ..withdrawal import is_withdrawn
 
 UNRELATED = 2
 """Neighbours that are noted of those that had no bearing on a decision, the nearest; they are most of its bytes."""

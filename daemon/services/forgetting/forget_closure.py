@@ -37,8 +37,8 @@ from ....protocol.reply import Logged
 from ...projections.record_reducer import touched
 from ...projections.stores import Stores
 from ...storage.archive import decode
-from .provenance_rebase import Turn, cited, in_own_words, rebased, stands_on, without
-from .residue_scan import folded
+from ..provenance_rebase import Turn, cited, in_own_words, rebased, stands_on, without
+from ..statements import folded
 
 SHORTEST = 3
 """Characters of a query at least: a shorter one would mean nearly everything."""
@@ -52,7 +52,7 @@ JUDGING = frozenset({"reconcile", "inbox"})
 """Stages that say what a record was judged against, maybe in its words."""
 
 
-class Scope(msgspec.Struct, frozen=True, kw_only=True):
+class ForgetScope(msgspec.Struct, frozen=True, kw_only=True):
     """What the user named: exactly one of records, words, documents; or turns that were forgotten before."""
 
     ids: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class Loss(msgspec.Struct, kw_only=True):
         )
 
 
-def find_loss(stores: Stores, scope: Scope, spooled: Iterable[tuple[str, AnyEvent]]) -> Loss:
+def find_loss(stores: Stores, scope: ForgetScope, spooled: Iterable[tuple[str, AnyEvent]]) -> Loss:
     """All that a scope takes with it. Raises NotFound for an unknown record, InvalidRequest for a bad query."""
     loss = Loss()
     others: list[Logged] = []
@@ -113,25 +113,6 @@ def find_loss(stores: Stores, scope: Scope, spooled: Iterable[tuple[str, AnyEven
     loss.sessions = tuple(sorted(each for each in scope.documents if stores.sources.session(each) is not None))
     _list_entries(stores, loss, others, holds)
     return loss
-
-
-def documents_named(stores: Stores, name: str, *, source: bool) -> frozenset[str]:
-    """The documents of a source (its host), or the one of a session's name. Raises NotFound, InvalidRequest."""
-    known = stores.sources.sessions()
-    if source:
-        found = {document for document in known if document.partition(":")[0] == name}
-    else:
-        found = {document for document in known if name in (document, document.partition(":")[2])}
-        if not found:
-            found = {each for each in known if each.startswith(name) or each.partition(":")[2].startswith(name)}
-    if not found:
-        raise NotFound(
-            f"no {'source' if source else 'session'} {name!r}", hint="`memd show ID` names a record's session"
-        )
-    if len(found) > 1 and not source:
-        few = ", ".join(sorted(found)[:5])
-        raise InvalidRequest(f"{len(found)} sessions are named like {name!r}", hint=f"give one in full: {few}")
-    return frozenset(found)
 
 
 # --- reading -----------------------------------------------------------------------------------------------------
@@ -155,7 +136,7 @@ def _entries(stores: Stores, id: str) -> Iterator[Logged]:
     return (entry for seq in stores.sources.history(id) if (entry := stores.journal.get(seq)) is not None)
 
 
-def _statements(stores: Stores, scope: Scope, loss: Loss) -> set[str]:
+def _statements(stores: Stores, scope: ForgetScope, loss: Loss) -> set[str]:
     """The words of the records that were named, in all their revisions."""
     said: set[str] = set()
     for id in scope.ids:
@@ -200,7 +181,7 @@ def _read_journal(stores: Stores, holds: Callable[[str], bool], loss: Loss, othe
                 pass
 
 
-def _read_archive(stores: Stores, scope: Scope, holds: Callable[[str], bool], loss: Loss) -> None:
+def _read_archive(stores: Stores, scope: ForgetScope, holds: Callable[[str], bool], loss: Loss) -> None:
     """Every capture of a turn that goes, with all its versions."""
     for entry in stores.archive.log.read():
         captured = decode(entry)

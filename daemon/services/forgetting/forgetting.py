@@ -32,7 +32,7 @@ from ..capture.committer import Committer
 from ..jobs import Jobs, Progress, Report
 from .compaction import Rebuild, clear, compact, compact_log
 from .copy_removal import drop_copies
-from .forget_closure import Loss, Scope, documents_named, find_loss
+from .forget_closure import ForgetScope, Loss, find_loss
 from .projection_renewal import NAMES, renew
 from .residue_scan import Searched, pieces_of, search, wipe
 from .secret_audit import look
@@ -114,7 +114,7 @@ class Forgetting:
         """What was forgotten before a restore put an older journal back."""
         turns = frozenset(carried(self._stores.folder))
         if left := turns - self._stores.forgotten.among(turns):
-            loss, seq = self._begin(self._loss(Scope(turns=left)))
+            loss, seq = self._begin(self._loss(ForgetScope(turns=left)))
             renew(self._stores)
             self._sweep_vectors()
             self._sweep(self._redaction(seq), pieces_of(loss.texts))
@@ -129,7 +129,7 @@ class Forgetting:
         except (StorageFull, Unavailable) as error:
             log.error("something is forgotten, but not gone from the disk yet: %s (%s)", error.message, error.hint)
 
-    def _scope(self, request: Forget | PreviewForget) -> Scope:
+    def _scope(self, request: Forget | PreviewForget) -> ForgetScope:
         given = [name for name in ("ids", "query", "session", "source", "letter") if getattr(request, name)]
         if len(given) != 1:
             raise InvalidRequest(
@@ -140,16 +140,16 @@ class Forgetting:
             return self._capture(request.letter)
         documents: frozenset[str] = frozenset()
         if name := request.session or request.source:
-            documents = documents_named(self._stores, name, source=bool(request.source))
-        return Scope(ids=request.ids, query=request.query, documents=documents)
+            documents = self._stores.sources.documents_named(name, source=bool(request.source))
+        return ForgetScope(ids=request.ids, query=request.query, documents=documents)
 
-    def _capture(self, number: int) -> Scope:
+    def _capture(self, number: int) -> ForgetScope:
         """The turn of a capture that could not be distilled (P-12)."""
         letter = self._stores.letters.get(number)
         if letter is None or not letter.document:
             what = "no failed capture" if letter is None else "it can't be read which turn that is:"
             raise NotFound(f"{what} {number}", hint="`memd retry` lists them; a whole session goes by --session")
-        return Scope(turns=frozenset({(letter.document, letter.turn)}))
+        return ForgetScope(turns=frozenset({(letter.document, letter.turn)}))
 
     def _redaction(self, seq: int) -> Redacted:
         entry = self._stores.journal.get(seq)
@@ -157,7 +157,7 @@ class Forgetting:
         return entry.operation
 
     # --- the work ------------------------------------------------------------------------------------------------
-    def _forget(self, scope: Scope, progress: Progress, before: Sequence[AnyOperation]) -> Report:
+    def _forget(self, scope: ForgetScope, progress: Progress, before: Sequence[AnyOperation]) -> Report:
         progress(0, STEPS, "looking for what rests on it, removing it")
         run = self._committer.run
         run(self.finish).result()
@@ -208,7 +208,7 @@ class Forgetting:
         reach("forget:purged")
         return {**swept, **proof}
 
-    def _loss(self, scope: Scope) -> Loss:
+    def _loss(self, scope: ForgetScope) -> Loss:
         return find_loss(self._stores, scope, waiting(self._places.spool))
 
     def _begin(self, loss: Loss, before: Sequence[AnyOperation] = ()) -> tuple[Loss, int]:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...failpoint import reach
-from ...projections.folded import Folded
+from ...projections.folded import TableSet
 from ...projections.keywords import Keywords, text_of
-from ...projections.turns import Turns
+from ...projections.turns import TurnIndex
 from ...storage.folder_swap import fresh_folder, promote
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def renew(stores: Stores, names: Sequence[str] = NAMES) -> None:
     place, last = stores.projections_folder, stores.journal.last
     folder = fresh_folder(place)
     if "tables" in names:
-        folded = Folded(folder / "tables")
+        folded = TableSet(folder / "tables")
         while group := stores.journal.slice(folded.tables.applied_seq, GROUP):
             folded.tables.apply(group)
         folded.close()
@@ -43,7 +43,7 @@ def renew(stores: Stores, names: Sequence[str] = NAMES) -> None:
         stores.keywords.replace(lambda: promote(place, "keywords"))
         reach("renew:keywords")
     if "turns" in names:
-        turns = Turns(folder / "turns", stores.archive)
+        turns = TurnIndex(folder / "turns", stores.archive)
         turns.catch_up()
         turns.close()
         stores.turns.replace(lambda: promote(place, "turns"))

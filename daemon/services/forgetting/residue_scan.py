@@ -35,11 +35,6 @@ class Searched(msgspec.Struct, frozen=True, kw_only=True):
     found: dict[str, tuple[bytes, ...]]
 
 
-def folded(words: str) -> str:
-    """Words as they are compared: in any case, however they are spaced, and in one normal form of Unicode."""
-    return normalize("NFC", normalize("NFD", " ".join(words.split())).casefold())
-
-
 def pieces_of(texts: Iterable[str]) -> list[bytes]:
     """What to seek for these texts, as they were stored and in the other normal form of Unicode."""
     stored = sorted(texts, key=len)

@@ -33,8 +33,8 @@ from ....stages.secrets.scan import find, redact
 from ...projections.stores import Stores
 from ...storage.archive import decode
 from ...storage.cuts import joined, moved, placeholder, replaced
+from ..provenance_rebase import Turn, cited
 from .forget_closure import Loss
-from .provenance_rebase import Turn, cited
 from .secret_audit import Sighting, words_of_record
 
 REASON = "a secret was taken out of its words"

@@ -18,17 +18,16 @@ import msgspec
 
 from ....protocol.errors import MemdError, Unavailable
 from ....protocol.event import AnyEvent, Noted, text
-from ....protocol.frames import framed, frames
+from ....protocol.frames import framed
 from ....protocol.request import AnyRequest, Capture, Remember
 from ....protocol.wire import decode_request, encode_request, form
 from ...storage.durable_files import sync
+from ...storage.spool_files import LINES, bodies_in, take_lines
 
 TRIES, POLL_S = 300, 0.05
 """How often, and how many seconds apart, a spool is asked for while a client delivers from it."""
 
 NO_SPOOLS = frozenset({".lock", ".drain", ".new"})
-LINES = ".lines"
-"""Lines of JSON from a client that can't lock: one writer a file, and whoever reads it renames it first."""
 Left = Callable[[str, AnyEvent], AnyEvent | None]
 """What may be left of an event of a document; None for nothing."""
 
@@ -51,14 +50,6 @@ def scrub(folder: Path, left: Left) -> int:
         if path.stat().st_size and not (taken := path.with_name(path.name + ".taken")).exists():
             take_lines(path, taken)
     return sum(_scrub(path, left) for path in _files(folder))
-
-
-def take_lines(path: Path, taken: Path) -> None:
-    """Rename a file of lines, and leave an empty one of the user's alone in its place: its writer goes on, and would
-    make it with a umask of its own."""
-    path.rename(taken)
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
-    path.chmod(0o600)
 
 
 def _files(folder: Path) -> list[Path]:
@@ -87,15 +78,6 @@ def _scrub(path: Path, allowed: Left) -> int:
 def _bodies(content: bytes) -> tuple[list[bytes], int]:
     bodies, end, _ = bodies_in(content)
     return bodies, end
-
-
-def bodies_in(content: bytes) -> tuple[list[bytes], int, bool]:
-    """Frames, or lines of JSON from a client that has nothing else; and where they end."""
-    if content[:1] == b"{":
-        end = content.rfind(b"\n") + 1
-        return content[:end].splitlines(), end, True
-    bodies, end = frames(content)
-    return bodies, end, False
 
 
 def _decoded(body: bytes) -> AnyRequest | None:

@@ -17,8 +17,8 @@ from ....protocol.instant import micros
 from ....protocol.operation import Added, AnyOperation, ChangeProposed, Updated
 from ....protocol.record import LIVE, Record
 from ...forgetting_rules import Rules
+from ...projections.inbox import proposal_id
 from ...projections.stores import Stores
-from ..distillation.pin_conflicts import proposal_id
 
 BELIEFS = frozenset({"preference", "convention", "principle"})
 """Types of clauses that each have a condition (G4); so has what is pinned, of layer L1 or L2, or tagged `principle`."""

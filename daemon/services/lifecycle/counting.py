@@ -11,23 +11,20 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Literal
 
 from ....protocol.fading import Count, Counted, Released
 from ....protocol.operation import AnyOperation
-from ....protocol.record import Record
-from ...forgetting_rules import Rules
+from ...forgetting_rules import Rules, UseOutcome
 from ...projections.stores import Stores
 from ..capture.committer import Committer
+from ..statements import is_on_probation
 
 FLUSH_S = 600.0
 SLICE = 1000
 """Records in one operation at most."""
 
-Outcome = Literal["", "helpful", "success", "prevented"]
 
-
-class Counting:
+class UseCounter:
     """The counters' way in. Any thread may call it."""
 
     def __init__(self, stores: Stores, committer: Committer, rules: Callable[[], Rules]) -> None:
@@ -40,19 +37,19 @@ class Counting:
         with self._lock:
             self._waiting.update(ids)
 
-    def used(self, ids: Iterable[str], perspective: str = "", outcome: Outcome = "") -> Future[int]:
+    def used(self, ids: Iterable[str], perspective: str = "", outcome: UseOutcome = "") -> Future[int]:
         """These records were used, under a perspective, with an outcome: durable when the future is done; how many
         there are. An outcome alone, for records whose use is counted already, is `affected`."""
         wanted = tuple(dict.fromkeys(ids))
         count = Count(uses=1, impact=self._impact(outcome))
         return self._committer.run(lambda: self._commit(dict.fromkeys(wanted, count), perspective))
 
-    def affected(self, ids: Iterable[str], outcome: Outcome) -> Future[int]:
+    def affected(self, ids: Iterable[str], outcome: UseOutcome) -> Future[int]:
         """These records, counted as used before, turned out helpful, or their task succeeded (T4)."""
         count = Count(impact=self._impact(outcome))
         return self._committer.run(lambda: self._commit(dict.fromkeys(ids, count), ""))
 
-    def _impact(self, outcome: Outcome) -> float:
+    def _impact(self, outcome: UseOutcome) -> float:
         rules = self._rules()
         return {"": 0.0, "helpful": rules.helpful, "success": rules.success, "prevented": rules.prevented}[outcome]
 
@@ -91,12 +88,6 @@ class Counting:
             impact_share=rules.impact_share,
             level_uses=rules.level_uses,
         )
-
-
-def is_on_probation(record: Record) -> bool:
-    """Whether a record is quarantined only because it is new or old (T8): one use proves it. What the user did not say,
-    or what looks like an injection, is not proven by being used."""
-    return record.status == "quarantined" and record.provenance.trust == "user" and not record.flags
 
 
 def _slices(counts: Mapping[str, Count], size: int) -> Iterable[dict[str, Count]]:

@@ -38,17 +38,17 @@ from ...projections.counters import KINDS, Weak
 from ...projections.placement import agent_pool
 from ...projections.stores import Stores
 from ...world import World
-from ..access.access import Access
+from ..access.access import ReadScope
 from ..capture.committer import Committer
-from ..corrections.correction import Past
+from ..corrections.correction import RecordHistory
 from ..outgoing_screen import shown
 from ..scheduler import Triggers
 from .consolidate import Consolidation
-from .counting import FLUSH_S, Counting
+from .counting import FLUSH_S, UseCounter
 from .probation import NO_SESSIONS, Probation
-from .review import Review, is_quiet
+from .review import ReviewJob, is_quiet
 from .sleep import Sleep, Slumber
-from .usage import Usage
+from .usage import UseDetector
 
 DAY_S = 86_400.0
 SHOWN = 20
@@ -62,19 +62,19 @@ class Lifetime:
         self,
         stores: Stores,
         committer: Committer,
-        access: Access,
+        access: ReadScope,
         triggers: Triggers,
         rules: Callable[[], Rules],
         world: World,
     ) -> None:
         self._stores, self._committer, self._access = stores, committer, access
         self._triggers, self._rules, self._world = triggers, rules, world
-        self.counting = Counting(stores, committer, rules)
-        self.usage = Usage(stores, self.counting, rules, lambda: None, world.monotonic, self._fed_by)
+        self.counting = UseCounter(stores, committer, rules)
+        self.usage = UseDetector(stores, self.counting, rules, lambda: None, world.monotonic, self._fed_by)
         self.sleep = Sleep(stores, committer, rules, world.now)
         self.consolidation = Consolidation(stores, committer, rules)
-        self.past = Past(stores, access, rules)
-        self.review = Review(stores, committer, rules, world.now)
+        self.past = RecordHistory(stores, access, rules)
+        self.review = ReviewJob(stores, committer, rules, world.now)
         self._reviewed_at, self._looking = -DAY_S, False
         triggers.every(FLUSH_S, self._tick, "lifetime")
 

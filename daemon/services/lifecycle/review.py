@@ -67,7 +67,7 @@ def is_quiet() -> bool:
     return True
 
 
-class Review:
+class ReviewJob:
     """The daily look at what is overdue."""
 
     def __init__(

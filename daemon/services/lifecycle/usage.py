@@ -19,8 +19,8 @@ from ....protocol.record import LIVE, Record
 from ...forgetting_rules import Rules
 from ...projections.records import digest
 from ...projections.stores import Stores
-from ..recall.warm import Encode
-from .counting import Counting
+from ..search_model import Encode
+from .counting import UseCounter
 
 WINDOW_S = 600.0
 """How long after a recall an answer may come."""
@@ -38,7 +38,7 @@ _WORD = re.compile(r"[^\W_]+")
 _SENTENCE = re.compile(r"[^.!?。！？\n]+")
 
 
-class Recall(msgspec.Struct):
+class PendingRecall(msgspec.Struct):
     """A recall whose answer has not come yet: what was asked, of which pools, what it brought up, and where the archive
     stood."""
 
@@ -49,13 +49,13 @@ class Recall(msgspec.Struct):
     until: float
 
 
-class Usage:
+class UseDetector:
     """Recalls on one side, answers on the other. Any thread may call it."""
 
     def __init__(
         self,
         stores: Stores,
-        counting: Counting,
+        counting: UseCounter,
         rules: Callable[[], Rules],
         encode: Callable[[], Encode | None],
         monotonic: Callable[[], float],
@@ -65,14 +65,14 @@ class Usage:
         to."""
         self._stores, self._counting, self._rules = stores, counting, rules
         self.encode, self._monotonic, self._fed_by = encode, monotonic, fed_by
-        self._waiting: list[Recall] = []
+        self._waiting: list[PendingRecall] = []
         self._lock = threading.Lock()
 
     def recalled(self, query: str, pools: Sequence[str], ids: Sequence[str]) -> None:
         """A question brought these records up."""
         if ids:
             until = self._monotonic() + WINDOW_S
-            recall = Recall(query, frozenset(pools), set(ids), self._stores.archive.last, until)
+            recall = PendingRecall(query, frozenset(pools), set(ids), self._stores.archive.last, until)
             with self._lock:
                 self._waiting = [*self._waiting[-KEPT + 1 :], recall]
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 import threading
 
 from ...projections.stores import Stores
-from ..profile.echo_ledger import Givings
+from ..profile.echo_ledger import EchoLedger
 
 RESTFUL_S = 60.0
 """How often it looks anyway."""
 
 
-class Indexing:
+class IndexCommits:
     """The thread."""
 
-    def __init__(self, stores: Stores, givings: Givings, stop: threading.Event, every_s: float) -> None:
+    def __init__(self, stores: Stores, givings: EchoLedger, stop: threading.Event, every_s: float) -> None:
         self.every_s = every_s
         self._stores, self._givings, self._stop = stores, givings, stop
         self._thread = threading.Thread(target=self._run, name="keywords", daemon=True)

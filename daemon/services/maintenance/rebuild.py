@@ -14,26 +14,26 @@ from typing import Protocol
 from ....protocol.errors import InvalidRequest
 from ....protocol.reply import JobState
 from ...failpoint import reach
-from ...projections.folded import Folded
+from ...projections.folded import TableSet
 from ...projections.keywords import Keywords
-from ...projections.lines import Lines
+from ...projections.lines import ConversationOrder
 from ...projections.profile import ProfileCards
 from ...projections.projection import Projection
 from ...projections.replay import Emit, Told
 from ...projections.stores import Stores
-from ...projections.turns import Turns
-from ...projections.vectors import Vectors
+from ...projections.turns import TurnIndex
+from ...projections.vectors import VectorIndexes
 from ...storage.folder_swap import BUILDING, fresh_folder, promote
 from ..capture.committer import Committer
 from ..jobs import Jobs, Progress, Report
-from ..maintenance_process import Maintenance
+from ..maintenance_process import MaintenanceProcess
 
 NAMES = ("tables", "keywords", "turns", "vectors", "lines", "profile")
 PARTS = {"records": "tables", "keys": "tables", "edges": "tables", "sources": "tables", "counters": "tables"}
 """What shares the tables' environment is rebuilt with them."""
 
 
-class Fresh(Protocol):
+class ReplacementProjection(Protocol):
     """What is swapped in: a projection that can be closed."""
 
     def close(self) -> None:
@@ -51,10 +51,10 @@ def names_of(wanted: str) -> tuple[str, ...]:
     return (name,)
 
 
-class Rebuilding:
+class ProjectionRebuild:
     """One rebuild, on the thread of a job."""
 
-    def __init__(self, stores: Stores, committer: Committer, maintenance: Maintenance) -> None:
+    def __init__(self, stores: Stores, committer: Committer, maintenance: MaintenanceProcess) -> None:
         self._stores, self._committer, self._maintenance = stores, committer, maintenance
         self._place = stores.projections_folder
 
@@ -74,20 +74,20 @@ class Rebuilding:
                 self._reset(projection)
         return {"rebuilt": list(names), "operations": self._stores.journal.last, "captures": self._stores.archive.last}
 
-    def _reset(self, projection: Lines | ProfileCards) -> None:
+    def _reset(self, projection: ConversationOrder | ProfileCards) -> None:
         tables = self._stores.tables
         self._committer.run(lambda: projection.reset(tables.applied_seq)).result()
 
     def _swap(self, name: str) -> None:
         stores, folder = self._stores, self._place / BUILDING / name
         if name == "tables":
-            folded = Folded(folder)
+            folded = TableSet(folder)
             live, fresh, catch_up = stores.tables, folded, lambda: self._follow(folded.tables, stores.journal.last)
         elif name == "keywords":
             keywords = Keywords(folder, stores.records, stores.keywords.around)
             live, fresh, catch_up = stores.keywords, keywords, lambda: self._follow(keywords, stores.tables.applied_seq)
         else:
-            turns = Turns(folder, stores.archive)
+            turns = TurnIndex(folder, stores.archive)
             live, fresh, catch_up = stores.turns, turns, turns.catch_up
         catch_up()
 
@@ -108,7 +108,7 @@ class Rebuilding:
     def _refill(self) -> None:
         stores = self._stores
         seq = self._committer.run(lambda: stores.tables.applied_seq).result()
-        fresh = Vectors(stores.vector_store, stores.records, seq, stores.graphs)
+        fresh = VectorIndexes(stores.vector_store, stores.records, seq, stores.graphs)
 
         def finish() -> None:
             self._follow(fresh, stores.tables.applied_seq)
@@ -117,7 +117,7 @@ class Rebuilding:
         self._committer.run(finish).result()
 
 
-def start_verify(jobs: Jobs, maintenance: Maintenance, stores: Stores) -> JobState:
+def start_verify(jobs: Jobs, maintenance: MaintenanceProcess, stores: Stores) -> JobState:
     """Start to look at all stores, a job; what is found damaged makes the next start look again."""
 
     def work(progress: Progress) -> Report:

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from ....protocol.errors import MemdError
 from ...projections.stores import Stores
-from ...projections.vector_index import Graph, Rows, read, save_rows
+from ...projections.vector_index import NeighbourGraph, Rows, read, save_rows
 from ...projections.vectors import embedded
 from ..capture.committer import Committer
-from ..maintenance_process import Maintenance
+from ..maintenance_process import MaintenanceProcess
 
 log = logging.getLogger("memd.graphs")
 
@@ -31,10 +31,10 @@ def begun(stores: Stores, pool: str, folder: Path) -> Path:
     return folder
 
 
-class Graphing:
+class VectorGraphBuilder:
     """Looks now and then whether a pool wants a graph, and has it made."""
 
-    def __init__(self, stores: Stores, committer: Committer, maintenance: Maintenance) -> None:
+    def __init__(self, stores: Stores, committer: Committer, maintenance: MaintenanceProcess) -> None:
         self._stores, self._committer, self._maintenance = stores, committer, maintenance
         self._thread: threading.Thread | None = None
 
@@ -61,7 +61,7 @@ class Graphing:
         finally:
             shutil.rmtree(building, ignore_errors=True)
 
-    def _take(self, pool: str, graph: Graph, building: Path, swept: int) -> bool:
+    def _take(self, pool: str, graph: NeighbourGraph, building: Path, swept: int) -> bool:
         vectors = self._stores.vectors
         if vectors.swept != swept or vectors.store.model != graph.rows.model:
             return False

@@ -18,11 +18,11 @@ from ....protocol.errors import MemdError
 from ....protocol.event import text
 from ....protocol.record import LIVE, Record, Span
 from ...projections import turns as turns_of
-from ...projections.folded import Folded
+from ...projections.folded import TableSet
 from ...projections.keywords import text_of
-from ...projections.replay import Course, Emit, Sources, Told
-from ...projections.terms import Text, check_of, contents
-from ...projections.tokens import Tokens
+from ...projections.replay import Emit, ReplayLogs, ReplayProgress, Told
+from ...projections.terms import TermDocument, check_of, contents
+from ...projections.tokens import TermTokens
 from ...storage.archive import Archive, decode
 from ...storage.checksummed_rows import unseal
 from ...storage.folder_swap import fresh_folder
@@ -41,7 +41,7 @@ class Verification:
 
     def __init__(self, folder: Path, world: World, emit: Emit) -> None:
         self._folder, self._world, self._emit = folder, world, emit
-        self._course = Course(emit, 0)
+        self._course = ReplayProgress(emit, 0)
         self._unmade = False
         self.damage: list[str] = []
         self.report: Told = {}
@@ -49,12 +49,12 @@ class Verification:
     def run(self) -> Told:
         """Everything, in order; later checks rest on earlier ones."""
         try:
-            sources = Sources(self._folder, self._world)
+            sources = ReplayLogs(self._folder, self._world)
         except MemdError as error:
             self._damaged("the logs", error.message, RESTORE)
             return self._verdict()
         operations, captures = sources.journal.last, sources.archive.last
-        self._course = Course(self._emit, operations, captures, operations, operations)
+        self._course = ReplayProgress(self._emit, operations, captures, operations, operations)
         journal_holds = self._chain("journal", "operations", sources.journal.log)
         archive_holds = self._chain("archive", "captures", sources.archive.log)
         if archive_holds and not sources.archive.is_indexed():
@@ -95,7 +95,7 @@ class Verification:
         self._course.finish(count, f"checked the chain of the {name}")
         return True
 
-    def _projections(self, sources: Sources, fresh: Folded) -> None:
+    def _projections(self, sources: ReplayLogs, fresh: TableSet) -> None:
         rebuild = "`memd rebuild {}` makes it anew".format
         checks: tuple[tuple[str, Callable[[], list[str]]], ...] = (
             ("tables", lambda: self._tables(sources, fresh)),
@@ -108,8 +108,8 @@ class Verification:
             for what in _told(check) if name == "vectors" else _twice(check):
                 self._damaged(name, what, "memd gives them anew by itself" if name == "vectors" else rebuild(name))
 
-    def _tables(self, sources: Sources, fresh: Folded) -> list[str]:
-        live = Folded(sources.projections / "tables", readonly=True)
+    def _tables(self, sources: ReplayLogs, fresh: TableSet) -> list[str]:
+        live = TableSet(sources.projections / "tables", readonly=True)
         found: list[str] = []
         with live.tables.environment.read() as snapshot:
             stored = live.tables.applied_in(snapshot)
@@ -127,7 +127,7 @@ class Verification:
         self.report["records"] = _records(fresh)
         return found
 
-    def _keywords(self, sources: Sources, fresh: Folded) -> list[str]:
+    def _keywords(self, sources: ReplayLogs, fresh: TableSet) -> list[str]:
         folder = sources.projections / "keywords"
         mark, found = _applied(folder), dict(contents(folder))
         _follow(sources, fresh, None)
@@ -135,10 +135,10 @@ class Verification:
         wrong = _differing_texts(texts, found)
         return _named([id for id in wrong if max(fresh.sources.history(id), default=0) <= mark], "records")
 
-    def _turns(self, sources: Sources) -> list[str]:
+    def _turns(self, sources: ReplayLogs) -> list[str]:
         folder = sources.projections / "turns"
         mark, found = _applied(folder), dict(contents(folder))
-        texts: dict[int, Text] = {}
+        texts: dict[int, TermDocument] = {}
         for entry in sources.archive.log.read():
             if (captured := decode(entry)) is None:
                 continue
@@ -160,7 +160,7 @@ class Verification:
         environment.close()
         return [f"{damaged:,} vectors are damaged"] if damaged else []
 
-    def _quotes(self, fresh: Folded, archive: Archive) -> None:
+    def _quotes(self, fresh: TableSet, archive: Archive) -> None:
         held = expired = 0
         for number, record in enumerate(fresh.records.everything(), 1):
             if record.status not in LIVE or not record.provenance.spans:
@@ -217,11 +217,11 @@ def _versions(span: Span, archive: Archive) -> Iterator[str]:
         seq = captured.replaces
 
 
-def _records(fresh: Folded) -> int:
+def _records(fresh: TableSet) -> int:
     return sum(sum(counts.values()) for counts in fresh.records.tally().values())
 
 
-def _follow(sources: Sources, fresh: Folded, upto: int | None) -> None:
+def _follow(sources: ReplayLogs, fresh: TableSet, upto: int | None) -> None:
     """Replay on, up to a seq, or to the end."""
     while True:
         applied = fresh.tables.applied_seq
@@ -274,9 +274,9 @@ def _applied(folder: Path) -> int:
     return int(mark.read_text()) if mark.exists() else 0
 
 
-def _differing_texts(texts: Iterable[Text], found: dict[str, bytes]) -> list[str]:
+def _differing_texts(texts: Iterable[TermDocument], found: dict[str, bytes]) -> list[str]:
     """Ids of the texts that an index holds differently, lacks, or should not hold."""
-    tokens, wrong = Tokens(), list[str]()
+    tokens, wrong = TermTokens(), list[str]()
     for each in texts:
         if found.pop(each.id, b"") != check_of(each.group, each.live, tokens.document(each.words)):
             wrong.append(each.id)

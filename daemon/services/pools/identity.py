@@ -17,7 +17,7 @@ from ....protocol.event import Repository
 from ....stages.batch import PERSONAL
 from ...projections.aliases import Alias, Aliases, of_checkout, of_file, of_folder, of_repository, parts_of
 from .remote import canonical_remote
-from .repo_probe import Sight, Sights
+from .repo_probe import RepoEvidence, RepoProbe
 
 READ_S = 0.02
 """How long a question waits for a look at its folder; then what the folder was last counts."""
@@ -26,7 +26,7 @@ WRITE_S = 2.0
 """How long the opening of a session waits, and the user who asks for the scope: they look anew."""
 
 
-class Place(NamedTuple):
+class PoolIdentity(NamedTuple):
     """A pool (`personal` where there is no project), a title for people, the root folder ("" unknown), why it is this
     one, names that are new, and whether the user said so."""
 
@@ -35,7 +35,7 @@ class Place(NamedTuple):
     root: str
     evidence: str
     names: tuple[str, ...]
-    sight: Sight
+    sight: RepoEvidence
     bound: bool = False
 
 
@@ -49,7 +49,7 @@ def is_project(pool: str) -> bool:
     return pool.startswith("project/")
 
 
-def names_of(sight: Sight, cwd: str) -> tuple[str, ...]:
+def names_of(sight: RepoEvidence, cwd: str) -> tuple[str, ...]:
     """Every name that a sight gives, the strongest first."""
     names: list[str] = []
     if sight.root_commit or sight.remote:
@@ -68,7 +68,7 @@ class Identity:
 
     def __init__(self, aliases: Aliases, monotonic: Callable[[], float]) -> None:
         self._aliases = aliases
-        self._sights = Sights(monotonic, self._roots)
+        self._sights = RepoProbe(monotonic, self._roots)
 
     def prepare(self) -> None:
         """Load libgit2 beside everything else, where there are projects to ask for: no question has to wait for it."""
@@ -78,21 +78,25 @@ class Identity:
         alias = self._aliases.get(of_checkout(checkout))
         return tuple(root for root, _ in self._repositories(alias.pool) if root) if alias else ()
 
-    def sight(self, cwd: str) -> Sight:
+    def sight(self, cwd: str) -> RepoEvidence:
         """What a folder shows, as a question has it: at once, or within `READ_S`."""
         return self._sights.look(cwd, READ_S)
 
-    def place(self, cwd: str, hint: Repository | None = None, *, host: str = "", wait_s: float = WRITE_S) -> Place:
+    def place(
+        self, cwd: str, hint: Repository | None = None, *, host: str = "", wait_s: float = WRITE_S
+    ) -> PoolIdentity:
         """The place of a folder, or of a hint of a client whose files the daemon can't see; `host` tells the folders
         of several machines apart where nothing else is known."""
         if hint is not None and (hint.root_commit or hint.remote):
             remote = canonical_remote(hint.remote)
-            sight = Sight("repository", hint.root_commit.strip().lower(), remote, why="as the client says")
+            sight = RepoEvidence("repository", hint.root_commit.strip().lower(), remote, why="as the client says")
             if sight.root_commit or sight.remote:
                 return self._settled(self._of_repository(sight), hint.root or cwd)
         folder = cwd or (hint.root if hint else "")
         if not folder:
-            return Place(PERSONAL, "", "", "no folder was named", (), Sight("unseen", why="no folder was named"))
+            return PoolIdentity(
+                PERSONAL, "", "", "no folder was named", (), RepoEvidence("unseen", why="no folder was named")
+            )
         sight = self._sights.look(folder, wait_s, anew=wait_s > READ_S)
         if sight.root_commit or sight.remote:
             return self._settled(self._of_repository(sight), folder)
@@ -100,7 +104,7 @@ class Identity:
             return self._settled(self._of_file(sight), folder)
         return self._settled(self._of_folder(sight, folder, host), folder)
 
-    def _settled(self, place: Place, cwd: str) -> Place:
+    def _settled(self, place: PoolIdentity, cwd: str) -> PoolIdentity:
         """With the names that do not lead there yet, and at the end of the way from pool to pool."""
         names = tuple(name for name in place.names if self._leads(name) != place.pool)
         pool = self._aliases.home(place.pool)
@@ -113,7 +117,7 @@ class Identity:
         return alias.pool if alias else ""
 
     # --- repositories ------------------------------------------------------------------------------------------------
-    def _of_repository(self, sight: Sight) -> Place:
+    def _of_repository(self, sight: RepoEvidence) -> PoolIdentity:
         title = sight.remote.rsplit("/", 1)[-1] if sight.remote else Path(sight.folder).name
         shown = _shown(sight)
         for alias, why in (
@@ -126,15 +130,15 @@ class Identity:
                 names = names_of(sight, "")
                 bound = alias.by == "user"
                 why = f"{why}; you bound it" if bound else why
-                return Place(alias.pool, title, sight.folder, why, names, sight, bound)
+                return PoolIdentity(alias.pool, title, sight.folder, why, names, sight, bound)
         pool = self._completed(sight)
         if pool:
             why = f"{shown}: the one project known with it"
         else:
             pool, why = f"project/{mark(sight.root_commit, sight.remote)}", shown
-        return Place(pool, title, sight.folder, why, names_of(sight, ""), sight)
+        return PoolIdentity(pool, title, sight.folder, why, names_of(sight, ""), sight)
 
-    def _same_checkout(self, sight: Sight) -> Alias | None:
+    def _same_checkout(self, sight: RepoEvidence) -> Alias | None:
         """The checkout as it was seen before, if it still holds the same history: its remote was added or renamed."""
         alias = self._aliases.get(of_checkout(sight.checkout)) if sight.checkout else None
         if alias is None:
@@ -146,12 +150,12 @@ class Identity:
         )
         return alias if same or not known else None
 
-    def _bound_folder(self, sight: Sight) -> Alias | None:
+    def _bound_folder(self, sight: RepoEvidence) -> Alias | None:
         """The user's word on a folder that became a repository since."""
         alias = self._aliases.get(of_folder(sight.folder)) if sight.folder else None
         return alias if alias is not None and alias.by == "user" else None
 
-    def _same_file(self, sight: Sight) -> Alias | None:
+    def _same_file(self, sight: RepoEvidence) -> Alias | None:
         """The id file of a folder that became a repository since; a fork carries it too, and is another project."""
         alias = self._aliases.get(of_file(sight.id)) if sight.id else None
         if alias is None:
@@ -159,7 +163,7 @@ class Identity:
         remotes = {remote for _, remote in self._repositories(alias.pool) if remote}
         return alias if not remotes or not sight.remote or sight.remote in remotes else None
 
-    def _completed(self, sight: Sight) -> str:
+    def _completed(self, sight: RepoEvidence) -> str:
         """The one pool that knows half of what is seen here, and whose other half is not known yet; "" if none."""
         pools: set[str] = set()
         for alias in self._aliases.of_root(sight.root_commit):
@@ -175,7 +179,7 @@ class Identity:
         found = (parts_of(alias.name) for alias in self._aliases.of_pool(pool))
         return [pair for pair in found if any(pair)]
 
-    def alike(self, place: Place) -> list[tuple[str, str]]:
+    def alike(self, place: PoolIdentity) -> list[tuple[str, str]]:
         """Other pools that share a root commit or a remote with a place, each with what they share."""
         found: dict[str, str] = {}
         roots, remotes = self._aliases.of_root(place.sight.root_commit), self._aliases.of_remote(place.sight.remote)
@@ -188,25 +192,25 @@ class Identity:
         return list(found.items())
 
     # --- folders without git -----------------------------------------------------------------------------------------
-    def _of_file(self, sight: Sight) -> Place:
+    def _of_file(self, sight: RepoEvidence) -> PoolIdentity:
         alias = self._aliases.get(of_file(sight.id))
         pool = alias.pool if alias else f"project/{mark('id', sight.id)}"
         why = f"the id file in {sight.folder} says {sight.id}"
         bound = alias is not None and alias.by == "user"
-        return Place(pool, Path(sight.folder).name, sight.folder, why, names_of(sight, ""), sight, bound)
+        return PoolIdentity(pool, Path(sight.folder).name, sight.folder, why, names_of(sight, ""), sight, bound)
 
-    def _of_folder(self, sight: Sight, folder: str, host: str) -> Place:
+    def _of_folder(self, sight: RepoEvidence, folder: str, host: str) -> PoolIdentity:
         known = self._remembered(folder)
         if known is None:
             why = f"{sight.why}, and nothing is known of it"
             names = (of_folder(folder),)
-            return Place(f"unbound/{mark(host, folder)}", "", folder, why, names, sight)
+            return PoolIdentity(f"unbound/{mark(host, folder)}", "", folder, why, names, sight)
         alias, where = known
         what = "you bound it" if alias.by == "user" else "it was this project's before"
         why = f"{sight.why}; {'' if where == folder else f'of {where}: '}{what}"
         if alias.pool.startswith("unbound/"):
             why = f"{sight.why}, and nothing is known of it"
-        return Place(alias.pool, "", where, why, (), sight, alias.by == "user")
+        return PoolIdentity(alias.pool, "", where, why, (), sight, alias.by == "user")
 
     def _remembered(self, folder: str) -> tuple[Alias, str] | None:
         """The nearest folder at or above this one that is known; an unbound one counts for itself alone."""
@@ -217,7 +221,7 @@ class Identity:
         return None
 
 
-def _shown(sight: Sight) -> str:
+def _shown(sight: RepoEvidence) -> str:
     parts = (
         f"root commit {sight.root_commit[:12]}" if sight.root_commit else "",
         f"remote {sight.remote}" if sight.remote else "",

@@ -9,12 +9,12 @@ from __future__ import annotations
 from ....protocol.event import Origin
 from ....protocol.operation import AliasAdded, AnyOperation, PoolOpened, SessionOpened
 from ....stages.batch import PERSONAL
+from ...projections import project_pointer
 from ...projections.stores import Stores
-from . import pointer
-from .identity import Identity, Place, is_project
+from .identity import Identity, PoolIdentity, is_project
 
 
-class Opening:
+class PoolOpening:
     """Opens pools on the committer's thread."""
 
     def __init__(self, stores: Stores, identity: Identity) -> None:
@@ -28,7 +28,7 @@ class Opening:
         self.open(place, at)
         return "" if place.pool == PERSONAL else place.pool
 
-    def open(self, place: Place, at: str) -> None:
+    def open(self, place: PoolIdentity, at: str) -> None:
         """Write down a pool that is new, and the names that lead to it from now on."""
         operations: list[AnyOperation] = []
         new = place.pool != PERSONAL and self._stores.sources.pool(place.pool) is None
@@ -44,12 +44,12 @@ class Opening:
 
     def point(self, pool: str, title: str, remote: str, at: str) -> None:
         """Open the pointer of a project, unless it was opened once."""
-        if self._stores.records.get(pointer.pointer_id(pool)) is not None:
+        if self._stores.records.get(project_pointer.pointer_id(pool)) is not None:
             return
-        self._stores.take([pointer.seen(pool, title, at)])
+        self._stores.take([project_pointer.seen(pool, title, at)])
         operations: list[AnyOperation] = []
-        if self._stores.sources.session(pointer.DOCUMENT) is None:
-            host, session = pointer.DOCUMENT.split(":")
+        if self._stores.sources.session(project_pointer.DOCUMENT) is None:
+            host, session = project_pointer.DOCUMENT.split(":")
             origin = Origin(host=host, session=session, live=False)
-            operations.append(SessionOpened(document=pointer.DOCUMENT, origin=origin, project="", at=at))
-        self._stores.commit([*operations, pointer.opened(pool, title, remote, at)])
+            operations.append(SessionOpened(document=project_pointer.DOCUMENT, origin=origin, project="", at=at))
+        self._stores.commit([*operations, project_pointer.opened(pool, title, remote, at)])

@@ -40,7 +40,7 @@ _ID = re.compile(r"[0-9a-z][0-9a-z-]{7,63}")
 _MAIN = ("main", "master", "trunk")
 
 
-class Sight(NamedTuple):
+class RepoEvidence(NamedTuple):
     """`repository`: root commit and canonical remote, each "" if unknown, `checkout` and `folder` (its working tree);
     `folder`: there is no repository, perhaps an `id` in `folder`; `unseen`: `why` not."""
 
@@ -53,18 +53,18 @@ class Sight(NamedTuple):
     why: str = ""
 
 
-class Sights:
+class RepoProbe:
     """Looks at folders. `roots` gives the root commits that are known of a checkout: one that is still there saves the
     walk through its history."""
 
     def __init__(self, monotonic: Callable[[], float], roots: Callable[[str], tuple[str, ...]]) -> None:
         self._monotonic, self._roots = monotonic, roots
-        self._seen: dict[str, tuple[float, Sight]] = {}
+        self._seen: dict[str, tuple[float, RepoEvidence]] = {}
         self._walked: dict[str, str] = {}
         self._looking: dict[str, threading.Event] = {}
         self._lock = threading.Lock()
 
-    def look(self, folder: str, wait_s: float, *, anew: bool = False) -> Sight:
+    def look(self, folder: str, wait_s: float, *, anew: bool = False) -> RepoEvidence:
         """What a folder shows, or showed last if that takes longer than `wait_s`; `anew`: not what was kept of it."""
         seen = self._seen.get(folder)
         if not anew and seen is not None and self._monotonic() - seen[0] < FRESH_S:
@@ -73,7 +73,7 @@ class Sights:
         if done is not None:
             done.wait(wait_s)
         seen = self._seen.get(folder)
-        return seen[1] if seen is not None else Sight("unseen", why="looking at it takes too long")
+        return seen[1] if seen is not None else RepoEvidence("unseen", why="looking at it takes too long")
 
     def prepare(self) -> None:
         """Load libgit2 in a thread of its own: its import keeps the interpreter for itself, some 0.1 s."""
@@ -97,32 +97,32 @@ class Sights:
                 del self._looking[folder]
             done.set()
 
-    def _keep(self, folder: str, at: float, sight: Sight) -> None:
+    def _keep(self, folder: str, at: float, sight: RepoEvidence) -> None:
         with self._lock:
             if len(self._seen) >= KNOWN:
                 self._seen.clear()
             self._seen[folder] = (at, sight)
 
-    def _look(self, folder: str) -> Sight:
+    def _look(self, folder: str) -> RepoEvidence:
         try:
             if not Path(folder).is_dir():
-                return Sight("unseen", why="there is no such folder on this machine")
+                return RepoEvidence("unseen", why="there is no such folder on this machine")
             import pygit2  # 100 ms of import, wanted by the first folder only
         except (OSError, ValueError) as error:
-            return Sight("unseen", why=f"it can't be read: {getattr(error, 'strerror', None) or error}")
+            return RepoEvidence("unseen", why=f"it can't be read: {getattr(error, 'strerror', None) or error}")
         try:
             found = pygit2.discover_repository(folder)
             if not found:
                 return _plain(folder)
             return self._of_repository(folder, pygit2.Repository(found))
         except (OSError, ValueError, KeyError, pygit2.GitError) as error:
-            return Sight("unseen", why=f"git can't read it: {error}")
+            return RepoEvidence("unseen", why=f"git can't read it: {error}")
 
-    def _of_repository(self, folder: str, repository: pygit2.Repository) -> Sight:
+    def _of_repository(self, folder: str, repository: pygit2.Repository) -> RepoEvidence:
         checkout = _checkout(repository)
         workdir = str(Path(repository.workdir)) if repository.workdir else checkout
         name, remote = _remote(repository)
-        sight = Sight("repository", "", remote, checkout, workdir, _plain(folder, workdir).id)
+        sight = RepoEvidence("repository", "", remote, checkout, workdir, _plain(folder, workdir).id)
         if repository.is_shallow or Path(checkout, "shallow").exists():
             return sight._replace(why="a shallow clone does not show its root commit")
         root = self._known_root(checkout, repository)
@@ -141,7 +141,7 @@ class Sights:
         return ""
 
 
-def _plain(folder: str, top: str = "") -> Sight:
+def _plain(folder: str, top: str = "") -> RepoEvidence:
     """The nearest id file at or above a folder, not above `top`."""
     for each in (Path(folder), *Path(folder).parents):
         try:
@@ -150,10 +150,10 @@ def _plain(folder: str, top: str = "") -> Sight:
         except (OSError, ValueError):
             id = ""
         if _ID.fullmatch(id):
-            return Sight("folder", folder=str(each), id=id)
+            return RepoEvidence("folder", folder=str(each), id=id)
         if str(each) == top:
             break
-    return Sight("folder", folder=folder, why="it is no git repository")
+    return RepoEvidence("folder", folder=folder, why="it is no git repository")
 
 
 def _checkout(repository: pygit2.Repository) -> str:

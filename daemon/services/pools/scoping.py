@@ -18,25 +18,25 @@ from ....protocol.request import BindScope, LeaveProject, MoveRecords, WhyScope
 from ....protocol.scope import Bound, Left, RecordsMoved, Scope
 from ....stages.batch import PERSONAL
 from ....stages.secrets.scan import redact
+from ...projections import project_pointer
 from ...projections.aliases import of_folder, of_pool
 from ...projections.placement import agent_pool
 from ...projections.stores import Stores
 from ...world import World
-from ..access.access import Access
-from . import pointer
-from .identity import Identity, Place, is_project, names_of
-from .pool_opening import Opening
+from ..access.access import ReadScope
+from .identity import Identity, PoolIdentity, is_project, names_of
+from .pool_opening import PoolOpening
 
 GROUP = 500
 """Records that one operation moves, at most."""
 
 
-class Scoping:
+class PoolBinding:
     """The user's say over pools."""
 
-    def __init__(self, stores: Stores, identity: Identity, access: Access, world: World) -> None:
+    def __init__(self, stores: Stores, identity: Identity, access: ReadScope, world: World) -> None:
         self._stores, self._identity, self._access, self._world = stores, identity, access, world
-        self._opening = Opening(stores, identity)
+        self._opening = PoolOpening(stores, identity)
 
     def answer(
         self, request: BindScope | MoveRecords | LeaveProject | OpenAgent
@@ -92,7 +92,7 @@ class Scoping:
             bound=place.bound,
         )
 
-    def _place(self, request: WhyScope | BindScope | LeaveProject) -> Place:
+    def _place(self, request: WhyScope | BindScope | LeaveProject) -> PoolIdentity:
         if not request.cwd and request.repository is None:
             raise InvalidRequest("no folder was named", hint="send `cwd`, or a `repository` hint")
         return self._identity.place(request.cwd, request.repository)
@@ -128,7 +128,7 @@ class Scoping:
             stays=stays,
         )
 
-    def _target(self, request: BindScope, place: Place) -> str:
+    def _target(self, request: BindScope, place: PoolIdentity) -> str:
         """The pool that is meant: one that is there, or a new one, opened now."""
         if request.pool:
             return self._access.named(request.pool)
@@ -140,7 +140,7 @@ class Scoping:
         self._opening.point(pool, title, place.sight.remote, request.at)
         return pool
 
-    def _leading(self, names: Sequence[str], pool: str, place: Place) -> Iterable[AnyOperation]:
+    def _leading(self, names: Sequence[str], pool: str, place: PoolIdentity) -> Iterable[AnyOperation]:
         """The names lead to the pool: on the user's word, but for the place of a repository, where another may be."""
         beside = of_folder(place.sight.folder) if place.sight.state == "repository" else ""
         given = tuple(name for name in names if name != beside)
@@ -169,7 +169,7 @@ class Scoping:
             record = self._stores.records.named(id)
         except NotFound as error:
             raise NotFound(f"{error.message}; nothing was moved", hint=error.hint) from error
-        if record.id == pointer.pointer_id(record.key.rsplit(" ", 1)[-1]):
+        if record.id == project_pointer.pointer_id(record.key.rsplit(" ", 1)[-1]):
             raise InvalidRequest("that edge says which projects are yours", hint="`memd leave` closes it")
         return record
 
@@ -208,10 +208,10 @@ class Scoping:
             raise NotFound(f"{where} is no project that memd knows", hint="`memd scope why` says what it is")
         self._opening.point(pool, opened.title, "", request.at)  # of a time before there were pointers
         left = self._access.is_left(pool)
-        edge = self._stores.records.get(pointer.pointer_id(pool))
+        edge = self._stores.records.get(project_pointer.pointer_id(pool))
         assert edge is not None
         if request.back and left:
-            self._stores.commit([pointer.returned(edge, request.at)])
+            self._stores.commit([project_pointer.returned(edge, request.at)])
         elif not request.back and not left:
-            self._stores.commit([pointer.left(pool, request.at)])
+            self._stores.commit([project_pointer.left(pool, request.at)])
         return Left(pool=pool, title=opened.title, records=self._live(pool), left=not request.back)

@@ -14,9 +14,9 @@ from ....protocol.profile import ContextPackage, GetContext, Selected
 from ....protocol.record import LIVE, Layer, Record
 from ....stages.batch import PERSONAL
 from ...projections.records import Records
-from ..access.access import Permits
+from ..service import Permits
 from .hot import ALONE, INTRO
-from .profile_lines import Lines, is_clean
+from .profile_lines import ProfileLines, is_clean
 
 CAP = 2_000
 """Records of L3 in one package, at most (R9)."""
@@ -29,14 +29,14 @@ OWN_TAGS = 12
 HEADINGS: dict[Layer, str] = {"L1": "Identity (L1)", "L2": "Playbook (L2)", "L3": "Lately (L3)"}
 
 
-class Context:
+class ContextPackager:
     """Puts a package together. `boost`: how much the tags of a record count."""
 
     def __init__(
         self,
         records: Records,
         held: Callable[[Iterable[str]], list[str]],
-        lines: Lines,
+        lines: ProfileLines,
         boost: Callable[[Record], float],
         now: Callable[[], int],
     ) -> None:

@@ -35,21 +35,21 @@ HOLD = 6 * 3_600_000_000
 """How long, in microseconds, what was given to nobody in particular may come back in any session."""
 
 
-class _Session(msgspec.Struct):
+class _GivenNames(msgspec.Struct):
     """Names with the time, in microseconds, when each was given last; the newest last."""
 
     records: dict[str, int] = {}
     spans: dict[Span, int] = {}
 
 
-class _File(msgspec.Struct):
+class _LedgerFile(msgspec.Struct):
     """As it lies on the disk: of each session the records and the places in turns, with times."""
 
     records: dict[str, dict[str, int]] = {}
     spans: dict[str, list[tuple[Span, int]]] = {}
 
 
-class Givings:
+class EchoLedger:
     """The memory of one home. The door notes, the distiller asks, the upkeep saves."""
 
     def __init__(
@@ -65,18 +65,18 @@ class Givings:
         self._path, self._records, self._archive, self._now = folder / FILE, records, archive, now
         self._lock = threading.Lock()
         self._dirty = False
-        self._sessions: dict[str, _Session] = {}
+        self._sessions: dict[str, _GivenNames] = {}
         with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):  # never there, or damaged
-            found = msgspec.json.decode(self._path.read_bytes(), type=_File)
+            found = msgspec.json.decode(self._path.read_bytes(), type=_LedgerFile)
             for document in found.records.keys() | found.spans.keys():
                 spans = dict(found.spans.get(document, ()))
-                self._sessions[document] = _Session(found.records.get(document, {}), spans)
+                self._sessions[document] = _GivenNames(found.records.get(document, {}), spans)
 
     def note(self, document: str, ids: Iterable[str], spans: Iterable[Span] = ()) -> None:
         """These records, and these words of turns, were given to a session ("": to nobody in particular)."""
         now = self._now()
         with self._lock:
-            session = self._sessions.pop(document, None) or _Session()
+            session = self._sessions.pop(document, None) or _GivenNames()
             self._sessions[document] = session
             noted = [_note(session.records, ids, now), _note(session.spans, spans, now)]
             self._dirty = self._dirty or any(noted)
@@ -107,8 +107,8 @@ class Givings:
 
     def _names(self, document: str, first: int, last: int) -> tuple[Sequence[str], Sequence[Span], tuple[str, ...]]:
         with self._lock:
-            session = self._sessions.get(document) or _Session()
-            anyone = self._sessions.get(ANYONE) or _Session()
+            session = self._sessions.get(document) or _GivenNames()
+            anyone = self._sessions.get(ANYONE) or _GivenNames()
 
             ids = [*session.records, *_recent(anyone.records, first, last)]
             spans = [*session.spans, *_recent(anyone.spans, first, last)]
@@ -132,7 +132,7 @@ class Givings:
             records = {document: dict(each.records) for document, each in self._sessions.items()}
             spans = {document: list(each.spans.items()) for document, each in self._sessions.items()}
         with contextlib.suppress(OSError):
-            replace(self._path, msgspec.json.encode(_File(records, spans)))
+            replace(self._path, msgspec.json.encode(_LedgerFile(records, spans)))
 
 
 T = TypeVar("T")

@@ -33,7 +33,7 @@ WHY = {
 }
 
 
-class _Session(msgspec.Struct):
+class _SessionInjections(msgspec.Struct):
     """A session: what it was offered last, what it was given, newest last."""
 
     offered: Injection | None = None
@@ -45,13 +45,13 @@ class _Session(msgspec.Struct):
 _files = msgspec.json.Decoder(list[Injection])
 
 
-class Deliveries:
+class InjectionLog:
     """Sessions and what they were given. The door offers; the slow lane takes reports and lists."""
 
     def __init__(self, folder: Path, now: Callable[[], int]) -> None:
         """`now`: microseconds."""
         self._folder, self._now = folder, now
-        self._sessions: dict[str, _Session] = {}
+        self._sessions: dict[str, _SessionInjections] = {}
         self._lock = threading.Lock()
 
     def offer(self, request: Profile, told: ProfileText) -> ProfileText:
@@ -113,10 +113,10 @@ class Deliveries:
                     path.unlink(missing_ok=True)
 
     # --- sessions ----------------------------------------------------------------------------------------------------
-    def _session(self, document: str) -> _Session:
+    def _session(self, document: str) -> _SessionInjections:
         session = self._sessions.pop(document, None)
         if session is None:
-            session = _Session(given=self._read(self._path(document)))
+            session = _SessionInjections(given=self._read(self._path(document)))
             session.current = session.given[-1].rev if session.given else ""
             while len(self._sessions) >= SESSIONS:
                 del self._sessions[next(iter(self._sessions))]

@@ -16,10 +16,10 @@ from ....protocol.record import PRINCIPLE, Record
 from ....stages.words import STOP, tokens
 from ...forgetting_rules import Rules
 from ...projections.profile import Part, ProfileCards
+from ...projections.salience import salience
 from ...storage.archive import Archive
-from ..access.access import Permits
-from ..lifecycle.salience import salience
 from ..outgoing_screen import flags_in, secrets_in
+from ..service import Permits
 from .open_items import is_open
 from .profile_line_filter import is_worth_a_line
 
@@ -44,7 +44,7 @@ ALIKE = 0.7
 _FENCE = re.compile(r"</?\s*memd-context", re.IGNORECASE)
 
 
-class Chosen(NamedTuple):
+class ChosenLine(NamedTuple):
     """A record that stands in the profile, and its words."""
 
     id: str
@@ -59,7 +59,7 @@ class Section(NamedTuple):
     tokens: int
 
 
-class Lines:
+class ProfileLines:
     """Chooses and words the lines. `tokens` of the present model: word pieces of a text."""
 
     def __init__(
@@ -96,7 +96,7 @@ class Lines:
 
     # --- what lasts --------------------------------------------------------------------------------------------------
     def static(
-        self, pool: str, title: str, budget: int, principles: int, permits: Permits | None, chosen: list[Chosen]
+        self, pool: str, title: str, budget: int, principles: int, permits: Permits | None, chosen: list[ChosenLine]
     ) -> list[Section]:
         """Principles first, within tokens of their own (Q8), then the rest of L1 or L2, then what the user said of
         themselves or of the project, the weightiest first."""
@@ -133,7 +133,7 @@ class Lines:
 
     # --- what is recent ----------------------------------------------------------------------------------------------
     def lately(
-        self, pool: str, title: str, budget: int, permits: Permits | None, chosen: list[Chosen]
+        self, pool: str, title: str, budget: int, permits: Permits | None, chosen: list[ChosenLine]
     ) -> list[Section]:
         """What was decided and learnt lately and what is still to be done: the most salient, in order of headings."""
         recent = self._of(pool, "recent", permits)
@@ -179,12 +179,12 @@ def _words(record: Record) -> frozenset[str]:
     return frozenset(t.stem for t in tokens(record.description) if t.kind != "mark" and t.text.lower() not in STOP)
 
 
-def _take(record: Record, chosen: list[Chosen]) -> bool:
+def _take(record: Record, chosen: list[ChosenLine]) -> bool:
     """Whether a record says something that no line says yet; then it is one of the chosen."""
     words = _words(record)
     if any(_alike(words, each.words) for each in chosen):
         return False
-    chosen.append(Chosen(record.id, words))
+    chosen.append(ChosenLine(record.id, words))
     return True
 
 

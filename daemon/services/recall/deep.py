@@ -14,22 +14,23 @@ from typing import NamedTuple
 
 import msgspec
 
-from ....protocol.event import Captured, Said, text, trust
+from ....protocol.event import Captured, text, trust
 from ....protocol.recall import Belief, Hit, Line, Linked, Recall, Recalled
 from ....protocol.record import LIVE, QUOTE_LIMIT, Record
 from ...projections.graph import edge
-from ...projections.lines import HUBS, Lines
-from ...projections.record_reducer import believed, reason
+from ...projections.lines import HUBS, ConversationOrder
+from ...projections.record_reducer import apply, reason
 from ...projections.records import Records
-from ...projections.sources import Sources
+from ...projections.sources import SourceTable
 from ...projections.timeline import View
 from ...storage.archive import Archive
-from ...storage.journal import Journal
+from ...storage.journal import JournalLog
 from ..outgoing_screen import flags_in
-from .budget import tokens
+from ..service import Permits
+from ..statements import speaker
+from ..token_estimate import tokens
 from .question import things
 from .selection import cost
-from .warm import Permits
 
 HITS, EDGES = 0.5, 0.15
 """Shares of the budget of tokens: at most so much for hits, and for edges; the rest is for what is around the hits."""
@@ -41,17 +42,17 @@ STATES, CHAIN = 12, 16
 """States of a belief, the newest, and records that replaced one another, at most."""
 
 
-class Kept(NamedTuple):
+class DeepSources(NamedTuple):
     """The stores that an answer in depth is read from."""
 
     records: Records
-    sources: Sources
+    sources: SourceTable
     archive: Archive
-    journal: Journal
-    lines: Lines
+    journal: JournalLog
+    lines: ConversationOrder
 
 
-class Asker(NamedTuple):
+class DeepCaller(NamedTuple):
     """Who asks: the pools in reach, those whose sessions are heard there, what may be seen, at which time."""
 
     scope: Sequence[str]
@@ -65,13 +66,13 @@ def narrowed(request: Recall) -> Recall:
     return msgspec.structs.replace(request, budget_tokens=max(1, int(request.budget_tokens * HITS)))
 
 
-class Deep:
+class DeepRecall:
     """Adds depth to answers. The slow lane's thread asks."""
 
-    def __init__(self, kept: Kept) -> None:
+    def __init__(self, kept: DeepSources) -> None:
         self._records, self._sources, self._archive, self._journal, self._lines = kept
 
-    def around(self, answer: Recalled, request: Recall, asker: Asker) -> Recalled:
+    def around(self, answer: Recalled, request: Recall, asker: DeepCaller) -> Recalled:
         """The answer with edges, transcripts and histories, the best hit's first, as far as the budget reaches."""
         spent = answer.tokens
         linked: list[Linked] = []
@@ -112,11 +113,11 @@ class Deep:
         return tuple(kept), spent
 
     # --- the transcript ----------------------------------------------------------------------------------------------
-    def _passages(self, record: Record, asker: Asker) -> Iterator[Line]:
+    def _passages(self, record: Record, asker: DeepCaller) -> Iterator[Line]:
         for span in record.provenance.spans:
             yield from self._passage(span.document, span.turn, span.start, span.end, asker)
 
-    def _passage(self, document: str, turn: str, start: int, end: int, asker: Asker) -> Iterator[Line]:
+    def _passage(self, document: str, turn: str, start: int, end: int, asker: DeepCaller) -> Iterator[Line]:
         """The turn before, the turn, the turn after, of a session that is heard in this scope."""
         if not self._sources.feeds(document, asker.heard):
             return
@@ -143,7 +144,7 @@ class Deep:
         return not ids or any(each.status != "hidden" for each in self._records.many(ids).values())
 
     # --- the history -------------------------------------------------------------------------------------------------
-    def history(self, record: Record, asker: Asker) -> tuple[Belief, ...]:
+    def history(self, record: Record, asker: DeepCaller) -> tuple[Belief, ...]:
         """Every state of a belief: of the record, of those it replaced and of those that replaced it, by world time;
         nothing where it never changed."""
         states = [state for each in self._chain(record, asker) for state in self._states(each)]
@@ -152,7 +153,7 @@ class Deep:
         states.sort(key=lambda state: (state.believed_from, state.id))
         return tuple(states[-STATES:])
 
-    def _chain(self, record: Record, asker: Asker) -> list[Record]:
+    def _chain(self, record: Record, asker: DeepCaller) -> list[Record]:
         found = {record.id: record}
         ahead = [*record.supersedes, record.superseded_by]
         while ahead and len(found) < CHAIN:
@@ -164,7 +165,7 @@ class Deep:
         return list(found.values())
 
     @staticmethod
-    def _is_seen(record: Record, asker: Asker) -> bool:
+    def _is_seen(record: Record, asker: DeepCaller) -> bool:
         return (
             record.status != "hidden"
             and record.pool in asker.scope
@@ -179,7 +180,7 @@ class Deep:
             entry = self._journal.get(seq)
             if entry is None:
                 continue
-            before, then = then, believed(then, record.id, entry)
+            before, then = then, apply(then, record.id, entry)
             state = _state(then, entry.at) if then is not None and then.status in LIVE else None
             going_on = states[-1] if states and not states[-1].believed_until else None
             if going_on is not None and (state is None or not _same(going_on, state)):
@@ -197,7 +198,7 @@ class Deep:
         return states
 
     # --- the graph ---------------------------------------------------------------------------------------------------
-    def _linked(self, answer: Recalled, request: Recall, asker: Asker) -> list[Linked]:
+    def _linked(self, answer: Recalled, request: Recall, asker: DeepCaller) -> list[Linked]:
         """The edges near what was asked and found, the nearest and weightiest first."""
         named = dict.fromkeys(things(request.query))
         for hit in answer.hits:
@@ -261,14 +262,9 @@ def _line(captured: Captured, words: str, start: int, stop: int, *, cited: bool)
     return Line(
         turn=captured.event.turn,
         at=captured.event.at,
-        who=who(captured),
+        who=speaker(captured),
         text=words[start:stop],
         cited=cited,
         document=captured.document,
         start=start,
     )
-
-
-def who(captured: Captured) -> str:
-    """Who said a turn, in a word."""
-    return captured.event.role if isinstance(captured.event, Said) else trust(captured.event)

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ...projections.lines import Card, Lines
+from ...projections.lines import ConversationOrder, OrderCard
 
 COSINE_FLOOR, COSINE_CEILING = 0.3, 0.7
 """Between these a cosine says how well a record answers; below the first it says nothing."""
@@ -77,7 +77,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The share of it that asks."""
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class QueryTerms(msgspec.Struct, frozen=True, kw_only=True):
     """What of a question evidence looks at: its words in lower case, the time it names in microseconds."""
 
     words: frozenset[str]
@@ -102,7 +102,7 @@ class Matches(NamedTuple):
     direct: Numbers
 
 
-class Weighed(NamedTuple):
+class WeighedCandidates(NamedTuple):
     """The candidates that evidence was looked at for, best first. `parts`: a column for each of `names`.
 
     `pull` is what the floor is held against: the own match, or most of that of a record beside it.
@@ -125,22 +125,22 @@ def _between(values: Numbers, floor: float, ceiling: float) -> Numbers:
     return np.minimum(np.maximum((values - np.float32(floor)) / np.float32(ceiling - floor), 0), 1)
 
 
-class Grasp(NamedTuple):
+class Proficiency(NamedTuple):
     """What a model's cosines are worth for a question, from 0 to 1, and how many times its words count in turn."""
 
     trust: float = 1.0
     words: float = 1.0
 
 
-def grasp(code: str, languages: Sequence[str]) -> Grasp:
+def grasp(code: str, languages: Sequence[str]) -> Proficiency:
     """What a model knows of a language."""
     if code in languages or "*" in languages:
-        return Grasp()
+        return Proficiency()
     trust = RELATED if code in LATIN else 0.0
-    return Grasp(trust, 1 + (1 - trust) * ((IN_BIGRAMS if code in BIGRAMS else ALONE) - 1))
+    return Proficiency(trust, 1 + (1 - trust) * ((IN_BIGRAMS if code in BIGRAMS else ALONE) - 1))
 
 
-_GRASPED = Grasp()
+_GRASPED = Proficiency()
 
 
 def matches(
@@ -149,7 +149,7 @@ def matches(
     by_sense: Mapping[str, float],
     held: Collection[str] | None,
     weights: Weights,
-    known: Grasp = _GRASPED,
+    known: Proficiency = _GRASPED,
 ) -> Matches:
     """The own match of every candidate. `held`: those that have a vector although it is not among the nearest; None
     where no question has one. What has none (just remembered, or retired) is judged by its words alone. `known`: what
@@ -173,8 +173,8 @@ def matches(
 
 
 def _chosen(
-    leading: Iterable[str], linked: Iterable[str], lines: Lines, scope: Collection[bytes]
-) -> dict[str, Card | None]:
+    leading: Iterable[str], linked: Iterable[str], lines: ConversationOrder, scope: Collection[bytes]
+) -> dict[str, OrderCard | None]:
     """The leading candidates, those beside them, those that are linked: each with its card."""
     cards = lines.many(leading)
     for card in list(cards.values()):
@@ -188,7 +188,7 @@ def _chosen(
     return cards
 
 
-def _around(cards: Mapping[str, Card | None]) -> NDArray[np.intp]:
+def _around(cards: Mapping[str, OrderCard | None]) -> NDArray[np.intp]:
     """For each candidate the places of the two before and the two after it; one past the end, in a row of its own, for
     none."""
     none = len(cards)
@@ -202,13 +202,13 @@ def _around(cards: Mapping[str, Card | None]) -> NDArray[np.intp]:
 
 def weigh(
     found: Matches,
-    asked: Asked,
+    asked: QueryTerms,
     weights: Weights,
     linked: Mapping[str, float],
-    lines: Lines,
+    lines: ConversationOrder,
     scope: Collection[bytes],
     leading: int,
-) -> Weighed:
+) -> WeighedCandidates:
     """The best candidates by all that speaks for them: the `leading` ones by their own match, and what is beside them.
 
     `linked`: how near a record is to a thing that the question names. `scope`: the digests of the pools.
@@ -249,7 +249,7 @@ def weigh(
     relevance = np.maximum(rank, 0) * np.float32(strength / top if top > 0 else 0.0)
     ids, by_relevance = list(chosen), relevance.tolist()
     best = sorted(range(len(ids)), key=lambda number: (-by_relevance[number], ids[number]))
-    return Weighed(
+    return WeighedCandidates(
         [ids[number] for number in best],
         relevance[best].tolist(),
         pull[best].tolist(),
@@ -273,7 +273,7 @@ def _column(values: Sequence[float]) -> Numbers:
     return np.array(values, np.float32)
 
 
-def _inside(card: Card | None, period: tuple[int, int] | None) -> bool:
+def _inside(card: OrderCard | None, period: tuple[int, int] | None) -> bool:
     """Whether a record became true, or was said, in a time."""
     if card is None or period is None:
         return False

@@ -19,14 +19,14 @@ from ....protocol.learning import FeedbackGiven, Sample
 from ....protocol.recall import Feedback, FeedbackTaken, NeverUsed, Unused, UnusedList
 from ....protocol.record import LIVE
 from ....protocol.reply import AnyData
+from ...forgetting_rules import UseOutcome
 from ...projections.stores import Stores
 from ...storage.durable_files import replace
-from ..lifecycle.counting import Outcome
-from ..maintenance_process import Maintenance
-from .recent_answers import Answer
-from .scorer import SAMPLES, Network
+from ..maintenance_process import MaintenanceProcess
+from .recent_answers import RecentAnswer
+from .scorer import SAMPLES, ScorerNetwork
 from .scorer_training import decoded
-from .warm import Warm
+from .warm import WarmRecall
 
 FILE = "scorers.json"
 AnyJudging = Feedback | NeverUsed
@@ -41,30 +41,30 @@ UNUSED = 2
 log = logging.getLogger("memd.learning")
 
 
-class Kept(msgspec.Struct, frozen=True):
+class StoredScorer(msgspec.Struct, frozen=True):
     """A fitted scorer in the file: how many samples it knows, its numbers as text."""
 
     samples: int
     network: str
 
 
-class Learning:
+class FeedbackLearner:
     """Feedback and scorers of one home. The committer's thread takes, the door's asks for scorers."""
 
-    def __init__(self, stores: Stores, maintenance: Maintenance, warm: Warm) -> None:
+    def __init__(self, stores: Stores, maintenance: MaintenanceProcess, warm: WarmRecall) -> None:
         self._stores, self._maintenance, self._tried = stores, maintenance, warm.tried
         warm.network = self.network
         self._place = stores.projections_folder / FILE
-        self._kept: dict[str, Kept] = {}
-        self._networks: dict[str, Network] = {}
+        self._kept: dict[str, StoredScorer] = {}
+        self._networks: dict[str, ScorerNetwork] = {}
         self._thread: threading.Thread | None = None
-        self.used: Callable[[Sequence[str], str, Outcome], object] = lambda ids, perspective, outcome: None
+        self.used: Callable[[Sequence[str], str, UseOutcome], object] = lambda ids, perspective, outcome: None
         """Is told which records were used, under which perspective, and whether they were `helpful`."""
         with suppress(OSError, ValueError):  # none yet, or damaged: it is fitted again
-            self._kept = msgspec.json.decode(self._place.read_bytes(), type=dict[str, Kept])
+            self._kept = msgspec.json.decode(self._place.read_bytes(), type=dict[str, StoredScorer])
             self._networks = {agent: decoded(kept.network) for agent, kept in self._kept.items()}
 
-    def network(self, agent: str) -> Network | None:
+    def network(self, agent: str) -> ScorerNetwork | None:
         """The scorer that an agent's feedback made, None while there is too little of it."""
         return self._networks.get(agent)
 
@@ -131,7 +131,7 @@ class Learning:
         except (MemdError, KeyError, ValueError) as error:  # busy, or stopping: the next feedback tries again
             log.info("the scorer of %r is not fitted now: %s", agent, error)
             return
-        self._kept[agent], self._networks[agent] = Kept(count, text), network
+        self._kept[agent], self._networks[agent] = StoredScorer(count, text), network
         with suppress(OSError):
             replace(self._place, msgspec.json.encode(self._kept))
         log.info("fitted the scorer of %r to %d samples", agent, count)
@@ -142,7 +142,7 @@ class Learning:
             self._thread.join(5.0)
 
 
-def _samples(answer: Answer, good: set[str], wrong: set[str], weight: float) -> tuple[Sample, ...]:
+def _samples(answer: RecentAnswer, good: set[str], wrong: set[str], weight: float) -> tuple[Sample, ...]:
     """What an answer teaches: what was used, what was wrong, and the best of what was given in vain."""
     wanted = [Sample(id, row, True, weight) for id, row in answer.rows.items() if id in good]
     unwanted = [Sample(id, row, False, weight) for id, row in answer.rows.items() if id in wrong]

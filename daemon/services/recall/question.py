@@ -14,10 +14,10 @@ from ....protocol.instant import moment as moment_of
 from ....protocol.instant import parse
 from ....protocol.recall import Recall
 from ....stages.words import language
-from ...projections.terms import Question as Searched
+from ...projections.terms import TermQuery as Searched
 from ...projections.tokens import STOP
-from .evidence import Asked
-from .time_expression import Period, period
+from .evidence import QueryTerms
+from .time_expression import TimePeriod, period
 
 LOOKED_AT = 2000
 """Characters of a question in which names and times are looked for."""
@@ -54,17 +54,17 @@ ALIASES = {
 _LONG = {word: short for short, long in ALIASES.items() if " " not in long for word in (long,)}
 
 
-class Question(NamedTuple):
+class ParsedQuestion(NamedTuple):
     """What is asked, in the forms that its parts of the search take."""
 
     searched: Searched
-    asked: Asked
+    asked: QueryTerms
     things: tuple[str, ...]
-    period: Period | None = None
+    period: TimePeriod | None = None
     language: str = "en"
 
 
-def look_at(request: Recall, now: int) -> Question:
+def look_at(request: Recall, now: int) -> ParsedQuestion:
     """A request's question. `now` in microseconds: "last March" is meant from there in this machine's zone, or from
     `as_of` in its own."""
     text = request.query[:LOOKED_AT]
@@ -79,9 +79,9 @@ def look_at(request: Recall, now: int) -> Question:
     if span is not None and span.past:  # a record of that time need not name it
         start, end = span.written
         query, wider = f"{query[:start]} {query[end:]}", f"{wider} {query[start:end]}"
-    return Question(
+    return ParsedQuestion(
         Searched(query, wider),
-        Asked(words=frozenset(names), period=(span.start, span.end) if span else None),
+        QueryTerms(words=frozenset(names), period=(span.start, span.end) if span else None),
         _things(words),
         span,
         tongue,

@@ -15,7 +15,7 @@ from ...world import World
 KEPT = 256
 
 
-class Answer(NamedTuple):
+class RecentAnswer(NamedTuple):
     """One answer: who asked, under which perspective, and the features of each record that was given."""
 
     agent: str
@@ -23,7 +23,7 @@ class Answer(NamedTuple):
     rows: Mapping[str, tuple[float, ...]]
 
 
-class Tried:
+class RecentAnswers:
     """The last answers. The door's thread and the slow lane's note, the committer's looks."""
 
     def __init__(self, world: World) -> None:
@@ -31,7 +31,7 @@ class Tried:
         self._start = world.token(4).hex()
         self._count = 0
         self._lock = threading.Lock()
-        self._answers: dict[str, Answer] = {}
+        self._answers: dict[str, RecentAnswer] = {}
 
     def note(self, agent: str, perspective: str, rows: Mapping[str, tuple[float, ...]]) -> str:
         """Keep an answer; its name, "" where nothing was given."""
@@ -40,11 +40,11 @@ class Tried:
         with self._lock:
             self._count += 1
             name = f"{self._start}{self._count:x}"
-            self._answers[name] = Answer(agent, perspective, rows)
+            self._answers[name] = RecentAnswer(agent, perspective, rows)
             if len(self._answers) > KEPT:
                 self._answers.pop(next(iter(self._answers)), None)
         return name
 
-    def get(self, name: str) -> Answer | None:
+    def get(self, name: str) -> RecentAnswer | None:
         """An answer by its name, None if it is too long ago."""
         return self._answers.get(name)

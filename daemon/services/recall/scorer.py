@@ -49,7 +49,7 @@ OWN_FIRST, CONFIRMED, WEIGHTY = 0.05, 0.03, 0.05
 """Own facts stand before the project's (P2), the user's word before others' (P-19), what matters before the rest."""
 
 
-class Network(NamedTuple):
+class ScorerNetwork(NamedTuple):
     """A learnt scorer: 9 → 16 → 1, ReLU, sigmoid."""
 
     first: NDArray[np.float32]
@@ -85,7 +85,7 @@ def features(record: Record, similarity: float, words: frozenset[str], perspecti
     )
 
 
-def scored(rows: Sequence[tuple[float, ...]], network: Network | None) -> list[float]:
+def scored(rows: Sequence[tuple[float, ...]], network: ScorerNetwork | None) -> list[float]:
     """What the scorer makes of these features: the linear one, moved by what the learnt one sees in these candidates.
 
     The learnt one says how likely a record is to be used: what is likelier than the others rises. Where it tells little

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....protocol.learning import Sample
-from .scorer import FEATURES, HIDDEN, Network
+from .scorer import FEATURES, HIDDEN, ScorerNetwork
 
 EPOCHS, RATE, DECAY = 400, 0.02, 1e-4
 NEWEST = 20_000
@@ -24,7 +24,7 @@ _SHAPES = ((len(FEATURES), HIDDEN), (HIDDEN,), (HIDDEN, 1), (1,))
 Numbers = NDArray[np.float64]
 
 
-def trained(samples: Sequence[Sample]) -> Network:
+def trained(samples: Sequence[Sample]) -> ScorerNetwork:
     """A network fitted to samples: full-batch Adam on the weighted cross entropy, all weights at least 0.
 
     So more of a feature never counts against a record: two that nobody used keep the order of their similarity, whoever
@@ -48,7 +48,7 @@ def trained(samples: Sequence[Sample]) -> Network:
             if values[place].ndim > 1:
                 np.maximum(values[place], 0.0, out=values[place])
     first, first_bias, second, second_bias = (value.astype(np.float32) for value in values)
-    return Network(first, first_bias, second, second_bias)
+    return ScorerNetwork(first, first_bias, second, second_bias)
 
 
 def _slopes(values: Sequence[Numbers], inputs: Numbers, wanted: Numbers, weight: Numbers) -> list[Numbers]:
@@ -60,12 +60,12 @@ def _slopes(values: Sequence[Numbers], inputs: Numbers, wanted: Numbers, weight:
     return [inputs.T @ back, back.sum(axis=0), hidden.T @ error, error.sum(axis=0)]
 
 
-def encoded(network: Network) -> str:
+def encoded(network: ScorerNetwork) -> str:
     """A network as text."""
     return base64.b85encode(b"".join(value.astype("<f4").tobytes() for value in network)).decode()
 
 
-def decoded(text: str) -> Network:
+def decoded(text: str) -> ScorerNetwork:
     """The network in a text. Raises ValueError where it is none."""
     numbers = np.frombuffer(base64.b85decode(text), "<f4")
     sizes = [int(np.prod(shape)) for shape in _SHAPES]
@@ -73,4 +73,4 @@ def decoded(text: str) -> Network:
         raise ValueError(f"{len(numbers)} numbers are no scorer")
     parts = np.split(numbers, np.cumsum(sizes)[:-1])
     first, first_bias, second, second_bias = (part.reshape(s) for part, s in zip(parts, _SHAPES, strict=True))
-    return Network(first, first_bias, second, second_bias)
+    return ScorerNetwork(first, first_bias, second, second_bias)

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Protocol, TypeVar
 
 from ....protocol.record import Record
-from .budget import tokens
+from ..token_estimate import tokens
 
 ALIKE = 0.8
 """Of two records that say the same, the shorter has this share of the longer's words, and no others."""

@@ -17,11 +17,11 @@ from ....protocol.instant import micros
 from ....protocol.recall import Heard, Hit, Recall, Recalled
 from ....protocol.record import LIVE, QUOTE_LIMIT
 from ...projections.records import Records
-from ...projections.sources import Sources
-from ...projections.tokens import Tokens
-from ...projections.turns import Turns
+from ...projections.sources import SourceTable
+from ...projections.tokens import TermTokens
+from ...projections.turns import TurnIndex
 from ...storage.archive import Archive, decode
-from .budget import tokens
+from ..token_estimate import tokens
 from .question import look_at
 from .warm import QUARANTINE
 
@@ -30,13 +30,15 @@ FLOOR = 0.13
 """Share of the best possible score below which a turn is no answer: two rare words pass, one common does not."""
 
 
-class Simple:
+class TurnSearch:
     """Search over archived turns. Not for two threads at once: the door's own."""
 
-    def __init__(self, records: Records, sources: Sources, archive: Archive, turns: Turns, below_sessions: int) -> None:
+    def __init__(
+        self, records: Records, sources: SourceTable, archive: Archive, turns: TurnIndex, below_sessions: int
+    ) -> None:
         self._records, self._sources, self._archive, self._turns = records, sources, archive, turns
         self._below_sessions = below_sessions
-        self._tokens = Tokens()
+        self._tokens = TermTokens()
 
     def follow(self, below_sessions: int) -> None:
         """Search what was said below this many sessions from now on."""

@@ -80,7 +80,7 @@ _BEFORE, _AFTER, _SINCE = (
 )
 
 
-class Period(NamedTuple):
+class TimePeriod(NamedTuple):
     """From `start` to `end`, in microseconds, 0 and `OPEN` where it is open. `past`: the question surely means what was
     then, so that it may leave out what was not. `written`: the characters of the question that name it."""
 
@@ -111,7 +111,7 @@ class _Span(NamedTuple):
     past: bool
 
 
-def period(question: str, moment: datetime, tongue: str = "en") -> Period | None:
+def period(question: str, moment: datetime, tongue: str = "en") -> TimePeriod | None:
     """The time that a question names, seen from an aware moment, in whose zone days begin; None where it names none."""
     if tongue in TONGUES:
         return _foreign(question, moment, tongue)
@@ -136,7 +136,7 @@ def period(question: str, moment: datetime, tongue: str = "en") -> Period | None
     return None
 
 
-def _foreign(question: str, moment: datetime, tongue: str) -> Period | None:
+def _foreign(question: str, moment: datetime, tongue: str) -> TimePeriod | None:
     """The same by the table of another language."""
     midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     try:
@@ -145,22 +145,22 @@ def _foreign(question: str, moment: datetime, tongue: str) -> Period | None:
         start, end = _micros(told.start), _micros(shift(told.start, told.unit, 1))
     except (ValueError, OverflowError):
         return None
-    return Period(start, end, end <= _micros(moment) and not is_habit(question, tongue))
+    return TimePeriod(start, end, end <= _micros(moment) and not is_habit(question, tongue))
 
 
-def _between(span: _Span, end: _Span | None, word: str, moment: datetime, *, past: bool) -> Period:
+def _between(span: _Span, end: _Span | None, word: str, moment: datetime, *, past: bool) -> TimePeriod:
     now, start, stop = _micros(moment), _micros(span.start), _micros(span.end)
     if end is not None:
         if end.end <= span.start:  # "from November to February"
             start = _micros(span.start.replace(year=span.start.year - 1))
-        return Period(start, _micros(end.end), past and _micros(end.start) <= now)
+        return TimePeriod(start, _micros(end.end), past and _micros(end.start) <= now)
     if word in _BEFORE:
-        return Period(0, start, past and start <= now)
+        return TimePeriod(0, start, past and start <= now)
     if word in _AFTER:
-        return Period(stop, OPEN, past and stop <= now)
+        return TimePeriod(stop, OPEN, past and stop <= now)
     if word in _SINCE:
-        return Period(start, OPEN, past and start <= now)
-    return Period(start, stop, past and start <= now)
+        return TimePeriod(start, OPEN, past and start <= now)
+    return TimePeriod(start, stop, past and start <= now)
 
 
 def _span(hit: re.Match[str], word: str, text: str, midnight: datetime) -> _Span | None:

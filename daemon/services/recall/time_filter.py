@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from ....protocol.instant import micros
 from ....protocol.record import Record
-from ...projections.lines import Lines
+from ...projections.lines import ConversationOrder
 from .evidence import Matches
-from .time_expression import Period
+from .time_expression import TimePeriod
 
 NEARLY = 0.6
 """Of the best match of any time, what one of the right time must reach."""
@@ -22,10 +22,10 @@ WIDER = 8
 """So many times the candidates are taken where a time is named: it may be long ago."""
 
 
-class During(NamedTuple):
+class TimeFilter(NamedTuple):
     """What was said or began in a period; with `held` also what had begun before and was still so."""
 
-    period: Period
+    period: TimePeriod
     held: bool
 
     def _fits(self, said: int, began: int, ended: int, *, lasts: bool = True) -> bool:
@@ -40,19 +40,19 @@ class During(NamedTuple):
         ended = micros(record.valid_to) if record.valid_to else 0
         return self._fits(said, began, ended, lasts=record.type != "event")
 
-    def may_have(self, id: str, lines: Lines) -> bool:
+    def may_have(self, id: str, lines: ConversationOrder) -> bool:
         """The same without reading the record, as far as that goes: what is not live is looked at when it is read."""
         card = lines.get(id)
         return card is None or self._fits(card.row.at, card.row.since, 0)
 
 
-def during(period: Period | None, found: Matches, lines: Lines, floor: float) -> During | None:
+def during(period: TimePeriod | None, found: Matches, lines: ConversationOrder, floor: float) -> TimeFilter | None:
     """The narrowest time that still answers, or None."""
     if period is None or not period.past or not found.places:
         return None
     enough = max(NEARLY * float(found.direct.max()), floor)
     for held in (False, True):
-        tier = During(period, held)
+        tier = TimeFilter(period, held)
         if any(
             direct >= enough and lines.get(id) is not None and tier.may_have(id, lines)
             for id, direct in zip(found.places, found.direct.tolist(), strict=True)

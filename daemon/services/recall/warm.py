@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from ....protocol.errors import InvalidRequest
 from ....protocol.recall import Hit, Nearest, Recall, Recalled
@@ -22,36 +20,27 @@ from ....protocol.record import LIVE, Record
 from ....stages.batch import PERSONAL
 from ...projections.counters import Counters
 from ...projections.keywords import Keywords
-from ...projections.lines import Lines
+from ...projections.lines import ConversationOrder
 from ...projections.records import Records, digest
 from ...projections.timeline import View
-from ...projections.vectors import Vectors
 from ...world import World
-from .evidence import Weighed, Weights, grasp, matches, weigh
+from ..outgoing_screen import SUSPECT
+from ..search_model import SearchModel
+from ..service import Permits
+from .evidence import WeighedCandidates, Weights, grasp, matches, weigh
 from .question import look_at
-from .recent_answers import Tried
-from .scorer import Network, features, final, scored, standing
+from .recent_answers import RecentAnswers
+from .scorer import ScorerNetwork, features, final, scored, standing
 from .selection import PRINCIPLE_SHARE, PRINCIPLES, by_chance, folded, within
-from .time_filter import WIDER, During, during
-
-Permits = Callable[[Record], bool]
-Encode = Callable[[str], NDArray[np.float32]]
+from .time_filter import WIDER, TimeFilter, during
 
 
-class Sense(NamedTuple):
-    """Vectors, and what turns a question into one of the same model; None where the model has no table."""
-
-    vectors: Vectors
-    encode: Encode | None
-    languages: tuple[str, ...] = ("en",)
-
-
-class Sought(NamedTuple):
+class SearchIndexes(NamedTuple):
     """Where candidates come from, where their records lie, and how strong these are by now (R6)."""
 
     records: Records
     keywords: Keywords
-    lines: Lines
+    lines: ConversationOrder
     counters: Counters
 
 
@@ -64,9 +53,9 @@ LEADING = 28
 READ = 30
 """Records that are read to be ranked, at least; half more than the question's limit, if that is more."""
 
-QUARANTINE, SUSPECT = 0.85, 0.5
-"""So much of its score a quarantined record keeps, and one in which the scan saw something (T8). Half for all put
-whatever else was known before the answers of a memory that is mostly imported."""
+QUARANTINE = 0.85
+"""The share of its score that an unconfirmed record keeps (T8). Half put everything else before a memory that is mostly
+imported."""
 
 COMPANY = 0.5
 """The floor decides by the best record whether there is an answer; so much of it, what else stands in that answer."""
@@ -95,15 +84,15 @@ class _Ranked(NamedTuple):
     again: float = 1.0
 
 
-class Warm:
+class WarmRecall:
     """Search and rank over records, keywords and vectors. The threads of the door and of the slow lane ask."""
 
-    def __init__(self, sought: Sought, sense: Callable[[], Sense], floor: float, world: World) -> None:
+    def __init__(self, sought: SearchIndexes, sense: Callable[[], SearchModel], floor: float, world: World) -> None:
         """`sense` is asked for each question: the model may change between two."""
         self._records, self._keywords, self._lines, self._counters = sought
         self._sense, self._floor, self._world = sense, floor, world
-        self.tried = Tried(world)
-        self.network: Callable[[str], Network | None] = lambda agent: None
+        self.tried = RecentAnswers(world)
+        self.network: Callable[[str], ScorerNetwork | None] = lambda agent: None
         """The learnt scorer of an agent, None while it has too little feedback."""
 
     def follow(self, floor: float) -> None:
@@ -181,7 +170,7 @@ class Warm:
         floor: float,
         *,
         past: bool,
-    ) -> tuple[int, Weighed, During | None]:
+    ) -> tuple[int, WeighedCandidates, TimeFilter | None]:
         """How many match at all; the best of them, with what stands beside them, by all that speaks for them; and the
         time that the answer is held to."""
         self._lines.load()
@@ -238,7 +227,12 @@ class Warm:
         }
 
     def _ranked(
-        self, request: Recall, records: Mapping[str, Record], found: Weighed, places: Mapping[str, int], now: int
+        self,
+        request: Recall,
+        records: Mapping[str, Record],
+        found: WeighedCandidates,
+        places: Mapping[str, int],
+        now: int,
     ) -> list[_Ranked]:
         """The records in order of priority, those that say the same folded into the first."""
         words = frozenset(request.query.lower().split())
@@ -259,7 +253,7 @@ class Warm:
         distinct = folded(ranked) if request.options is None or request.options.fold else ranked
         return by_chance(distinct, max(1, request.limit), self._world.token) if request.by_chance else distinct
 
-    def _hit(self, ranked: _Ranked, found: Weighed) -> Hit:
+    def _hit(self, ranked: _Ranked, found: WeighedCandidates) -> Hit:
         parts = {**found.parts_of(ranked.place), "relevance": round(found.relevance[ranked.place], 4)}
         if ranked.priority is not None:
             parts["priority"] = round(ranked.priority, 4)
@@ -287,7 +281,12 @@ class Warm:
         )
 
     def _nearest(
-        self, found: Weighed, scope: Sequence[str], request: Recall, view: View | None, permits: Permits | None
+        self,
+        found: WeighedCandidates,
+        scope: Sequence[str],
+        request: Recall,
+        view: View | None,
+        permits: Permits | None,
     ) -> Nearest | None:
         best = sorted(range(len(found.ids)), key=lambda place: -found.direct[place])[:5]
         records = self._read([found.ids[place] for place in best], scope, request, view, permits)

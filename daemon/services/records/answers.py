@@ -39,25 +39,25 @@ from ....stages.batch import PERSONAL
 from ...config import Config
 from ...projections.placement import documents_of
 from ...projections.records import no_record
+from ...projections.salience import salience
 from ...projections.stores import Stores
 from ...projections.timeline import Timeline
 from ...server.request_server import Arrived, Respond
 from ...world import World
-from ..access.access import Access
-from ..access.passes import OWNER, Reader
-from ..capture.pauses import Pauses
+from ..access.access import ReadScope
+from ..capture.pauses import PauseRegister
+from ..distillation.reembedding import EmbeddingModels
 from ..lifecycle.conditions import condition
-from ..lifecycle.salience import salience
-from ..models.reembedding import Models
 from ..outgoing_screen import screened, shown, without_secrets
-from ..profile.context_package import Context
-from ..profile.echo_ledger import Givings
-from ..profile.hot import Hot
-from ..profile.injection_log import Deliveries
-from ..profile.profile_lines import Lines
-from ..recall.deep import Asker, Deep, Kept, narrowed
-from ..recall.simple import Simple, with_turns
-from ..recall.warm import Warm
+from ..profile.context_package import ContextPackager
+from ..profile.echo_ledger import EchoLedger
+from ..profile.hot import ProfileCache
+from ..profile.injection_log import InjectionLog
+from ..profile.profile_lines import ProfileLines
+from ..recall.deep import DeepCaller, DeepRecall, DeepSources, narrowed
+from ..recall.simple import TurnSearch, with_turns
+from ..recall.warm import WarmRecall
+from ..service import OWNER, Reader
 from .explainer import Explainer
 from .paging import cursor_of, filtering, past_page, total_of
 
@@ -74,13 +74,13 @@ class Answers:
     def __init__(
         self,
         stores: Stores,
-        access: Access,
-        warm: Warm,
+        access: ReadScope,
+        warm: WarmRecall,
         world: World,
-        models: Models,
-        deliveries: Deliveries,
+        models: EmbeddingModels,
+        deliveries: InjectionLog,
         config: Config,
-        givings: Givings,
+        givings: EchoLedger,
     ) -> None:
         self._stores, self._access, self._warm = stores, access, warm
         self._givings, self._deliveries, self._config = givings, deliveries, config
@@ -96,22 +96,26 @@ class Answers:
             signals = stores.counters.signals(records)
             return {each.id: salience(each, signals[each.id], now, self._config.forgetting) for each in records}
 
-        lines = Lines(stores.profile, stores.archive, pieces, boost, weighed)
-        self._hot = Hot(stores.profile, lines, access.title, access.permits)
-        self._context = Context(stores.records, stores.inbox.held, lines, boost, world.now)
+        lines = ProfileLines(stores.profile, stores.archive, pieces, boost, weighed)
+        self._hot = ProfileCache(stores.profile, lines, access.title, access.permits)
+        self._context = ContextPackager(stores.records, stores.inbox.held, lines, boost, world.now)
         told = (stores.records, stores.sources, stores.archive, stores.turns)
-        self._simple = Simple(*told, config.simple_below_sessions)
+        self._simple = TurnSearch(*told, config.simple_below_sessions)
         self._timeline = Timeline(stores.records, stores.sources, stores.journal)
         self._explainer = Explainer(stores.records, stores.sources, stores.archive, stores.journal)
-        self._heard = Simple(*told, sys.maxsize)  # in depth, what was said is searched however many sessions there are
-        self._deep = Deep(Kept(stores.records, stores.sources, stores.archive, stores.journal, stores.lines))
+        self._heard = TurnSearch(
+            *told, sys.maxsize
+        )  # in depth, what was said is searched however many sessions there are
+        self._deep = DeepRecall(
+            DeepSources(stores.records, stores.sources, stores.archive, stores.journal, stores.lines)
+        )
         self._world, self._models = world, models
         self._started = world.now()
         self.last: dict[str, Outcome] = {}
         self.worker_state: Callable[[], str] = lambda: "idle"
         self.retrieved: Callable[[str, Sequence[str], Sequence[str]], None] = lambda question, ids, pools: None
         self.reactivated: Callable[[Sequence[str]], None] = lambda _: None
-        self.pauses: Pauses | None = None
+        self.pauses: PauseRegister | None = None
         self.trouble: Callable[[], str] = lambda: ""
         self._heard_at: dict[str, int] = {}
 
@@ -179,7 +183,7 @@ class Answers:
         if turns:
             answer = with_turns(answer, turns, asked)
         if request.deep:
-            answer = self._deep.around(answer, request, Asker(scope, self._access.heard_in(scope), permits, view))
+            answer = self._deep.around(answer, request, DeepCaller(scope, self._access.heard_in(scope), permits, view))
         self._givings.told(request.document, answer)
         answer = screened(answer)
         if note := self._models.note:

@@ -14,10 +14,10 @@ from ....protocol.operation import Added, Invalidated, Merged, Updated
 from ....protocol.record import Record, Span
 from ....protocol.reply import Change, Explained, Line, Logged
 from ...projections.records import Records
-from ...projections.sources import Sources
+from ...projections.sources import SourceTable
 from ...storage.archive import Archive
-from ...storage.journal import Journal
-from ..recall.deep import who
+from ...storage.journal import JournalLog
+from ..statements import speaker
 
 BEFORE, AFTER = 2, 1
 
@@ -25,7 +25,7 @@ BEFORE, AFTER = 2, 1
 class Explainer:
     """Reads the archive and the journal for one record."""
 
-    def __init__(self, records: Records, sources: Sources, archive: Archive, journal: Journal) -> None:
+    def __init__(self, records: Records, sources: SourceTable, archive: Archive, journal: JournalLog) -> None:
         self._records, self._sources = records, sources
         self._archive, self._journal = archive, journal
 
@@ -67,7 +67,7 @@ class Explainer:
             if words:
                 cited = captured.event.turn == span.turn
                 lines.append(
-                    Line(turn=captured.event.turn, at=captured.event.at, who=who(captured), text=words, cited=cited)
+                    Line(turn=captured.event.turn, at=captured.event.at, who=speaker(captured), text=words, cited=cited)
                 )
         return lines
 

@@ -13,7 +13,7 @@ from ....protocol.record import Record
 from ....protocol.reply import Page
 from ....protocol.request import List
 from ...projections.timeline import View
-from ..access.access import Permits
+from ..service import Permits
 
 
 def filtering(request: List, permits: Permits | None) -> Permits:

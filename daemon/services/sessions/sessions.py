@@ -13,7 +13,7 @@ from ....protocol.instant import from_micros, micros
 from ....protocol.session import GetSession, ListSessions, SessionOutcome, SessionPage, SessionState
 from ....stages.batch import PERSONAL
 from ...projections.placement import documents_of
-from ...projections.sources import Session
+from ...projections.sources import SessionEntry
 from ...projections.stores import Stores
 
 SLICE = 500
@@ -21,7 +21,7 @@ INTERNAL = "memd:"
 """Documents of memd's own, such as the one that pointers to projects come from."""
 
 
-class Sessions:
+class SessionReads:
     """What is known of sessions, from projections and the archive."""
 
     def __init__(self, stores: Stores) -> None:
@@ -31,7 +31,7 @@ class Sessions:
         """The reply to either. Raises NotFound."""
         return self._list(request) if isinstance(request, ListSessions) else self._show(request)
 
-    def _all(self) -> list[Session]:
+    def _all(self) -> list[SessionEntry]:
         return [each for each in self._stores.sources.all_sessions() if not each.opened.document.startswith(INTERNAL)]
 
     def _list(self, request: ListSessions) -> SessionPage:
@@ -41,7 +41,7 @@ class Sessions:
         shown = tuple(self._state(each) for each in found[: request.limit])
         return SessionPage(sessions=shown, total=len(found), going_on=len(going_on))
 
-    def _state(self, session: Session) -> SessionState:
+    def _state(self, session: SessionEntry) -> SessionState:
         opened = session.opened
         heard = self._stores.archive.heard_at(opened.document)
         return SessionState(
@@ -70,7 +70,7 @@ class Sessions:
             session=self._state(session), turns=turns, troubles=troubles, records=self._records(session), failed=failed
         )
 
-    def _find(self, id: str) -> Session:
+    def _find(self, id: str) -> SessionEntry:
         sessions = self._all()
         found = [each for each in sessions if id in (each.opened.document, each.opened.origin.session)]
         if not found and id:
@@ -81,7 +81,7 @@ class Sessions:
         what = f"{len(found)} sessions start with {id!r}" if found else f"no session {id!r}"
         raise NotFound(what, hint="give more of the id" if found else "`memd session list` shows them")
 
-    def _records(self, session: Session) -> dict[str, int]:
+    def _records(self, session: SessionEntry) -> dict[str, int]:
         """How many records rest on a session, by status: they lie in its pool or in the user's own."""
         counts = Counter[str]()
         for pool in dict.fromkeys((session.opened.project or PERSONAL, PERSONAL)):
@@ -94,11 +94,11 @@ class Sessions:
         return dict(counts)
 
 
-def _goes_on(session: Session) -> bool:
+def _goes_on(session: SessionEntry) -> bool:
     return session.opened.origin.live and not session.closed_at
 
 
-def _began(session: Session) -> int:
+def _began(session: SessionEntry) -> int:
     try:
         return micros(session.opened.at)
     except MemdError:

@@ -24,15 +24,15 @@ from ....protocol.reply import ModelList, ModelState
 from ...storage.durable_files import replace
 from ...storage.folder_lock import FolderLock
 from ...world import World
-from ..recall.budget import tokens
-from ..recall.warm import Encode
+from ..search_model import Encode
+from ..token_estimate import tokens
 
 FILE = "model.json"
 DEFAULT = "default"
 CHECK_S = 120.0
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
+class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
     """`model.json`. A folder that is "" is the package's own; `complete` is what every record had a vector of last."""
 
     wanted: str = ""
@@ -40,7 +40,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     complete: str = ""
 
 
-class Model(NamedTuple):
+class SearchableModel(NamedTuple):
     """A model that can search: its folder as it was chosen, its manifest, its table (None where it has none), and how
     many word pieces a text is by its own tokenizer."""
 
@@ -55,12 +55,12 @@ class Model(NamedTuple):
         return self.info.id
 
 
-class Found(NamedTuple):
+class ModelSelection(NamedTuple):
     """What a start finds: the model to search with, the one to change to (often the same), and what is wrong."""
 
-    choice: Choice
-    searching: Model
-    wanted: Model
+    choice: ModelChoice
+    searching: SearchableModel
+    wanted: SearchableModel
     trouble: str = ""
 
 
@@ -78,19 +78,19 @@ def path_of(folder: str) -> Path:
     return Path(folder) if folder else registry.WEIGHTS
 
 
-def load_choice(data: Path) -> Choice:
+def load_choice(data: Path) -> ModelChoice:
     """What was chosen; the package's own model without a file. Raises BadConfig."""
     try:
-        return msgspec.json.decode((data / FILE).read_bytes(), type=Choice)
+        return msgspec.json.decode((data / FILE).read_bytes(), type=ModelChoice)
     except FileNotFoundError:
-        return Choice()
+        return ModelChoice()
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BadConfig(
             f"{data / FILE} can't be read: {error}", hint="remove it, then `memd model use` again"
         ) from error
 
 
-def save_choice(data: Path, choice: Choice) -> None:
+def save_choice(data: Path, choice: ModelChoice) -> None:
     """Keep a choice, on the disk when this returns. Raises StorageFull."""
     try:
         replace(data / FILE, msgspec.json.encode(choice))
@@ -98,17 +98,17 @@ def save_choice(data: Path, choice: Choice) -> None:
         raise StorageFull(f"{data / FILE} can't be written: {error.strerror}", hint="free some space") from error
 
 
-def load_model(folder: str) -> Model:
+def load_model(folder: str) -> SearchableModel:
     """The model of a folder, with its table mapped. Raises ModelMissing."""
     path = path_of(folder)
     found = registry.info(path)
     if not found.queries:
-        return Model(folder, found, None)
+        return SearchableModel(folder, found, None)
     table = QueryTable(path)
-    return Model(folder, found, table.encode, table.tokens.count)
+    return SearchableModel(folder, found, table.encode, table.tokens.count)
 
 
-def find(data: Path) -> Found:
+def find(data: Path) -> ModelSelection:
     """The models to start with. Raises ModelMissing where not even the package's own can be used, BadConfig."""
     choice, trouble = load_choice(data), ""
     try:
@@ -123,8 +123,8 @@ def find(data: Path) -> Found:
         with suppress(ModelMissing):
             before = load_model(choice.complete_folder)
             if before.id == choice.complete:
-                return Found(choice, before, wanted, trouble)
-    return Found(choice, wanted, wanted, trouble)
+                return ModelSelection(choice, before, wanted, trouble)
+    return ModelSelection(choice, wanted, wanted, trouble)
 
 
 def check(folder: str) -> None:
@@ -161,7 +161,7 @@ def state_of(folder: str, *, searches: bool, wanted: bool) -> ModelState:
     )
 
 
-def states(wanted: str, searching: Model) -> tuple[ModelState, ...]:
+def states(wanted: str, searching: SearchableModel) -> tuple[ModelState, ...]:
     """The package's own model, the one chosen and the one that searches, each once."""
     folders = dict.fromkeys(("", wanted, searching.folder))
     return tuple(state_of(each, searches=each == searching.folder, wanted=each == wanted) for each in folders)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ....protocol.event import Captured, Said, Wrote, text
-from ....protocol.operation import Invalidated
-from ....protocol.record import LIVE, Record
-from ...projections.stores import Stores
-from ...storage.archive import Fate
-from ..statements import is_edited
+from ...protocol.event import Captured, Said, Wrote, text
+from ...protocol.operation import Invalidated
+from ...protocol.record import LIVE, Record
+from ..projections.stores import Stores
+from ..storage.archive import Fate
+from .statements import is_edited
 
 REASON = "its source says it no longer"
 

@@ -23,13 +23,13 @@ from ....protocol.reply import JobState, ModelList, Reembedding
 from ...failpoint import reach
 from ...projections.stores import Stores
 from ...projections.vector_store import VectorStore
-from ...projections.vectors import Vectors, lacking, put_standing
+from ...projections.vectors import VectorIndexes, lacking, put_standing
 from ..capture.committer import Committer
-from ..distillation.worker_messages import Embedded, EmbedTexts
-from ..distillation.worker_process import WorkerDied, WorkerProcess, WorkerUnusable
 from ..jobs import Jobs, Progress, Report
-from ..recall.warm import Sense
-from .model_selection import Found, Model, check, folder_of, load_model, save_choice, states
+from ..search_model import SearchModel
+from .model_selection import ModelSelection, SearchableModel, check, folder_of, load_model, save_choice, states
+from .worker_messages import Embedded, EmbedTexts
+from .worker_process import WorkerDied, WorkerProcess, WorkerUnusable
 
 BATCH = 64
 ATTEMPTS = 3
@@ -38,10 +38,10 @@ ATTEMPTS = 3
 log = logging.getLogger("memd.models")
 
 
-class Coming:
+class NextModel:
     """A model on its way: its vectors so far, and the records that have none."""
 
-    def __init__(self, model: Model, store: VectorStore) -> None:
+    def __init__(self, model: SearchableModel, store: VectorStore) -> None:
         self.model, self.store = model, store
         self.left: list[str] = []
         self.total = 0
@@ -52,22 +52,22 @@ class Coming:
         self.left, self.total = lacking(self.store, stores.records)
 
 
-class Models:
+class EmbeddingModels:
     """The models of one home. The distiller's thread advances, any thread reads, the committer's thread changes."""
 
-    def __init__(self, stores: Stores, committer: Committer, data: Path, found: Found) -> None:
+    def __init__(self, stores: Stores, committer: Committer, data: Path, found: ModelSelection) -> None:
         self._stores, self._committer, self._data = stores, committer, data
         self._choice, self._trouble = found.choice, found.trouble
-        self.searching: Model = found.searching
+        self.searching: SearchableModel = found.searching
         self.sense = _sense(stores.vectors, found.searching)
         self._changed = found.choice.complete not in ("", self.searching.id) or stores.vectors.lost(BATCH)
         """The vectors of before can't be searched any more: their model or they themselves are gone."""
-        self._coming: Coming | None = None
+        self._coming: NextModel | None = None
         if found.wanted.id != self.searching.id:
             self._coming = self._begin(found.wanted)
 
-    def _begin(self, model: Model) -> Coming:
-        coming = Coming(model, self._stores.vector_store.of(model.id, model.info.dimension))
+    def _begin(self, model: SearchableModel) -> NextModel:
+        coming = NextModel(model, self._stores.vector_store.of(model.id, model.info.dimension))
         coming.count(self._stores)
         return coming
 
@@ -123,7 +123,7 @@ class Models:
 
         return jobs.start("model", work)
 
-    def _choose(self, model: Model, coming: Coming | None) -> None:
+    def _choose(self, model: SearchableModel, coming: NextModel | None) -> None:
         """On the committer's thread, as every change of what searches is."""
         self._save(wanted=model.folder)
         self._trouble = ""
@@ -158,7 +158,7 @@ class Models:
                 coming.problem = f"embedding with {coming.model.id} stopped: {error}; see `memd model verify`"
         return True
 
-    def _step(self, coming: Coming, worker: WorkerProcess) -> None:
+    def _step(self, coming: NextModel, worker: WorkerProcess) -> None:
         if not coming.left:
             coming.count(self._stores)  # records that came meanwhile
             if len(coming.left) <= BATCH:  # so few are embedded after the change, like any new record
@@ -173,11 +173,11 @@ class Models:
         reach("model:embedded")
         del coming.left[-BATCH:]
 
-    def _change(self, coming: Coming) -> None:
+    def _change(self, coming: NextModel) -> None:
         """Search with the coming model from now on."""
         stores, run = self._stores, self._committer.run
         seq = run(lambda: stores.tables.applied_seq).result()
-        fresh = Vectors(coming.store, stores.records, seq, stores.graphs)
+        fresh = VectorIndexes(coming.store, stores.records, seq, stores.graphs)
 
         def finish() -> None:
             if self._coming is not coming:  # another choice was faster
@@ -207,5 +207,5 @@ class Models:
             self._committer.run(self._stores.keep_vectors).result()
 
 
-def _sense(vectors: Vectors, model: Model) -> Sense:
-    return Sense(vectors, model.encode, model.info.languages)
+def _sense(vectors: VectorIndexes, model: SearchableModel) -> SearchModel:
+    return SearchModel(vectors, model.encode, model.info.languages)

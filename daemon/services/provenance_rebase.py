@@ -11,10 +11,9 @@ from itertools import dropwhile
 
 import msgspec
 
-from ....protocol.record import QUOTE_LIMIT, Record
-from ...projections.stores import Stores
-from ..statements import is_edited, own_tags
-from .residue_scan import folded
+from ...protocol.record import QUOTE_LIMIT, Record
+from ..projections.stores import Stores
+from .statements import folded, is_edited, own_tags
 
 Turn = tuple[str, str]
 CORRECTIONS = "memd:corrections/"

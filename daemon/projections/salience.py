@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from math import log1p
 
-from ....protocol.instant import micros
-from ....protocol.record import Record, Signal, Volatility
-from ...forgetting_rules import HalfLives, Rules
-from ...projections.strength import DAY
+from ...protocol.instant import micros
+from ...protocol.record import Record, Signal, Volatility
+from ..forgetting_rules import HalfLives, Rules
+from .strength import DAY
 
 LEAST_IMPORTANCE = 0.05
 REINFORCED = 0.25

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import msgspec
 
-from ....protocol.event import Captured, SessionStarted
-from ....protocol.operation import Added, AnyOperation, Decision, Invalidated, Updated
-from ....protocol.record import Provenance, Record, Signal, Span, explicit_id
-from ....stages.batch import PERSONAL
-from ...projections.records import Records
+from ...protocol.event import Captured, SessionStarted
+from ...protocol.operation import Added, AnyOperation, Decision, Invalidated, Updated
+from ...protocol.record import Provenance, Record, Signal, Span, explicit_id
+from ...stages.batch import PERSONAL
+from .records import Records
 
 DOCUMENT = "memd:projects"
 """The document of memd's own that every edge rests on; a project's turn there is its pool."""

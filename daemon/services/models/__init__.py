@@ -1,1 +1,0 @@
-"""The embedding model: which one searches, and the change to another."""
