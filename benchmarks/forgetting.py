@@ -16,12 +16,11 @@ import numpy as np
 from ..daemon.forgetting_rules import Rules
 from ..daemon.projections.stores import Stores
 from ..daemon.projections.strength import DAY
-from ..daemon.services.capture.committer import Committer
-from ..daemon.services.capture.pauses import PauseRegister
 from ..daemon.services.lifecycle.sleep import Sleep
-from ..daemon.services.pools.identity import Identity
+from ..daemon.services.recall.recent_answers import RecentAnswers
 from ..daemon.services.recall.warm import SearchIndexes, WarmRecall
 from ..daemon.services.search_model import SearchModel
+from ..daemon.services.write_thread import NoCaptures, WriteThread
 from ..daemon.world import World
 from ..models import registry
 from ..protocol.fading import Count, Counted
@@ -42,10 +41,6 @@ _VALUES = "copper silver amber violet crimson cobalt".split()
 WHY = Decision(action="add", reason="measured")
 
 
-def _hears_nothing(documents: Mapping[str, bool], urgent: bool) -> None:
-    """Nobody distils here."""
-
-
 class Life:
     """One memory that lives through the days."""
 
@@ -54,15 +49,15 @@ class Life:
         self._now = world.now()
         later = World(now=lambda: self._now + self.day * DAY, monotonic=world.monotonic, token=world.token)
         self.stores = Stores(folder, later, registry.info())
-        identity = Identity(self.stores.aliases, world.monotonic)
-        pauses = PauseRegister(folder, (), "/", later.now, lambda: "")
-        self.committer = Committer(self.stores, identity, _hears_nothing, world.monotonic, pauses)
-        self.committer.start()
-        self.sleep = Sleep(self.stores, self.committer, lambda: rules, later.now)
+        self.writer = WriteThread(NoCaptures(), world.monotonic)
+        self.writer.start()
+        self.sleep = Sleep(self.stores, self.writer, lambda: rules, later.now)
         self._warm = WarmRecall(
             SearchIndexes(self.stores.records, self.stores.keywords, self.stores.lines, self.stores.counters),
             lambda: SearchModel(self.stores.vectors, None),
-            0.22,
+            lambda: 0.22,
+            RecentAnswers(later),
+            lambda agent: None,
             later,
         )
 
@@ -90,7 +85,7 @@ class Life:
 
     def close(self) -> None:
         """End it."""
-        self.committer.stop()
+        self.writer.stop()
         self.stores.close()
 
 

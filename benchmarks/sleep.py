@@ -11,10 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from ..daemon.forgetting_rules import Rules
 from ..daemon.projections.stores import Stores
 from ..daemon.projections.strength import DAY
-from ..daemon.services.capture.committer import Committer
-from ..daemon.services.capture.pauses import PauseRegister
 from ..daemon.services.lifecycle.sleep import SLICE, Sleep
-from ..daemon.services.pools.identity import Identity
+from ..daemon.services.write_thread import NoCaptures, WriteThread
 from ..daemon.world import World
 from ..models import registry
 from ..protocol.places import Places
@@ -24,19 +22,13 @@ DAYS = 60
 """Active days that are slept through: what nobody used is then below the floor."""
 
 
-def _hears_nothing(documents: Mapping[str, bool], urgent: bool) -> None:
-    """Nobody distils here."""
-
-
 def sleep_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
     """`measure-sleep`: the median and the slowest commit of a sleep, the look at every pool, the slices of a sweep."""
     shift = 0
     later = World(now=lambda: world.now() + shift, monotonic=world.monotonic, token=world.token)
     stores = Stores(places.data, later, registry.info())
-    pauses = PauseRegister(places.data, (), "/", later.now, lambda: "")
-    identity = Identity(stores.aliases, world.monotonic)
-    committer = Committer(stores, identity, _hears_nothing, world.monotonic, pauses)
-    sleep = Sleep(stores, committer, Rules, later.now)
+    writer = WriteThread(NoCaptures(), world.monotonic)
+    sleep = Sleep(stores, writer, Rules, later.now)
     pools = sorted(stores.records.tally())
     records = _live(stores)
     commits: list[float] = []

@@ -65,7 +65,7 @@ def lacking(store: VectorStore, records: Records) -> tuple[list[str], int]:
 def put_standing(store: VectorStore, records: Records, vectors: Sequence[tuple[str, str, bytes]]) -> None:
     """Store `(id, text, vector)` where the record still says that text: a forgotten one does not (T10).
 
-    Called by the writing thread, so that nothing is forgotten in between.
+    Called by the write thread, so that nothing is forgotten in between.
     """
     standing = {id: record.description for id, record in records.many(id for id, _, _ in vectors).items()}
     store.put((text, raw) for id, text, raw in vectors if standing.get(id) == text)
@@ -152,7 +152,7 @@ class VectorIndexes:
         return next((pool for pool, index in pools if len(index) > self._graph_above and index.is_outgrown), None)
 
     def take_graph(self, pool: str, graph: NeighbourGraph) -> None:
-        """Search that pool through this graph from now on. Called by the writing thread."""
+        """Search that pool through this graph from now on. Called by the write thread."""
         self._pools[pool], _, _ = self._made(embedded(self._records, pool), graph)
 
     def sweep(self) -> None:
@@ -162,7 +162,7 @@ class VectorIndexes:
             shutil.rmtree(self._graphs, ignore_errors=True)
 
     def adopt(self, fresh: VectorIndexes) -> None:
-        """Take over what `fresh` holds; called by the writing thread. One of another model came too late."""
+        """Take over what `fresh` holds; called by the write thread. One of another model came too late."""
         if fresh.store.model != self.store.model:
             return
         self._pools, self._pool_of, self._missing = fresh._pools, fresh._pool_of, fresh._missing

@@ -16,13 +16,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import zmq
 
 from ...protocol.errors import MemdError, Unavailable
 from ...protocol.reply import AnyData
-from ...protocol.request import AnyRequest, lane
+from ...protocol.request import AnyRequest
 from ...protocol.wire import BODY_LIMIT, Form, decode_request, encode_data, encode_error, form, head
+from ..services.service import Lane, Respond
 
 MESSAGE_LIMIT = 4 * BODY_LIMIT
 """Bytes after which libzmq cuts the connection; between BODY_LIMIT and this the sender is told."""
@@ -46,26 +48,94 @@ WAITING_BYTES = 64 * 1024 * 1024
 WINDOW = 10_000
 """Answers that wait for one client at most; one that sends more without reading loses the rest."""
 
-log = logging.getLogger("memd.door")
+log = logging.getLogger("memd.server")
 
-Answer = Callable[[AnyRequest], AnyData]
-Respond = Callable[[AnyData | MemdError], None]
-Arrived = Sequence[tuple[AnyRequest, Respond]]
+
+class Dispatch(Protocol):
+    """Answers requests, each on its lane."""
+
+    def lane(self, request: AnyRequest) -> Lane:
+        """Return the lane that answers a request."""
+        ...
+
+    def answer(self, request: AnyRequest) -> AnyData:
+        """Answer a request of the fast or the slow lane. Raises MemdError."""
+        ...
+
+    def write(self, arrived: Sequence[tuple[AnyRequest, Respond]]) -> None:
+        """Queue requests of the write lane; each is answered once."""
+        ...
+
+
+class ReplyQueue:
+    """Replies on their way to the socket. Any thread puts; the request server's thread is woken and takes."""
+
+    def __init__(self) -> None:
+        self.context = zmq.Context(io_threads=1)
+        self._replies: queue.SimpleQueue[tuple[list[bytes], bytes, int]] = queue.SimpleQueue()
+        self._outside, self.inside = self.context.socket(zmq.PUSH), self.context.socket(zmq.PULL)
+        self.inside.bind("inproc://replies")
+        self._outside.connect("inproc://replies")
+        self._lock = threading.Lock()
+        self._woken = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no reply waits."""
+        return self._replies.empty()
+
+    def put(self, route: list[bytes], body: bytes, taken: int = 0) -> None:
+        """Queue a reply; `taken`: bytes of the request that stop counting as waiting."""
+        self._replies.put((route, body, taken))
+        self.wake()
+
+    def get(self) -> tuple[list[bytes], bytes, int]:
+        """Take the next reply."""
+        return self._replies.get()
+
+    def wake(self) -> None:
+        """Wake the request server, once for all replies that wait."""
+        if self._woken:
+            return
+        with self._lock:
+            self._woken = True
+            try:
+                self._outside.send(b"", zmq.NOBLOCK)
+            except zmq.ZMQError:
+                self._woken = False
+
+    def drain_wakes(self) -> None:
+        """Forget the wake-ups so far. Call it before the replies are taken: a later one wakes again."""
+        with contextlib.suppress(zmq.Again):
+            while True:
+                self.inside.recv(zmq.NOBLOCK)
+        self._woken = False
+
+    @contextlib.contextmanager
+    def together(self) -> Generator[None]:
+        """Wake the request server once, after all replies within: the first wake-up would cost the interpreter."""
+        self._woken = True
+        try:
+            yield
+        finally:
+            self._woken = False
+            self.wake()
+
+    def close(self) -> None:
+        """Close the sockets and the context; the router must be closed already."""
+        with self._lock:
+            self._outside.close(0)
+        self.inside.close(0)
+        self.context.term()
 
 
 class RequestServer:
-    """The socket and its thread. `answer` serves the door's and the slow lane, `take` the committer's."""
+    """One ROUTER socket with its thread, and the thread of the slow lane."""
 
-    def __init__(
-        self,
-        socket: Path,
-        answer: Answer,
-        take: Callable[[Sequence[tuple[AnyRequest, Respond]]], None],
-        fd: int | None = None,
-    ) -> None:
-        """`fd`: a socket that somebody listens on for us already, at that path."""
-        self._context = zmq.Context(io_threads=1)
-        self._router = self._context.socket(zmq.ROUTER)
+    def __init__(self, socket: Path, dispatch: Dispatch, replies: ReplyQueue, fd: int | None = None) -> None:
+        """`fd`: a socket at that path on which a service manager listens already."""
+        self._dispatch, self._replies = dispatch, replies
+        self._router = replies.context.socket(zmq.ROUTER)
         self._router.setsockopt(zmq.MAXMSGSIZE, MESSAGE_LIMIT)
         self._router.setsockopt(zmq.ROUTER_MANDATORY, 1)
         self._router.setsockopt(zmq.LINGER, 500)
@@ -75,30 +145,19 @@ class RequestServer:
         if fd is not None:
             self._router.setsockopt(zmq.USE_FD, fd)
         self._router.bind(f"ipc://{socket}")
-        self._replies: queue.SimpleQueue[tuple[list[bytes], bytes, int]] = queue.SimpleQueue()
-        self._wake_in, self._wake_out = self._pipe()
-        self._answer, self._take = answer, take
         self._captures: deque[tuple[list[bytes], AnyRequest, int, Form]] = deque()
         self._waiting_bytes = self._waiting = 0
         self._slow: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._slow_thread = threading.Thread(target=self._slow_loop, name="slow-lane")
-        self._thread = threading.Thread(target=self._loop, name="door")
+        self._thread = threading.Thread(target=self._loop, name="request-server")
         self._open = True
         self._rounds = self._rounds_seen = 0
 
     def is_well(self) -> bool:
         """Whether the door went on since this was last asked, when it was woken."""
         before, self._rounds_seen = self._rounds_seen, self._rounds
-        self._nudge()
+        self._replies.wake()
         return self._rounds_seen != before and self._thread.is_alive() and self._slow_thread.is_alive()
-
-    def _pipe(self) -> tuple[zmq.Socket[bytes], zmq.Socket[bytes]]:
-        outside, inside = self._context.socket(zmq.PUSH), self._context.socket(zmq.PULL)
-        inside.bind("inproc://replies")
-        outside.connect("inproc://replies")
-        self._push_lock = threading.Lock()
-        self._nudged = False
-        return outside, inside
 
     def start(self) -> None:
         """Open."""
@@ -110,60 +169,30 @@ class RequestServer:
         self._slow.put(None)
         self._slow_thread.join()
         self._open = False
-        self._nudge()
+        self._replies.wake()
         self._thread.join()
         self._router.close()
-        with self._push_lock:
-            self._wake_in.close(0)
-        self._wake_out.close(0)
-        self._context.term()
-
-    def _nudge(self) -> None:
-        if self._nudged:  # one is enough: the door takes every reply that waits
-            return
-        with self._push_lock:
-            self._nudged = True
-            try:
-                self._wake_in.send(b"", zmq.NOBLOCK)
-            except zmq.ZMQError:
-                self._nudged = False
-
-    @contextlib.contextmanager
-    def together(self) -> Generator[None]:
-        """Replies made within wake the door once, at the end: it would take the interpreter at the first of them from
-        whoever makes the others."""
-        self._nudged = True
-        try:
-            yield
-        finally:
-            self._nudged = False
-            self._nudge()
+        self._replies.close()
 
     def _loop(self) -> None:
         poller = zmq.Poller()
         poller.register(self._router, zmq.POLLIN)
-        poller.register(self._wake_out, zmq.POLLIN)
+        poller.register(self._replies.inside, zmq.POLLIN)
         found = False
-        while self._open or not self._replies.empty():
+        while self._open or not self._replies.is_empty:
             self._rounds += 1
             if found and self._waiting > 1:
                 time.sleep(TOGETHER_S)
             ready = dict(poller.poll(0 if self._captures else RESTFUL_MS))
-            if self._wake_out in ready:
-                self._drain_nudges()
+            if self._replies.inside in ready:
+                self._replies.drain_wakes()
             self._send_replies()
             if found := self._router in ready:
                 self._receive_round()
             self._admit_captures()
 
-    def _drain_nudges(self) -> None:
-        with contextlib.suppress(zmq.Again):
-            while True:
-                self._wake_out.recv(zmq.NOBLOCK)
-        self._nudged = False  # before the replies are taken: a later one nudges again
-
     def _send_replies(self) -> None:
-        while not self._replies.empty():
+        while not self._replies.is_empty:
             route, body, taken = self._replies.get()
             self._waiting_bytes -= taken
             self._waiting -= taken > 0
@@ -175,7 +204,7 @@ class RequestServer:
                 self._router.send(frame, FIRST)
             self._router.send(body, AT_ONCE)
         except zmq.ZMQError as error:  # the client is gone or does not read: its affair, not the door's
-            log.info("a reply found nobody: %s", error)
+            log.info("dropped reply: client gone or not reading: %s", error)
 
     def _receive_round(self) -> None:
         for _ in range(ROUND):
@@ -196,11 +225,11 @@ class RequestServer:
             log.warning("refused a message of %d bytes: %s", len(body), error.message)
             self._send(route, encode_error(error, head(body)[0], as_form))
             return
-        by = lane(request)
-        if by == "door":
+        by = self._dispatch.lane(request)
+        if by == "fast":
             self._send(route, self._answered(request, as_form))
         elif by == "slow":
-            self._slow.put(lambda: self._reply(route, self._answered(request, as_form)))
+            self._slow.put(lambda: self._replies.put(route, self._answered(request, as_form)))
         elif self._waiting_bytes > WAITING_BYTES:
             busy = Unavailable("memd is behind with writing", hint="send it again in a moment; a client's spool does")
             self._send(route, encode_error(busy, request.rid, as_form))
@@ -217,24 +246,20 @@ class RequestServer:
             admitted += size
             arrived.append((request, self._responder(route, request.rid, size, as_form)))
         if arrived:
-            self._take(arrived)
+            self._dispatch.write(arrived)
 
     def _responder(self, route: list[bytes], rid: int, size: int, as_form: Form) -> Respond:
         def respond(outcome: AnyData | MemdError) -> None:
             if isinstance(outcome, MemdError):
-                self._reply(route, encode_error(outcome, rid, as_form), size)
+                self._replies.put(route, encode_error(outcome, rid, as_form), size)
             else:
-                self._reply(route, encode_data(outcome, rid, as_form), size)
+                self._replies.put(route, encode_data(outcome, rid, as_form), size)
 
         return respond
 
-    def _reply(self, route: list[bytes], body: bytes, taken: int = 0) -> None:
-        self._replies.put((route, body, taken))
-        self._nudge()
-
     def _answered(self, request: AnyRequest, as_form: Form) -> bytes:
         try:
-            return encode_data(self._answer(request), request.rid, as_form)
+            return encode_data(self._dispatch.answer(request), request.rid, as_form)
         except MemdError as error:
             return encode_error(error, request.rid, as_form)
         except Exception as error:  # a bug in one answer must not close the door to all: it is logged and told

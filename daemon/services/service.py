@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from ...protocol.errors import MemdError
 from ...protocol.intent import Request
@@ -66,6 +66,8 @@ class CaptureHandler(NamedTuple):
     """How captures are taken: all that arrived together, in one group on the write thread."""
 
     take: Callable[[Sequence[tuple[CaptureRequest, Respond]]], None]
+    under_pass: bool = False
+    scoped: bool = False
 
 
 Handlers = Mapping[type[Request], Handler | CaptureHandler]
@@ -73,13 +75,17 @@ Handlers = Mapping[type[Request], Handler | CaptureHandler]
 
 def owner(lane: Lane, function: Callable[[Any], AnyData]) -> Handler:
     """Return a handler for the user of this home alone, without a scope."""
-    return Handler(lane, lambda request, caller: function(request))
+
+    def answer(request: Any, caller: Caller) -> AnyData:
+        return function(request)
+
+    return Handler(lane, answer)
 
 
 class Service(Protocol):
     """One capability of the daemon. The server starts services in their order and stops them in reverse."""
 
-    name: str
+    name: ClassVar[str]
 
     @property
     def handlers(self) -> Handlers:
@@ -87,13 +93,13 @@ class Service(Protocol):
         ...
 
     def start(self) -> None:
-        """Start threads and jobs."""
-        ...
+        """Start threads and jobs; nothing by default."""
 
     def reload(self, config: Config) -> None:
-        """Follow new settings."""
-        ...
+        """Follow new settings; nothing by default."""
 
     def stop(self) -> None:
-        """End threads and jobs; the write thread still runs."""
-        ...
+        """End threads and jobs, while the write thread still runs; nothing by default."""
+
+    def close(self) -> None:
+        """Save what is in memory, after the last request was answered; nothing by default."""

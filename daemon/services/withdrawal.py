@@ -21,7 +21,7 @@ REASON = "its source says it no longer"
 
 
 def withdrawals(stores: Stores, taken: Iterable[tuple[Captured, Fate]]) -> Iterator[Invalidated]:
-    """The retirements that captures bring with them, on the committer's thread."""
+    """The retirements that captures bring with them, on the write thread."""
     for captured, fate in taken:
         event = captured.event
         if fate == "accepted" or not isinstance(event, Said | Wrote):

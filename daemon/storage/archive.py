@@ -99,7 +99,7 @@ class Archive:
         transaction.put(b"indexed_seq", upto.to_bytes(8), db=self.log.environment.db("meta"))
 
     def index(self) -> None:
-        """Bring the index up to the log's end, which a start must not read again then. Called by the writing thread.
+        """Bring the index up to the log's end, which a start must not read again then. Called by the write thread.
 
         Raises StorageFull: then it stays in memory.
         """
@@ -204,7 +204,7 @@ class Archive:
         return text(captured.event)[span.start : span.end] if captured else None
 
     def expire(self, seqs: Sequence[int]) -> None:
-        """Remove payload and blind of these captures, all or none; their headers stay. Called by the writing thread.
+        """Remove payload and blind of these captures, all or none; their headers stay. Called by the write thread.
 
         Raises StorageFull. The index comes first: it can't be read from the log any more once their names are gone.
         """

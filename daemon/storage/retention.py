@@ -2,7 +2,7 @@
 
 Comes in: limits, the archive, and whose turn is cited. Goes out: what was removed. Invariants: only payload and blind
 go, headers stay and the chain verifies; nothing is removed that the distiller has not seen; whether a turn is cited is
-asked again in the moment of its removal, on the writing thread.
+asked again in the moment of its removal, on the write thread.
 """
 
 from __future__ import annotations
@@ -11,18 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from ..config import Keep
 from .archive import Archive, decode
 
 SLICE = 256
 DAY = 86_400 * 1_000_000
 MB = 1_000_000
-
-
-class Keep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How long a pool's captures stay: so many days, and at most so many megabytes; 0 means no limit."""
-
-    days: float = 365.0
-    mb: float = 2000.0
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -100,7 +94,7 @@ class Retention:
                 yield Held(entry.seq, entry.header.at, pools[document], document, captured.event.turn, size)
 
     def remove(self, doomed: Sequence[Held]) -> int:
-        """Remove the words of these captures, but for those cited by now; bytes removed. On the writing thread."""
+        """Remove the words of these captures, but for those cited by now; bytes removed. On the write thread."""
         gone = [each for each in doomed if not self._is_cited(each.document, each.turn)]
         self._archive.expire([each.seq for each in gone])
         return sum(each.size_bytes for each in gone)

@@ -116,7 +116,7 @@ def searched(running: Running) -> VectorIndexes:
 
 
 def made(running: Running) -> None:
-    graphing = VectorGraphBuilder(running.stores, running.committer, MaintenanceProcess())
+    graphing = VectorGraphBuilder(running.stores, running.writer, MaintenanceProcess())
     graphing.tick()
     graphing.tick()
     assert graphing._thread is not None
@@ -133,7 +133,7 @@ def test_a_pool_that_outgrew_the_exact_index_is_searched_through_a_graph_Q2(runn
         assert len(set(dict(vectors.nearest(probe, ["personal"], 10))) & set(dict(truth))) >= 9
 
     retired = Invalidated(id="id3", valid_to="2026-02-01T00:00:00Z", reason="a test")
-    running.committer.run(lambda: running.stores.commit([retired, added(MANY)])).result()
+    running.writer.run(lambda: running.stores.commit([retired, added(MANY)])).result()
     assert "id3" not in dict(vectors.nearest(probes[3], ["personal"], 10))
     assert vectors.nearest(rows(MANY + 1)[MANY], ["personal"], 1)[0][0] == f"id{MANY}"
     again = searched(running)
@@ -147,16 +147,16 @@ def test_what_is_forgotten_takes_the_graphs_with_it_T10(running: Running) -> Non
     made(running)
     place = vectors.place("personal")
     assert (place / "graph").exists()
-    running.committer.run(running.stores.keep_vectors).result()
+    running.writer.run(running.stores.keep_vectors).result()
     assert not place.exists()
     assert searched(running).outgrown() == "personal", "it is made again"
 
 
 def test_a_graph_that_was_begun_before_something_was_forgotten_is_thrown_away_T10(running: Running) -> None:
     vectors = searched(running)
-    graphing = VectorGraphBuilder(running.stores, running.committer, MaintenanceProcess())
+    graphing = VectorGraphBuilder(running.stores, running.writer, MaintenanceProcess())
     graphing.tick()
-    running.committer.run(running.stores.keep_vectors).result()
+    running.writer.run(running.stores.keep_vectors).result()
     assert graphing._thread is not None
     graphing._thread.join(60)
     assert not vectors.place("personal").exists() and not list(running.stores.graphs.glob("*"))
@@ -164,10 +164,10 @@ def test_a_graph_that_was_begun_before_something_was_forgotten_is_thrown_away_T1
 
 def test_what_is_archived_is_found_by_its_sense_in_depth_alone_T7(running: Running) -> None:
     vectors, probe = running.stores.vectors, rows(MANY)[7]
-    running.committer.run(lambda: running.stores.commit([Archived(pool="personal", ids=("id7",))])).result()
+    running.writer.run(lambda: running.stores.commit([Archived(pool="personal", ids=("id7",))])).result()
     assert "id7" not in dict(vectors.nearest(probe, ["personal"], MANY))
     assert vectors.nearest_shelved(probe, ["personal"], 5) == [("id7", pytest.approx(1.0, abs=2e-3))]
     assert vectors.nearest_shelved(probe, ["project/x"], 5) == []
-    running.committer.run(lambda: running.stores.commit([Restored(ids=("id7",))])).result()
+    running.writer.run(lambda: running.stores.commit([Restored(ids=("id7",))])).result()
     assert vectors.nearest_shelved(probe, ["personal"], 5) == []
     assert vectors.nearest(probe, ["personal"], 1)[0][0] == "id7"

@@ -15,16 +15,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memd.clients.python import Client
+from memd.daemon.projections.pool_directory import PoolDirectory
 from memd.daemon.projections.stores import Stores
-from memd.daemon.services.access.access import ReadScope
+from memd.daemon.services.access.authorisation import Authorisation
 from memd.daemon.services.access.passes import Passes, covers
+from memd.daemon.services.pools.folder_pools import FolderPools
 from memd.daemon.services.pools.identity import Identity
 from memd.daemon.services.profile.context_package import ContextPackager
 from memd.daemon.services.profile.hot import ProfileCache
 from memd.daemon.services.profile.profile_lines import ProfileLines
+from memd.daemon.services.recall.recent_answers import RecentAnswers
 from memd.daemon.services.recall.warm import SearchIndexes, WarmRecall
 from memd.daemon.services.search_model import SearchModel
-from memd.daemon.services.service import Reader
+from memd.daemon.services.service import Handler, Reader
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.errors import Denied, InvalidRequest, NotFound
@@ -209,10 +212,14 @@ def test_no_read_reaches_past_a_pass_its_pools_or_a_revoked_source_A1_A2_A3(
     if revoked:  # by name alone, as if the records had come after it: what is hidden already can't be seen anyway
         stores.commit([Revoked(sources=revoked)])
     reader = Reader("g", "x", pools, sources, 2**60)
-    access = ReadScope(Identity(stores.aliases, real_world().monotonic), stores, Granter(reader))
+    identity, directory = Identity(stores.aliases, real_world().monotonic), PoolDirectory(stores)
+    folder_pools = FolderPools(identity, stores, directory)
+    access = Authorisation(stores, Granter(reader), directory, folder_pools.of)
     asking = access.reader("a pass" if under_a_pass else "")
     try:
-        reached = access.scope("", scope, reader=asking)
+        token = "a pass" if under_a_pass else ""
+        handler = Handler("fast", lambda request, caller: request, under_pass=True, scoped=True)
+        reached = access.caller(Recall(query="x", pools=tuple(scope), token=token), handler).scope
     except Denied:
         assert under_a_pass and not set(scope) & set(pools)
         stores.close()
@@ -235,7 +242,14 @@ def test_no_read_reaches_past_a_pass_its_pools_or_a_revoked_source_A1_A2_A3(
         if each.id in may_see and (each.layer != "L2" or each.pool != "personal" or len(reached) == 1)
     }
     sought = SearchIndexes(stores.records, stores.keywords, stores.lines, stores.counters)
-    warm = WarmRecall(sought, lambda: SearchModel(stores.vectors, None), 0.0, real_world())
+    warm = WarmRecall(
+        sought,
+        lambda: SearchModel(stores.vectors, None),
+        lambda: 0.0,
+        RecentAnswers(real_world()),
+        lambda agent: None,
+        real_world(),
+    )
     found = warm.recall(Recall(query="lantern shed garden", limit=200, budget_tokens=10**6), reached, 0, None, permits)
     assert {hit.record.id for hit in found.hits} == may_see and found.filtered == 0, "dropped before it is counted"
     stores.close()

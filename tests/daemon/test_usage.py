@@ -38,7 +38,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
 
 
 def usage_of(running: Running) -> UseDetector:
-    counting = UseCounter(running.stores, running.committer, Rules)
+    counting = UseCounter(running.stores, running.writer, Rules)
     encode = QueryTable().encode
     return UseDetector(running.stores, counting, Rules, lambda: encode, running.world.monotonic, lambda _: ["personal"])
 
@@ -79,7 +79,7 @@ def test_an_answer_after_the_recall_is_counted_once_T3(running: Running) -> None
     assert usage.heard() == 0, "before the recall, of the user, of an import"
     answer(running, "4", "I asked Halvard, the payments repository is his.")
     assert usage.heard() == 1
-    running.committer.run(lambda: None).result()
+    running.writer.run(lambda: None).result()
     assert running.signal(2).access_count == 1 and running.signal(0).access_count == 0
     answer(running, "5", "Halvard agreed.")
     assert usage.heard() == 0, "once a recall"

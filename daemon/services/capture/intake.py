@@ -7,30 +7,29 @@ spans out. Invariant: whatever can't be taken is refused with a reason that name
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
 from ....protocol.errors import MemdError
 from ....protocol.event import Captured, Noted, Origin, SessionEnded
-from ....protocol.reply import AnyData, Refusal
-from ....protocol.request import Capture, Remember
+from ....protocol.reply import Refusal
+from ....protocol.request import Capture
 from ....protocol.running import Skip
 from ....protocol.wire import problem
 from ...projections.sources import SourceTable
 from ...storage.archive import Fate
 from ..admission import admit, bug
+from ..service import CaptureRequest, Respond
 from .pauses import PauseRegister
 
-Respond = Callable[[AnyData | MemdError], None]
-Taking = Capture | Remember
 log = logging.getLogger("memd.committer")
 
 
-class Job(msgspec.Struct):
+class CaptureJob(msgspec.Struct):
     """A request that takes something in, and what has become of it so far. `ends`: it ends its session."""
 
-    request: Taking
+    request: CaptureRequest
     respond: Respond
     document: str = ""
     captures: list[Captured] = []
@@ -51,9 +50,9 @@ class Intake:
     def __init__(self, sources: SourceTable, pauses: PauseRegister) -> None:
         self._sources, self._pauses = sources, pauses
 
-    def admitted(self, jobs: Sequence[Job]) -> list[Job]:
+    def admitted(self, jobs: Sequence[CaptureJob]) -> list[CaptureJob]:
         """Those of these jobs that go on, with their captures; whoever waits for another hears why not."""
-        going: list[Job] = []
+        going: list[CaptureJob] = []
         disabled = self._pauses.disabled()
         for job in jobs:
             try:
@@ -63,7 +62,7 @@ class Intake:
                 job.respond(bug(error))
         return going
 
-    def _admit(self, job: Job, disabled: bool) -> None:
+    def _admit(self, job: CaptureJob, disabled: bool) -> None:
         request = job.request
         events = (
             request.events

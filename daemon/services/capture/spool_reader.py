@@ -19,11 +19,12 @@ from pathlib import Path
 from ....protocol.errors import Forgotten, InvalidRequest, MemdError, UnknownRequest, Withheld
 from ....protocol.frames import framed
 from ....protocol.reply import AnyData, Taken
-from ....protocol.request import AnyRequest, Capture, Remember
+from ....protocol.request import Capture, Remember
 from ....protocol.wire import decode_request
 from ...storage.durable_files import sync
 from ...storage.spool_files import LINES, bodies_in, take_lines
 from ...world import World
+from ..service import CaptureRequest, Respond
 
 TAKEN, REJECTED = ".taken", ".rejected"
 LOCKED = ".spool"
@@ -36,8 +37,6 @@ REJECTED_LIMIT = 16 * 1024 * 1024
 ANSWER_S = 60.0
 log = logging.getLogger("memd.spool")
 
-Respond = Callable[[AnyData | MemdError], None]
-
 
 class SpoolReader:
     """Empties one spool folder; a thread of its own looks into it now and then: the scheduler would take four times as
@@ -46,7 +45,7 @@ class SpoolReader:
     def __init__(
         self,
         folder: Path,
-        take: Callable[[Sequence[tuple[AnyRequest, Respond]]], None],
+        take: Callable[[Sequence[tuple[CaptureRequest, Respond]]], None],
         note: Callable[[str, str], None],
         world: World,
         every_s: float,
@@ -123,7 +122,7 @@ class SpoolReader:
 
     def _commit(self, path: Path, bodies: Sequence[bytes], as_lines: bool) -> str:
         """Have the requests committed; why some of them have to wait, "" if none does."""
-        wishes: list[tuple[bytes, Capture | Remember]] = []
+        wishes: list[tuple[bytes, CaptureRequest]] = []
         for body in bodies:
             try:
                 wish = decode_request(body)
@@ -146,7 +145,7 @@ class SpoolReader:
             self._note("spool taken", f"{len(wishes)} requests of {path.name.removesuffix(TAKEN)}")
         return ""
 
-    def _asked(self, wishes: Sequence[Capture | Remember]) -> list[AnyData | MemdError] | None:
+    def _asked(self, wishes: Sequence[CaptureRequest]) -> list[AnyData | MemdError] | None:
         answers: dict[int, AnyData | MemdError] = {}
         done = threading.Event()
 

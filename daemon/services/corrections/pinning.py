@@ -2,7 +2,7 @@
 
 Comes in: a record and the user's wish. Goes out: the operation that says so. Invariants: what is personal becomes L1,
 what is a project's becomes its L2; a layer holds no more than its cap; nothing that reads like an order to an agent is
-promoted (P-19); on the committer's thread.
+promoted (P-19); on the write thread.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from ....protocol.reply import JobState
 from ...projections.record_reducer import apply
 from ...projections.stores import Stores
 from .. import provenance_rebase as grounds
-from ..capture.committer import Committer
 from ..jobs import Jobs, Progress, Report
+from ..write_thread import Writer
 from .rewording import brought_back, taken_back
 
 POLL_S = 0.05
@@ -28,8 +28,8 @@ STALLED_S = 60.0
 class SessionUndo:
     """Undo and redo in one home. `distil` wakes the distiller: what waits is distilled first, so none comes later."""
 
-    def __init__(self, stores: Stores, committer: Committer, jobs: Jobs, distil: Callable[[], None]) -> None:
-        self._stores, self._committer, self._jobs, self._distil = stores, committer, jobs, distil
+    def __init__(self, stores: Stores, writer: Writer, jobs: Jobs, distil: Callable[[], None]) -> None:
+        self._stores, self._writer, self._jobs, self._distil = stores, writer, jobs, distil
 
     def undo(self, names: Sequence[str]) -> JobState:
         """Take sessions back. Raises NotFound, InvalidRequest for a name of several, Unavailable beside a job."""
@@ -37,7 +37,7 @@ class SessionUndo:
 
         def work(progress: Progress) -> Report:
             self._settle(documents, progress)
-            return self._committer.run(lambda: self._hide(documents)).result()
+            return self._writer.run(lambda: self._hide(documents)).result()
 
         return self._jobs.start("undo", work)
 
@@ -46,11 +46,11 @@ class SessionUndo:
         documents = self._documents(names)
         if not any(self._stores.forgotten.hiding(document) for document in documents):
             raise NotFound(f"{', '.join(names)} was not taken back", hint="`memd undo` takes a session back")
-        return self._jobs.start("redo", lambda _: self._committer.run(lambda: self._redo(documents)).result())
+        return self._jobs.start("redo", lambda _: self._writer.run(lambda: self._redo(documents)).result())
 
     def hide_source(self, documents: tuple[str, ...], revoked: Revoked) -> tuple[int, int]:
         """Hide all that was derived from these documents, whoever else vouches for it, in the commit that revokes them:
-        records hidden, records believed again (A3). On the committer's thread."""
+        records hidden, records believed again (A3). On the write thread."""
         hidden, revived, _ = self._resting_on(documents, derived=True)
         operations: list[AnyOperation] = [revoked]
         operations += self._hiding(documents, hidden, revived)
@@ -86,7 +86,7 @@ class SessionUndo:
             if waited_s > STALLED_S:
                 raise Unavailable("distilling does not get on", hint="`memd status` says why; nothing was taken back")
 
-    # --- on the committer's thread -----------------------------------------------------------------------------------
+    # --- on the write thread -----------------------------------------------------------------------------------
     def _hide(self, documents: tuple[str, ...]) -> Report:
         hidden, revived, staying = self._resting_on(documents, derived=False)
         edits = [(each, edit) for each in staying if (edit := taken_back(self._stores, each, documents))]

@@ -12,7 +12,7 @@ import logging
 import queue
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from typing import TypedDict
 
@@ -20,16 +20,16 @@ import msgspec
 import numpy as np
 
 from ....protocol.errors import JournalCorrupt
+from ....protocol.event import Captured
 from ....protocol.operation import Added, AnyOperation, Distilled, Failure, Retried, Updated
 from ....protocol.record import Record
 from ....protocol.running import DeadLetter
-from ....stages.batch import PERSONAL, Candidate, Item, Known, Proposal
+from ....stages.batch import PERSONAL, Candidate, Given, Item, Known, Proposal
 from ...config import Config
 from ...projections.placement import agent_pool
 from ...projections.stores import Stores
-from ..capture.committer import Committer
-from ..profile.echo_ledger import EchoLedger
-from . import pin_conflicts as holding
+from ..write_thread import Writer
+from . import pin_conflicts
 from .proposals import operations_of, stale
 from .reembedding import EmbeddingModels
 from .worker_messages import Conflicts, DistilItems, Distillate, Embedded, EmbedTexts, JudgeCandidates, Judged
@@ -64,24 +64,25 @@ class DistillationLoop:
     def __init__(
         self,
         stores: Stores,
-        givings: EchoLedger,
-        committer: Committer,
+        writer: Writer,
         worker: WorkerProcess,
         models: EmbeddingModels,
-        config: Config,
+        config: Callable[[], Config],
+        *,
+        given: Callable[[Iterable[Captured]], dict[str, Given]],
+        judge: Callable[[], Callable[[Record], Record]],
         paused: Callable[[], bool],
     ) -> None:
-        """`paused`: whether nothing is to be distilled now."""
-        self._paused, self._givings = paused, givings
+        """`given`: what memd told each session before; `judge`: what marks a new record as on probation; `paused`:
+        whether nothing is to be distilled now."""
+        self._stores, self._writer, self._worker, self._models, self._config = stores, writer, worker, models, config
+        self._given, self._judge_of, self._paused = given, judge, paused
         self._letters: queue.SimpleQueue[tuple[DeadLetter, Future[str]]] = queue.SimpleQueue()
-        self._stores, self._committer, self._worker, self._models = stores, committer, worker, models
-        self._batch, self._worker_idle_s = config.batch_captures, config.worker_idle_s
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="distiller", daemon=True)
         self.seconds: Counter[str] = Counter()
         self.trouble = ""
-        self.judging: Callable[[], Callable[[Record], Record]] = lambda: lambda record: record
         self._alone = 0
         self._died_at, self._deaths = 0, 0
         self._cut_by = 0
@@ -90,10 +91,6 @@ class DistillationLoop:
         """Begin; what was left pending by the last run is done first."""
         self._wake.set()
         self._thread.start()
-
-    def follow(self, config: Config) -> None:
-        """Go on with these settings."""
-        self._batch, self._worker_idle_s = config.batch_captures, config.worker_idle_s
 
     def wake(self) -> None:
         """Distil what is pending, soon."""
@@ -116,7 +113,7 @@ class DistillationLoop:
     def _loop(self) -> None:
         pause_s = PAUSE_S
         while not self._stopping.is_set():
-            if not self._wake.wait(self._worker_idle_s):
+            if not self._wake.wait(self._config().worker_idle_s):
                 self._worker.end()
                 self._wake.wait()
             self._wake.clear()
@@ -168,7 +165,7 @@ class DistillationLoop:
                 failed = Failure(letter.id, letter.document, letter.turn, "worker", str(error)[:300])
                 break
         operation = self._retried(letter, failed)
-        self._committer.run(lambda: self._stores.commit([operation])).result()
+        self._writer.run(lambda: self._stores.commit([operation])).result()
         return failed.error if failed else ""
 
     def _retried(self, letter: DeadLetter, failed: Failure | None) -> Retried:
@@ -196,7 +193,7 @@ class DistillationLoop:
         """What is distilled next, one capture alone while the one that stopped a batch is looked for."""
         self._cut_by = self._stores.archive.cut_by
         cursor = self._stores.sources.progress().archive_seq
-        most = 1 if self._alone else self._batch
+        most = 1 if self._alone else self._config().batch_captures
         items: list[Item] = []
         size, upto = 0, min(cursor + most, self._stores.archive.last)
         for seq, captured in self._stores.archive.after(cursor, most):
@@ -243,7 +240,7 @@ class DistillationLoop:
 
     def _unreadable(self, error: JournalCorrupt) -> bool:
         if self._alone == 0:
-            self._alone = self._batch
+            self._alone = self._config().batch_captures
             return True
         self._alone -= 1
         self._set_aside(self._stores.sources.progress().archive_seq + 1, "", "", error)
@@ -254,11 +251,11 @@ class DistillationLoop:
         log.error("capture %d is set aside: %s", seq, error)
         failure = Failure(seq, document, turn, "worker", str(error)[:300])
         cursor = Distilled(archive_seq=seq, captures=1, candidates=0, failed=(failure,))
-        self._committer.run(lambda: self._stores.commit([cursor])).result()
+        self._writer.run(lambda: self._stores.commit([cursor])).result()
 
     def _distil(self, items: Sequence[Item], closing: Closing) -> None:
         self._worker.load(self._models.searching.folder)
-        given = self._givings.to(item.captured for item in items)
+        given = self._given(item.captured for item in items)
         distillate = self._worker.ask(DistilItems(items=tuple(items), given=given), Distillate)
         self.seconds.update(distillate.seconds)
         end = closing(distillate)
@@ -270,7 +267,7 @@ class DistillationLoop:
 
     def _hold(self, items: Sequence[Item], proposals: Sequence[Proposal]) -> Conflicts:
         """What the sessions that end here say against what is held on to (T13)."""
-        question = holding.question(self._stores, items, proposals)
+        question = pin_conflicts.question(self._stores, items, proposals)
         return self._worker.ask(question, Conflicts) if question else Conflicts(found=())
 
     def _pass_over(self, upto: int) -> bool:
@@ -278,7 +275,7 @@ class DistillationLoop:
         if upto <= self._stores.sources.progress().archive_seq:
             return False
         cursor = Distilled(archive_seq=upto, captures=0, candidates=0)
-        self._committer.run(lambda: self._stores.commit([cursor])).result()
+        self._writer.run(lambda: self._stores.commit([cursor])).result()
         return True
 
     def _judge(self, distillate: Distillate, rounds: int) -> tuple[Proposal, ...]:
@@ -329,15 +326,15 @@ class DistillationLoop:
             if again and not final:
                 return again
             standing = [_unsure(p) if p.record.id in again else p for p in proposals]
-            spared = [holding.spare(self._stores, p) for p in standing]
-            operations: list[AnyOperation] = operations_of(self._stores, [p for p, _ in spared], self.judging())
+            spared = [pin_conflicts.spare(self._stores, p) for p in standing]
+            operations: list[AnyOperation] = operations_of(self._stores, [p for p, _ in spared], self._judge_of())
             coming = [each.record.id for each in operations if isinstance(each, Added | Updated)]
             conflicts = [*(each for _, found in spared for each in found), *end[1].found]
             self._stores.vector_store.put(vectors)
-            self._stores.commit([*operations, *holding.proposed(self._stores, conflicts, coming), end[0]])
+            self._stores.commit([*operations, *pin_conflicts.proposed(self._stores, conflicts, coming), end[0]])
             return []
 
-        return self._committer.run(work).result()
+        return self._writer.run(work).result()
 
     def _embed_some(self) -> bool:
         """Give vectors to records that have none of this model's: edited ones, or all after a change of model."""
@@ -348,7 +345,7 @@ class DistillationLoop:
         self._worker.load(self._models.searching.folder)
         vectors = self._worker.ask(EmbedTexts(texts=texts), Embedded).vectors
         filled = [(id, text, raw) for (id, text), raw in zip(missing, vectors, strict=True)]
-        self._committer.run(lambda: self._stores.vectors.fill(filled)).result()
+        self._writer.run(lambda: self._stores.vectors.fill(filled)).result()
         return True
 
     def _advance(self) -> bool:

@@ -60,7 +60,7 @@ def _cosines(
 
 
 def proposed(stores: Stores, conflicts: Iterable[Conflict], coming: Iterable[str]) -> list[ChangeProposed]:
-    """What is still to be proposed of these conflicts, on the committer's thread. `coming`: records of this commit."""
+    """What is still to be proposed of these conflicts, on the write thread. `coming`: records of this commit."""
     made: dict[str, ChangeProposed] = {}
     arriving = set(coming)
     for each in conflicts:

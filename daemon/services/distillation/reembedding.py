@@ -24,9 +24,9 @@ from ...failpoint import reach
 from ...projections.stores import Stores
 from ...projections.vector_store import VectorStore
 from ...projections.vectors import VectorIndexes, lacking, put_standing
-from ..capture.committer import Committer
 from ..jobs import Jobs, Progress, Report
 from ..search_model import SearchModel
+from ..write_thread import Writer
 from .model_selection import ModelSelection, SearchableModel, check, folder_of, load_model, save_choice, states
 from .worker_messages import Embedded, EmbedTexts
 from .worker_process import WorkerDied, WorkerProcess, WorkerUnusable
@@ -53,10 +53,10 @@ class NextModel:
 
 
 class EmbeddingModels:
-    """The models of one home. The distiller's thread advances, any thread reads, the committer's thread changes."""
+    """The models of one home. The distiller's thread advances, any thread reads, the write thread changes."""
 
-    def __init__(self, stores: Stores, committer: Committer, data: Path, found: ModelSelection) -> None:
-        self._stores, self._committer, self._data = stores, committer, data
+    def __init__(self, stores: Stores, writer: Writer, data: Path, found: ModelSelection) -> None:
+        self._stores, self._writer, self._data = stores, writer, data
         self._choice, self._trouble = found.choice, found.trouble
         self.searching: SearchableModel = found.searching
         self.sense = _sense(stores.vectors, found.searching)
@@ -82,6 +82,15 @@ class EmbeddingModels:
         if held >= total:
             return None
         return Reembedding(model=self.searching.id, done=held, total=total, by_words=True)
+
+    @property
+    def searching_id(self) -> str:
+        """The id of the model that searches."""
+        return self.searching.id
+
+    def pieces(self, text: str) -> int:
+        """Count the word pieces of a text, by the tokenizer of the model that searches now."""
+        return self.searching.pieces(text)
 
     @property
     def note(self) -> str:
@@ -114,7 +123,7 @@ class EmbeddingModels:
             check(folder)
             model = load_model(folder)
             coming = None if model.id == self.searching.id else self._begin(model)
-            self._committer.run(lambda: self._choose(model, coming)).result()
+            self._writer.run(lambda: self._choose(model, coming)).result()
             wake()
             progress(1, 1, "done")
             left, total = (len(coming.left), coming.total) if coming else (0, self._stores.vectors.counts[1])
@@ -124,7 +133,7 @@ class EmbeddingModels:
         return jobs.start("model", work)
 
     def _choose(self, model: SearchableModel, coming: NextModel | None) -> None:
-        """On the committer's thread, as every change of what searches is."""
+        """On the write thread, as every change of what searches is."""
         self._save(wanted=model.folder)
         self._trouble = ""
         if model.id == self.searching.id:  # the same vectors, perhaps with another table
@@ -169,13 +178,13 @@ class EmbeddingModels:
         texts = [(id, record.description) for id, record in records.items()]
         rows = worker.ask(EmbedTexts(texts=tuple(text for _, text in texts)), Embedded).vectors
         found = [(id, text, raw) for (id, text), raw in zip(texts, rows, strict=True)]
-        self._committer.run(lambda: put_standing(coming.store, self._stores.records, found)).result()
+        self._writer.run(lambda: put_standing(coming.store, self._stores.records, found)).result()
         reach("model:embedded")
         del coming.left[-BATCH:]
 
     def _change(self, coming: NextModel) -> None:
         """Search with the coming model from now on."""
-        stores, run = self._stores, self._committer.run
+        stores, run = self._stores, self._writer.run
         seq = run(lambda: stores.tables.applied_seq).result()
         fresh = VectorIndexes(coming.store, stores.records, seq, stores.graphs)
 
@@ -198,13 +207,13 @@ class EmbeddingModels:
         if (self._choice.complete_folder, before) == now or self._stores.vectors.missing(1):
             return
         try:
-            self._committer.run(lambda: self._save(complete_folder=now[0], complete=now[1])).result()
+            self._writer.run(lambda: self._save(complete_folder=now[0], complete=now[1])).result()
         except StorageFull as error:
             log.warning("%s", error.message)
             return
         self._changed = False
         if before:
-            self._committer.run(self._stores.keep_vectors).result()
+            self._writer.run(self._stores.keep_vectors).result()
 
 
 def _sense(vectors: VectorIndexes, model: SearchableModel) -> SearchModel:

@@ -1,6 +1,6 @@
 """Compaction: the rows of an LMDB file written anew, and so without the bytes of what was removed (T10, P-20).
 
-Comes in: an open environment, on the writing thread. Goes out: the same, smaller. Invariants: the copy is whole and on
+Comes in: an open environment, on the write thread. Goes out: the same, smaller. Invariants: the copy is whole and on
 the disk before it takes the file's name; the environment is closed before the swap and opened after it, because one
 that stays open goes on serving the old file and swallows writes (tried); a kill at any point leaves the old file or the
 new one, and at most a stray copy, which `clear` removes.
@@ -19,8 +19,8 @@ from ...projections.stores import Stores
 from ...storage.durable_files import sync
 from ...storage.lmdb_environment import Environment
 from ...storage.log import Log
-from ..capture.committer import Committer
 from ..jobs import Jobs, Progress, Report
+from ..write_thread import Writer
 from .count_folding import fold_counters
 from .projection_renewal import NAMES
 
@@ -59,7 +59,7 @@ def compact_log(log: Log) -> int:
     return freed
 
 
-def start_compaction(stores: Stores, committer: Committer, jobs: Jobs, rebuild: Rebuild) -> JobState:
+def start_compaction(stores: Stores, writer: Writer, jobs: Jobs, rebuild: Rebuild) -> JobState:
     """`memd compact`: every store without what nothing needs any more, one after the other. Raises Unavailable.
 
     Captures wait while a log is copied; the report has bytes before and after.
@@ -74,10 +74,10 @@ def start_compaction(stores: Stores, committer: Committer, jobs: Jobs, rebuild: 
         before = stores.size_bytes()
         total = len(swaps) + 1
         progress(0, total, "folding what was counted")
-        folded = fold_counters(stores, committer)
+        folded = fold_counters(stores, writer)
         for number, (name, swap) in enumerate(swaps):
             progress(number, total, name)
-            committer.run(swap).result()
+            writer.run(swap).result()
             if jobs.stopping.is_set():
                 raise Stopping("memd is stopping", hint="what is compacted stays so; the rest waits for the next time")
         rebuild(NAMES, lambda done, of, detail: progress(len(swaps), total, detail))

@@ -14,7 +14,7 @@ from ....protocol.operation import AnyOperation
 from ...failpoint import reach
 from ...projections.stores import Stores
 from ...storage.log import Log
-from ..capture.committer import Committer
+from ..write_thread import Writer
 
 KINDS = frozenset({"counted", "slept", "folded"})
 GROUP = 1000
@@ -22,7 +22,7 @@ TALLY_BYTES = 100
 """About what the state of one record takes."""
 
 
-def fold_counters(stores: Stores, committer: Committer) -> int:
+def fold_counters(stores: Stores, writer: Writer) -> int:
     """Fold what was counted and slept so far, if that frees enough; bytes of the payloads that went."""
     seqs, size = _foldable(stores.journal.log)
     if size < 2 * TALLY_BYTES * (GROUP + sum(sum(counts.values()) for counts in stores.records.tally().values())):
@@ -38,7 +38,7 @@ def fold_counters(stores: Stores, committer: Committer) -> int:
         stores.journal.log.erase(seqs)
         return size
 
-    return committer.run(work).result()
+    return writer.run(work).result()
 
 
 def _foldable(log: Log) -> tuple[list[int], int]:

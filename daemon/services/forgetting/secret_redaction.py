@@ -54,7 +54,7 @@ class _Cut(msgspec.Struct, frozen=True):
 
 
 def find_cleaning(stores: Stores, sighting: Sighting) -> Loss:
-    """What becomes of everything that a secret was seen in. On the committer's thread."""
+    """What becomes of everything that a secret was seen in. On the write thread."""
     for entry in stores.journal.read(sighting.journal_upto):  # said since it was looked
         sighting.seen(entry)
     _cut_for_records(stores, sighting)

@@ -19,8 +19,8 @@ from ....stages.episodes import general
 from ...forgetting_rules import Rules
 from ...projections.records import digest
 from ...projections.stores import Stores
-from ..capture.committer import Committer
 from ..statements import line
+from ..write_thread import Writer
 
 NEWEST = 200
 """Records of a pool that are looked at in one sleep."""
@@ -33,10 +33,10 @@ HAPPENED = frozenset({"note", "lesson", "fact"})
 
 
 class Consolidation:
-    """Looks for episodes in a pool; not on the committer's thread."""
+    """Looks for episodes in a pool; not on the write thread."""
 
-    def __init__(self, stores: Stores, committer: Committer, rules: Callable[[], Rules]) -> None:
-        self._stores, self._committer, self._rules = stores, committer, rules
+    def __init__(self, stores: Stores, writer: Writer, rules: Callable[[], Rules]) -> None:
+        self._stores, self._writer, self._rules = stores, writer, rules
 
     def run(self, pool: str) -> tuple[str, ...]:
         """Give the episodes of a pool their successors, and archive the sources of earlier ones; the new ids."""
@@ -45,10 +45,10 @@ class Consolidation:
         newest = self._stores.records.recent(pool, None, NEWEST)
         for successor in (each for each in newest if CONSOLIDATED in each.tags and each.status in LIVE):
             if self._stores.vectors.holds(successor.id):
-                self._committer.run(lambda successor=successor: self._archive(successor)).result()
+                self._writer.run(lambda successor=successor: self._archive(successor)).result()
         found = [successor for group in self._episodes(newest) if (successor := self._successor(group)) is not None]
         for successor, near in found:
-            self._committer.run(lambda s=successor, near=near: self._add(s, near)).result()
+            self._writer.run(lambda s=successor, near=near: self._add(s, near)).result()
         return tuple(successor.id for successor, _ in found)
 
     def _episodes(self, newest: Sequence[Record]) -> list[tuple[Record, ...]]:
@@ -113,7 +113,7 @@ class Consolidation:
         )
         return successor, tuple(Neighbour(each.id, each.rev, 1.0, "episode") for each in group)
 
-    # --- on the committer's thread -----------------------------------------------------------------------------------
+    # --- on the write thread -----------------------------------------------------------------------------------
     def _add(self, successor: Record, near: Sequence[Neighbour]) -> None:
         standing = self._stores.records.many(each.id for each in near)
         if all(id in standing and standing[id].status in LIVE for id in successor.supersedes):

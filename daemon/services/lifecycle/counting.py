@@ -16,8 +16,8 @@ from ....protocol.fading import Count, Counted, Released
 from ....protocol.operation import AnyOperation
 from ...forgetting_rules import Rules, UseOutcome
 from ...projections.stores import Stores
-from ..capture.committer import Committer
 from ..statements import is_on_probation
+from ..write_thread import Writer
 
 FLUSH_S = 600.0
 SLICE = 1000
@@ -27,8 +27,8 @@ SLICE = 1000
 class UseCounter:
     """The counters' way in. Any thread may call it."""
 
-    def __init__(self, stores: Stores, committer: Committer, rules: Callable[[], Rules]) -> None:
-        self._stores, self._committer, self._rules = stores, committer, rules
+    def __init__(self, stores: Stores, writer: Writer, rules: Callable[[], Rules]) -> None:
+        self._stores, self._writer, self._rules = stores, writer, rules
         self._waiting: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -42,12 +42,12 @@ class UseCounter:
         there are. An outcome alone, for records whose use is counted already, is `affected`."""
         wanted = tuple(dict.fromkeys(ids))
         count = Count(uses=1, impact=self._impact(outcome))
-        return self._committer.run(lambda: self._commit(dict.fromkeys(wanted, count), perspective))
+        return self._writer.run(lambda: self._commit(dict.fromkeys(wanted, count), perspective))
 
     def affected(self, ids: Iterable[str], outcome: UseOutcome) -> Future[int]:
         """These records, counted as used before, turned out helpful, or their task succeeded (T4)."""
         count = Count(impact=self._impact(outcome))
-        return self._committer.run(lambda: self._commit(dict.fromkeys(ids, count), ""))
+        return self._writer.run(lambda: self._commit(dict.fromkeys(ids, count), ""))
 
     def _impact(self, outcome: UseOutcome) -> float:
         rules = self._rules()
@@ -58,10 +58,10 @@ class UseCounter:
         with self._lock:
             waiting, self._waiting = self._waiting, Counter[str]()
         counts = {id: Count(candidates=number) for id, number in waiting.items()}
-        return self._committer.run(lambda: self._commit(counts, ""))
+        return self._writer.run(lambda: self._commit(counts, ""))
 
     def _commit(self, counts: Mapping[str, Count], perspective: str) -> int:
-        """On the committer's thread: what is counted, and what leaves quarantine by it."""
+        """On the write thread: what is counted, and what leaves quarantine by it."""
         records = self._stores.records.many(counts)
         pools: dict[str, dict[str, Count]] = {}
         for id, record in records.items():

@@ -23,7 +23,7 @@ NO_SESSIONS = frozenset({"memd", "cli", "python"})
 
 
 class Probation:
-    """Judges the records of one batch; on the committer's thread."""
+    """Judges the records of one batch; on the write thread."""
 
     def __init__(self, stores: Stores, rules: Callable[[], Rules], now: Callable[[], int]) -> None:
         self._stores, self._rules, self._now = stores, rules, now

@@ -17,7 +17,7 @@ from ....protocol.record import LIVE, Record, Signal
 from ...forgetting_rules import Rules
 from ...projections.stores import Stores
 from ...projections.strength import DAY
-from ..capture.committer import Committer
+from ..write_thread import Writer
 from .conditions import Conditions
 
 MOST = 200
@@ -70,10 +70,8 @@ def is_quiet() -> bool:
 class ReviewJob:
     """The daily look at what is overdue."""
 
-    def __init__(
-        self, stores: Stores, committer: Committer, rules: Callable[[], Rules], now: Callable[[], int]
-    ) -> None:
-        self._stores, self._committer, self._rules, self._now = stores, committer, rules, now
+    def __init__(self, stores: Stores, writer: Writer, rules: Callable[[], Rules], now: Callable[[], int]) -> None:
+        self._stores, self._writer, self._rules, self._now = stores, writer, rules, now
         self.conditions = Conditions(stores, rules)
         self._due: list[str] = []
         self._looked_at: int | None = None
@@ -108,7 +106,7 @@ class ReviewJob:
         """Lower the confidence of what is overdue, or whose change condition is met; how many. Not on the committer's
         thread."""
         doubtful, overdue = self._look(), self._due[:MOST]
-        return self._committer.run(lambda: self._review(overdue) + self._doubt(doubtful)).result()
+        return self._writer.run(lambda: self._review(overdue) + self._doubt(doubtful)).result()
 
     def _doubt(self, doubtful: list[str]) -> int:
         operations = self.conditions.met(doubtful)

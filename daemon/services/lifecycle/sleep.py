@@ -16,7 +16,7 @@ from ....protocol.record import LIVE
 from ...forgetting_rules import Rules
 from ...projections.stores import Stores
 from ...projections.strength import pace, share_of_day
-from ..capture.committer import Committer
+from ..write_thread import Writer
 
 SLICE = 250
 """Records archived in one commit."""
@@ -35,13 +35,11 @@ class Slumber(msgspec.Struct, frozen=True, kw_only=True):
 class Sleep:
     """The sleep of pools, one after the other."""
 
-    def __init__(
-        self, stores: Stores, committer: Committer, rules: Callable[[], Rules], now: Callable[[], int]
-    ) -> None:
-        self._stores, self._committer, self._rules, self._now = stores, committer, rules, now
+    def __init__(self, stores: Stores, writer: Writer, rules: Callable[[], Rules], now: Callable[[], int]) -> None:
+        self._stores, self._writer, self._rules, self._now = stores, writer, rules, now
 
     def fall_asleep(self, pool: str) -> Slept | None:
-        """A task of the pool ended: commit its decay. On the committer's thread; None where forgetting is off."""
+        """A task of the pool ended: commit its decay. On the write thread; None where forgetting is off."""
         found = self.next(pool)
         if found is not None:
             self._stores.commit([found])
@@ -100,16 +98,16 @@ class Sleep:
         return tuple(found)
 
     def sweep(self, pool: str) -> Slumber:
-        """Archive what is too weak, in slices that captures go between. Not on the committer's thread."""
+        """Archive what is too weak, in slices that captures go between. Not on the write thread."""
         found = self.weak(pool)
         for why, ids in (("faded", found.faded), ("capacity", found.pruned)):
             for start in range(0, len(ids), SLICE):
                 part = ids[start : start + SLICE]
-                self._committer.run(lambda part=part, why=why: self.archive(pool, part, why)).result()
+                self._writer.run(lambda part=part, why=why: self.archive(pool, part, why)).result()
         return found
 
     def archive(self, pool: str, ids: Sequence[str], why: str) -> None:
-        """Archive those that are still what they were when they were chosen, on the committer's thread."""
+        """Archive those that are still what they were when they were chosen, on the write thread."""
         counters, floor = self._stores.counters, self._rules().floor
         records = {id: each for id, each in self._stores.records.many(ids).items() if each.status in LIVE}
         signals = counters.signals(records.values())

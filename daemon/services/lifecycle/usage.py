@@ -82,7 +82,7 @@ class UseDetector:
         return bool(self._waiting)
 
     def heard(self) -> int:
-        """Look at what assistants said since; how many records they used. Not on the committer's thread. Raises
+        """Look at what assistants said since; how many records they used. Not on the write thread. Raises
         StorageFull, Stopping."""
         now = self._monotonic()
         with self._lock:

@@ -7,33 +7,38 @@ Invariants: nobody waits for it, what is not committed yet is searched from memo
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 from ...projections.stores import Stores
-from ..profile.echo_ledger import EchoLedger
 
 RESTFUL_S = 60.0
 """How often it looks anyway."""
 
 
 class IndexCommits:
-    """The thread."""
+    """The thread that commits the keyword indexes, at most once an interval while things change."""
 
-    def __init__(self, stores: Stores, givings: EchoLedger, stop: threading.Event, every_s: float) -> None:
-        self.every_s = every_s
-        self._stores, self._givings, self._stop = stores, givings, stop
+    def __init__(self, stores: Stores, save: Callable[[], None], every_s: Callable[[], float]) -> None:
+        """`save`: saved after each commit."""
+        self._stores, self._save, self._every_s = stores, save, every_s
+        self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="keywords", daemon=True)
 
     def start(self) -> None:
         """Begin."""
         self._thread.start()
 
+    def stop(self) -> None:
+        """Commit nothing any more; the stores do so when they close."""
+        self._stopping.set()
+
     def _run(self) -> None:
         changed = self._stores.changed
-        while not self._stop.is_set():
+        while not self._stopping.is_set():
             changed.wait(RESTFUL_S)
             changed.clear()
-            if self._stop.wait(self.every_s):
+            if self._stopping.wait(self._every_s()):
                 return
             if not self._stores.index():
                 changed.set()
-            self._givings.save()
+            self._save()

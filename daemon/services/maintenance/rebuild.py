@@ -24,9 +24,9 @@ from ...projections.stores import Stores
 from ...projections.turns import TurnIndex
 from ...projections.vectors import VectorIndexes
 from ...storage.folder_swap import BUILDING, fresh_folder, promote
-from ..capture.committer import Committer
 from ..jobs import Jobs, Progress, Report
 from ..maintenance_process import MaintenanceProcess
+from ..write_thread import Writer
 
 NAMES = ("tables", "keywords", "turns", "vectors", "lines", "profile")
 PARTS = {"records": "tables", "keys": "tables", "edges": "tables", "sources": "tables", "counters": "tables"}
@@ -54,8 +54,8 @@ def names_of(wanted: str) -> tuple[str, ...]:
 class ProjectionRebuild:
     """One rebuild, on the thread of a job."""
 
-    def __init__(self, stores: Stores, committer: Committer, maintenance: MaintenanceProcess) -> None:
-        self._stores, self._committer, self._maintenance = stores, committer, maintenance
+    def __init__(self, stores: Stores, writer: Writer, maintenance: MaintenanceProcess) -> None:
+        self._stores, self._writer, self._maintenance = stores, writer, maintenance
         self._place = stores.projections_folder
 
     def run(self, names: Sequence[str], emit: Emit) -> Told:
@@ -76,7 +76,7 @@ class ProjectionRebuild:
 
     def _reset(self, projection: ConversationOrder | ProfileCards) -> None:
         tables = self._stores.tables
-        self._committer.run(lambda: projection.reset(tables.applied_seq)).result()
+        self._writer.run(lambda: projection.reset(tables.applied_seq)).result()
 
     def _swap(self, name: str) -> None:
         stores, folder = self._stores, self._place / BUILDING / name
@@ -97,7 +97,7 @@ class ProjectionRebuild:
             live.replace(lambda: promote(self._place, name))
             reach(f"renew:{name}")
 
-        self._committer.run(finish).result()
+        self._writer.run(finish).result()
 
     def _follow(self, projection: Projection, upto: int) -> None:
         """Replay up to an operation. What reads the tables may not go beyond them: beside the writer they come after
@@ -107,14 +107,14 @@ class ProjectionRebuild:
 
     def _refill(self) -> None:
         stores = self._stores
-        seq = self._committer.run(lambda: stores.tables.applied_seq).result()
+        seq = self._writer.run(lambda: stores.tables.applied_seq).result()
         fresh = VectorIndexes(stores.vector_store, stores.records, seq, stores.graphs)
 
         def finish() -> None:
             self._follow(fresh, stores.tables.applied_seq)
             stores.vectors.adopt(fresh)
 
-        self._committer.run(finish).result()
+        self._writer.run(finish).result()
 
 
 def start_verify(jobs: Jobs, maintenance: MaintenanceProcess, stores: Stores) -> JobState:

@@ -1,7 +1,7 @@
 """Graphs of vectors are made beside the daemon, and taken into use when they are whole (Q2).
 
 Comes in: time. Goes out: graphs where a pool outgrew its index. Invariants: at most one is made at a time, in a child
-of low priority; the index before serves until the swap, which happens on the committer's thread; what was begun before
+of low priority; the index before serves until the swap, which happens on the write thread; what was begun before
 something was forgotten is thrown away.
 """
 
@@ -16,8 +16,8 @@ from ....protocol.errors import MemdError
 from ...projections.stores import Stores
 from ...projections.vector_index import NeighbourGraph, Rows, read, save_rows
 from ...projections.vectors import embedded
-from ..capture.committer import Committer
 from ..maintenance_process import MaintenanceProcess
+from ..write_thread import Writer
 
 log = logging.getLogger("memd.graphs")
 
@@ -34,8 +34,8 @@ def begun(stores: Stores, pool: str, folder: Path) -> Path:
 class VectorGraphBuilder:
     """Looks now and then whether a pool wants a graph, and has it made."""
 
-    def __init__(self, stores: Stores, committer: Committer, maintenance: MaintenanceProcess) -> None:
-        self._stores, self._committer, self._maintenance = stores, committer, maintenance
+    def __init__(self, stores: Stores, writer: Writer, maintenance: MaintenanceProcess) -> None:
+        self._stores, self._writer, self._maintenance = stores, writer, maintenance
         self._thread: threading.Thread | None = None
 
     def tick(self) -> None:
@@ -54,7 +54,7 @@ class VectorGraphBuilder:
             begun(self._stores, pool, building)
             told = self._maintenance.run("graph", self._stores.folder, [str(building)], lambda done, total, what: None)
             graph = read(building, vectors.store.model)
-            if graph is not None and self._committer.run(lambda: self._take(pool, graph, building, swept)).result():
+            if graph is not None and self._writer.run(lambda: self._take(pool, graph, building, swept)).result():
                 log.info("a graph serves %s vectors of %s", told["vectors"], pool)
         except (MemdError, OSError) as error:  # busy, stopping, swept, or a full disk: it is tried again
             log.info("no graph of vectors for %s now: %s", pool, error)

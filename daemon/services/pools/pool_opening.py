@@ -1,6 +1,6 @@
 """What is written when a session is seen for the first time: its pool, new names of it, the pointer (P1, P2, P3).
 
-Comes in: an origin. Goes out: the project its session feeds, decided for good. Invariants: committer's thread only; a
+Comes in: an origin. Goes out: the project its session feeds, decided for good. Invariants: write thread only; a
 pool is opened before the session that feeds it; the pointer of a project is opened with its pool.
 """
 
@@ -15,7 +15,7 @@ from .identity import Identity, PoolIdentity, is_project
 
 
 class PoolOpening:
-    """Opens pools on the committer's thread."""
+    """Opens pools on the write thread."""
 
     def __init__(self, stores: Stores, identity: Identity) -> None:
         self._stores, self._identity = stores, identity

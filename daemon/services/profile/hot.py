@@ -78,8 +78,8 @@ class ProfileCache:
         cached = self._cache.get(ProfileKey(tuple(scope), budget_tokens, OWNER))
         return cached is not None and cached[0] == self._cards.version(tuple(scope))
 
-    def follow(self) -> None:
-        """Render everything anew when it is asked for: settings changed."""
+    def clear(self) -> None:
+        """Render every profile again when it is next asked for: settings changed."""
         with self._lock:
             self._cache.clear()
 

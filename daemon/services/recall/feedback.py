@@ -18,18 +18,15 @@ from ....protocol.errors import InvalidRequest, MemdError
 from ....protocol.learning import FeedbackGiven, Sample
 from ....protocol.recall import Feedback, FeedbackTaken, NeverUsed, Unused, UnusedList
 from ....protocol.record import LIVE
-from ....protocol.reply import AnyData
 from ...forgetting_rules import UseOutcome
 from ...projections.stores import Stores
 from ...storage.durable_files import replace
 from ..maintenance_process import MaintenanceProcess
-from .recent_answers import RecentAnswer
+from .recent_answers import RecentAnswer, RecentAnswers
 from .scorer import SAMPLES, ScorerNetwork
 from .scorer_training import decoded
-from .warm import WarmRecall
 
 FILE = "scorers.json"
-AnyJudging = Feedback | NeverUsed
 SLICE = 500
 AGAIN = 20
 """So many samples more, and the scorer is fitted again."""
@@ -41,6 +38,9 @@ UNUSED = 2
 log = logging.getLogger("memd.learning")
 
 
+CountUse = Callable[[Sequence[str], str, UseOutcome], object]
+
+
 class StoredScorer(msgspec.Struct, frozen=True):
     """A fitted scorer in the file: how many samples it knows, its numbers as text."""
 
@@ -49,17 +49,17 @@ class StoredScorer(msgspec.Struct, frozen=True):
 
 
 class FeedbackLearner:
-    """Feedback and scorers of one home. The committer's thread takes, the door's asks for scorers."""
+    """Feedback and scorers of one home. The write thread takes, the door's asks for scorers."""
 
-    def __init__(self, stores: Stores, maintenance: MaintenanceProcess, warm: WarmRecall) -> None:
-        self._stores, self._maintenance, self._tried = stores, maintenance, warm.tried
-        warm.network = self.network
+    def __init__(
+        self, stores: Stores, maintenance: MaintenanceProcess, recent: RecentAnswers, count_use: CountUse
+    ) -> None:
+        """`count_use`: counts the use of records, under a perspective, with whether they were `helpful`."""
+        self._stores, self._maintenance, self._recent, self._count_use = stores, maintenance, recent, count_use
         self._place = stores.projections_folder / FILE
         self._kept: dict[str, StoredScorer] = {}
         self._networks: dict[str, ScorerNetwork] = {}
         self._thread: threading.Thread | None = None
-        self.used: Callable[[Sequence[str], str, UseOutcome], object] = lambda ids, perspective, outcome: None
-        """Is told which records were used, under which perspective, and whether they were `helpful`."""
         with suppress(OSError, ValueError):  # none yet, or damaged: it is fitted again
             self._kept = msgspec.json.decode(self._place.read_bytes(), type=dict[str, StoredScorer])
             self._networks = {agent: decoded(kept.network) for agent, kept in self._kept.items()}
@@ -67,10 +67,6 @@ class FeedbackLearner:
     def network(self, agent: str) -> ScorerNetwork | None:
         """The scorer that an agent's feedback made, None while there is too little of it."""
         return self._networks.get(agent)
-
-    def answer(self, request: AnyJudging) -> AnyData:
-        """Either of these requests; `feedback` on the committer's thread."""
-        return self.take(request) if isinstance(request, Feedback) else self.never_used(request)
 
     def never_used(self, request: NeverUsed) -> UnusedList:
         """Records that were given again and again, and never said to be used (Q9)."""
@@ -100,7 +96,7 @@ class FeedbackLearner:
         )
         if both := set(wrong) & {*used, *helpful}:
             raise InvalidRequest(f"{min(both)} can't be both wrong and of use", hint="name it once")
-        answer = self._tried.get(request.recall) if request.recall else None
+        answer = self._recent.get(request.recall) if request.recall else None
         samples = _samples(answer, {*used, *helpful}, set(wrong), FAILED if request.failed else 1.0) if answer else ()
         agent = answer.agent if answer else ""
         given = FeedbackGiven(
@@ -108,9 +104,9 @@ class FeedbackLearner:
         )
         self._stores.commit([given])
         if only := [id for id in used if id not in helpful]:
-            self.used(only, answer.perspective if answer else "", "")
+            self._count_use(only, answer.perspective if answer else "", "")
         if helpful:
-            self.used(helpful, answer.perspective if answer else "", "helpful")
+            self._count_use(helpful, answer.perspective if answer else "", "helpful")
         count = self._stores.lessons.count(agent)
         self._learn(agent, count)
         note = "" if answer or not request.recall else "that answer is too long ago to learn from"

@@ -34,15 +34,16 @@ class TurnSearch:
     """Search over archived turns. Not for two threads at once: the door's own."""
 
     def __init__(
-        self, records: Records, sources: SourceTable, archive: Archive, turns: TurnIndex, below_sessions: int
+        self,
+        records: Records,
+        sources: SourceTable,
+        archive: Archive,
+        turns: TurnIndex,
+        below_sessions: Callable[[], int],
     ) -> None:
         self._records, self._sources, self._archive, self._turns = records, sources, archive, turns
         self._below_sessions = below_sessions
         self._tokens = TermTokens()
-
-    def follow(self, below_sessions: int) -> None:
-        """Search what was said below this many sessions from now on."""
-        self._below_sessions = below_sessions
 
     def heard(
         self,
@@ -54,10 +55,11 @@ class TurnSearch:
     ) -> tuple[Heard, ...]:
         """At most as many turns as a request wants that answer it, best first, of documents that the asker may hear
         (A1); none where there are many sessions. Those of the time that it names, where there are any."""
-        documents = self._sources.documents(scope, self._below_sessions)
-        if hears is not None and len(documents) < self._below_sessions:
+        most = self._below_sessions()
+        documents = self._sources.documents(scope, most)
+        if hears is not None and len(documents) < most:
             documents = list(filter(hears, documents))
-        if not documents or len(documents) >= self._below_sessions:
+        if not documents or len(documents) >= most:
             return ()
         question, limit = look_at(request, now), max(1, request.limit)
         query, then = question.searched.words, question.period

@@ -87,17 +87,19 @@ class _Ranked(NamedTuple):
 class WarmRecall:
     """Search and rank over records, keywords and vectors. The threads of the door and of the slow lane ask."""
 
-    def __init__(self, sought: SearchIndexes, sense: Callable[[], SearchModel], floor: float, world: World) -> None:
-        """`sense` is asked for each question: the model may change between two."""
+    def __init__(
+        self,
+        sought: SearchIndexes,
+        sense: Callable[[], SearchModel],
+        floor: Callable[[], float],
+        recent: RecentAnswers,
+        network: Callable[[str], ScorerNetwork | None],
+        world: World,
+    ) -> None:
+        """`sense` and `floor` are asked for each question; `network`: the learnt scorer of an agent, if any."""
         self._records, self._keywords, self._lines, self._counters = sought
         self._sense, self._floor, self._world = sense, floor, world
-        self.tried = RecentAnswers(world)
-        self.network: Callable[[str], ScorerNetwork | None] = lambda agent: None
-        """The learnt scorer of an agent, None while it has too little feedback."""
-
-    def follow(self, floor: float) -> None:
-        """Abstain below this relevance from now on."""
-        self._floor = floor
+        self._recent, self._network = recent, network
 
     def recall(
         self,
@@ -135,7 +137,7 @@ class WarmRecall:
             hits=kept,
             scope=tuple(scope),
             principles=principles,
-            recall=self.tried.note(request.agent, request.perspective, {id: given[id].features for id in prices}),
+            recall=self._recent.note(request.agent, request.perspective, {id: given[id].features for id in prices}),
             strength=round(strength, 4),
             abstained=not kept,
             reason="" if kept else ("nothing relevant enough" if count else "nothing here shares a word or a sense"),
@@ -149,7 +151,7 @@ class WarmRecall:
     def _settings(self, request: Recall) -> tuple[float, Weights]:
         options = request.options
         if options is None:
-            return max(self._floor, request.threshold), _DEFAULT
+            return max(self._floor(), request.threshold), _DEFAULT
         if os.environ.get("MEMD_BENCH") != "1":
             raise InvalidRequest("`options` are for measurements", hint="start the daemon with MEMD_BENCH=1")
         try:
@@ -158,7 +160,7 @@ class WarmRecall:
             raise InvalidRequest(
                 f"weights: {error}", hint=f"there are {', '.join(Weights.__struct_fields__)}"
             ) from error
-        return (self._floor if options.floor < 0 else options.floor), weights
+        return (self._floor() if options.floor < 0 else options.floor), weights
 
     def _candidates(
         self,
@@ -238,7 +240,7 @@ class WarmRecall:
         words = frozenset(request.query.lower().split())
         rows = [features(records[id], found.relevance[n], words, request.perspective, now) for id, n in places.items()]
         usual = request.options is None or request.options.priority
-        priorities = scored(rows, self.network(request.agent)) if usual else [None] * len(rows)
+        priorities = scored(rows, self._network(request.agent)) if usual else [None] * len(rows)
         ranked: list[_Ranked] = []
         for (id, place), row, priority in zip(places.items(), rows, priorities, strict=True):
             record, score = records[id], found.relevance[place]

@@ -31,7 +31,7 @@ _POOL = re.compile(r"personal|(?:project|agent|unbound)/\S{1,200}")
 
 
 def import_records(stores: Stores, request: ImportRecords) -> RecordsImported:
-    """Add what is not here yet, in one group, on the committer's thread. Raises StorageFull."""
+    """Add what is not here yet, in one group, on the write thread. Raises StorageFull."""
     operations: list[AnyOperation] = list(_openings(stores, request))
     spans = {exported.record.id: exported.record.provenance.spans for exported in request.records}
     gone = stores.forgotten.among((span.document, span.turn) for each in spans.values() for span in each)

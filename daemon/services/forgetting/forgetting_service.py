@@ -22,15 +22,16 @@ from ....protocol.operation import AnyOperation, Purged, Rebased, Redacted
 from ....protocol.places import Places
 from ....protocol.record import Record
 from ....protocol.reply import ForgetPlan, Going, JobState
-from ....protocol.request import Forget, PreviewForget
+from ....protocol.request import Compact, Forget, PreviewForget, ScanSecrets
 from ....stages.secrets.scan import redact
 from ...failpoint import reach
 from ...projections.stores import Stores
 from ...storage.tombstone_carryover import carried, settle
 from ...world import World
-from ..capture.committer import Committer
 from ..jobs import Jobs, Progress, Report
-from .compaction import Rebuild, clear, compact, compact_log
+from ..service import Handlers, Service, owner
+from ..write_thread import Writer
+from .compaction import Rebuild, clear, compact, compact_log, start_compaction
 from .copy_removal import drop_copies
 from .forget_closure import ForgetScope, Loss, find_loss
 from .projection_renewal import NAMES, renew
@@ -52,17 +53,36 @@ OUT_OF_REACH = (
 log = logging.getLogger("memd.forget")
 
 
-class Forgetting:
-    """Forgets in one home. `jobs` is its lane, the committer's thread its place: captures wait while it works there."""
+class ForgettingService(Service):
+    """Forgets in one home, by jobs; captures wait while the write thread erases."""
+
+    name = "forgetting"
 
     def __init__(
-        self, stores: Stores, places: Places, committer: Committer, jobs: Jobs, world: World, rebuild: Rebuild
+        self,
+        stores: Stores,
+        places: Places,
+        writer: Writer,
+        jobs: Jobs,
+        world: World,
+        rebuild: Rebuild,
+        forget_injected: Callable[[Sequence[bytes]], None],
     ) -> None:
-        """`rebuild` makes the projections of these names anew beside the daemon, and swaps them in."""
+        """`rebuild`: rebuilds the named projections beside the daemon and swaps them in; `forget_injected`: forgets
+        these byte strings in what sessions were given."""
         self._stores, self._places, self._world = stores, places, world
-        self._committer, self._jobs, self._rebuild = committer, jobs, rebuild
-        self.told: Callable[[list[bytes]], None] = lambda pieces: None
-        """Forgets these pieces in what sessions were given; all of it where they are not known any more."""
+        self._writer, self._jobs, self._rebuild = writer, jobs, rebuild
+        self._forget_injected = forget_injected
+
+    @property
+    def handlers(self) -> Handlers:
+        """All of them jobs of the slow lane, but for the preview."""
+        return {
+            PreviewForget: owner("slow", self.preview),
+            Forget: owner("slow", self.start_forgetting),
+            ScanSecrets: owner("slow", self.scan),
+            Compact: owner("slow", self.compact),
+        }
 
     def preview(self, request: PreviewForget) -> ForgetPlan:
         """What would go. Raises InvalidRequest without exactly one scope, NotFound."""
@@ -78,7 +98,7 @@ class Forgetting:
             spooled=sum(not seqs for seqs in loss.turns.values()),
         )
 
-    def start(self, request: Forget, before: Sequence[AnyOperation] = ()) -> JobState:
+    def start_forgetting(self, request: Forget, before: Sequence[AnyOperation] = ()) -> JobState:
         """Start to forget; `before` is committed with the word that it is forgotten.
 
         Raises InvalidRequest without exactly one scope, NotFound, Unavailable beside a job.
@@ -86,12 +106,16 @@ class Forgetting:
         scope = self._scope(request)
         return self._jobs.start("forget", lambda progress: self._forget(scope, progress, before))
 
-    def clean(self, dry_run: bool) -> JobState:
+    def compact(self, request: Compact) -> JobState:
+        """Start to compact every store. Raises Unavailable."""
+        return start_compaction(self._stores, self._writer, self._jobs, self._rebuild)
+
+    def scan(self, request: ScanSecrets) -> JobState:
         """Start to look for secrets with the rules of today, and unless `dry_run` to cut them out for good (P-18).
 
         Raises Unavailable beside a job.
         """
-        if dry_run:
+        if request.dry_run:
             return self._jobs.start("scan", lambda progress: look(self._stores, self._jobs, progress)[1])
         return self._jobs.start("scan", self._clean)
 
@@ -159,7 +183,7 @@ class Forgetting:
     # --- the work ------------------------------------------------------------------------------------------------
     def _forget(self, scope: ForgetScope, progress: Progress, before: Sequence[AnyOperation]) -> Report:
         progress(0, STEPS, "looking for what rests on it, removing it")
-        run = self._committer.run
+        run = self._writer.run
         run(self.finish).result()
 
         loss, seq = run(lambda: self._begin(self._loss(scope), before)).result()
@@ -179,7 +203,7 @@ class Forgetting:
         }
 
     def _clean(self, progress: Progress) -> Report:
-        run = self._committer.run
+        run = self._writer.run
         run(self.finish).result()
         sighting, report = look(self._stores, self._jobs, progress)
         if not sighting:
@@ -195,7 +219,7 @@ class Forgetting:
 
     def _carry_out(self, loss: Loss, seq: int, progress: Progress) -> Report:
         """What `_begin` began: out of every file, and the proof of it."""
-        run = self._committer.run
+        run = self._writer.run
         self._rebuild(NAMES, lambda done, total, detail: progress(1, STEPS, f"fresh indexes: {detail}"))
         run(self._sweep_vectors).result()
         progress(2, STEPS, "spools and backups")
@@ -212,7 +236,7 @@ class Forgetting:
         return find_loss(self._stores, scope, waiting(self._places.spool))
 
     def _begin(self, loss: Loss, before: Sequence[AnyOperation] = ()) -> tuple[Loss, int]:
-        """Say what goes, then remove it: that operation's seq, 0 for nothing. On the committer's thread."""
+        """Say what goes, then remove it: that operation's seq, 0 for nothing. On the write thread."""
         if not loss:
             return loss, 0
         rows = [Rebased(record=record) for record in loss.rebased.values()]
@@ -223,7 +247,7 @@ class Forgetting:
         return loss, seq
 
     def _erase(self, redacted: Redacted, seq: int) -> None:
-        """Out of both logs and of their files. On the committer's thread."""
+        """Out of both logs and of their files. On the write thread."""
         stores = self._stores
         stores.turns.mask(redacted.captures)
         stores.journal.log.erase([remnant.seq for remnant in redacted.entries])
@@ -238,7 +262,7 @@ class Forgetting:
         reach("forget:logs-compacted")
 
     def _sweep_vectors(self) -> None:
-        """Out of the vectors: those that no record needs go. On the committer's thread."""
+        """Out of the vectors: those that no record needs go. On the write thread."""
         reach("forget:projections-renewed")
         stores = self._stores
         stores.keep_vectors()
@@ -246,7 +270,7 @@ class Forgetting:
         reach("forget:vectors-swept")
 
     def _sweep(self, redacted: Redacted, pieces: list[bytes]) -> Report:
-        """Everything beside it: spools, copies, logs. Off the committer's thread: clients may be delivering."""
+        """Everything beside it: spools, copies, logs. Off the write thread: clients may be delivering."""
         gone = {(one.document, turn) for one in redacted.turns for turn in one.turns}
 
         def left(document: str, event: AnyEvent) -> AnyEvent | None:
@@ -256,7 +280,7 @@ class Forgetting:
 
         spooled = scrub(self._places.spool, left)
         reach("forget:spools-scrubbed")
-        self.told(pieces)
+        self._forget_injected(pieces)
         dropped, written = drop_copies(self._stores, redacted, self._world, self._jobs.stopping)
         reach("forget:copies-dropped")
         wiped = sum(wipe(path, pieces) for path in self._logs() if pieces)

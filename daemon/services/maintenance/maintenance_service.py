@@ -2,7 +2,7 @@
 
 Comes in: the settings, and time. Goes out: jobs, and their last outcomes for `memd status`. Invariants: everything runs
 as a job, so nothing runs beside itself or beside a compaction; a backup is made only when something changed, and old
-ones go, so neither piles up; removal from the archive happens on the committer's thread, in small groups.
+ones go, so neither piles up; removal from the archive happens on the write thread, in small groups.
 """
 
 from __future__ import annotations
@@ -14,65 +14,136 @@ from pathlib import Path
 
 from ....protocol.errors import InvalidRequest, Stopping, Unavailable
 from ....protocol.instant import from_micros
-from ....protocol.keeping import BackupList
+from ....protocol.keeping import BackupList, DiskUse
+from ....protocol.places import Places
 from ....protocol.record import Record
 from ....protocol.reply import JobState, Outcome
+from ....protocol.request import Backup, Backups, DiskUsage, Expire, GetJob, Rebuild, Verify
 from ....stages.batch import PERSONAL
-from ...config import Config
+from ...config import Config, Keep
 from ...projections.keywords import NEAR
 from ...projections.stores import Stores
 from ...storage.backup import FOLDER, backups, is_newer, listed, rotate, write_backup
-from ...storage.retention import SLICE, Held, Keep, Retention
+from ...storage.retention import SLICE, Held, Retention
 from ...world import World
-from ..capture.committer import Committer
+from ..activity import Activity
 from ..jobs import Jobs, Progress, Report
+from ..maintenance_process import MaintenanceProcess
+from ..scheduler import Scheduler
+from ..service import Handlers, Service, owner
+from ..write_thread import Writer
+from .disk_usage import disk_use
+from .index_commits import IndexCommits
+from .rebuild import ProjectionRebuild, names_of, start_verify
+from .vector_graphs import VectorGraphBuilder
 
 HOUR, DAY_S = 3_600_000_000, 86_400.0
 log = logging.getLogger("memd.upkeep")
 
 
-class Upkeep:
-    """Backups and retention of one home; `tick` is called now and then by the scheduler."""
+class MaintenanceService(Service):
+    """Backups, retention, verification, rebuilds, index commits and vector graphs of one home."""
+
+    name = "maintenance"
 
     def __init__(
         self,
         stores: Stores,
-        committer: Committer,
+        places: Places,
+        writer: Writer,
         jobs: Jobs,
-        config: Config,
+        process: MaintenanceProcess,
+        scheduler: Scheduler,
+        activity: Activity,
+        config: Callable[[], Config],
         world: World,
-        note: Callable[[str, Outcome], None],
+        save: Callable[[], None],
     ) -> None:
-        self._stores, self._committer, self._jobs = stores, committer, jobs
-        self._config, self._world, self._note = config, world, note
+        """`save`: writes down what is saved as often as the keyword indexes are committed."""
+        self._stores, self._places, self._writer, self._jobs, self._process = stores, places, writer, jobs, process
+        self._scheduler, self._activity, self._config, self._world = scheduler, activity, config, world
+        self._rebuilding = ProjectionRebuild(stores, writer, process)
+        self._graphs = VectorGraphBuilder(stores, writer, process)
+        self._indexes = IndexCommits(stores, save, lambda: config().keyword_commit_s)
         self._folder = stores.folder / FOLDER
         self._expired_at = -DAY_S
         self._evidence: set[tuple[str, str]] | None = None
-        if found := backups(self._folder):
-            self._note_backup(found[-1][1].at, found[-1][0])
+        self._every_s = 0.0
+        if finished := backups(self._folder):
+            self._note_backup(finished[-1][1].at, finished[-1][0])
 
-    def follow(self, config: Config) -> None:
-        """Go on with these settings."""
-        self._config = config
+    @property
+    def handlers(self) -> Handlers:
+        """Jobs, and what they left."""
+        return {
+            GetJob: owner("fast", self.job),
+            Verify: owner("slow", self.verify),
+            Rebuild: owner("slow", self.start_rebuild),
+            Backup: owner("slow", self.start_backup),
+            Backups: owner("slow", self.list_backups),
+            Expire: owner("slow", self.expire),
+            DiskUsage: owner("slow", self.disk_usage),
+        }
+
+    def start(self) -> None:
+        """Begin to look for what is due."""
+        self._indexes.start()
+        self._scheduler.every(self._config().upkeep_s, self._graphs.tick, "graphs")
+        self.reload(self._config())
+
+    def reload(self, config: Config) -> None:
+        """Look as often as the settings demand."""
+        if config.upkeep_s != self._every_s:
+            self._every_s = config.upkeep_s
+            self._scheduler.every(config.upkeep_s, self.tick, "upkeep")
+
+    def stop(self) -> None:
+        """End the maintenance child and what waits for it."""
+        self._process.end()
+        self._graphs.stop()
+        self._jobs.stop()
+        self._indexes.stop()
+
+    @property
+    def rebuild(self) -> ProjectionRebuild:
+        """The rebuild of projections, for those that make them anew."""
+        return self._rebuilding
+
+    def job(self, request: GetJob) -> JobState:
+        """Return the state of a job. Raises NotFound."""
+        return self._jobs.get(request.id)
+
+    def verify(self, request: Verify) -> JobState:
+        """Start to verify every store. Raises Unavailable."""
+        return start_verify(self._jobs, self._process, self._stores)
+
+    def start_rebuild(self, request: Rebuild) -> JobState:
+        """Start to rebuild projections. Raises InvalidRequest, Unavailable."""
+        names = names_of(request.name)
+        return self._jobs.start("rebuild", lambda progress: self._rebuilding.run(names, progress))
+
+    def disk_usage(self, request: DiskUsage) -> DiskUse:
+        """Return the bytes on disk by part."""
+        return disk_use(self._stores, self._places)
 
     def tick(self) -> None:
         """Start what is due; what can't start now is due again next time."""
         self._stores.let_go()
         try:
             if self._backup_due():
-                self.backup("", 0)
+                self.start_backup(Backup())
             elif self._world.monotonic() - self._expired_at >= DAY_S and self._limits_exist():
-                self.expire(False)
+                self.expire(Expire())
         except (Unavailable, Stopping) as error:
             log.info("upkeep waits: %s", error.message)
 
     def _limits_exist(self) -> bool:
-        config = self._config
+        config = self._config()
         return bool(config.archive_keep_days or config.archive_keep_mb or config.archive_keep_by_pool)
 
     # --- backups -----------------------------------------------------------------------------------------------------
     def _backup_due(self) -> bool:
-        every = self._config.backup_every_h * HOUR
+        every = self._config().backup_every_h * HOUR
         if not every:
             return False
         found = backups(self._folder)
@@ -80,8 +151,9 @@ class Upkeep:
             return False
         return is_newer(self._stores.journal, self._stores.archive, self._folder)
 
-    def backup(self, to: str, keep: int) -> JobState:
+    def start_backup(self, request: Backup) -> JobState:
         """Start a backup. Raises Unavailable while another job runs, InvalidRequest for a folder that is no path."""
+        to, keep = request.to, request.keep
         if to and not Path(to).is_absolute():
             raise InvalidRequest(f"{to!r} is not an absolute path", hint="the daemon does not know your folder")
         if keep < 0:
@@ -93,7 +165,7 @@ class Upkeep:
             progress(0, total, "copying, then reading it back")
             path = write_backup(self._stores.journal, self._stores.archive, folder, self._world, self._jobs.stopping)
             progress(total, total, "verified")
-            removed = [] if to else rotate(folder, keep or self._config.backup_keep)
+            removed = [] if to else rotate(folder, keep or self._config().backup_keep)
             info = next(manifest for name, manifest in backups(folder) if name == path.name).info(path.name)
             if not to:
                 self._note_backup(self._world.now(), path.name)
@@ -109,23 +181,23 @@ class Upkeep:
         return self._jobs.start("backup", work)
 
     def _note_backup(self, at: int, name: str) -> None:
-        self._note("backed up", Outcome(at=from_micros(at), what=f"verified: {name}"))
+        self._activity.put("backed up", Outcome(at=from_micros(at), what=f"verified: {name}"))
 
-    def list_backups(self, folder: str) -> BackupList:
+    def list_backups(self, request: Backups) -> BackupList:
         """The finished backups in a folder, and what migrations kept there. Raises NotFound."""
-        return listed(self._folder, folder)
+        return listed(self._folder, request.folder)
 
     # --- retention ---------------------------------------------------------------------------------------------------
-    def expire(self, dry_run: bool) -> JobState:
+    def expire(self, request: Expire) -> JobState:
         """Start the archive's retention. Raises Unavailable while another job runs."""
 
         def work(progress: Progress) -> Report:
-            return self._expire(progress, dry_run)
+            return self._expire(progress, request.dry_run)
 
         return self._jobs.start("expire", work)
 
     def _expire(self, progress: Progress, dry_run: bool) -> Report:
-        config, stores = self._config, self._stores
+        config, stores = self._config(), self._stores
         keep = Keep(days=config.archive_keep_days, mb=config.archive_keep_mb)
         retention = Retention(stores.archive, keep, config.archive_keep_by_pool, self._pool_of, self._is_cited)
         upto = stores.sources.progress().archive_seq
@@ -145,7 +217,7 @@ class Upkeep:
         if not dry_run:
             self._expired_at = self._world.monotonic()
             what = f"{captures} captures, {removed_bytes} bytes removed" if captures else "nothing was over its limit"
-            self._note("expired", Outcome(at=from_micros(self._world.now()), what=what))
+            self._activity.put("expired", Outcome(at=from_micros(self._world.now()), what=what))
         return report
 
     def _remove(self, retention: Retention, group: list[Held]) -> int:
@@ -154,7 +226,7 @@ class Upkeep:
             self._stores.keywords.refresh(self._answers(group))
             return size
 
-        return self._committer.run(work).result()
+        return self._writer.run(work).result()
 
     def _answers(self, gone: Iterable[Held]) -> Iterator[str]:
         """The records that may have been found by the words of these captures, which stood right before theirs."""

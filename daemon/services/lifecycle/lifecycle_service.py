@@ -1,7 +1,7 @@
 """Time at work in a running daemon: counts on their way, sleep when a task ends, what the user asks of time.
 
 Comes in: what recalls brought up, sessions that end, requests, the passing of time. Goes out: operations, through the
-committer, and replies. Invariants: nothing here keeps a client waiting; a task is a live session in which somebody
+writer, and replies. Invariants: nothing here keeps a client waiting; a task is a live session in which somebody
 spoke, and tasks of a pool that overlap sleep once, when the last of them ends (T6); jobs have one name each, so they
 never pile up, and what they find to do they find again after a restart.
 """
@@ -12,40 +12,37 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from math import log as ln
+from typing import Literal
 
 import msgspec
 
 from ....protocol.errors import MemdError
 from ....protocol.lifetime import (
-    AnyLifetime,
-    AnyLifetimeData,
     Asleep,
-    Correct,
     Fading,
     FadingList,
-    GetHistory,
-    GetTimeline,
     ListFading,
     PutToSleep,
-    Restore,
     Slumbered,
 )
 from ....protocol.record import Record
-from ....protocol.reply import Remembered
 from ....stages.batch import PERSONAL
 from ...forgetting_rules import Rules
 from ...projections.counters import KINDS, Weak
 from ...projections.placement import agent_pool
+from ...projections.pool_directory import PoolDirectory
 from ...projections.stores import Stores
 from ...world import World
-from ..access.access import ReadScope
-from ..capture.committer import Committer
-from ..corrections.correction import RecordHistory
+from ..events import CapturesCommitted, Topic
 from ..outgoing_screen import shown
-from ..scheduler import Triggers
+from ..scheduler import Scheduler
+from ..search_model import Encode
+from ..service import Caller, Handler, Handlers, Service, owner
+from ..write_thread import Writer
 from .consolidate import Consolidation
 from .counting import FLUSH_S, UseCounter
 from .probation import NO_SESSIONS, Probation
+from .reactivation import reactivate
 from .review import ReviewJob, is_quiet
 from .sleep import Sleep, Slumber
 from .usage import UseDetector
@@ -55,31 +52,51 @@ SHOWN = 20
 log = logging.getLogger("memd.lifetime")
 
 
-class Lifetime:
-    """What the daemon tells of recalls and of sessions' ends, and asks to be done now and then."""
+class LifecycleService(Service):
+    """Counts uses, lets pools sleep at the end of a task, archives what is weak, and brings it back."""
+
+    name = "lifecycle"
 
     def __init__(
         self,
         stores: Stores,
-        committer: Committer,
-        access: ReadScope,
-        triggers: Triggers,
+        writer: Writer,
+        scheduler: Scheduler,
+        directory: PoolDirectory,
         rules: Callable[[], Rules],
+        encode: Callable[[], Encode | None],
+        captures: Topic[CapturesCommitted],
         world: World,
     ) -> None:
-        self._stores, self._committer, self._access = stores, committer, access
-        self._triggers, self._rules, self._world = triggers, rules, world
-        self.counting = UseCounter(stores, committer, rules)
-        self.usage = UseDetector(stores, self.counting, rules, lambda: None, world.monotonic, self._fed_by)
-        self.sleep = Sleep(stores, committer, rules, world.now)
-        self.consolidation = Consolidation(stores, committer, rules)
-        self.past = RecordHistory(stores, access, rules)
-        self.review = ReviewJob(stores, committer, rules, world.now)
+        """`encode`: what turns a sentence into a vector now, if anything does."""
+        self._stores, self._writer, self._scheduler, self._directory = stores, writer, scheduler, directory
+        self._rules, self._world = rules, world
+        self.counter = UseCounter(stores, writer, rules)
+        self._detector = UseDetector(stores, self.counter, rules, encode, world.monotonic, self._fed_by)
+        self.sleep = Sleep(stores, writer, rules, world.now)
+        self._consolidation = Consolidation(stores, writer, rules)
+        self.review = ReviewJob(stores, writer, rules, world.now)
         self._reviewed_at, self._looking = -DAY_S, False
-        triggers.every(FLUSH_S, self._tick, "lifetime")
+        captures.subscribe(self._captured)
+
+    @property
+    def handlers(self) -> Handlers:
+        """Both wait on the slow lane; what they write goes through the write thread."""
+        return {
+            PutToSleep: owner("slow", self.put_to_sleep),
+            ListFading: Handler("slow", self.fading, scoped=True),
+        }
+
+    def start(self) -> None:
+        """Write down counts and review records now and then."""
+        self._scheduler.every(FLUSH_S, self._tick, "lifetime")
+
+    def _captured(self, event: CapturesCommitted) -> None:
+        self.heard()
+        self.ended([document for document in event.ended if document in event.closed])
 
     def _tick(self) -> None:
-        self.counting.flush()
+        self.counter.flush()
         if self._world.monotonic() - self._reviewed_at >= DAY_S and is_quiet():
             self._reviewed_at = self._world.monotonic()
             if count := self.review.run():
@@ -88,44 +105,47 @@ class Lifetime:
     # --- recalls and uses (T3) -----------------------------------------------------------------------------------
     def recalled(self, query: str, scope: Sequence[str], ids: Sequence[str]) -> None:
         """A question to the present brought these records up."""
-        self.counting.candidates(ids)
-        self.usage.recalled(query, scope, ids)
+        self.counter.candidates(ids)
+        self._detector.recalled(query, scope, ids)
 
     def heard(self) -> None:
-        """Live sessions went on: there may be an answer that used what was recalled. On the committer's thread."""
-        if self.usage.is_waiting and not self._looking:
+        """Live sessions went on: there may be an answer that used what was recalled. On the write thread."""
+        if self._detector.is_waiting and not self._looking:
             self._looking = True
-            self._triggers.soon(self._look, "usage")
+            self._scheduler.soon(self._look, "usage")
 
     def _look(self) -> None:
         self._looking = False
         try:
-            self.usage.heard()
+            self._detector.heard()
         except MemdError as error:
             log.info("uses are not counted yet: %s", error.message)
 
-    def reactivated(self, ids: Iterable[str]) -> None:
-        """A deep question brought these up: what is archived of them comes back (T7)."""
-        wanted = tuple(ids)
-        if wanted:
-            self._committer.run(lambda: self.past.reactivate(wanted))
+    def reactivated(self, ids: Sequence[str]) -> None:
+        """Bring back those of these records that are archived (T7); on the write thread, soon."""
+        if ids:
+            self._writer.run(lambda: self.reactivate(ids, "recalled"))
 
-    def judging(self) -> Callable[[Record], Record]:
+    def reactivate(self, ids: Sequence[str], why: Literal["asked", "recalled"]) -> tuple[str, ...]:
+        """Bring back those of these records that are archived; return which ones. On the write thread."""
+        return reactivate(self._stores, self._rules(), ids, why)
+
+    def judge(self) -> Callable[[Record], Record]:
         """What says of each new record of a batch whether it is to prove itself first (T8)."""
         return Probation(self._stores, self._rules, self._world.now).judged
 
     # --- tasks (T6) ----------------------------------------------------------------------------------------------
     def ended(self, documents: Iterable[str]) -> None:
-        """These sessions ended. Called on the committer's thread, which sleeps when it is through with its group."""
+        """These sessions ended. Called on the write thread, which sleeps when it is through with its group."""
         sessions = self._stores.sources.sessions_of(documents)
         pools: dict[str, None] = {}
         for document, session in sessions.items():
             if session.closed_at and session.opened.origin.live and document.partition(":")[0] not in NO_SESSIONS:
                 pools.update(dict.fromkeys(self._fed_by(document)))
         if pools:
-            self.counting.flush()
+            self.counter.flush()
             due = [pool for pool in pools if not self._is_busy(pool)]
-            self._committer.run(lambda: self._fall_asleep(due))
+            self._writer.run(lambda: self._fall_asleep(due))
 
     def _fed_by(self, document: str) -> tuple[str, ...]:
         """The pools that a session's task belongs to: the user's own, its project's, its agent's."""
@@ -143,7 +163,7 @@ class Lifetime:
     def _fall_asleep(self, pools: Sequence[str]) -> None:
         slept = [pool for pool in pools if self.sleep.fall_asleep(pool) is not None]
         for pool in slept:
-            self._triggers.soon(lambda pool=pool: self._rest_quietly(pool), f"sweep {pool}")
+            self._scheduler.soon(lambda pool=pool: self._rest_quietly(pool), f"sweep {pool}")
 
     def _rest_quietly(self, pool: str) -> None:
         try:
@@ -153,37 +173,20 @@ class Lifetime:
 
     def _rest(self, pool: str) -> Slumber:
         """What a sleep does beside the committer: consolidate, archive, prune."""
-        self.consolidation.run(pool)
+        self._consolidation.run(pool)
         return self.sleep.sweep(pool)
 
     # --- requests ------------------------------------------------------------------------------------------------
-    def answer(self, request: AnyLifetime) -> AnyLifetimeData | Remembered:
-        """Any of these; `restore` and `correct` on the committer's thread."""
-        match request:
-            case PutToSleep():
-                return self._put_to_sleep(request)
-            case ListFading():
-                return self._fading(request)
-            case Restore():
-                return self.past.restore(request.ids)
-            case GetHistory():
-                return self.past.history(request.id)
-            case GetTimeline():
-                return self.past.timeline(request)
-            case Correct():
-                told = self.past.correct(request)
-                self._triggers.captured((), True)
-                return told
-
-    def _put_to_sleep(self, request: PutToSleep) -> Slumbered:
-        named = [self._access.named(pool) for pool in request.pools]
+    def put_to_sleep(self, request: PutToSleep) -> Slumbered:
+        """Let pools sleep now. Raises NotFound."""
+        named = [self._directory.named(pool) for pool in request.pools]
         pools = named or sorted(self._stores.records.tally())
         rules, told = self._rules(), list[Asleep]()
         for pool in (pool for pool in pools if not rules.is_off(pool)):
             if request.dry_run:
                 slumber = self.sleep.weak(pool, self.sleep.next(pool))
             else:
-                slept = self._committer.run(lambda pool=pool: self.sleep.fall_asleep(pool)).result()
+                slept = self._writer.run(lambda pool=pool: self.sleep.fall_asleep(pool)).result()
                 slumber = self._rest(pool)
                 if slept:
                     slumber = msgspec.structs.replace(slumber, days=slept.days, tasks_per_day=slept.tasks_per_day)
@@ -202,9 +205,10 @@ class Lifetime:
             first=tuple(shown(each).record for each in first.values()),
         )
 
-    def _fading(self, request: ListFading) -> FadingList:
+    def fading(self, request: ListFading, caller: Caller) -> FadingList:
+        """List what fades first if nobody uses it. Raises NotFound."""
         rules = self._rules()
-        scope = self._access.scope(request.cwd, request.pools, request.repository)
+        scope = caller.scope
         soonest: list[tuple[float, str]] = []
         total = 0
         for pool in scope:
@@ -236,7 +240,7 @@ class Lifetime:
     def stop(self) -> None:
         """Write down what waits; the committer still runs."""
         try:
-            self.counting.flush().result()
+            self.counter.flush().result()
         except MemdError as error:  # they are only light counts
             log.warning("some retrievals are not counted: %s", error.message)
 

@@ -2,43 +2,69 @@
 
 Comes in: requests. Goes out: a pass, or what is no longer shown. Invariants: a pass is told once and kept nowhere; what
 a revoked source led to leaves every read with the one commit that says so, and comes back the same way; on the
-committer's thread, but for the list.
+write thread, but for the list.
 """
 
 from __future__ import annotations
+
+from typing import Protocol
 
 from ....protocol.access import Grant, Grants, GrantState, ListGrants, PassGranted, Revocation, Revoke
 from ....protocol.errors import InvalidRequest, NotFound
 from ....protocol.instant import from_micros
 from ....protocol.operation import Granted, Revoked
-from ....protocol.reply import AnyData
+from ...projections.pool_directory import PoolDirectory
 from ...projections.stores import Stores
 from ...world import World
-from ..corrections.undo import SessionUndo
-from ..service import Reader
-from .access import ReadScope
+from ..service import Handlers, Reader, Service, owner
 from .passes import Passes, check_source, covers
 
-AnyGranting = Grant | Revoke | ListGrants
 ID_BYTES = 8
 
 
-class PassGranting:
+class RevocationEffects(Protocol):
+    """Hides the records of a revoked source, and shows them again."""
+
+    def hide_source(self, documents: tuple[str, ...], revoked: Revoked) -> tuple[int, int]:
+        """Commit `revoked` with what it hides; return how many records are hidden, and how many are active again."""
+        ...
+
+    def show_revoked(self, documents: tuple[str, ...]) -> int:
+        """Show what revoking these documents hid; return how many records."""
+        ...
+
+
+class AccessService(Service):
     """Grants and revocations of one home."""
 
-    def __init__(self, stores: Stores, access: ReadScope, passes: Passes, undoing: SessionUndo, world: World) -> None:
-        self._stores, self._access, self._passes = stores, access, passes
-        self._undoing, self._world = undoing, world
+    name = "access"
 
-    def answer(self, request: AnyGranting) -> AnyData:
-        """Any of these requests."""
-        match request:
-            case Grant():
-                return self._back(request) if request.back else self._grant(request)
-            case Revoke():
-                return self._revoke(request)
-            case ListGrants():
-                return Grants(grants=tuple(self._stores.grants.all()), sources=self._stores.grants.sources())
+    def __init__(
+        self, stores: Stores, passes: Passes, directory: PoolDirectory, effects: RevocationEffects, world: World
+    ) -> None:
+        self._stores, self._passes, self._directory = stores, passes, directory
+        self._effects, self._world = effects, world
+
+    @property
+    def handlers(self) -> Handlers:
+        """Grants, written by the user alone."""
+        return {
+            Grant: owner("write", self.grant),
+            Revoke: owner("write", self.revoke),
+            ListGrants: owner("slow", self.list),
+        }
+
+    def start(self) -> None:
+        """Load what verifies passes, beside everything else."""
+        self._passes.prepare()
+
+    def grant(self, request: Grant) -> PassGranted:
+        """Sign a pass, or show revoked sources again. Raises InvalidRequest, NotFound, Denied."""
+        return self._show_again(request) if request.back else self._grant(request)
+
+    def list(self, request: ListGrants) -> Grants:
+        """List what is granted and what is revoked."""
+        return Grants(grants=tuple(self._stores.grants.all()), sources=self._stores.grants.sources())
 
     def _grant(self, request: Grant) -> PassGranted:
         subject = request.subject.strip()
@@ -48,7 +74,7 @@ class PassGranting:
         reader = Reader(
             grant=self._world.token(ID_BYTES).hex(),
             subject=subject,
-            pools=tuple(dict.fromkeys(self._access.named(pool) for pool in request.pools)),
+            pools=tuple(dict.fromkeys(self._directory.named(pool) for pool in request.pools)),
             sources=tuple(dict.fromkeys(check_source(source) for source in request.sources)),
             expires_at=expires_at,
         )
@@ -63,7 +89,7 @@ class PassGranting:
         self._stores.commit([made])
         return PassGranted(token=token, grant=self._stores.grants.get(reader.grant))
 
-    def _back(self, request: Grant) -> PassGranted:
+    def _show_again(self, request: Grant) -> PassGranted:
         if request.subject or request.pools or not request.sources:
             raise InvalidRequest("show what again?", hint="name revoked sources and nothing else")
         revoked = {each.source for each in self._stores.grants.sources()}
@@ -71,9 +97,10 @@ class PassGranting:
             raise NotFound(f"{', '.join(unknown)} is not revoked", hint="`memd grants` lists what is")
         documents = self._documents(request.sources)
         self._stores.commit([Granted(sources=request.sources)])
-        return PassGranted(shown=self._undoing.show_revoked(documents))
+        return PassGranted(shown=self._effects.show_revoked(documents))
 
-    def _revoke(self, request: Revoke) -> Revocation:
+    def revoke(self, request: Revoke) -> Revocation:
+        """Revoke a grant or a source. Raises InvalidRequest, NotFound."""
         if bool(request.id) == bool(request.source):
             raise InvalidRequest("revoke what?", hint="the id of a grant, or a source: `memd grants` lists both")
         if request.id:
@@ -83,7 +110,7 @@ class PassGranting:
             return Revocation(grants=(grant.id,))
         sources = self._named(check_source(request.source))
         documents = self._documents(sources)
-        hidden, again = self._undoing.hide_source(documents, Revoked(sources=sources))
+        hidden, again = self._effects.hide_source(documents, Revoked(sources=sources))
         return Revocation(documents=documents, hidden=hidden, believed_again=again)
 
     def _found(self, id: str) -> GrantState:

@@ -6,118 +6,56 @@ word on a proposal and what follows from it are one commit, so a kill leaves not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as NotYet
+from collections.abc import Callable, Sequence
 
 import msgspec
 
-from ....protocol.errors import InvalidRequest, NotFound, Stopping
+from ....protocol.errors import InvalidRequest, NotFound
 from ....protocol.operation import AnyOperation, ChangeDecided, ChangeProposed, Decision, Retirement, Step, Updated
 from ....protocol.record import LIVE, Record
-from ....protocol.reply import AnyData, Decided, JobState, Remembered
+from ....protocol.reply import Decided, JobState
 from ....protocol.request import Forget
 from ....protocol.running import (
-    DeadLetter,
-    DeadLetters,
     Decide,
     Inbox,
     ListInbox,
-    ListLetters,
-    Pause,
-    Pin,
     Proposed,
     ProposeForget,
-    Resume,
-    Retry,
     Waiting,
 )
 from ...failpoint import reach
 from ...projections.inbox import PendingProposal, proposal_id
 from ...projections.stores import Stores
-from ..capture.committer import Committer
-from ..capture.pauses import PauseRegister
-from ..distillation.distiller import DistillationLoop
-from ..forgetting.forgetting import Forgetting
-from ..jobs import Jobs, Progress, Report
+from ..service import Handlers, Service, owner
+from ..write_thread import Writer
 from .hiding import bring_back, hide, may_hide
-from .pinning import pinned
-
-POLL_S = 0.1
-AnyRunning = Pause | Resume | ListLetters | Retry | ProposeForget | ListInbox | Decide | Pin
 
 
-class InboxService:
-    """The user's say over memd's running."""
+class InboxService(Service):
+    """Proposals that wait for the user's decision."""
+
+    name = "inbox"
 
     def __init__(
         self,
         stores: Stores,
-        committer: Committer,
-        distiller: DistillationLoop,
-        jobs: Jobs,
-        pauses: PauseRegister,
-        forgetting: Forgetting,
+        writer: Writer,
+        forget: Callable[[Forget, Sequence[AnyOperation]], JobState],
     ) -> None:
-        self._stores, self._committer, self._distiller = stores, committer, distiller
-        self._jobs, self._pauses, self._forgetting = jobs, pauses, forgetting
+        """`forget`: starts to forget, and commits these operations with it."""
+        self._stores, self._writer, self._start_forgetting = stores, writer, forget
 
-    def answer(self, request: AnyRunning) -> AnyData:
-        """Any of these requests; `propose_forget` and `pin` on the committer's thread."""
-        match request:
-            case Pause():
-                return self._pauses.pause(request.folder, request.for_s)
-            case Resume():
-                resumed = self._pauses.resume(request.folder)
-                self._distiller.wake()
-                return resumed
-            case ListLetters():
-                letters = self._stores.letters.newest(max(1, request.limit))
-                return DeadLetters(letters=tuple(letters), total=self._stores.letters.count())
-            case Retry():
-                return self._retry(request)
-            case ProposeForget():
-                return self._propose(request)
-            case ListInbox():
-                return self._inbox(request)
-            case Decide():
-                return self._decide(request)
-            case Pin():
-                return self._pin(request)
+    @property
+    def handlers(self) -> Handlers:
+        """An agent may propose; the user decides."""
+        return {
+            ProposeForget: owner("write", self.propose),
+            ListInbox: owner("slow", self.list),
+            Decide: owner("slow", self.decide),
+        }
 
-    # --- dead letters (P-12) -----------------------------------------------------------------------------------------
-    def _retry(self, request: Retry) -> JobState:
-        if bool(request.ids) == request.all:
-            raise InvalidRequest("retry which captures?", hint="name them, or all: `memd retry --all`")
-        found = {id: self._stores.letters.get(id) for id in request.ids}
-        if missing := [str(id) for id, letter in found.items() if letter is None]:
-            raise NotFound(f"no failed capture {', '.join(missing)}", hint="`memd retry` lists them")
-        letters = self._stores.letters.newest() if request.all else [each for each in found.values() if each]
-        return self._jobs.start("retry", lambda progress: self._tried(letters, progress))
-
-    def _tried(self, letters: Sequence[DeadLetter], progress: Progress) -> Report:
-        done: list[str] = []
-        failed: list[str] = []
-        hidden: list[str] = []
-        for number, letter in enumerate(letters):
-            progress(number, len(letters), f"capture {letter.id}")
-            if self._stores.forgotten.hiding(letter.document):  # what was taken back must not come in by this door
-                hidden.append(str(letter.id))
-                continue
-            why = self._wait(self._distiller.retry(letter))
-            (failed if why else done).append(f"{letter.id}: {why}" if why else str(letter.id))
-        return {"done": done, "failed": failed, "taken_back": hidden}
-
-    def _wait(self, future: Future[str]) -> str:
-        while True:
-            try:
-                return future.result(POLL_S)
-            except NotYet:
-                if self._jobs.stopping.is_set():
-                    raise Stopping("memd is stopping", hint="what was not tried is still listed") from None
-
-    # --- proposals (T13, G7) -----------------------------------------------------------------------------------------
-    def _propose(self, request: ProposeForget) -> Proposed:
+    def propose(self, request: ProposeForget) -> Proposed:
+        """Propose to forget records, and hide them where that is allowed. Raises NotFound, InvalidRequest."""
         records = {record.id: record for record in map(self._stores.records.named, request.ids)}
         if not records:
             raise InvalidRequest("forget what?", hint="name records by id")
@@ -135,7 +73,8 @@ class InboxService:
         shown = tuple(id for id in records if id not in gone) if request.hide else ()
         return Proposed(ids=tuple(ids), known=len(ids) - len(fresh), hidden=gone, shown=shown)
 
-    def _inbox(self, request: ListInbox) -> Inbox:
+    def list(self, request: ListInbox) -> Inbox:
+        """List the proposals, those that are open by default."""
         asked = self._stores.inbox.list(decided=request.all)
         shown = [self._waiting(each) for each in asked]
         kept = [each for each in shown if request.all or each.state == "open"]
@@ -160,7 +99,8 @@ class InboxService:
             at=asked.at,
         )
 
-    def _decide(self, request: Decide) -> Decided:
+    def decide(self, request: Decide) -> Decided:
+        """Accept or reject a proposal. Raises NotFound, InvalidRequest."""
         ids = self._stores.inbox.starting(request.id.strip().lower())
         asked = self._stores.inbox.get(ids[0]) if len(ids) == 1 else None
         if asked is None:
@@ -170,14 +110,14 @@ class InboxService:
             raise InvalidRequest(f"{asked.what.id[:8]} is {asked.state} already", hint="`memd inbox --all` shows it")
         if request.accept and asked.what.what == "forget":
             return Decided(open=self._open(), job=self._forget(asked.what))
-        return self._committer.run(lambda: self._settle(asked.what, request.accept)).result()
+        return self._writer.run(lambda: self._settle(asked.what, request.accept)).result()
 
     def _forget(self, what: ChangeProposed) -> JobState:
         """Forgotten for good by the job that `memd forget` is; the word on it is in the commit that says so (T10)."""
-        return self._forgetting.start(Forget(ids=(what.record,)), [ChangeDecided(id=what.id, accepted=True)])
+        return self._start_forgetting(Forget(ids=(what.record,)), [ChangeDecided(id=what.id, accepted=True)])
 
     def _settle(self, what: ChangeProposed, accept: bool) -> Decided:
-        """The user's word with what follows from it, in one commit. On the committer's thread."""
+        """The user's word with what follows from it, in one commit. On the write thread."""
         asked = self._stores.inbox.get(what.id)
         if asked is None or asked.state != "open":
             raise InvalidRequest(f"{what.id[:8]} was decided meanwhile", hint="`memd inbox --all` shows it")
@@ -198,10 +138,7 @@ class InboxService:
         return Decided(open=self._open())
 
     def _open(self) -> int:
-        return self._inbox(ListInbox()).open
-
-    def _pin(self, request: Pin) -> Remembered:
-        return pinned(self._stores, self._stores.records.named(request.id), request.pinned, request.principle)
+        return self.list(ListInbox()).open
 
 
 def _stands(what: ChangeProposed, old: Record | None, new: Record | None) -> bool:

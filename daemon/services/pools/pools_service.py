@@ -1,7 +1,7 @@
 """Which pool is whose, as the user asks, says and mends it: `scope why`, `bind`, `move`, and `leave` (P3, P4).
 
 Comes in: requests. Goes out: what is true afterwards. Invariants: `why` writes nothing; the rest runs on the
-committer's thread; records change pools by `moved` alone, under the ids they have, and a key that a live record holds
+write thread; records change pools by `moved` alone, under the ids they have, and a key that a live record holds
 there is not taken from it; whatever is bound or left can be bound or come back to again.
 """
 
@@ -14,16 +14,19 @@ from ....protocol.agent import Agent, OpenAgent
 from ....protocol.errors import InvalidRequest, NotFound
 from ....protocol.operation import AliasAdded, AnyOperation, Moved, PoolOpened
 from ....protocol.record import LIVE, Record
-from ....protocol.request import BindScope, LeaveProject, MoveRecords, WhyScope
+from ....protocol.reply import PoolList, PoolSummary
+from ....protocol.request import BindScope, LeaveProject, MoveRecords, Pools, WhyScope
 from ....protocol.scope import Bound, Left, RecordsMoved, Scope
 from ....stages.batch import PERSONAL
 from ....stages.secrets.scan import redact
 from ...projections import project_pointer
 from ...projections.aliases import of_folder, of_pool
 from ...projections.placement import agent_pool
+from ...projections.pool_directory import PoolDirectory
 from ...projections.stores import Stores
 from ...world import World
-from ..access.access import ReadScope
+from ..service import Handlers, Service, owner
+from .folder_pools import FolderPools
 from .identity import Identity, PoolIdentity, is_project, names_of
 from .pool_opening import PoolOpening
 
@@ -31,26 +34,51 @@ GROUP = 500
 """Records that one operation moves, at most."""
 
 
-class PoolBinding:
-    """The user's say over pools."""
+class PoolsService(Service):
+    """Shows and changes which folder belongs to which pool."""
 
-    def __init__(self, stores: Stores, identity: Identity, access: ReadScope, world: World) -> None:
-        self._stores, self._identity, self._access, self._world = stores, identity, access, world
+    name = "pools"
+
+    def __init__(
+        self, stores: Stores, identity: Identity, directory: PoolDirectory, folder_pools: FolderPools, world: World
+    ) -> None:
+        self._stores, self._identity, self._directory = stores, identity, directory
+        self._folder_pools, self._world = folder_pools, world
         self._opening = PoolOpening(stores, identity)
 
-    def answer(
-        self, request: BindScope | MoveRecords | LeaveProject | OpenAgent
-    ) -> Bound | RecordsMoved | Left | Agent:
-        """Any of those that write. Raises InvalidRequest, NotFound."""
-        match request:
-            case BindScope():
-                return self.bind(request)
-            case MoveRecords():
-                return self.move(request)
-            case LeaveProject():
-                return self.leave(request)
-            case OpenAgent():
-                return self.open_agent(request)
+    @property
+    def handlers(self) -> Handlers:
+        """Reads on the slow lane; changes on the write lane."""
+        return {
+            Pools: owner("fast", self.list),
+            WhyScope: owner("slow", self.why),
+            BindScope: owner("write", self.bind),
+            MoveRecords: owner("write", self.move),
+            LeaveProject: owner("write", self.leave),
+            OpenAgent: owner("write", self.open_agent),
+        }
+
+    def start(self) -> None:
+        """Load libgit2 beside everything else where there are projects."""
+        if self._stores.sources.pools():
+            self._identity.prepare()
+
+    def list(self, request: Pools) -> PoolList:
+        """List every pool with its counts."""
+        tally = self._stores.records.tally()
+        mine = PoolSummary(pool=PERSONAL, title="you", counts=tally.get(PERSONAL, {}))
+        others = (
+            PoolSummary(
+                pool=opened.pool,
+                title=opened.title,
+                counts=tally.get(opened.pool, {}),
+                role=opened.role,
+                perspectives=opened.perspectives,
+            )
+            for opened in self._stores.sources.pools()
+            if opened.pool != PERSONAL
+        )
+        return PoolList(pools=(mine, *others))
 
     def open_agent(self, request: OpenAgent) -> Agent:
         """An agent with a pool of its own; asked again, with another role and other perspectives (P5).
@@ -78,16 +106,16 @@ class PoolBinding:
         return Scope(
             folder=request.cwd,
             pool=place.pool,
-            title=self._title(place.pool) or place.title,
+            title=self._directory.title(place.pool) or place.title,
             evidence=place.evidence,
-            reads=self._access.scope(request.cwd, (), request.repository),
+            reads=self._folder_pools.of(request.cwd, request.repository),
             seen=place.sight.state,
             root_commit=place.sight.root_commit,
             remote=place.sight.remote,
             names=tuple(alias.name for alias in self._stores.aliases.of_pool(place.pool) if place.pool != PERSONAL),
             alike=tuple(self._identity.alike(place)),
             records=self._live(place.pool),
-            left=self._access.is_left(place.pool),
+            left=self._directory.is_left(place.pool),
             is_open=pool is not None or place.pool == PERSONAL,
             bound=place.bound,
         )
@@ -96,10 +124,6 @@ class PoolBinding:
         if not request.cwd and request.repository is None:
             raise InvalidRequest("no folder was named", hint="send `cwd`, or a `repository` hint")
         return self._identity.place(request.cwd, request.repository)
-
-    def _title(self, pool: str) -> str:
-        opened = self._stores.sources.pool(pool)
-        return opened.title if opened else ""
 
     def _live(self, pool: str) -> int:
         counts = self._stores.records.tally().get(pool, {})
@@ -120,7 +144,7 @@ class PoolBinding:
         return Bound(
             folder=request.cwd,
             pool=pool,
-            title=self._title(pool),
+            title=self._directory.title(pool),
             was=place.pool,
             names=names,
             moved=len(moved),
@@ -131,7 +155,7 @@ class PoolBinding:
     def _target(self, request: BindScope, place: PoolIdentity) -> str:
         """The pool that is meant: one that is there, or a new one, opened now."""
         if request.pool:
-            return self._access.named(request.pool)
+            return self._directory.named(request.pool)
         own = place.sight.state == "folder" and place.sight.id and self._stores.sources.pool(place.pool) is None
         pool = place.pool if own and is_project(place.pool) else f"project/{self._world.token(8).hex()}"
         title = redact(request.title)[0] or place.title or Path(request.cwd).name
@@ -155,14 +179,16 @@ class PoolBinding:
         """Put records into another pool. Raises NotFound for an id or a pool that there is not."""
         if not request.ids:
             raise InvalidRequest("no record was named", hint="`memd list` shows ids")
-        pool = self._access.named(request.pool)
+        pool = self._directory.named(request.pool)
         if pool.startswith("unbound/"):
             raise InvalidRequest(f"{pool} is no project yet", hint="`memd scope bind` makes it one")
         records = [self._find(id) for id in dict.fromkeys(request.ids)]
         there = tuple(record.id for record in records if record.pool == pool)
         going = [record for record in records if record.pool != pool]
         moved, unkeyed = self._bring(going, pool, "you moved it")
-        return RecordsMoved(pool=pool, title=self._title(pool), moved=tuple(moved), there=there, unkeyed=tuple(unkeyed))
+        return RecordsMoved(
+            pool=pool, title=self._directory.title(pool), moved=tuple(moved), there=there, unkeyed=tuple(unkeyed)
+        )
 
     def _find(self, id: str) -> Record:
         try:
@@ -201,13 +227,13 @@ class PoolBinding:
     # --- leaving -----------------------------------------------------------------------------------------------------
     def leave(self, request: LeaveProject) -> Left:
         """Close or open the pointer to a project. Raises NotFound where there is none."""
-        pool = self._access.named(request.pool) if request.pool else self._place(request).pool
+        pool = self._directory.named(request.pool) if request.pool else self._place(request).pool
         opened = self._stores.sources.pool(pool)
         if opened is None or not is_project(pool):
             where = request.pool or request.cwd
             raise NotFound(f"{where} is no project that memd knows", hint="`memd scope why` says what it is")
         self._opening.point(pool, opened.title, "", request.at)  # of a time before there were pointers
-        left = self._access.is_left(pool)
+        left = self._directory.is_left(pool)
         edge = self._stores.records.get(project_pointer.pointer_id(pool))
         assert edge is not None
         if request.back and left:

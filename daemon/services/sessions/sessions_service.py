@@ -15,26 +15,31 @@ from ....stages.batch import PERSONAL
 from ...projections.placement import documents_of
 from ...projections.sources import SessionEntry
 from ...projections.stores import Stores
+from ..service import Handlers, Service, owner
 
 SLICE = 500
 INTERNAL = "memd:"
 """Documents of memd's own, such as the one that pointers to projects come from."""
 
 
-class SessionReads:
+class SessionsService(Service):
     """What is known of sessions, from projections and the archive."""
+
+    name = "sessions"
 
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
 
-    def answer(self, request: ListSessions | GetSession) -> SessionPage | SessionOutcome:
-        """The reply to either. Raises NotFound."""
-        return self._list(request) if isinstance(request, ListSessions) else self._show(request)
+    @property
+    def handlers(self) -> Handlers:
+        """Both on the slow lane."""
+        return {ListSessions: owner("slow", self.list), GetSession: owner("slow", self.show)}
 
     def _all(self) -> list[SessionEntry]:
         return [each for each in self._stores.sources.all_sessions() if not each.opened.document.startswith(INTERNAL)]
 
-    def _list(self, request: ListSessions) -> SessionPage:
+    def list(self, request: ListSessions) -> SessionPage:
+        """List sessions, newest first."""
         of_host = [each for each in self._all() if request.host in ("", each.opened.origin.host)]
         going_on = [each for each in of_host if _goes_on(each)]
         found = sorted(going_on if request.is_open else of_host, key=_began, reverse=True)
@@ -57,7 +62,8 @@ class SessionReads:
             reason=session.reason,
         )
 
-    def _show(self, request: GetSession) -> SessionOutcome:
+    def show(self, request: GetSession) -> SessionOutcome:
+        """Return one session with its outcome. Raises NotFound."""
         session = self._find(request.id.strip())
         turns, troubles = Counter[str](), 0
         for captured in self._stores.archive.turns(session.opened.document):
