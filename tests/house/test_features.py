@@ -70,3 +70,17 @@ def test_each_named_test_exists(rows: list[tuple[str, str, str, str]], tracked: 
 def test_the_search_finds_citations_and_nothing_else() -> None:
     source = '"""Deletion (T10, P-18); A1-A3."""\n# R4\nK1 = "Q99"\n\n\ndef test_a_thing_P12() -> None: ...\n'
     assert citations(source) == {"T10", "P-18", "A1", "R4", "P12"}
+
+
+PACKAGES = "benchmarks|clients|daemon|docs|models|protocol|stages|systemd|tests"
+LAYERS = "storage|projections|services|server"
+NAMED_PATH = re.compile(rf"`((?:{PACKAGES}|{LAYERS})/[\w./-]*)`")
+"""A path in backticks; one that begins with a layer lies in `daemon/`."""
+
+
+@pytest.mark.parametrize("document", ["README.md", "SECURITY.md", "docs/ARCHITECTURE.md", "docs/FEATURES.md"])
+def test_each_path_that_a_document_names_exists(root: Path, document: str) -> None:
+    named = sorted(set(NAMED_PATH.findall((root / document).read_text(encoding="utf-8"))))
+    named = [name for name in named if "/test_" not in name or name.startswith("tests/")]
+    paths = [name if re.match(rf"(?:{PACKAGES})/", name) else f"daemon/{name}" for name in named]
+    assert [path for path in paths if not (root / path).exists()] == []
