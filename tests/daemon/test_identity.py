@@ -12,8 +12,7 @@ import pytest
 
 from memd.daemon.projections.folded import TableSet
 from memd.daemon.services.pools.identity import Identity, PoolIdentity
-from memd.daemon.services.pools.remote import canonical_remote
-from memd.daemon.services.pools.repo_probe import ID_FILE, RepoProbe
+from memd.daemon.services.pools.repo_probe import ID_FILE, RepoProbe, canonical_remote
 from memd.protocol.event import Repository
 from memd.protocol.operation import AliasAdded
 from memd.protocol.reply import Logged

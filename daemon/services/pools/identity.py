@@ -16,8 +16,7 @@ from typing import NamedTuple
 from ....protocol.event import Repository
 from ....stages.batch import PERSONAL
 from ...projections.aliases import Alias, Aliases, of_checkout, of_file, of_folder, of_repository, parts_of
-from .remote import canonical_remote
-from .repo_probe import RepoEvidence, RepoProbe
+from .repo_probe import RepoEvidence, RepoProbe, canonical_remote
 
 READ_S = 0.02
 """How long a question waits for a look at its folder; then what the folder was last counts."""

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from ....protocol.agent import Agent, OpenAgent
 from ....protocol.errors import InvalidRequest, NotFound
-from ....protocol.operation import AliasAdded, AnyOperation, Moved, PoolOpened
+from ....protocol.event import Origin, Repository
+from ....protocol.operation import AliasAdded, AnyOperation, Moved, PoolOpened, SessionOpened
 from ....protocol.record import LIVE, Record
 from ....protocol.reply import PoolList, PoolSummary
 from ....protocol.request import BindScope, LeaveProject, MoveRecords, Pools, WhyScope
@@ -26,9 +27,86 @@ from ...projections.pool_directory import PoolDirectory
 from ...projections.stores import Stores
 from ...world import World
 from ..service import Handlers, Service, owner
-from .folder_pools import FolderPools
-from .identity import Identity, PoolIdentity, is_project, names_of
-from .pool_opening import PoolOpening
+from .identity import READ_S, Identity, PoolIdentity, is_project, names_of
+from .repo_probe import RepoEvidence
+
+
+class PoolOpening:
+    """Opens pools on the write thread."""
+
+    def __init__(self, stores: Stores, identity: Identity) -> None:
+        self._stores, self._identity = stores, identity
+
+    def pool(self, origin: Origin, at: str) -> str:
+        """The project pool of an origin, opened if it is new; "" for the user's own."""
+        if not origin.cwd and origin.repository is None:
+            return ""
+        place = self._identity.place(origin.cwd, origin.repository, host=origin.host)
+        self.open(place, at)
+        return "" if place.pool == PERSONAL else place.pool
+
+    def open(self, place: PoolIdentity, at: str) -> None:
+        """Write down a pool that is new, and the names that lead to it from now on."""
+        operations: list[AnyOperation] = []
+        new = place.pool != PERSONAL and self._stores.sources.pool(place.pool) is None
+        if new:
+            roots = (place.root,) if place.root else ()
+            operations.append(PoolOpened(pool=place.pool, title=place.title, roots=roots, evidence=place.evidence))
+        if place.names:
+            operations.append(AliasAdded(pool=place.pool, names=place.names, evidence=place.evidence))
+        if operations:
+            self._stores.commit(operations)
+        if new and is_project(place.pool):
+            self.point(place.pool, place.title, place.sight.remote, at)
+
+    def point(self, pool: str, title: str, remote: str, at: str) -> None:
+        """Open the pointer of a project, unless it was opened once."""
+        if self._stores.records.get(project_pointer.pointer_id(pool)) is not None:
+            return
+        self._stores.take([project_pointer.seen(pool, title, at)])
+        operations: list[AnyOperation] = []
+        if self._stores.sources.session(project_pointer.DOCUMENT) is None:
+            host, session = project_pointer.DOCUMENT.split(":")
+            origin = Origin(host=host, session=session, live=False)
+            operations.append(SessionOpened(document=project_pointer.DOCUMENT, origin=origin, project="", at=at))
+        self._stores.commit([*operations, project_pointer.opened(pool, title, remote, at)])
+
+
+FOLDERS = 256
+"""Most folders whose pools are kept."""
+
+
+class FolderPools:
+    """Resolves folders to pools; a result holds while the folder shows the same and no operation is applied.
+
+    Invariants: the user's own pool comes before the project's; outside a project only the user's own pool is read, and
+    the folder's unbound pool; a project that the user left is not read.
+    """
+
+    def __init__(self, identity: Identity, stores: Stores, directory: PoolDirectory) -> None:
+        self._identity, self._stores, self._directory = identity, stores, directory
+        self._known: dict[str, tuple[RepoEvidence, int, tuple[str, ...]]] = {}
+
+    def of(self, cwd: str, repository: Repository | None) -> tuple[str, ...]:
+        """Return the pools of a folder, or of a client's repository hint."""
+        if not cwd and repository is None:
+            return (PERSONAL,)
+        if repository is not None:
+            return self._resolve(cwd, repository)
+        evidence, seq = self._identity.sight(cwd), self._stores.tables.applied_seq
+        known = self._known.get(cwd)
+        if known is None or known[:2] != (evidence, seq):
+            if len(self._known) >= FOLDERS:
+                self._known.clear()
+            known = self._known[cwd] = (evidence, seq, self._resolve(cwd, None))
+        return known[2]
+
+    def _resolve(self, cwd: str, repository: Repository | None) -> tuple[str, ...]:
+        pool = self._identity.place(cwd, repository, wait_s=READ_S).pool
+        if pool == PERSONAL or self._stores.sources.pool(pool) is None or self._directory.is_left(pool):
+            return (PERSONAL,)
+        return (PERSONAL, pool)
+
 
 GROUP = 500
 """Records that one operation moves, at most."""

@@ -15,8 +15,38 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
+from urllib.parse import unquote, urlsplit
 
-from .remote import canonical_remote
+_SCP = re.compile(r"^(?:[^@/:]+@)?(?P<host>\[[^\]]+\]|[\w.-]{2,}):(?P<path>.+)$")
+"""`git@host:owner/name`; a host of one letter is a drive of Windows."""
+
+_SAME_HOST = {
+    "altssh.bitbucket.org": "bitbucket.org",
+    "altssh.gitlab.com": "gitlab.com",
+    "ssh.github.com": "github.com",
+}
+"""Hosts that serve ssh on the port of https, under another name."""
+
+
+def canonical_remote(url: str) -> str:
+    """`host/owner/name` in lower case of any form of a remote's URL; "" for a local path or nothing."""
+    url = url.strip()
+    if "://" in url:
+        try:
+            parts = urlsplit(url)
+            host, path = parts.hostname or "", parts.path
+        except ValueError:
+            return ""
+        if parts.scheme.lower() == "file":
+            return ""
+    else:
+        match = _SCP.match(url)
+        if match is None or url.startswith((".", "/", "~")):
+            return ""
+        host, path = match["host"].strip("[]").lower(), match["path"]
+    path = re.sub(r"/{2,}", "/", unquote(path)).strip("/").removesuffix(".git").strip("/")
+    return f"{_SAME_HOST.get(host, host)}/{path}".lower() if host and path else ""
+
 
 if TYPE_CHECKING:
     import pygit2

@@ -13,15 +13,90 @@ from typing import NamedTuple
 
 from ....protocol.instant import day, micros
 from ....protocol.record import PRINCIPLE, Record
+from ....stages.batch import PERSONAL
 from ....stages.words import STOP, tokens
 from ...forgetting_rules import Rules
-from ...projections.profile import Part, ProfileCards
+from ...projections.profile import Part, ProfileCards, is_explicit
 from ...projections.salience import salience
 from ...storage.archive import Archive
 from ..outgoing_screen import flags_in, secrets_in
 from ..service import Permits
 from .open_items import is_open
-from .profile_line_filter import is_worth_a_line
+
+WORDS = 4
+"""A line of fewer words says nothing to somebody who was not there."""
+
+_LEANING = re.compile(
+    r"(?:this|that|these|those|it|its|they|them|he|she|both|same|such|here|there|also|then|and|but|or|so|now|currently|"
+    r"(?:the )?(?:above|following|latter|former|first|second|next|other)|"
+    r"(?:the|each|every) (?:pattern|issue|problem|fix|bug|error|change|idea|reason|cause|point|plan|step|option|result|"
+    r"approach|solution|refactor|strategy|innermost|old|new))\b",
+    re.IGNORECASE,
+)
+"""Beginnings that lean on a sentence before them."""
+
+_POINTING = re.compile(
+    r"\b(?:that|this|these|those) (?:branch|file|function|module|case|tests?|lines?|call|method|class|component|hook|"
+    r"code|error|issue|one|commit|session)\b",
+    re.IGNORECASE,
+)
+
+_SPOKEN = re.compile(
+    r"you (?:will|can|need|should|may|might|could|have|want)\b"
+    r"|.*\b(?:i (?:can.?t|cannot|will|need|should|must)|let me|i.ll|i.m going to|needs? to be \w+ed)\b",
+    re.IGNORECASE,
+)
+"""What an agent says to the user of one moment."""
+
+_LOGGED = re.compile(
+    r"(?:added|removed|renamed|moved|replaced|consolidated|merged|updated|fixed|created|implemented|refactored|extracted|"
+    r"deleted|changed|converted|split|introduced|cleaned|improved|simplified|switched|rewrote|dropped)\b",
+    re.IGNORECASE,
+)
+_REASON = re.compile(
+    r"\b(?:because|since|so that|instead of|rather than|over|to avoid|due to|in order to|otherwise|unless|must|never|"
+    r"always|prefer)\b",
+    re.IGNORECASE,
+)
+_GENERAL = re.compile(
+    r"\b(?:because|since|so that|must|never|always|requires?|needs?|cannot|can.?t|does(?:n.t| not)|do(?:n.t| not)|"
+    r"unless|only|instead|rather|before|after|when|whenever|otherwise|avoid|lesson|"
+    r"no \w+ (?:\w+ ){0,2}(?:exists?|is available|are available|supports?))\b",
+    re.IGNORECASE,
+)
+"""What tells a lesson from a finding of one moment."""
+
+_FILE = re.compile(
+    r"(?<![\w.])[a-z0-9_][\w./-]*\.(?:tsx?|jsx?|mjs|py|go|rs|exs?|rb|java|kt|swift|c|h|cc|cpp|hpp|cs|php|lua|sh|sql|css|html)\b"
+    r"|\w\(\)"
+)
+_CODE = re.compile(r"`[^`]*`")
+_DEBRIS = re.compile(r'"\s*[}\]]|":\s*["{\[]|\\n|```|\|\s*-{2,}')
+
+
+def is_worth_a_line(record: Record) -> bool:
+    """Whether a record may stand in a profile unasked."""
+    if record.held or is_explicit(record):
+        return True
+    line = record.description.strip()
+    if line.endswith(("…", ":")) or _DEBRIS.search(line):
+        return False
+    if record.pool == PERSONAL and record.kind == "note" and _is_of_a_project(record, line):
+        return False
+    if record.language != "en":
+        return True
+    told = record.provenance.trust == "assistant" and record.type != "commitment" and _SPOKEN.match(line)
+    logged = record.provenance.trust != "user" and _LOGGED.match(line) and not _REASON.search(_CODE.sub(" ", line))
+    leans = _LEANING.match(line) or _POINTING.search(line)
+    bare = _CODE.sub(" ", line)
+    found = record.provenance.trust != "user" and record.type == "lesson" and not _GENERAL.search(bare)
+    return len(line.split()) >= WORDS and not (leans or told or logged or found)
+
+
+def _is_of_a_project(record: Record, line: str) -> bool:
+    """Whether a line that was put with the user speaks of one project's code, or is a lesson of one moment."""
+    return record.type == "lesson" or _FILE.search(line) is not None
+
 
 PRINCIPLES, PINNED = "Principles", "Pinned by the user"
 STATIC = {"identity": "About the user", "preference": "Preferences"}

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 import msgspec
 
@@ -21,10 +22,47 @@ from ....protocol.record import LIVE
 from ...forgetting_rules import UseOutcome
 from ...projections.stores import Stores
 from ...storage.durable_files import replace
+from ...world import World
 from ..maintenance_process import MaintenanceProcess
-from .recent_answers import RecentAnswer, RecentAnswers
-from .scorer import SAMPLES, ScorerNetwork
-from .scorer_training import decoded
+from .scorer import SAMPLES, ScorerNetwork, decoded
+
+KEPT = 256
+
+
+class RecentAnswer(NamedTuple):
+    """One answer: who asked, under which perspective, and the features of each record that was given."""
+
+    agent: str
+    perspective: str
+    rows: Mapping[str, tuple[float, ...]]
+
+
+class RecentAnswers:
+    """The last answers. The door's thread and the slow lane's note, the committer's looks."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._start = world.token(4).hex()
+        self._count = 0
+        self._lock = threading.Lock()
+        self._answers: dict[str, RecentAnswer] = {}
+
+    def note(self, agent: str, perspective: str, rows: Mapping[str, tuple[float, ...]]) -> str:
+        """Keep an answer; its name, "" where nothing was given."""
+        if not rows:
+            return ""
+        with self._lock:
+            self._count += 1
+            name = f"{self._start}{self._count:x}"
+            self._answers[name] = RecentAnswer(agent, perspective, rows)
+            if len(self._answers) > KEPT:
+                self._answers.pop(next(iter(self._answers)), None)
+        return name
+
+    def get(self, name: str) -> RecentAnswer | None:
+        """An answer by its name, None if it is too long ago."""
+        return self._answers.get(name)
+
 
 FILE = "scorers.json"
 SLICE = 500

@@ -25,9 +25,8 @@ from ..outgoing_screen import screened
 from ..search_model import SearchModel
 from ..service import Caller, Handler, Handlers, Lane, Service, owner
 from .deep import DeepCaller, DeepRecall, DeepSources, narrowed
-from .feedback import CountUse, FeedbackLearner
-from .recent_answers import RecentAnswers
-from .simple import TurnSearch, with_turns
+from .feedback import CountUse, FeedbackLearner, RecentAnswers
+from .turn_search import TurnSearch, with_turns
 from .warm import SearchIndexes, WarmRecall
 
 

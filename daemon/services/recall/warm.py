@@ -28,11 +28,11 @@ from ..outgoing_screen import SUSPECT
 from ..search_model import SearchModel
 from ..service import Permits
 from .evidence import WeighedCandidates, Weights, grasp, matches, weigh
+from .feedback import RecentAnswers
 from .question import look_at
-from .recent_answers import RecentAnswers
 from .scorer import ScorerNetwork, features, final, scored, standing
 from .selection import PRINCIPLE_SHARE, PRINCIPLES, by_chance, folded, within
-from .time_filter import WIDER, TimeFilter, during
+from .time_expression import WIDER, TimeFilter, during
 
 
 class SearchIndexes(NamedTuple):

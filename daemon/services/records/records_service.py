@@ -6,29 +6,118 @@ A read under a pass never shows a record that the pass does not reach, and does 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from ....protocol.errors import InvalidRequest, NotFound
+from ....protocol.event import text
+from ....protocol.fading import Reviewed
 from ....protocol.instant import micros
 from ....protocol.lifetime import GetHistory, GetTimeline, History, RecordList, Version
-from ....protocol.operation import Added, SessionOpened, Updated
-from ....protocol.record import Record
-from ....protocol.reply import Explained, ExportedRecord, ExportPage, Journaled, Page, RecordsImported
+from ....protocol.operation import Added, Invalidated, Merged, SessionOpened, Updated
+from ....protocol.record import Record, Span
+from ....protocol.reply import (
+    Change,
+    Explained,
+    ExportedRecord,
+    ExportPage,
+    Journaled,
+    Line,
+    Logged,
+    Page,
+    RecordsImported,
+)
 from ....protocol.request import Export, Get, ImportRecords, Journal, List, Why
 from ....stages.batch import PERSONAL
 from ...projections.placement import documents_of
 from ...projections.pool_directory import PoolDirectory
 from ...projections.record_reducer import apply, reason
-from ...projections.records import no_record
+from ...projections.records import Records, no_record
+from ...projections.sources import SourceTable
 from ...projections.stores import Stores
-from ...projections.timeline import Timeline
+from ...projections.timeline import Timeline, View
+from ...storage.archive import Archive
+from ...storage.journal import JournalLog
 from ..outgoing_screen import shown, without_secrets
 from ..service import Caller, Handler, Handlers, Permits, Service, owner
-from .explainer import Explainer
+from ..statements import speaker
 from .importing import import_records
-from .paging import cursor_of, filtering, past_page, total_of
+
+BEFORE, AFTER = 2, 1
+
+
+class Explainer:
+    """Reads the archive and the journal for one record."""
+
+    def __init__(self, records: Records, sources: SourceTable, archive: Archive, journal: JournalLog) -> None:
+        self._records, self._sources = records, sources
+        self._archive, self._journal = archive, journal
+
+    def why(self, record: Record, permits: Callable[[Record], bool] | None = None) -> Explained:
+        """The whole way of a record, as far as its asker may see it (A1)."""
+        span = record.provenance.spans[0]
+        session = self._sources.session(span.document)
+        replaced = [found for id in record.supersedes if (found := self._seen(id, permits)) is not None]
+        by = self._seen(record.superseded_by, permits) if record.superseded_by else None
+        last = self._records.successor(record)
+        held_by = self._seen(last, permits) if last and last != record.superseded_by else None
+        return Explained(
+            record=record,
+            lines=tuple(self._lines(span)),
+            quote_holds=self._quote_holds(record, span),
+            session=span.document,
+            project=session.opened.project if session else "",
+            changes=self.changes(record.id),
+            replaced=tuple(replaced),
+            replaced_by=by,
+            held_by=held_by if held_by and held_by.status != "retired" else None,
+        )
+
+    def _seen(self, id: str, permits: Callable[[Record], bool] | None) -> Record | None:
+        found = self._records.get(id)
+        if found is None or found.status == "hidden" or (permits is not None and not permits(found)):
+            return None
+        return found
+
+    def changes(self, id: str) -> tuple[Change, ...]:
+        """Every operation that touched a record, in order."""
+        entries = (self._journal.get(seq) for seq in self._sources.history(id))
+        return tuple(_change(id, entry) for entry in entries if entry is not None)
+
+    def _lines(self, span: Span) -> list[Line]:
+        lines: list[Line] = []
+        for _, captured in self._archive.around(span.document, span.turn, BEFORE, AFTER):
+            words = text(captured.event)
+            if words:
+                cited = captured.event.turn == span.turn
+                lines.append(
+                    Line(turn=captured.event.turn, at=captured.event.at, who=speaker(captured), text=words, cited=cited)
+                )
+        return lines
+
+    def _quote_holds(self, record: Record, span: Span) -> bool | None:
+        said = self._archive.span(span)
+        return None if said is None else said.startswith(record.provenance.quote)
+
+
+def _change(id: str, entry: Logged) -> Change:
+    kind = str(entry.operation.__struct_config__.tag)
+    match entry.operation:
+        case Added() | Updated() as operation if operation.record.id == id:
+            return Change(seq=entry.seq, at=entry.at, kind=kind, rev=operation.record.rev, decision=operation.decision)
+        case Added() | Updated() as operation:
+            reason = next((retired.reason for retired in operation.retires if retired.id == id), "")
+            return Change(seq=entry.seq, at=entry.at, kind="retired", by=operation.record.id, reason=reason)
+        case Merged() as operation:
+            return Change(seq=entry.seq, at=entry.at, kind=kind, decision=operation.decision)
+        case Invalidated() as operation:
+            return Change(seq=entry.seq, at=entry.at, kind=kind, by=operation.by, reason=operation.reason)
+        case Reviewed() as operation:
+            return Change(seq=entry.seq, at=entry.at, kind=kind, reason=operation.why)
+        case _:
+            return Change(seq=entry.seq, at=entry.at, kind=kind)
+
 
 SLICE = 500
 PAGE_CHARACTERS = 1_000_000
@@ -216,3 +305,61 @@ def _without_secrets(opened: SessionOpened) -> SessionOpened:
     """Return a session without the secrets in its title."""
     title = without_secrets(opened.origin.title)
     return msgspec.structs.replace(opened, origin=msgspec.structs.replace(opened.origin, title=title))
+
+
+def filtering(request: List, permits: Permits | None) -> Permits:
+    """What a list asks for, of what its asker may see. Raises NaiveTime, InvalidRequest."""
+    since = micros(request.since) if request.since else 0
+    until = micros(request.until) if request.until else None
+
+    def wanted(record: Record) -> bool:
+        return (
+            (not request.kinds or record.kind in request.kinds)
+            and (record.status in request.statuses if request.statuses else record.status != "hidden")
+            and (not request.type or record.type == request.type)
+            and (not request.document or record.provenance.source == request.document)
+            and (not request.key or record.key == request.key)
+            and since <= record.learned_at
+            and (until is None or record.learned_at < until)
+            and (permits is None or permits(record))
+        )
+
+    return wanted
+
+
+def past_page(
+    view: View, pools: Sequence[str], start: int, before: tuple[int, str] | None, request: List, wanted: Permits
+) -> Page:
+    """A page of records as they stood; `total` counts all that match."""
+    found, cursor, total, more = list[Record](), "", 0, False
+    for number, pool in enumerate(pools):
+        for record in filter(wanted, view.pool(pool, request.key)):
+            total += 1
+            mark = (record.learned_at, record.id)
+            if number < start or (number == start and before and mark >= before):
+                continue
+            if len(found) == max(1, request.limit):
+                more = True
+                continue
+            found.append(record)
+            cursor = f"{number}:{record.learned_at}:{record.id}"
+    return Page(records=tuple(found), next=cursor if more else "", total=total)
+
+
+def total_of(tally: dict[str, dict[str, int]], pools: list[str]) -> int:
+    return sum(count for pool in pools for count in tally.get(pool, {}).values())
+
+
+def cursor_of(after: str, pools: list[str]) -> tuple[int, tuple[int, str] | None]:
+    if not after:
+        return 0, None
+    try:
+        number, learned_at, id = after.split(":")
+        start = int(number)
+        if not 0 <= start < len(pools):
+            raise ValueError(after)
+        return start, (int(learned_at), id)
+    except ValueError as error:
+        raise InvalidRequest(
+            f"{after!r} is not a page cursor", hint="pass the `next` value of the previous page unchanged"
+        ) from error
