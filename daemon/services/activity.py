@@ -20,7 +20,7 @@ class Activity:
 
     def note(self, name: str, text: str) -> None:
         """Record an outcome that happened now."""
-        self.put(name, Outcome(at=from_micros(self._world.now()), what=text))
+        self._outcomes[name] = Outcome(at=from_micros(self._world.now()), what=text)
 
     def put(self, name: str, outcome: Outcome) -> None:
         """Record an outcome with its own time."""
