@@ -59,7 +59,7 @@ class MaintenanceProcess:
         self._ended = False
 
     def run(self, task: str, folder: Path, names: Sequence[str], emit: Emit) -> Told:
-        """Run a task and return its report. Raises the child's error, JournalCorrupt if it died, Unavailable, Stopping."""
+        """Run a task and return its report. Raises its error, JournalCorrupt if it died, Unavailable, Stopping."""
         process = self._start(
             [sys.executable, "-P", "-m", "memd.daemon.server.maintenance_child", task, str(folder), *names]
         )

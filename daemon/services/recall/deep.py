@@ -15,13 +15,10 @@ from ....protocol.event import Captured, text, trust
 from ....protocol.recall import Belief, Hit, Line, Linked, Recall, Recalled
 from ....protocol.record import LIVE, QUOTE_LIMIT, Record
 from ...projections.graph import edge
-from ...projections.lines import HUBS, ConversationOrder
+from ...projections.lines import HUBS
 from ...projections.record_reducer import apply, reason
-from ...projections.records import Records
-from ...projections.sources import SourceTable
+from ...projections.stores import Stores
 from ...projections.timeline import View
-from ...storage.archive import Archive
-from ...storage.journal import JournalLog
 from ..outgoing_screen import flags_in
 from ..service import Permits
 from ..statements import speaker
@@ -37,16 +34,6 @@ NEIGHBOURS = 4
 
 STATES, CHAIN = 12, 16
 """Most states of a history, the newest, and most records in a chain of replacements."""
-
-
-class DeepSources(NamedTuple):
-    """The stores that a deep answer is read from."""
-
-    records: Records
-    sources: SourceTable
-    archive: Archive
-    journal: JournalLog
-    lines: ConversationOrder
 
 
 class DeepCaller(NamedTuple):
@@ -66,8 +53,9 @@ def narrowed(request: Recall) -> Recall:
 class DeepRecall:
     """Adds depth to answers, on the slow lane's thread."""
 
-    def __init__(self, stores: DeepSources) -> None:
-        self._records, self._sources, self._archive, self._journal, self._lines = stores
+    def __init__(self, stores: Stores) -> None:
+        self._records, self._sources, self._archive = stores.records, stores.sources, stores.archive
+        self._journal, self._lines = stores.journal, stores.lines
 
     def around(self, answer: Recalled, request: Recall, asker: DeepCaller) -> Recalled:
         """Add edges, then histories and transcripts from the best hit on, within the budget."""
