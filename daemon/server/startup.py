@@ -159,7 +159,7 @@ class Daemon:
             world,
             listener=lifecycle,
             count_use=lifecycle.counter.used,
-            log_answer=profile.echoes.told,
+            log_answer=profile.echoes.note_answer,
         )
         sources = StatusSources(models, pauses, lambda: distillation.state, lambda: settings.problem)
         self._services = [

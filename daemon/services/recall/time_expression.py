@@ -292,7 +292,7 @@ class TimeFilter(NamedTuple):
 
 
 def time_filter(
-    period: TimePeriod | None, matches: Matches, lines: ConversationOrder, floor: float
+    period: TimePeriod | None, matched: Matches, lines: ConversationOrder, floor: float
 ) -> TimeFilter | None:
     """Return the narrowest filter that keeps an answer, or None."""
     if period is None or not period.past or not matched.places:

@@ -236,9 +236,8 @@ class WarmRecall:
     ) -> list[_Ranked]:
         """Order the records by priority and fold near duplicates into the first."""
         words = frozenset(request.query.lower().split())
-        rows = [
-            features(records[id], candidates.relevance[n], words, request.perspective, now) for id, n in places.items()
-        ]
+        relevance = candidates.relevance
+        rows = [features(records[id], relevance[n], words, request.perspective, now) for id, n in places.items()]
         prioritised = request.options is None or request.options.priority
         priorities = scored(rows, self._network(request.agent)) if prioritised else [None] * len(rows)
         ranked: list[_Ranked] = []
