@@ -1,8 +1,7 @@
-"""The settings while memd runs: followed when memd.toml changes, told, changed (U6).
+"""The settings of a running daemon: reading, listing and changing `memd.toml`, and following its changes (U6).
 
-Comes in: the configuration's folder and the environment. Goes out: a `Config` whenever there is another one, and
-replies. Invariants: a file that does not hold changes nothing, the settings before it stay and `status` says why; a
-value is checked together with all others before the file is written; comments in the file stay.
+Invariants: an invalid file changes nothing: the previous settings stay and `status` shows the problem; a new value is
+checked together with all others before the file is written; comments in the file stay.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from ...world import World
 from ..service import Handlers, Service, owner
 
 AT_NEXT_START = frozenset({"ballast_mb", "spool_s"})
-"""Settings that a running daemon does not follow."""
+"""Settings that a running daemon does not change."""
 
 
 class Settings:
-    """The settings of one home. Any thread asks; changes come from one at a time (the slow lane)."""
+    """The settings of one home. Any thread may read them; only one thread (the slow lane) changes them."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str], config: Config | None = None) -> None:
-        """`config`: what was loaded already. Raises BadConfig."""
+        """`config`: the settings if they are loaded already. Raises BadConfig."""
         self._folder, self._environment = folder, environment
         self._file = folder / FILE
         self._seen = self._stamp()
@@ -43,17 +42,16 @@ class Settings:
 
     def _stamp(self) -> tuple[int, int, int]:
         try:
-            found = self._file.stat()
+            status = self._file.stat()
         except OSError:
             return 0, 0, 0
-        return found.st_mtime_ns, found.st_size, found.st_ino
+        return status.st_mtime_ns, status.st_size, status.st_ino
 
     def forgetting(self) -> Rules:
-        """The rules of strength, sleep and review in force."""
         return self.config.forgetting
 
     def refresh(self) -> Config | None:
-        """The settings, if the file changed and they are others now."""
+        """Return the settings if the file changed them, else None."""
         stamp = self._stamp()
         if stamp == self._seen:
             return None
@@ -71,13 +69,12 @@ class Settings:
         return config if config != before else None
 
     def list(self) -> SettingList:
-        """Every setting. What only counts from the next start is shown as it is in force."""
+        """List every setting with the value in force."""
         written = _written(self._file)
         abouts, default = _abouts(), Config()
         settings: list[Setting] = []
         for name in Config.__struct_fields__:
-            held = self._started_with if name in AT_NEXT_START else self.config
-            value = getattr(held, name)
+            value = getattr(self._started_with if name in AT_NEXT_START else self.config, name)
             from_environment = f"MEMD_{name.upper()}" in self._environment
             settings.append(
                 Setting(
@@ -92,8 +89,7 @@ class Settings:
         return SettingList(file=str(self._file), settings=tuple(settings), problem=self.problem)
 
     def put(self, name: str, value: str | None) -> SettingList:
-        """Write a setting into the file, or take it out; one of a table is named `table.name`. Raises BadConfig,
-        StorageFull."""
+        """Write or remove (None) a setting; `table.name` names one in a table. Raises BadConfig, StorageFull."""
         import tomlkit
 
         head, *below = name.split(".")
@@ -128,9 +124,9 @@ class Settings:
 
 
 def _change(values: MutableMapping[str, Any], path: Sequence[str], value: object) -> None:
-    """Put a value into nested tables, or take it out (None). Raises BadConfig where the way leads through a value."""
-    *way, last = path
-    for part in way:
+    """Put a value into nested tables, or remove it (None). Raises BadConfig if a part of the path is not a table."""
+    *tables, last = path
+    for part in tables:
         below: object = values.setdefault(part, {})
         if not isinstance(below, MutableMapping):
             raise BadConfig(f"{part} is not a table", hint="`memd config list` shows what there is")
@@ -142,20 +138,20 @@ def _change(values: MutableMapping[str, Any], path: Sequence[str], value: object
 
 
 def _plain(value: str) -> object:
-    """A value as it was typed: TOML where it is some, else the text itself."""
+    """Parse a typed value as TOML; return the text itself if it is not TOML."""
     with suppress(tomllib.TOMLDecodeError):
         return tomllib.loads(f"value = {value}")["value"]
     return value
 
 
 def toml(value: object) -> str:
-    """A value as it would stand in the file."""
+    """Format a value as TOML."""
     value = msgspec.to_builtins(value)
     if isinstance(value, dict):
         rows = cast("dict[str, object]", value).items()
-        return f"{{{', '.join(f'{toml(name)} = {toml(each)}' for name, each in rows)}}}"
+        return f"{{{', '.join(f'{toml(name)} = {toml(item)}' for name, item in rows)}}}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(toml(each) for each in cast('list[object]', value))}]"
+        return f"[{', '.join(toml(item) for item in cast('list[object]', value))}]"
     return msgspec.json.encode(value).decode()
 
 
@@ -168,29 +164,29 @@ def _written(file: Path) -> frozenset[str]:
 
 
 def _abouts() -> dict[str, str]:
-    """What stands below each field of `Config`: one text for the reader of the code and for `memd config list`."""
+    """Return the docstring of each field of `Config`, which `memd config list` shows."""
     import ast
     import inspect
     import textwrap
 
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(Config))).body
     assert isinstance(tree, ast.ClassDef)
-    found: dict[str, str] = {}
+    abouts: dict[str, str] = {}
     for field, below in zip(tree.body, tree.body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(below, ast.Expr):
-            found[field.target.id] = " ".join(str(ast.literal_eval(below.value)).split())
-    return found
+            abouts[field.target.id] = " ".join(str(ast.literal_eval(below.value)).split())
+    return abouts
 
 
 def list_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
-    """`settings`: every setting, while no daemon runs. Raises BadConfig."""
+    """List every setting while no daemon runs. Raises BadConfig."""
     return msgspec.to_builtins(Settings(places.config, os.environ).list())
 
 
 def put_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
-    """`put-setting NAME [VALUE]`: change the file. Raises BadConfig, StorageFull."""
+    """Change the file while no daemon runs: `NAME [VALUE]`. Raises BadConfig, StorageFull."""
     name, *value = arguments
-    settings = Settings(places.config, {}, Config())  # a file that does not hold must be mendable
+    settings = Settings(places.config, {}, Config())  # an invalid file can still be corrected
     settings.put(name, value[0] if value else None)
     return msgspec.to_builtins(Settings(places.config, os.environ).list())
 
@@ -206,7 +202,6 @@ class SettingsService(Service):
 
     @property
     def handlers(self) -> Handlers:
-        """Both on the slow lane."""
         return {ListSettings: owner("slow", self.list), PutSetting: owner("slow", self.put)}
 
     def list(self, request: ListSettings) -> SettingList:
