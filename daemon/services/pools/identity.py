@@ -1,8 +1,8 @@
 """Project identity: maps a folder, or a client's repository hint, to the pool of its project (P3, P-17).
 
 Invariants: all clones and worktrees of a repository give the same pool, a fork (same root commit, other remote) gives
-another; a pool's identity is decided once, and later evidence adds names; only the user joins existing pools; nothing is written
-here, because opening a session writes the new names.
+another; a pool's identity is decided once, and later evidence adds names; only the user joins existing pools; nothing
+is written here, because opening a session writes the new names.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class Identity:
         return alias if alias is not None and alias.by == "user" else None
 
     def _same_file(self, probed: RepoEvidence) -> Alias | None:
-        """Return the alias of the id file in a folder that became a repository; a fork has the file but not the pool."""
+        """Return the alias of the id file in a folder that became a repository; a fork has another pool."""
         alias = self._aliases.get(of_file(probed.id)) if probed.id else None
         if alias is None:
             return None

@@ -244,7 +244,7 @@ class PoolsService(Service):
         return pool
 
     def _leading(self, names: Sequence[str], pool: str, place: PoolIdentity) -> Iterable[AnyOperation]:
-        """Yield the aliases, as bound by the user except for a repository's folder, which may get another repository."""
+        """Yield the aliases, bound by the user except for a repository's folder, which may get another one."""
         beside = of_folder(place.probed.folder) if place.probed.state == "repository" else ""
         given = tuple(name for name in names if name != beside)
         if self._stores.aliases.home(pool) != pool:  # it was joined to another pool and becomes independent again

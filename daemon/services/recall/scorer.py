@@ -20,22 +20,11 @@ from ....protocol.learning import Sample
 from ....protocol.record import Record
 from ...projections.lines import PRINCIPLE
 
-FEATURES = (
-    "similarity",
-    "strength",
-    "strength_here",
-    "used",
-    "recency",
-    "impact",
-    "tags",
-    "principle",
-    "perspective",
-)
+FEATURES = tuple("similarity strength strength_here used recency impact tags principle perspective".split())
 """In this order, each in [0, 1] (S3)."""
 
 HIDDEN = 16
-LINEAR = (0.40, 0.40, 0.0, 0.0, 0.20, 0.0, 0.0, 0.0, 0.0)
-_LINEAR = np.array(LINEAR, np.float32)
+LINEAR = np.array((0.40, 0.40, 0.0, 0.0, 0.20, 0.0, 0.0, 0.0, 0.0), np.float32)
 LEAD = 0.12
 SAMPLES = 100
 """With fewer samples of feedback the score is linear."""
@@ -91,7 +80,7 @@ def scored(rows: Sequence[tuple[float, ...]], network: ScorerNetwork | None) -> 
     if not rows:
         return []
     table = np.array(rows, np.float32)
-    linear = _LINEAR @ table.T
+    linear = LINEAR @ table.T
     if network is None:
         return linear.tolist()
     likely = network.scores(table)

@@ -101,7 +101,7 @@ class TimePeriod(NamedTuple):
     def holds(self, moment: int) -> bool:
         return self.start <= moment < self.end
 
-    def told(self, moment: int) -> bool:
+    def may_tell(self, moment: int) -> bool:
         """Whether somebody who speaks at a moment may tell of the period: in it, or soon after."""
         later = max(TOLD_LATER_DAYS * DAY, (self.end - self.start) // 4 if self.start and self.end < OPEN else 0)
         return self.start <= moment < self.end + later
@@ -274,7 +274,7 @@ class TimeFilter(NamedTuple):
     held: bool
 
     def _fits(self, said: int, began: int, ended: int, *, lasts: bool = True) -> bool:
-        if self.period.holds(began) or self.period.told(said):
+        if self.period.holds(began) or self.period.may_tell(said):
             return True
         return self.held and lasts and began < self.period.end and (not ended or ended > self.period.start)
 

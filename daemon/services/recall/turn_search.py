@@ -71,7 +71,7 @@ class TurnSearch:
                 continue
             turns.append(self._heard(captured, terms, min(1.0, share)))
         if past:
-            turns = [turn for turn in turns if past.told(micros(turn.at))] or turns
+            turns = [turn for turn in turns if past.may_tell(micros(turn.at))] or turns
         return tuple(turns[:limit])
 
     def _masked(self, captured: Captured) -> bool:

@@ -81,6 +81,15 @@ class _Ranked(NamedTuple):
     again: float = 1.0
 
 
+class _Query(NamedTuple):
+    """A request with the pools that it reads, the permitted records, and the time at which it asks."""
+
+    request: Recall
+    scope: Sequence[str]
+    view: View | None
+    permits: Permits | None
+
+
 class WarmRecall:
     """Searches and ranks, on the fast and on the slow lane."""
 
@@ -110,21 +119,22 @@ class WarmRecall:
 
         Records that `permits` rejects are dropped before anything is weighed, ranked or counted (A1).
         """
+        query = _Query(request, scope, view, permits)
         floor, weights = self._settings(request)
         now = self._world.now()
         past = request.include_retired or request.deep or view is not None
-        count, candidates, period_filter = self._candidates(request, scope, weights, now, permits, floor, past=past)
+        count, candidates, period_filter = self._candidates(query, weights, now, floor, past=past)
         strength = max(candidates.direct, default=0.0)
         places = [n for n, pull in enumerate(candidates.pull) if pull >= COMPANY * floor] if strength >= floor else []
         if not past:
             places = places[: max(READ, request.limit * 3 // 2)]
-        records = self._read([candidates.ids[n] for n in places], scope, request, view, permits)
+        records = self._read([candidates.ids[n] for n in places], query)
         if period_filter is not None:
             in_period = {id: record for id, record in records.items() if period_filter.has(record)}
             records, period_filter = (in_period, period_filter) if in_period else (records, None)
         place_of = {candidates.ids[n]: n for n in places if candidates.ids[n] in records}
         ranked = self._ranked(request, records, candidates, place_of, now)
-        principles, spent = self._principles(request, scope, permits) if view is None else ((), 0)
+        principles, spent = self._principles(query) if view is None else ((), 0)
         shown = {principle.record.id for principle in principles}
         given = {row.record.id: row for row in ranked if row.record.id not in shown}
         fitting = within((row.record for row in given.values()), max(1, request.limit), request.budget_tokens - spent)
@@ -140,7 +150,7 @@ class WarmRecall:
             reason=""
             if hits
             else ("no record is relevant enough" if count else "no record matches by keyword or by meaning"),
-            nearest=None if hits else self._nearest(candidates, scope, request, view, permits),
+            nearest=None if hits else self._nearest(candidates, query),
             filtered=max(0, count - len(hits)),
             pending=pending,
             tokens=spent + sum(prices.values()),
@@ -162,17 +172,10 @@ class WarmRecall:
         return (self._floor() if options.floor < 0 else options.floor), weights
 
     def _candidates(
-        self,
-        request: Recall,
-        scope: Sequence[str],
-        weights: Weights,
-        now: int,
-        permits: Permits | None,
-        floor: float,
-        *,
-        past: bool,
+        self, query: _Query, weights: Weights, now: int, floor: float, *, past: bool
     ) -> tuple[int, WeighedCandidates, TimeFilter | None]:
         """Return the number of matches, the weighed candidates, and the filter by the time that the question names."""
+        request, scope, _, permits = query
         self._lines.load()
         question = parse_question(request, now)
         most = CANDIDATES * (WIDER if question.period and question.period.past else 1)
@@ -204,15 +207,9 @@ class WarmRecall:
         leading = len(matched.places) if past else max(LEADING, 2 * request.limit)
         return count, weigh(matched, question.asked, weights, linked, self._lines, marks, leading), fits
 
-    def _read(
-        self,
-        ids: Sequence[str],
-        scope: Sequence[str],
-        request: Recall,
-        view: View | None,
-        permits: Permits | None,
-    ) -> dict[str, Record]:
+    def _read(self, ids: Sequence[str], query: _Query) -> dict[str, Record]:
         """Read the records of candidates that the asker may see, only from the scope."""
+        request, scope, view, permits = query
         records = self._records.many(ids) if view is None else view.many(ids)
         shown = LIVE | {"archived"} if request.deep else LIVE
         signals = self._counters.signals(records.values())
@@ -264,10 +261,9 @@ class WarmRecall:
             parts["same_turn"] = ranked.again
         return Hit(record=ranked.record, score=round(ranked.score, 4), parts=parts, alike=tuple(ranked.alike))
 
-    def _principles(
-        self, request: Recall, scope: Sequence[str], permits: Permits | None
-    ) -> tuple[tuple[Hit, ...], int]:
+    def _principles(self, query: _Query) -> tuple[tuple[Hit, ...], int]:
         """Return the principles of the scope within their share of the budget, and their cost (Q8)."""
+        request, scope, _, permits = query
         ids = [id for pool in scope for id in self._lines.principles([pool])[:PRINCIPLES]]
         if not ids:
             return (), 0
@@ -282,16 +278,9 @@ class WarmRecall:
         hits = tuple(Hit(record=record, score=1.0, parts={"principle": 1.0}) for record, _ in chosen)
         return hits, sum(price for _, price in chosen)
 
-    def _nearest(
-        self,
-        candidates: WeighedCandidates,
-        scope: Sequence[str],
-        request: Recall,
-        view: View | None,
-        permits: Permits | None,
-    ) -> Nearest | None:
+    def _nearest(self, candidates: WeighedCandidates, query: _Query) -> Nearest | None:
         best = sorted(range(len(candidates.ids)), key=lambda place: -candidates.direct[place])[:5]
-        records = self._read([candidates.ids[place] for place in best], scope, request, view, permits)
+        records = self._read([candidates.ids[place] for place in best], query)
         for place in best:
             if (record := records.get(candidates.ids[place])) is not None:
                 return Nearest(id=record.id, description=record.description, score=round(candidates.direct[place], 4))
