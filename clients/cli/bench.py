@@ -17,8 +17,8 @@ from ..bench import report as reports
 from ..bench.figure import Figure
 from ..bench.part import Part, Setting
 from ..bench.report import Report, interval, number
-from .contact import path
-from .output import Answer, JsonFlag, plain, say, styled, wrapped
+from .options import path
+from .output import CommandAnswer, JsonFlag, plain, say, styled, wrapped
 from .progress import Ticker
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -60,7 +60,7 @@ def bench(
       memd bench all --data ~/memd-data --save results.json --html report.html
       memd bench --from monday.json --from today.json --markdown BENCHMARKS.md
     """
-    with Answer("bench", as_json) as answer:
+    with CommandAnswer("bench", as_json) as answer:
         setting = Setting(
             data=data.absolute() if data else None,
             quick=quick,
@@ -81,7 +81,7 @@ def bench(
         if not as_json:
             if kept and not (save or html or markdown):
                 for part in found.parts:
-                    say([*told(part), ""])
+                    say([*reply(part), ""])
             say([verdict(found)])
     if grades and _is_missed(found):
         raise typer.Exit(1)
@@ -105,11 +105,11 @@ def _measured(names: Sequence[str], setting: Setting, save: Path | None, as_json
             if save:
                 reports.save(reports.report(done), save)
             if not as_json:
-                say([*told(part), ""])
+                say([*reply(part), ""])
     return reports.report(done)
 
 
-def told(part: Part) -> Iterator[str]:
+def reply(part: Part) -> Iterator[str]:
     """A part in lines: its figures in columns, what they do not show, what was seen besides."""
     yield styled(f"{part.group}/{part.name}", "bold") + f": {part.what}"
     if reason := part.skipped or part.failed:

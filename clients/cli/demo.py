@@ -27,16 +27,15 @@ from ..importers import claude_code, git_log
 from ..importers.delivery import Imported, imported, send
 from ..importers.transcript import Transcript
 from ..python.client import Client
-from .contact import PATIENCE_MS
-from .handover import difference, report
-from .output import Answer, JsonFlag, plain, say, styled, wrapped
+from .connection import PATIENCE_MS
+from .imports import difference, report
+from .output import CommandAnswer, JsonFlag, plain, say, styled, wrapped
 from .progress import wait_until_distilled
-from .recalling import recalled_lines
+from .recall import recalled_lines
 from .why import explained_lines
 from .wording import count, row, short
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
-
 SAMPLE = Path(__file__).parent / "sample" / "session.jsonl"
 QUESTIONS = (
     "Why do we stay on SQLite?",
@@ -88,7 +87,7 @@ def demo(
     """
     signal.signal(signal.SIGTERM, _end)
     started = time.monotonic()
-    with Answer("demo", as_json) as answer, temporary_home(SAMPLE_IS_OLD, "memd-demo-", keep) as places:
+    with CommandAnswer("demo", as_json) as answer, temporary_home(SAMPLE_IS_OLD, "memd-demo-", keep) as places:
         home = places.data.parent
         with Client(places, PATIENCE_MS) as client:
             tell(answer, [f"A daemon of its own listens, in {home}."])
@@ -97,7 +96,7 @@ def demo(
             recalls = {question: _ask(client, answer, question, pools) for question in QUESTIONS}
             correction = _correct(client, answer, pools)
         seconds = round(time.monotonic() - started, 1)
-        told = Demo(
+        reply = Demo(
             home=str(home) if keep else "",
             files=files,
             led_to=led_to,
@@ -106,21 +105,21 @@ def demo(
             correction=correction,
             seconds=seconds,
         )
-        answer.give(told, _last_words(places, keep, seconds))
+        answer.give(reply, _last_words(places, keep, seconds))
 
 
 def _end(number: int, frame: object) -> NoReturn:
     sys.exit(128 + number)
 
 
-def tell(answer: Answer, lines: Iterator[str] | list[str], title: str = "") -> None:
+def tell(answer: CommandAnswer, lines: Iterator[str] | list[str], title: str = "") -> None:
     """Prints a piece of the walk at once, where a person reads along."""
     if not answer.as_json:
         say(["", styled(title, "bold", "cyan")] if title else [])
         say(lines)
 
 
-def _learn(client: Client, answer: Answer) -> tuple[tuple[Imported, ...], dict[str, int], tuple[str, ...]]:
+def _learn(client: Client, answer: CommandAnswer) -> tuple[tuple[Imported, ...], dict[str, int], tuple[str, ...]]:
     """Imports the sample and the commits, waits until both are distilled; the sample's pools."""
     before = client.status().records
     session = claude_code.read(SAMPLE)
@@ -144,7 +143,7 @@ def _learn(client: Client, answer: Answer) -> tuple[tuple[Imported, ...], dict[s
     return tuple(files), led_to, ("personal", files[0].sessions[0].pool)
 
 
-def _commits(answer: Answer) -> Transcript | None:
+def _commits(answer: CommandAnswer) -> Transcript | None:
     """The newest commits of the repository here, or of memd's own; None where there is none."""
     for folder in (Path.cwd(), Path(__file__).parent):
         try:
@@ -157,20 +156,20 @@ def _commits(answer: Answer) -> Transcript | None:
     return None
 
 
-def _profile(client: Client, answer: Answer, pools: tuple[str, ...]) -> ProfileText:
-    told = client.profile(pools=pools)
-    lines = [line for part in told.text.splitlines() for line in wrapped(plain(part), "  ", "")]
+def _profile(client: Client, answer: CommandAnswer, pools: tuple[str, ...]) -> ProfileText:
+    reply = client.profile(pools=pools)
+    lines = [line for part in reply.text.splitlines() for line in wrapped(plain(part), "  ", "")]
     tell(answer, lines, "$ memd profile     what an agent is told about Ada, and about orchard")
-    return told
+    return reply
 
 
-def _ask(client: Client, answer: Answer, question: str, pools: tuple[str, ...]) -> Recalled:
-    told = client.recall(question, pools=pools, limit=1)
-    tell(answer, recalled_lines(told), f'$ memd recall "{question}"')
-    return told
+def _ask(client: Client, answer: CommandAnswer, question: str, pools: tuple[str, ...]) -> Recalled:
+    reply = client.recall(question, pools=pools, limit=1)
+    tell(answer, recalled_lines(reply), f'$ memd recall "{question}"')
+    return reply
 
 
-def _correct(client: Client, answer: Answer, pools: tuple[str, ...]) -> Correction:
+def _correct(client: Client, answer: CommandAnswer, pools: tuple[str, ...]) -> Correction:
     """Says the opposite of what was said in the session, and shows what became of both."""
     old = next((each for each in client.list(pools=pools, limit=200).records if _is_old(each)), None)
     said = client.remember(CORRECTION, host="demo").record

@@ -26,11 +26,9 @@ from .. import service
 from ..hooks.hosts import TITLES, Hosts, check_hosts
 from ..python import launch
 from ..python.client import Client, places_here
-from .offline import offline, reported
-from .output import Answer, JsonFlag, plain, styled, wrapped
-from .overview import size
-from .versions import is_older
-from .wording import age, count
+from .connection import is_older, offline, reported
+from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
+from .wording import age, count, size
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 State = Literal["ok", "warning", "broken", "fixed"]
@@ -73,7 +71,7 @@ def doctor(
       memd doctor --fix
       memd doctor --json | jq '.data.findings[] | select(.state != "ok")'
     """
-    with Answer("doctor", as_json) as answer:
+    with CommandAnswer("doctor", as_json) as answer:
         places = places_here()
         findings = [_mended(finding, mend) if fix and mend else finding for finding, mend in _look(places)]
         well = all(each.state != "broken" for each in findings)

@@ -1,8 +1,4 @@
-"""`memd logs`: the daemon's own words, which it writes whether or not a service manager runs it.
-
-Comes in: how many lines, and whether to go on. Goes out: lines, harmless to a terminal. Invariant: a rotation while
-following loses no line.
-"""
+"""`memd logs` prints the daemon's log; `memd tail` prints journal operations."""
 
 from __future__ import annotations
 
@@ -10,15 +6,20 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, TextIO
 
 import msgspec
 import typer
 
+from ...protocol import operation as ops
 from ...protocol.errors import NotFound
+from ...protocol.reply import Logged
 from ..python.client import places_here
-from .output import Answer, JsonFlag, plain, styled
+from .connection import reach
+from .output import CommandAnswer, JsonFlag, plain, shortened, styled, width
+from .wording import count, short
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 POLL_S = 0.25
@@ -46,7 +47,7 @@ def logs(
       memd logs -f
       MEMD_LOG=debug memd up && memd logs -f    # more of it
     """
-    with Answer("logs", as_json) as answer:
+    with CommandAnswer("logs", as_json) as answer:
         path = places_here().log
         try:
             file = path.open(encoding="utf-8", errors="replace")
@@ -61,7 +62,7 @@ def logs(
                 _follow(answer, path, file)
 
 
-def _follow(answer: Answer, path: Path, file: TextIO) -> None:
+def _follow(answer: CommandAnswer, path: Path, file: TextIO) -> None:
     while True:
         rotated = _is_another(path, file)  # asked before the last lines are read
         if fresh := tuple(line.rstrip("\n") for line in file):
@@ -88,3 +89,86 @@ def _shown(lines: Iterable[str]) -> list[str]:
         style = next((style for word, style in _STYLES.items() if word in line[:60]), "")
         shown.append(styled(plain(line), style) if style else plain(line))
     return shown
+
+
+_POLL_S = 0.5
+_BATCH = 200
+
+
+@app.command()
+def tail(
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on as more is written, until Ctrl-C.")] = False,
+    after: Annotated[
+        int | None, typer.Option(min=0, help="Begin after this number; without it, the last ones.")
+    ] = None,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=500, help="At most this many, to begin with.")] = 20,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show the last operations of the journal: what memd learnt, changed and retired.
+
+    \b
+    Examples:
+      memd tail
+      memd tail -f
+      memd tail --after 0 --limit 500 --json
+    """
+    with CommandAnswer("tail", as_json) as answer, reach() as client:
+        start = after if after is not None else max(0, client.journal(limit=1).last - limit)
+        reply = client.journal(start, limit)
+        answer.give(reply, [operation_line(entry) for entry in reply.entries])
+        last = reply.entries[-1].seq if reply.entries else start
+        while follow:
+            if as_json and reply.entries:
+                answer.flush()
+            if len(reply.entries) < _BATCH:
+                time.sleep(_POLL_S)
+            reply = client.journal(last, _BATCH)
+            if reply.entries:
+                last = reply.entries[-1].seq
+                answer.give(reply, [operation_line(entry) for entry in reply.entries])
+
+
+def operation_line(entry: Logged) -> str:
+    """Number, time, kind and what it was about."""
+    at = datetime.fromtimestamp(entry.at / 1e6).astimezone().strftime("%m-%d %H:%M:%S")
+    head = f"{entry.seq:>6} {at} {ops.kind(entry.operation):<14}"
+    return f"{styled(head, 'dim')} {shortened(plain(_about(entry.operation)), max(20, width() - len(head) - 1))}"
+
+
+def _about(operation: ops.AnyOperation) -> str:
+    match operation:
+        case ops.Added(record=record, retires=retires) | ops.Updated(record=record, retires=retires):
+            retired = f" (retires {', '.join(short(each.id) for each in retires)})" if retires else ""
+            return f"{short(record.id)} {record.type}: {record.description}{retired}"
+        case ops.Merged():
+            return f"{short(operation.id)} said again: {operation.decision.reason}"
+        case ops.Invalidated():
+            return f"{short(operation.id)} {operation.reason}"
+        case ops.PoolOpened():
+            return f"{operation.pool} {operation.title}"
+        case ops.AliasAdded():
+            return f"{operation.pool} is also {', '.join(operation.names)}"
+        case ops.Moved():
+            return f"{', '.join(short(id) for id in operation.ids)} to {operation.pool}: {operation.reason}"
+        case ops.SessionOpened() | ops.SessionClosed() | ops.SessionResumed():
+            return operation.document
+        case ops.Retried():
+            return f"capture {operation.archive_seq}: {operation.failed.error if operation.failed else 'done'}"
+        case ops.Pinned():
+            layer = f" ({operation.layer})" if operation.layer else ""
+            return f"{short(operation.id)} {'held' if operation.pinned else 'let go'}{layer}"
+        case ops.Granted():
+            sources = ", ".join(operation.sources)
+            return f"{operation.subject} reads" if operation.grant else f"{sources} is shown again"
+        case ops.Revoked():
+            return ", ".join((*operation.grants, *operation.sources))
+        case ops.ChangeProposed():
+            against = f" against {short(operation.against)}" if operation.against else ""
+            return f"{operation.what} {short(operation.record)}{against}"
+        case ops.ChangeDecided():
+            return f"{short(operation.id)} {'accepted' if operation.accepted else 'rejected'}"
+        case ops.Distilled():
+            failed = f", {len(operation.failed)} failed" if operation.failed else ""
+            return f"{count(operation.captures, 'capture')} → {count(operation.candidates, 'candidate')}{failed}"
+        case _:
+            return ""

@@ -24,7 +24,6 @@ from ...protocol.errors import MemdError
 from ...protocol.reply import Problem
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
@@ -48,7 +47,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     error: Problem
 
 
-class Answer:
+class CommandAnswer:
     """A command's answer while it is put together: `with Answer("recall", as_json) as answer:`.
 
     An error of memd's tree inside of the block is told, and ends the program with the exit code of its class.
@@ -60,7 +59,7 @@ class Answer:
         self._warnings: list[str] = []
         self._started = time.perf_counter()
 
-    def __enter__(self) -> Answer:
+    def __enter__(self) -> CommandAnswer:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

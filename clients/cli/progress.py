@@ -16,7 +16,7 @@ import typer
 from ...protocol.errors import by_code
 from ...protocol.reply import JobState
 from ..python.client import Client
-from .output import Answer, is_watched, plain, shortened, width
+from .output import CommandAnswer, is_watched, plain, shortened, width
 
 STALLED_S = 60.0
 _POLL_S = 0.1
@@ -69,7 +69,7 @@ class Ticker:
             print(f"\r\x1b[K{words}", end="", file=sys.stderr, flush=True)
 
 
-def wait_for_job(client: Client, started: JobState, answer: Answer) -> JobState:
+def wait_for_job(client: Client, started: JobState, answer: CommandAnswer) -> JobState:
     """Waits until a job is done, with a bar; its last state. Raises the error that it ended with."""
     state = started
     while state.state == "running" and not state.total:
@@ -88,7 +88,7 @@ def wait_for_job(client: Client, started: JobState, answer: Answer) -> JobState:
     return state
 
 
-def wait_until_distilled(client: Client, answer: Answer, stalled_s: float = STALLED_S) -> int:
+def wait_until_distilled(client: Client, answer: CommandAnswer, stalled_s: float = STALLED_S) -> int:
     """Asks for distillation and waits until nothing is pending, or nothing moves for `stalled_s`; what is left."""
     pending = start = client.distil().pending
     moved = time.monotonic()

@@ -14,8 +14,8 @@ import typer
 
 from ...protocol.record import Record
 from ...protocol.reply import Change, Explained, Line
-from .contact import reach
-from .output import Answer, JsonFlag, has_colour, plain, shortened, styled, wrapped
+from .connection import reach
+from .output import CommandAnswer, JsonFlag, has_colour, plain, shortened, styled, wrapped
 from .wording import age, count, facts, row, short
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -33,36 +33,36 @@ def why(
     Example:
       memd why 7q3hjwch
     """
-    with Answer("why", as_json) as answer, reach() as client:
-        told = client.why(id)
-        answer.give(told, explained_lines(told))
+    with CommandAnswer("why", as_json) as answer, reach() as client:
+        reply = client.why(id)
+        answer.give(reply, explained_lines(reply))
 
 
-def explained_lines(told: Explained) -> Iterator[str]:
+def explained_lines(reply: Explained) -> Iterator[str]:
     """The way of a record as text."""
-    record = told.record
+    record = reply.record
     yield from (styled(line, "bold") for line in wrapped(plain(record.description)))
     yield f"{styled(short(record.id), 'cyan')} · {facts(record)} · confidence {record.confidence:.2f}"
     yield ""
-    yield from wrapped(f"captured in {plain(told.session)}" + (f", {plain(told.project)}" if told.project else ""))
-    for line in told.lines:
+    yield from wrapped(f"captured in {plain(reply.session)}" + (f", {plain(reply.project)}" if reply.project else ""))
+    for line in reply.lines:
         yield from _turn_lines(line, record)
-    if told.quote_holds is None:
+    if reply.quote_holds is None:
         words = plain(record.provenance.quote) or plain(record.content)
         yield f"  the source is no longer kept; its words were: “{words}”"
-    if told.quote_holds is False:
+    if reply.quote_holds is False:
         yield styled("  the quote does not stand in the archive as it should: see `memd status`", "red")
     yield ""
-    for change in told.changes:
+    for change in reply.changes:
         yield from _change_lines(change)
-    if told.changes_if:
-        yield from wrapped(f"it is doubted when: {plain(told.changes_if)}")
-    for old in told.replaced:
+    if reply.changes_if:
+        yield from wrapped(f"it is doubted when: {plain(reply.changes_if)}")
+    for old in reply.replaced:
         yield from _other_lines("it replaced", old)
-    if told.replaced_by:
-        yield from _other_lines("it was replaced by", told.replaced_by)
-    if told.held_by:
-        yield from _other_lines("in its place stands now", told.held_by)
+    if reply.replaced_by:
+        yield from _other_lines("it was replaced by", reply.replaced_by)
+    if reply.held_by:
+        yield from _other_lines("in its place stands now", reply.held_by)
 
 
 def _turn_lines(line: Line, record: Record) -> Iterator[str]:
@@ -128,8 +128,8 @@ def _change_lines(change: Change) -> Iterator[str]:
         yield from wrapped(plain(step.what), " " * 23, f"    {plain(step.stage):<18} ")
     near = change.decision.neighbours
     if near:
-        told = ", ".join(f"{short(each.id)} {plain(each.label)} ({each.similarity:.2f})" for each in near[:4])
-        yield from wrapped(told, " " * 23, f"    {'compared with':<18} ")
+        reply = ", ".join(f"{short(each.id)} {plain(each.label)} ({each.similarity:.2f})" for each in near[:4])
+        yield from wrapped(reply, " " * 23, f"    {'compared with':<18} ")
     if change.decision.rounds > 1:
         yield f"    {'':<18} judged in {count(change.decision.rounds, 'round')}"
 

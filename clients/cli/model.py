@@ -1,8 +1,4 @@
-"""`memd model list`, `memd model use`, `memd model verify`: which model turns text into vectors, and is it whole.
-
-Comes in: a folder of weights, or none for the package's own. Goes out: what is true afterwards. Invariants: each works
-with and without the daemon; a model is tried before it is chosen; the change goes on in the daemon, nobody waits.
-"""
+"""`memd model` lists, selects and checks the embedding model."""
 
 from __future__ import annotations
 
@@ -15,12 +11,11 @@ import typer
 
 from ...protocol.errors import DaemonDown, ModelMissing
 from ...protocol.reply import ModelList, ModelState
-from .contact import here, reach
-from .offline import ended_with, offline, reported
-from .output import Answer, JsonFlag, plain, styled, wrapped
-from .overview import size
+from .connection import ended_with, offline, reach, reported
+from .options import here
+from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
 from .progress import wait_for_job
-from .wording import count, reembedding_text
+from .wording import count, reembedding_text, size
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -28,6 +23,7 @@ app = typer.Typer(
     help="The model that turns text into vectors: list, change, check it.",
     epilog="Example: `memd model use ~/models/other`, then `memd model list` shows how far it is.",
 )
+
 
 DEFAULT = "default"
 
@@ -62,27 +58,27 @@ def list_models(as_json: JsonFlag = False) -> None:
       memd model list
       memd model list --json | jq .data.reembedding
     """
-    with Answer("model list", as_json) as answer:
+    with CommandAnswer("model list", as_json) as answer:
         try:
             with reach() as client:
-                told = client.models()
+                reply = client.models()
         except DaemonDown:
-            told = reported(offline("list-models"), ModelList)
-        answer.give(told, _list_lines(told))
+            reply = reported(offline("list-models"), ModelList)
+        answer.give(reply, _list_lines(reply))
 
 
-def _list_lines(told: ModelList) -> Iterator[str]:
-    for each in told.models:
+def _list_lines(reply: ModelList) -> Iterator[str]:
+    for each in reply.models:
         yield f"{styled(plain(each.id) or 'unknown', 'cyan')}  {_uses(each)}"
         whose = "the package's own" if each.package else plain(each.folder)
         about = f"version {plain(each.version)}, {each.dimension} numbers, {size(each.size_bytes)}; {whose}"
         yield from (styled(line, "dim") for line in wrapped(about if each.id else whose, "  ", "  "))
         if each.problem:
             yield from wrapped(plain(each.problem), "  ", "  ")
-    if told.reembedding:
-        yield from wrapped(reembedding_text(told.reembedding))
-        if told.reembedding.problem:
-            yield from wrapped(plain(told.reembedding.problem))
+    if reply.reembedding:
+        yield from wrapped(reembedding_text(reply.reembedding))
+        if reply.reembedding.problem:
+            yield from wrapped(plain(reply.reembedding.problem))
 
 
 def _uses(each: ModelState) -> str:
@@ -103,7 +99,7 @@ def use(
       memd model use ~/models/other
       memd model use default          # back to the package's own; what is still there is not embedded again
     """
-    with Answer("model use", as_json) as answer:
+    with CommandAnswer("model use", as_json) as answer:
         chosen = DEFAULT if folder == DEFAULT else here(os.path.expanduser(folder))
         try:
             with reach() as client:
@@ -135,7 +131,7 @@ def verify(
       memd model verify
       memd model verify ~/models/other
     """
-    with Answer("model verify", as_json) as answer:
+    with CommandAnswer("model verify", as_json) as answer:
         chosen = folder if folder in ("", DEFAULT) else os.path.abspath(os.path.expanduser(folder))
         done = offline("check-model", *([chosen] if chosen else []))
         if not done.stdout:

@@ -1,28 +1,26 @@
-"""`memd import`: what other programs wrote down, handed to the daemon, with an account of every line.
-
-Comes in: paths, or nothing: then it lists what lies on this machine, and asks. Goes out: a report for each file and for
-all: taken, noise by kind, malformed with line numbers, what the daemon accepted, knew already, or refused; and what it
-led to once it is distilled. Invariants: nothing is imported that nobody named or agreed to; importing the same again
-changes nothing, so an import that was interrupted is simply run again (W13).
-"""
+"""`memd import` reads files of other tools, sends them to the daemon and accounts for every line."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
+import msgspec
 import typer
 
-from ..importers.agents import AGENTS, MARKDOWN, agent_named, find, find_markdown, reader
+from ...protocol.errors import InvalidRequest
+from ..importers.agents import AGENTS, MARKDOWN, agent_named, find, find_markdown, instructions, reader
 from ..importers.cursors import Cursors
-from ..importers.delivery import Imported, Source, hand_over, look
+from ..importers.delivery import Imported, Sent, Source, hand_over, look
+from ..importers.transcript import Malformed
 from ..python.client import places_here
-from .contact import PATIENCE_MS, deliver, here, path, reach
-from .handover import Import, difference, report, require
-from .output import Answer, JsonFlag, plain, say
+from .connection import PATIENCE_MS, deliver, reach
+from .options import here, path
+from .output import CommandAnswer, JsonFlag, plain, say, shortened, styled, wrapped
 from .progress import Bar, wait_until_distilled
 from .wording import count
 
@@ -38,6 +36,7 @@ app = typer.Typer(
       memd import --yes --dry-run      # what importing all of it would take
       memd import claude-code ~/.claude/projects""",
 )
+
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Read and account for every line; send nothing.")]
 NoWait = Annotated[bool, typer.Option("--no-wait", help="Return as soon as all is durable, before it is distilled.")]
@@ -58,9 +57,9 @@ def everything(
     """Without a command: what lies on this machine, by agent, and whether it was imported."""
     if context.invoked_subcommand is not None:
         return
-    from .discovery import Discovery, discover, listed
+    from .imports import Discovery, discover, listed
 
-    with Answer("import", as_json) as answer:
+    with CommandAnswer("import", as_json) as answer:
         for name in agent or ():
             if name != MARKDOWN:
                 agent_named(name)
@@ -174,7 +173,7 @@ def markdown(
       memd import markdown CLAUDE.md docs/ --dry-run
       memd import markdown ~/notes
     """
-    with Answer("import markdown", as_json) as answer:
+    with CommandAnswer("import markdown", as_json) as answer:
         files = require(find_markdown(paths), "Markdown file", "Markdown files end in .md")
         cursors = Cursors(places_here().state)
         run(answer, [_source(MARKDOWN, path, "", cursors, dry_run) for path in files], dry_run, no_wait)
@@ -197,7 +196,7 @@ def git(
     """
     from ..importers import git_log
 
-    with Answer("import git", as_json) as answer:
+    with CommandAnswer("import git", as_json) as answer:
         run(answer, [Source("git", path, lambda _: git_log.read(path, newest), False)], dry_run, no_wait)
 
 
@@ -213,16 +212,16 @@ def memd(
     Example:
       memd import memd memory.jsonl
     """
-    from .exporting import take_in
+    from .export import take_in
 
-    with Answer("import memd", as_json) as answer:
+    with CommandAnswer("import memd", as_json) as answer:
         take_in(answer, path, dry_run)
 
 
 def _import_sessions(
     name: str, paths: Sequence[Path], dry_run: bool, no_wait: bool, whole: bool, cwd: str | None, as_json: bool
 ) -> None:
-    with Answer(f"import {name}", as_json) as answer:
+    with CommandAnswer(f"import {name}", as_json) as answer:
         agent = AGENTS[name]
         files = require(find(paths, agent.patterns, agent.example), "session", f"they lie in {agent.example}")
         folder = here(cwd) if cwd is not None else ""
@@ -234,7 +233,7 @@ def _source(name: str, path: Path, cwd: str, cursors: Cursors, dry_run: bool) ->
     return Source(name, path, reader(name, path, cwd, cursors, dry_run=dry_run))
 
 
-def run(answer: Answer, sources: Sequence[Source], dry_run: bool, no_wait: bool, whole: bool = False) -> None:
+def run(answer: CommandAnswer, sources: Sequence[Source], dry_run: bool, no_wait: bool, whole: bool = False) -> None:
     """Reads each source, sends it, reports; then waits until it is distilled."""
     cursors = Cursors(places_here().state)
     if whole:
@@ -257,8 +256,8 @@ def run(answer: Answer, sources: Sequence[Source], dry_run: bool, no_wait: bool,
             return
         pending = wait_until_distilled(client, answer)
         led_to = difference(before, client.status().records)
-        told = Import(files=files, dry_run=False, pending=pending, led_to=led_to)
-        answer.give(told, _outcome(files, led_to, pending))
+        reply = Import(files=files, dry_run=False, pending=pending, led_to=led_to)
+        answer.give(reply, _outcome(files, led_to, pending))
 
 
 def _stepped(done: Imported, bar: Bar) -> Imported:
@@ -282,3 +281,182 @@ def _outcome(files: Sequence[Imported], led_to: dict[str, int], pending: int) ->
     if events:
         pool = max(events, key=lambda name: events[name])
         yield f'ask for them: memd recall "what did we decide" --pool {plain(pool)}'
+
+
+State = Literal["new", "grown", "imported"]
+
+
+class Lying(msgspec.Struct, frozen=True, kw_only=True):
+    """A file: its size, when it was last written, and whether it was imported: not, in part, or as it is."""
+
+    path: str
+    size_bytes: int
+    changed_at: str
+    state: State
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """What one agent left on this machine."""
+
+    agent: str
+    title: str
+    folder: str
+    files: tuple[Lying, ...] = ()
+
+    def number(self, state: State) -> int:
+        """Files in that state."""
+        return sum(each.state == state for each in self.files)
+
+
+class Discovery(msgspec.Struct, frozen=True, kw_only=True):
+    """Of `import` without a name."""
+
+    agents: tuple[Found, ...]
+
+
+def discover(
+    environment: Mapping[str, str], cwd: Path, cursors: Cursors, only: Sequence[str] = ()
+) -> tuple[Found, ...]:
+    """What there is of each agent, or of those named `only`."""
+    found: list[Found] = []
+    for agent in AGENTS.values():
+        if not only or agent.name in only:
+            folder = agent.folder(environment)
+            paths = find([folder], agent.patterns, agent.example) if folder.is_dir() else []
+            found.append(Found(agent=agent.name, title=agent.title, folder=str(folder), files=_lying(paths, cursors)))
+    if not only or MARKDOWN in only:
+        paths = instructions(environment, cwd)
+        title = "instructions for agents"
+        found.append(Found(agent=MARKDOWN, title=title, folder=str(cwd), files=_lying(paths, cursors)))
+    return tuple(found)
+
+
+def _lying(paths: Sequence[Path], cursors: Cursors) -> tuple[Lying, ...]:
+    files: list[Lying] = []
+    for path in paths:
+        try:
+            status = path.stat()
+        except OSError:
+            continue  # it went while it was being listed
+        cursor = cursors.get(path)
+        state: State = "new" if cursor is None else "grown"
+        if cursor and (cursor.size, cursor.mtime_ns) == (status.st_size, status.st_mtime_ns):
+            state = "imported"
+        changed = datetime.fromtimestamp(status.st_mtime, UTC).isoformat()
+        files.append(Lying(path=str(path), size_bytes=status.st_size, changed_at=changed, state=state))
+    return tuple(files)
+
+
+def listed(found: Sequence[Found]) -> Iterator[str]:
+    """A line or two for each agent."""
+    for each in found:
+        if not each.files:
+            yield styled(f"{each.title}: nothing in {plain(each.folder)}", "dim")
+            continue
+        size = sum(file.size_bytes for file in each.files)
+        days = sorted(file.changed_at[:10] for file in each.files)
+        span = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
+        noun = "file" if each.agent == MARKDOWN else "session file"
+        yield styled(each.title, "bold") + f": {count(len(each.files), noun)}, {_size(size)}, {span}"
+        numbers = {
+            "new": each.number("new"),
+            "changed since": each.number("grown"),
+            "imported": each.number("imported"),
+        }
+        yield "  " + ", ".join(f"{number:,} {what}" for what, number in numbers.items() if number)
+        if each.agent == MARKDOWN:
+            for file in each.files:
+                yield from wrapped(f"{plain(file.path)} ({file.state})", "    ", "  ")
+        else:
+            yield from wrapped(f"memd import {each.agent} {plain(each.folder)}", "    ", "  ")
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:,.1f} MB" if size_bytes >= 100_000 else f"{size_bytes / 1e3:,.1f} kB"
+
+
+NAMED_LINES = 5
+
+
+class Import(msgspec.Struct, frozen=True, kw_only=True):
+    """Of `import`: each file, and, if it waited, how many records of each status there are more than before."""
+
+    files: tuple[Imported, ...]
+    dry_run: bool
+    pending: int = 0
+    led_to: dict[str, int] = {}
+
+
+def difference(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+    """How many records there are more of each status."""
+    return {name: more for name in sorted(after) if (more := after[name] - before.get(name, 0)) > 0}
+
+
+def report(files: Sequence[Imported], dry_run: bool) -> Iterator[str]:
+    """Each file, where every line of it went; files with nothing new in one line together."""
+    reply = [each for each in files if _has_news(each, dry_run)]
+    for each in reply:
+        yield from _file_lines(each, dry_run)
+    if quiet := len(files) - len(reply):
+        yield f"{count(quiet, 'file')} with nothing new since the last import"
+    if len(files) > 1:
+        accounts = [each.account for each in files]
+        lines, taken = sum(each.lines for each in accounts), sum(each.taken for each in accounts)
+        malformed = sum(len(each.malformed) for each in accounts)
+        noise = lines - taken - malformed
+        yield f"{len(files)} files, {lines:,} lines: {taken:,} taken, {noise:,} noise, {malformed:,} malformed"
+
+
+def _has_news(each: Imported, dry_run: bool) -> bool:
+    """Whether there is more to tell than that it was imported before."""
+    if not each.account.before or each.odd or each.account.malformed:
+        return True
+    return dry_run or any(sent.accepted or sent.changed or sent.refused or sent.vanished for sent in each.sessions)
+
+
+def _file_lines(each: Imported, dry_run: bool) -> Iterator[str]:
+    account = each.account
+    noise = sum(account.noise.values())
+    yield styled(shortened(plain(each.path), 100), "bold")
+    if each.odd:
+        yield from wrapped(plain(each.odd), "    ", "  odd: ")
+    parts = f"{account.taken:,} taken, {noise:,} noise, {len(account.malformed):,} malformed"
+    before = f" after {account.before:,} imported before" if account.before else ""
+    yield f"  {count(account.lines, 'line')}{before}: {parts}"
+    if account.noise:
+        kinds = ", ".join(f"{number:,} {plain(kind)}" for kind, number in account.noise.items())
+        yield from (styled(line, "dim") for line in wrapped(f"noise: {kinds}", "    ", "  "))
+    yield from _malformed_lines(account.malformed)
+    for sent in each.sessions:
+        yield from _sent_lines(sent, dry_run)
+
+
+def _malformed_lines(malformed: Sequence[Malformed]) -> Iterator[str]:
+    for bad in malformed[:NAMED_LINES]:
+        yield from wrapped(f"line {bad.line}: {plain(bad.reason)[:300]}", "    ", "  malformed: ")
+    if len(malformed) > NAMED_LINES:
+        others = ", ".join(str(bad.line) for bad in malformed[NAMED_LINES:40])
+        yield from wrapped(f"also lines {others}{' …' if len(malformed) > 40 else ''}", "    ", "  malformed: ")
+
+
+def _sent_lines(sent: Sent, dry_run: bool) -> Iterator[str]:
+    gone = f", {sent.vanished:,} vanished" if sent.vanished else ""
+    if dry_run:
+        yield f"  would send {count(sent.events, 'event')} of {plain(sent.document)}{gone}"
+        return
+    words = f"{plain(sent.document)}: {sent.accepted:,} accepted, {sent.duplicate:,} known, {sent.changed:,} changed"
+    words += gone + (f", {sent.forgotten:,} forgotten" if sent.forgotten else "")
+    words += f", {sent.skipped:,} not taken ({plain(sent.why)})" if sent.skipped else ""
+    yield from wrapped(f"{words} → {plain(sent.pool)}", "    ", "  ")
+    for refusal in sent.refused[:NAMED_LINES]:
+        yield from wrapped(f"refused: turn {plain(refusal.turn)}: {plain(refusal.problem.message)}", "    ", "  ")
+    if len(sent.refused) > NAMED_LINES:
+        yield f"  refused: {len(sent.refused) - NAMED_LINES} more"
+
+
+def require(files: Iterable[Path], what: str, where: str) -> list[Path]:
+    """The files, if there are any. Raises InvalidRequest."""
+    found = list(files)
+    if not found:
+        raise InvalidRequest(f"there is no {what} in these folders", hint=where)
+    return found

@@ -1,8 +1,4 @@
-"""`memd config list|get|set|unset`: the settings, what each is for, where its value comes from (U6).
-
-Comes in: a name, a value. Goes out: what is true afterwards. Invariants: each works with and without the daemon; a
-value that does not hold changes nothing; a running daemon follows at once, or the answer says when it will.
-"""
+"""`memd config` reads and changes settings, with and without a running daemon."""
 
 from __future__ import annotations
 
@@ -14,9 +10,8 @@ import typer
 
 from ...protocol.errors import DaemonDown, InvalidRequest
 from ...protocol.settings import Setting, SettingList
-from .contact import reach
-from .offline import offline, reported
-from .output import Answer, JsonFlag, plain, styled, wrapped
+from .connection import offline, reach, reported
+from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -24,6 +19,7 @@ app = typer.Typer(
     help="The settings: list, get, set, unset. A running daemon follows at once.",
     epilog="Example: `memd config set idle_s 60`. MEMD_IDLE_S=60 in memd's environment counts first.",
 )
+
 
 Name = Annotated[str, typer.Argument(help="The setting's name.")]
 
@@ -37,7 +33,7 @@ def list_settings(as_json: JsonFlag = False) -> None:
       memd config list
       memd config list --json | jq '.data.settings[] | select(.source != "default")'
     """
-    with Answer("config list", as_json) as answer:
+    with CommandAnswer("config list", as_json) as answer:
         found, running = _settings()
         _warn(answer, found, running)
         answer.give(found, [line for each in found.settings for line in _lines(each)] + [styled(found.file, "dim")])
@@ -51,7 +47,7 @@ def get(name: Name, as_json: JsonFlag = False) -> None:
     Example:
       memd config get idle_s
     """
-    with Answer("config get", as_json) as answer:
+    with CommandAnswer("config get", as_json) as answer:
         found, running = _settings()
         _warn(answer, found, running)
         one = _one(found, name)
@@ -72,7 +68,7 @@ def put(
       memd config set ignored_folders '~/private:*/secret-*'
       memd config set forgetting.capacity 50000
     """
-    with Answer("config set", as_json) as answer:
+    with CommandAnswer("config set", as_json) as answer:
         _put(answer, name, value)
 
 
@@ -84,11 +80,11 @@ def unset(name: Name, as_json: JsonFlag = False) -> None:
     Example:
       memd config unset idle_s
     """
-    with Answer("config unset", as_json) as answer:
+    with CommandAnswer("config unset", as_json) as answer:
         _put(answer, name, None)
 
 
-def _put(answer: Answer, name: str, value: str | None) -> None:
+def _put(answer: CommandAnswer, name: str, value: str | None) -> None:
     running = True
     try:
         with reach() as client:
@@ -109,7 +105,7 @@ def _settings() -> tuple[SettingList, bool]:
         return reported(offline("settings"), SettingList), False
 
 
-def _warn(answer: Answer, found: SettingList, running: bool) -> None:
+def _warn(answer: CommandAnswer, found: SettingList, running: bool) -> None:
     if found.problem:
         answer.warn(plain(found.problem))
     if not running:

@@ -1,9 +1,4 @@
-"""`memd forget`, `memd undo`, `memd redo`, `memd compact`: what should not be there any more.
-
-Comes in: what to forget, or what to take back. Goes out: a preview and a question, then what went, and what memd can't
-reach. Invariants: forgetting is for good, so it is never done without a scope, nor without a yes or `--yes`; taking
-back is not, so it asks nothing and says how to bring it back.
-"""
+"""`memd forget` deletes for good; `memd undo` and `memd redo` are reversible."""
 
 from __future__ import annotations
 
@@ -19,15 +14,15 @@ from ...protocol.errors import InvalidRequest, NotFound, Refused
 from ...protocol.reply import ForgetPlan, JobState
 from ..importers.cursors import Cursors
 from ..python.client import Client, places_here
-from .contact import PATIENCE_MS, reach
-from .output import Answer, JsonFlag, plain, say, shortened, styled, width, wrapped
-from .overview import size
+from .connection import PATIENCE_MS, reach
+from .output import CommandAnswer, JsonFlag, plain, say, shortened, styled, width, wrapped
 from .progress import wait_for_job
-from .wording import count, short
+from .wording import count, short, size
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
-
 SHOWN = 20
+
+
 Names = Annotated[
     list[str], typer.Argument(help="A session, a source such as claude-code or git, or a path that was imported.")
 ]
@@ -56,7 +51,7 @@ def forget(
       memd forget --query "Project Falcon"
       memd forget --session claude-code:0b5c7b3e --yes
     """
-    with Answer("forget", as_json) as answer, reach(4 * PATIENCE_MS) as client:
+    with CommandAnswer("forget", as_json) as answer, reach(4 * PATIENCE_MS) as client:
         _check_scope(ids or [], query, session, source, letter)
         chosen = tuple(client.get(id).id for id in ids or ())
         plan = client.preview_forget(chosen, query=query, session=session, source=source, letter=letter)
@@ -174,7 +169,7 @@ def undo(names: Names, as_json: JsonFlag = False) -> None:
       memd undo git
       memd undo memd:corrections/7q3hjwch     # a correction: `memd why` names where it was said
     """
-    with Answer("undo", as_json) as answer, reach(PATIENCE_MS) as client:
+    with CommandAnswer("undo", as_json) as answer, reach(PATIENCE_MS) as client:
         report = _run(client, client.undo, names, answer)
         lines = [f"{count(_number(report, 'hidden'), 'record')} taken back"]
         if reworded := _number(report, "reworded"):
@@ -196,7 +191,7 @@ def redo(names: Names, as_json: JsonFlag = False) -> None:
     Example:
       memd redo claude-code:0b5c7b3e-77b1-4e0a-9c1e-4e5d7a52c3f1
     """
-    with Answer("redo", as_json) as answer, reach(PATIENCE_MS) as client:
+    with CommandAnswer("redo", as_json) as answer, reach(PATIENCE_MS) as client:
         report = _run(client, client.redo, names, answer)
         lines = [f"{count(_number(report, 'brought_back'), 'record')} as before"]
         if left := _number(report, "left"):
@@ -206,7 +201,7 @@ def redo(names: Names, as_json: JsonFlag = False) -> None:
 
 
 def _run(
-    client: Client, start: Callable[[list[str]], JobState], names: list[str], answer: Answer
+    client: Client, start: Callable[[list[str]], JobState], names: list[str], answer: CommandAnswer
 ) -> dict[str, str | int | float | list[str]]:
     return wait_for_job(client, start([each for name in names for each in _documents(client, name)]), answer).report
 
@@ -236,23 +231,3 @@ def _commits(client: Client, folder: Path) -> set[str]:
         return {client.session(each.origin.document).session.document for each in git_log.read(folder, 1).sessions}
     except (InvalidRequest, NotFound):
         return set()
-
-
-@app.command()
-def compact(as_json: JsonFlag = False) -> None:
-    """Give the disk back what removed entries still take of it. Captures wait a moment meanwhile.
-
-    \b
-    Example:
-      memd compact
-    """
-    with Answer("compact", as_json) as answer, reach(PATIENCE_MS) as client:
-        report = wait_for_job(client, client.compact(), answer).report
-        before, after = _number(report, "before_bytes"), _number(report, "after_bytes")
-        lines = [f"{size(before)} before, {size(after)} after"]
-        for key in report:
-            if key.endswith("_before_bytes"):
-                name = key.removesuffix("_before_bytes")
-                each = f"{size(_number(report, key)):>9} → {size(_number(report, f'{name}_after_bytes'))}"
-                lines.append(f"  {name:<9} {each}")
-        answer.give(report, lines)

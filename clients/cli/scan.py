@@ -1,8 +1,4 @@
-"""`memd scan`: does what is stored hold a secret that the rules of today know? And out with it.
-
-Comes in: a wish. Goes out: what was looked at, and where secrets stand, by rule, session and record; never their words.
-Invariant: it looks first; nothing is changed without a yes or `--yes`.
-"""
+"""`memd scan` searches stored data for secrets and redacts them."""
 
 from __future__ import annotations
 
@@ -12,13 +8,12 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from .contact import reach
-from .output import Answer, JsonFlag, plain, say, styled, wrapped
+from .connection import reach
+from .output import CommandAnswer, JsonFlag, plain, say, styled, wrapped
 from .progress import wait_for_job
 from .wording import count
 
 SHOWN = 20
-
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
@@ -42,7 +37,7 @@ def scan(
     """
     if dry_run and yes:
         raise typer.BadParameter("--dry-run and --yes contradict each other")
-    with Answer("scan", as_json) as answer, reach() as client:
+    with CommandAnswer("scan", as_json) as answer, reach() as client:
         if not yes:
             report = dict(wait_for_job(client, client.scan(), answer).report)
             found = bool(report["captures"] or report["records"])

@@ -1,8 +1,4 @@
-"""`memd uninstall [--purge]`: takes memd out of this user's system; the memory stays unless it is asked to go too.
-
-Comes in: a word. Goes out: what was removed, and what is left to do. Invariants: nothing of the memory is touched
-without `--purge` and a yes; only folders that are memd's own are removed.
-"""
+"""`memd uninstall` removes memd from this user's system; the memory is deleted only with --purge."""
 
 from __future__ import annotations
 
@@ -20,9 +16,9 @@ from ...protocol.places import Places
 from ..hooks.hosts import TITLES, Hosts
 from ..python import launch
 from ..python.client import places_here
-from .output import Answer, JsonFlag, wrapped
-from .service import stop
-from .servicing import remove
+from .output import CommandAnswer, JsonFlag, wrapped
+from .service import remove
+from .up import stop
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 OURS = {"journal", "archive", "format.json", "memd.log", "memd.toml", "spool", "memd.sock", "lock", "disabled"}
@@ -49,7 +45,7 @@ def uninstall(
       memd uninstall
       memd export > memory.jsonl && memd uninstall --purge
     """
-    with Answer("uninstall", as_json) as answer:
+    with CommandAnswer("uninstall", as_json) as answer:
         places = places_here()
         folders = [each for each in (places.data, places.state, places.config, places.run) if each.is_dir()]
         if purge and folders and not yes:

@@ -1,8 +1,4 @@
-"""`memd export` and `memd import memd`: the whole memory as a file, and back (P-25).
-
-Comes in: pools, a form, a file. Goes out: JSON lines that another memory can take in, or Markdown for people.
-Invariants: a file appears whole or not at all, and only its owner may read it; a shareable export holds no quote.
-"""
+"""`memd export` writes records as JSON lines or Markdown; `take_in` imports such JSON lines."""
 
 from __future__ import annotations
 
@@ -25,11 +21,11 @@ from ...protocol.reply import ExportedRecord, ExportPage
 from ..importers.memd_export import ExportFile, Moved
 from ..importers.transcript import Malformed
 from ..python.client import Client, now
-from .contact import PATIENCE_MS, deliver, path, reach
-from .output import Answer, JsonFlag, plain, wrapped
-from .overview import size
+from .connection import PATIENCE_MS, deliver, reach
+from .options import path
+from .output import CommandAnswer, JsonFlag, plain, wrapped
 from .progress import Bar
-from .wording import count, place, state, who
+from .wording import count, place, size, state, who
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -62,7 +58,7 @@ def export(
       memd export --format md | less
       memd export --pool project/3f2a --shareable -o orchard.jsonl
     """
-    with Answer("export", as_json) as answer, reach(PATIENCE_MS) as client:
+    with CommandAnswer("export", as_json) as answer, reach(PATIENCE_MS) as client:
         if as_json and out is None:
             raise InvalidRequest("--json tells about a file", hint="name one: -o FILE")
         pages = _pages(client, pool or (), as_json or out is None)
@@ -72,8 +68,8 @@ def export(
                 sys.stdout.buffer.write(piece)
             return
         records, length = _write(out, written)
-        told = Exported(path=str(out), form=form, records=records, size_bytes=length, shareable=shareable)
-        answer.give(told, [f"{count(records, 'record')} in {plain(str(out))}, {size(length)}"])
+        reply = Exported(path=str(out), form=form, records=records, size_bytes=length, shareable=shareable)
+        answer.give(reply, [f"{count(records, 'record')} in {plain(str(out))}, {size(length)}"])
 
 
 def _pages(client: Client, pools: Sequence[str], hidden: bool) -> Iterator[ExportPage]:
@@ -102,16 +98,16 @@ def _json_lines(pages: Iterable[ExportPage], shareable: bool) -> Iterator[bytes]
     first = next(following)  # asked for before a line is written: of a pool that is not there nothing is
     head = lines.ExportHead(format=lines.FORMAT, memd=__version__, at=now(), shareable=shareable)
     yield lines.encode_line(head)
-    told: set[str] = set()
+    reply: set[str] = set()
     number = 0
     for page in chain((first,), following):
         for pool in page.pools:
-            if pool.pool not in told:
-                told.add(pool.pool)
+            if pool.pool not in reply:
+                reply.add(pool.pool)
                 yield lines.encode_line(lines.PoolLine(pool=pool))
         for session in page.sessions:
-            if session.document not in told:
-                told.add(session.document)
+            if session.document not in reply:
+                reply.add(session.document)
                 yield lines.encode_line(lines.SessionLine(session=session))
         for each in page.records:
             left = lines.leaving(each, shareable)
@@ -147,7 +143,6 @@ def _pour(pieces: Iterable[bytes], stream: IO[bytes]) -> int:
     return records
 
 
-# --- Markdown for people -----------------------------------------------------------------------------------------
 def markdown(exported: Sequence[ExportedRecord]) -> Iterator[str]:
     """Records by pool and type, newest first, each with its source and dates; what is no longer believed at the end."""
     yield "# What memd remembers"
@@ -203,8 +198,7 @@ def _escaped(text: str) -> str:
     return clean
 
 
-# --- and back ----------------------------------------------------------------------------------------------------
-def take_in(answer: Answer, path: Path, dry_run: bool) -> None:
+def take_in(answer: CommandAnswer, path: Path, dry_run: bool) -> None:
     """`memd import memd FILE`: every record under its own id; what is here already stays as it is."""
     file = ExportFile(path)
     added = known = differing = 0
@@ -214,10 +208,10 @@ def take_in(answer: Answer, path: Path, dry_run: bool) -> None:
             shown = 0
             for wish, done in file.requests():
                 if not dry_run:
-                    told = client.import_records(wish)
-                    added, known = added + told.added, known + told.known
-                    differing += told.differing
-                    refused += [Malformed(0, f"{each.turn[:26]}: {each.problem.message}") for each in told.refused]
+                    reply = client.import_records(wish)
+                    added, known = added + reply.added, known + reply.known
+                    differing += reply.differing
+                    refused += [Malformed(0, f"{each.turn[:26]}: {each.problem.message}") for each in reply.refused]
                 bar.step(done - shown)
                 shown = done
         if not dry_run:

@@ -1,8 +1,4 @@
-"""`memd backup`, `memd restore-backup`, `memd du`, `memd expire`: what keeps the memory safe and small.
-
-Comes in: a wish. Goes out: what is true afterwards. Invariants: restoring needs the daemon down and the user's word,
-and says first what would be lost; long work runs in the daemon and shows its progress here.
-"""
+"""`memd backup`, `memd restore-backup`, `memd du`."""
 
 from __future__ import annotations
 
@@ -29,14 +25,15 @@ from ...protocol.keeping import BackupInfo, BackupList, DiskUse
 from ...protocol.reply import JobState
 from ..python import launch
 from ..python.client import places_here
-from .contact import path, reach
-from .offline import offline, reported
-from .output import Answer, JsonFlag, is_watched, plain, styled, wrapped
-from .overview import size
+from .connection import offline, reach, reported
+from .options import path
+from .output import CommandAnswer, JsonFlag, is_watched, plain, styled, wrapped
 from .progress import wait_for_job
-from .wording import age, count
+from .wording import age, count, size
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
 _BY_EXIT_CODE: dict[int, type[MemdError]] = {2: InvalidRequest, 4: NotFound, 5: StoreError, 7: Refused}
 
 
@@ -68,23 +65,23 @@ def backup(
     if show:
         _list(folder, as_json, "backup")
         return
-    with Answer("backup", as_json) as answer, reach() as client:
+    with CommandAnswer("backup", as_json) as answer, reach() as client:
         done = wait_for_job(client, client.backup(folder, keep), answer)
         answer.give(done.report, _backup_lines(done))
 
 
 def _list(folder: str, as_json: bool, command: str) -> None:
     """Lists backups, also while the daemon is down: it may be down because of what a backup is to mend."""
-    with Answer(command, as_json) as answer:
-        told = reported(offline("list-backups", folder), BackupList)
-        answer.give(told, _list_lines(told))
+    with CommandAnswer(command, as_json) as answer:
+        reply = reported(offline("list-backups", folder), BackupList)
+        answer.give(reply, _list_lines(reply))
 
 
-def _list_lines(told: BackupList) -> Iterator[str]:
-    for each in told.backups:
+def _list_lines(reply: BackupList) -> Iterator[str]:
+    for each in reply.backups:
         yield f"{styled(each.name, 'cyan')}  {_contents(each)}"
-    if not told.backups:
-        yield f"no backup in {plain(told.folder)}: `memd backup` makes one"
+    if not reply.backups:
+        yield f"no backup in {plain(reply.folder)}: `memd backup` makes one"
 
 
 def _contents(each: BackupInfo) -> str:
@@ -130,17 +127,17 @@ def restore_backup(
     if show:
         _list(os.path.abspath(folder) if folder else "", as_json, "restore-backup")
         return
-    with Answer("restore-backup", as_json) as answer:
+    with CommandAnswer("restore-backup", as_json) as answer:
         chosen = [*(["--from", os.path.abspath(folder)] if folder else []), name]
         if not yes:
             _ask(_offline(["--preview", *chosen]), as_json)
-        told = _offline(chosen)
+        reply = _offline(chosen)
         lines = [
-            f"restored {told.backup.name}, verified; {_loss(told)}",
-            f"what was there lies in {plain(told.replaced)}",
+            f"restored {reply.backup.name}, verified; {_loss(reply)}",
+            f"what was there lies in {plain(reply.replaced)}",
             "`memd up` starts with it; indexes are rebuilt then",
         ]
-        answer.give(told, lines)
+        answer.give(reply, lines)
         # what was forgotten is forgotten again at the next start; a cut leaves its turn, which is back as it was
         answer.warn("what `memd scan` took out since that backup is back: once memd is up, run `memd scan`")
 
@@ -152,8 +149,8 @@ def _ask(preview: Restored, as_json: bool) -> None:
     typer.confirm("restore it?", abort=True, err=True)
 
 
-def _loss(told: Restored) -> str:
-    operations, captures = told.newer["journal"], told.newer["archive"]
+def _loss(reply: Restored) -> str:
+    operations, captures = reply.newer["journal"], reply.newer["archive"]
     if operations < 0:
         return "the present memory can't be read, so what it has beyond that is not known"
     if not operations and not captures:
@@ -188,37 +185,15 @@ def du(as_json: JsonFlag = False) -> None:
       memd du
       memd du --json | jq .data.total_bytes
     """
-    with Answer("du", as_json) as answer, reach() as client:
-        told = client.disk_usage()
-        answer.give(told, _disk_lines(told))
+    with CommandAnswer("du", as_json) as answer, reach() as client:
+        reply = client.disk_usage()
+        answer.give(reply, _disk_lines(reply))
 
 
-def _disk_lines(told: DiskUse) -> Iterator[str]:
-    for part in told.parts:
+def _disk_lines(reply: DiskUse) -> Iterator[str]:
+    for part in reply.parts:
         yield f"{size(part.size_bytes):>10}  {plain(part.name)}"
         if part.freed_by:
             free = f"{size(part.free_bytes)} can be freed: " if part.free_bytes else ""
             yield from (styled(line, "dim") for line in wrapped(f"{free}{part.freed_by}", " " * 12, " " * 12))
-    yield styled(f"{size(told.total_bytes):>10}  in all", "bold")
-
-
-@app.command()
-def expire(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would go.")] = False,
-    as_json: JsonFlag = False,
-) -> None:
-    """Remove captures past the archive's limits now. What a record rests on stays; it also runs daily by itself.
-
-    \b
-    Examples:
-      memd expire --dry-run
-      memd expire      # then `memd compact` gives the room back to the disk
-    """
-    with Answer("expire", as_json) as answer, reach() as client:
-        report = wait_for_job(client, client.expire(dry_run), answer).report
-        verb = "would be removed" if dry_run else "removed"
-        removed = int(str(report["captures"]))
-        lines = [f"{count(removed, 'capture')} {verb}, {size(int(str(report['bytes'])))} of words"]
-        if free := int(str(report["compaction_frees"])):
-            lines.append(f"`memd compact` would give {size(free)} back to the disk")
-        answer.give(report, lines)
+    yield styled(f"{size(reply.total_bytes):>10}  in all", "bold")

@@ -1,7 +1,4 @@
-"""`memd man`: the manual page, written from the commands themselves.
-
-Comes in: the command tree. Goes out: roff. Invariant: what the page says of a command is what `--help` says.
-"""
+"""`memd man` prints the manual page, generated from the command tree."""
 
 from __future__ import annotations
 
@@ -15,6 +12,8 @@ from ... import __version__
 from ...protocol.errors import MemdError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
 FILES = (
     ("$MEMD_HOME", "all of memd under one folder; else the XDG folders, by default below ~/.local"),
     ("memd.toml", "settings, in the configuration folder; see \\fBmemd config list\\fR"),
