@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,13 +12,8 @@ import msgspec
 import typer
 
 from ...protocol.errors import (
-    InvalidRequest,
     JournalLocked,
-    MemdError,
-    NotFound,
     Refused,
-    StoreError,
-    Unavailable,
 )
 from ...protocol.keeping import BackupInfo, BackupList, DiskUse
 from ...protocol.reply import JobState
@@ -29,16 +23,14 @@ from .connection import offline, reach, reported
 from .options import path
 from .output import CommandAnswer, JsonFlag, is_watched, plain, styled, wrapped
 from .progress import wait_for_job
-from .wording import age, count, size
+from .wording import age, count, report_names, report_number, size
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
-_BY_EXIT_CODE: dict[int, type[MemdError]] = {2: InvalidRequest, 4: NotFound, 5: StoreError, 7: Refused}
-
-
-class Restored(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `restore-backup`: the backup, what the present memory has beyond it (-1: unreadable), where that went."""
+class RestoredBackup(msgspec.Struct, frozen=True, kw_only=True):
+    """Of `restore-backup`. `newer`: operations and captures that only the current memory has, -1 if it is unreadable;
+    `replaced`: the folder that this memory was moved to."""
 
     backup: BackupInfo
     verified: bool
@@ -48,12 +40,12 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
 
 @app.command()
 def backup(
-    to: Annotated[Path | None, typer.Option(parser=path, help="A folder of yours, instead of memd's own.")] = None,
-    keep: Annotated[int, typer.Option(min=0, help="In memd's own folder, keep only the newest so many.")] = 0,
-    show: Annotated[bool, typer.Option("--list", help="Make none: list those there are.")] = False,
+    to: Annotated[Path | None, typer.Option(parser=path, help="Write to this folder instead of memd's own.")] = None,
+    keep: Annotated[int, typer.Option(min=0, help="Keep only this many backups in memd's own folder; 0: all.")] = 0,
+    show: Annotated[bool, typer.Option("--list", help="List the backups and make none.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Make a backup while memd goes on, and read it back before it counts.
+    """Make a backup while memd keeps running. memd reads it back before it reports success.
 
     \b
     Examples:
@@ -71,58 +63,57 @@ def backup(
 
 
 def _list(folder: str, as_json: bool, command: str) -> None:
-    """Lists backups, also while the daemon is down: it may be down because of what a backup is to mend."""
+    """List backups offline: the daemon may be down because of the damage that a backup will repair."""
     with CommandAnswer(command, as_json) as answer:
-        reply = reported(offline("list-backups", folder), BackupList)
-        answer.give(reply, _list_lines(reply))
+        listed = reported(offline("list-backups", folder), BackupList)
+        answer.give(listed, _list_lines(listed))
 
 
-def _list_lines(reply: BackupList) -> Iterator[str]:
-    for each in reply.backups:
-        yield f"{styled(each.name, 'cyan')}  {_contents(each)}"
-    if not reply.backups:
-        yield f"no backup in {plain(reply.folder)}: `memd backup` makes one"
+def _list_lines(listed: BackupList) -> Iterator[str]:
+    for backup in listed.backups:
+        yield f"{styled(backup.name, 'cyan')}  {_contents(backup)}"
+    if not listed.backups:
+        yield f"no backups in {plain(listed.folder)}; to make one: `memd backup`"
 
 
-def _contents(each: BackupInfo) -> str:
-    parts = [size(each.size_bytes)]
-    if each.journal_seq >= 0:
-        parts[:0] = [count(each.journal_seq, "operation"), count(each.archive_seq, "capture")]
-    parts.append(f"by memd {plain(each.version)}" if each.version else "kept by an upgrade")
-    if not each.current:
-        parts.append(f"of layout {each.layout}")
-    return f"{age(each.at)}: {', '.join(parts)}"
+def _contents(backup: BackupInfo) -> str:
+    parts = [size(backup.size_bytes)]
+    if backup.journal_seq >= 0:
+        parts[:0] = [count(backup.journal_seq, "operation"), count(backup.archive_seq, "capture")]
+    parts.append(f"by memd {plain(backup.version)}" if backup.version else "saved by an upgrade")
+    if not backup.current:
+        parts.append(f"layout {backup.layout}")
+    return f"{age(backup.at)}: {', '.join(parts)}"
 
 
 def _backup_lines(done: JobState) -> Iterator[str]:
     report = done.report
-    yield f"backed up and read back: {plain(str(report['path']))}"
-    taken = size(int(str(report["size_bytes"])))
-    operations, captures = int(str(report["operations"])), int(str(report["captures"]))
-    yield f"{count(operations, 'operation')}, {count(captures, 'capture')}, {taken}"
-    removed = report.get("removed")
-    if isinstance(removed, list) and removed:
-        yield f"{count(len(removed), 'older backup')} removed: {', '.join(removed)}"
+    yield f"backed up and verified: {plain(str(report['path']))}"
+    operations, captures = report_number(report, "operations"), report_number(report, "captures")
+    total = size(report_number(report, "size_bytes"))
+    yield f"{count(operations, 'operation')}, {count(captures, 'capture')}, {total}"
+    if removed := report_names(report, "removed"):
+        yield f"removed {count(len(removed), 'older backup')}: {', '.join(removed)}"
 
 
 @app.command("restore-backup")
 def restore_backup(
-    name: Annotated[str, typer.Argument(help="A backup of `memd backup --list`, or newest.")] = "newest",
+    name: Annotated[str, typer.Argument(help="A backup from `memd backup --list`, or newest.")] = "newest",
     folder: Annotated[
-        Path | None, typer.Option("--from", parser=path, help="The folder it lies in, if not memd's own.")
+        Path | None, typer.Option("--from", parser=path, help="The folder of the backup, if not memd's own.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    show: Annotated[bool, typer.Option("--list", help="Restore none: list those there are.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    show: Annotated[bool, typer.Option("--list", help="List the backups and restore none.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Put a backup in the place of the present memory, which is moved aside. Needs `memd down`.
+    """Replace the current memory with a backup. The current memory is moved aside. Run `memd down` first.
 
     \b
     Examples:
       memd restore-backup
       memd restore-backup --list
       memd restore-backup 20260304T183000Z --yes
-      memd restore-backup layout-1      # the memory as it was before an upgrade
+      memd restore-backup layout-1      # the memory from before an upgrade
     """
     if show:
         _list(os.path.abspath(folder) if folder else "", as_json, "restore-backup")
@@ -130,55 +121,44 @@ def restore_backup(
     with CommandAnswer("restore-backup", as_json) as answer:
         chosen = [*(["--from", os.path.abspath(folder)] if folder else []), name]
         if not yes:
-            _ask(_offline(["--preview", *chosen]), as_json)
-        reply = _offline(chosen)
+            _ask(_restore(["--preview", *chosen]), as_json)
+        restored = _restore(chosen)
         lines = [
-            f"restored {reply.backup.name}, verified; {_loss(reply)}",
-            f"what was there lies in {plain(reply.replaced)}",
-            "`memd up` starts with it; indexes are rebuilt then",
+            f"restored {restored.backup.name}, verified; {_loss(restored)}",
+            f"the replaced memory is in {plain(restored.replaced)}",
+            "to start: `memd up`, which rebuilds the indexes",
         ]
-        answer.give(reply, lines)
-        # what was forgotten is forgotten again at the next start; a cut leaves its turn, which is back as it was
-        answer.warn("what `memd scan` took out since that backup is back: once memd is up, run `memd scan`")
+        answer.give(restored, lines)
+        # the next start repeats deletions; a redaction keeps its turn, whose old text is back
+        answer.warn("secrets that `memd scan` redacted since that backup are back: once memd is up, run `memd scan`")
 
 
-def _ask(preview: Restored, as_json: bool) -> None:
+def _ask(preview: RestoredBackup, as_json: bool) -> None:
     print(f"{preview.backup.name}: {_contents(preview.backup)}; verified\n{_loss(preview)}", file=sys.stderr)
     if as_json or not is_watched():
-        raise Refused("restoring needs your word", hint="say it with --yes")
-    typer.confirm("restore it?", abort=True, err=True)
+        raise Refused("restoring replaces the current memory", hint="confirm with --yes")
+    typer.confirm("Restore it?", abort=True, err=True)
 
 
-def _loss(reply: Restored) -> str:
-    operations, captures = reply.newer["journal"], reply.newer["archive"]
+def _loss(restored: RestoredBackup) -> str:
+    operations, captures = restored.newer["journal"], restored.newer["archive"]
     if operations < 0:
-        return "the present memory can't be read, so what it has beyond that is not known"
+        return "the current memory can't be read, so newer data in it is unknown"
     if not operations and not captures:
-        return "nothing of the present memory is newer"
-    return f"newer than it, and not in it: {count(operations, 'operation')}, {count(captures, 'capture')}"
+        return "the current memory has no newer data"
+    return f"the backup lacks {count(operations, 'operation')} and {count(captures, 'capture')} of the current memory"
 
 
-def _offline(arguments: list[str]) -> Restored:
-    """Runs `restore-backup` of the daemon's offline commands. Raises the error that it ended with."""
-    places = places_here()
-    if (running := launch.answering(places, 500)) is not None:
-        raise JournalLocked(f"memd runs (pid {running.pid})", hint="stop it first: `memd down`")
-    command = [*launch.command(), "restore-backup", *arguments]
-    done = subprocess.run(
-        command, capture_output=True, check=False, text=True, cwd="/", env=launch.surroundings(os.environ)
-    )
-    if done.returncode:
-        said = done.stderr.splitlines()
-        message = next((line[6:] for line in said if line.startswith("memd: ")), "")
-        hint = next((line[6:] for line in said if line.startswith("hint: ")), "")
-        kind = _BY_EXIT_CODE.get(done.returncode, Unavailable)
-        raise kind(message or f"restoring ended with status {done.returncode}", hint=hint or "\n".join(said[-3:]))
-    return msgspec.json.decode(done.stdout, type=Restored)
+def _restore(arguments: list[str]) -> RestoredBackup:
+    """Run the offline command `restore-backup`. Raises JournalLocked while a daemon runs, or the command's error."""
+    if (running := launch.answering(places_here(), 500)) is not None:
+        raise JournalLocked(f"memd is running (pid {running.pid})", hint="stop it first: `memd down`")
+    return reported(offline("restore-backup", *arguments), RestoredBackup)
 
 
 @app.command()
 def du(as_json: JsonFlag = False) -> None:
-    """Show what memd takes on disk, and what would free some of it.
+    """Show disk usage and how to reduce it.
 
     \b
     Examples:
@@ -186,14 +166,14 @@ def du(as_json: JsonFlag = False) -> None:
       memd du --json | jq .data.total_bytes
     """
     with CommandAnswer("du", as_json) as answer, reach() as client:
-        reply = client.disk_usage()
-        answer.give(reply, _disk_lines(reply))
+        usage = client.disk_usage()
+        answer.give(usage, _disk_lines(usage))
 
 
-def _disk_lines(reply: DiskUse) -> Iterator[str]:
-    for part in reply.parts:
+def _disk_lines(usage: DiskUse) -> Iterator[str]:
+    for part in usage.parts:
         yield f"{size(part.size_bytes):>10}  {plain(part.name)}"
         if part.freed_by:
             free = f"{size(part.free_bytes)} can be freed: " if part.free_bytes else ""
             yield from (styled(line, "dim") for line in wrapped(f"{free}{part.freed_by}", " " * 12, " " * 12))
-    yield styled(f"{size(reply.total_bytes):>10}  in all", "bold")
+    yield styled(f"{size(usage.total_bytes):>10}  in total", "bold")

@@ -16,8 +16,8 @@ from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
 app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
-    help="The settings: list, get, set, unset. A running daemon follows at once.",
-    epilog="Example: `memd config set idle_s 60`. MEMD_IDLE_S=60 in memd's environment counts first.",
+    help="Show or change settings. A running daemon applies most changes at once.",
+    epilog="Example: `memd config set idle_s 60`. MEMD_IDLE_S=60 in memd's environment takes precedence.",
 )
 
 
@@ -26,7 +26,7 @@ Name = Annotated[str, typer.Argument(help="The setting's name.")]
 
 @app.command("list")
 def list_settings(as_json: JsonFlag = False) -> None:
-    """Show every setting: its value, its default, where the value comes from, what it is for.
+    """List all settings with value, default, origin and purpose.
 
     \b
     Examples:
@@ -34,33 +34,31 @@ def list_settings(as_json: JsonFlag = False) -> None:
       memd config list --json | jq '.data.settings[] | select(.source != "default")'
     """
     with CommandAnswer("config list", as_json) as answer:
-        found, running = _settings()
-        _warn(answer, found, running)
-        answer.give(found, [line for each in found.settings for line in _lines(each)] + [styled(found.file, "dim")])
+        settings = _settings(answer)
+        lines = [line for setting in settings.settings for line in _lines(setting)]
+        answer.give(settings, [*lines, styled(settings.file, "dim")])
 
 
 @app.command()
 def get(name: Name, as_json: JsonFlag = False) -> None:
-    """Show one setting's value, as it would stand in the file.
+    """Show the value of one setting, in TOML.
 
     \b
     Example:
       memd config get idle_s
     """
     with CommandAnswer("config get", as_json) as answer:
-        found, running = _settings()
-        _warn(answer, found, running)
-        one = _one(found, name)
-        answer.give(one, [one.value])
+        setting = _named(_settings(answer), name)
+        answer.give(setting, [setting.value])
 
 
 @app.command("set")
 def put(
     name: Name,
-    value: Annotated[str, typer.Argument(help="TOML, or plain text; folders are separated by colons.")],
+    value: Annotated[str, typer.Argument(help="TOML or plain text; separate folders by colons.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Change a setting, in memd.toml and in the daemon that runs. Comments in the file stay.
+    """Change a setting in memd.toml and in the running daemon. Comments in the file stay.
 
     \b
     Examples:
@@ -74,7 +72,7 @@ def put(
 
 @app.command()
 def unset(name: Name, as_json: JsonFlag = False) -> None:
-    """Take a setting out of memd.toml: its default counts again.
+    """Remove a setting from memd.toml, so that its default applies again.
 
     \b
     Example:
@@ -88,59 +86,61 @@ def _put(answer: CommandAnswer, name: str, value: str | None) -> None:
     running = True
     try:
         with reach() as client:
-            found = client.put_setting(name, value)
+            settings = client.put_setting(name, value)
     except DaemonDown:
         running = False
-        found = reported(offline("put-setting", name, *([] if value is None else [value])), SettingList)
-    one = _one(found, name)
-    when = "; counts from memd's next start: `memd down; memd up`" if one.waits and running else ""
-    answer.give(one, [f"{name} = {one.value}{when}"])
+        settings = reported(offline("put-setting", name, *([] if value is None else [value])), SettingList)
+    setting = _named(settings, name)
+    when = "; takes effect at the next start: `memd down; memd up`" if setting.waits and running else ""
+    answer.give(setting, [f"{name} = {setting.value}{when}"])
 
 
-def _settings() -> tuple[SettingList, bool]:
+def _settings(answer: CommandAnswer) -> SettingList:
+    """The settings of the daemon, or those that it would start with; warns of a problem in the file."""
+    running = True
     try:
         with reach() as client:
-            return client.settings(), True
+            settings = client.settings()
     except DaemonDown:
-        return reported(offline("settings"), SettingList), False
-
-
-def _warn(answer: CommandAnswer, found: SettingList, running: bool) -> None:
-    if found.problem:
-        answer.warn(plain(found.problem))
+        running = False
+        settings = reported(offline("settings"), SettingList)
+    if settings.problem:
+        answer.warn(plain(settings.problem))
     if not running:
-        answer.warn("the daemon is not running: these are the settings it would start with")
+        answer.warn("the daemon is not running; it would start with these settings")
+    return settings
 
 
-def _one(found: SettingList, name: str) -> Setting:
-    """The setting of that name; one of a table is named `table.name`."""
+def _named(settings: SettingList, name: str) -> Setting:
+    """The setting of that name, or the entry `table.name` of a table. Raises InvalidRequest."""
     import tomllib
 
     head, *below = name.split(".")
-    one = next((each for each in found.settings if each.name == head), None)
-    if one is None:
+    setting = next((setting for setting in settings.settings if setting.name == head), None)
+    if setting is None:
         import difflib
 
-        near = difflib.get_close_matches(name, [each.name for each in found.settings], 1)
-        hint = f"did you mean {near[0]!r}?" if near else "`memd config list` shows them all"
+        near = difflib.get_close_matches(name, [setting.name for setting in settings.settings], 1)
+        hint = f"did you mean {near[0]!r}?" if near else "`memd config list` lists them"
         raise InvalidRequest(f"no setting {name!r}", hint=hint)
     if not below:
-        return one
+        return setting
     try:
-        value, default = (_walk(tomllib.loads(f"at = {each}")["at"], below) for each in (one.value, one.default))
+        tables = (tomllib.loads(f"at = {text}")["at"] for text in (setting.value, setting.default))
+        value, default = (_entry(table, below) for table in tables)
     except (KeyError, TypeError) as error:
         raise InvalidRequest(f"no setting {name!r}", hint=f"`memd config get {head}` shows the table") from error
-    return msgspec.structs.replace(one, name=name, value=value, default=default)
+    return msgspec.structs.replace(setting, name=name, value=value, default=default)
 
 
-def _walk(value: Any, path: Sequence[str]) -> str:
+def _entry(value: Any, path: Sequence[str]) -> str:
     for part in path:
         value = value[part]
     return msgspec.json.encode(value).decode()
 
 
-def _lines(each: Setting) -> Iterator[str]:
-    origin = "" if each.source == "default" else f"  ({each.source}; default {plain(each.default)})"
-    waits = "  counts from the next start" if each.waits else ""
-    yield f"{styled(each.name, 'cyan')} = {plain(each.value)}{styled(origin + waits, 'yellow')}"
-    yield from (styled(line, "dim") for line in wrapped(each.about, "  ", "  "))
+def _lines(setting: Setting) -> Iterator[str]:
+    origin = "" if setting.source == "default" else f"  ({setting.source}; default {plain(setting.default)})"
+    waits = "  takes effect at the next start" if setting.waits else ""
+    yield f"{styled(setting.name, 'cyan')} = {plain(setting.value)}{styled(origin + waits, 'yellow')}"
+    yield from (styled(line, "dim") for line in wrapped(setting.about, "  ", "  "))

@@ -94,7 +94,9 @@ def _context_lines(package: ContextPackage) -> Iterator[str]:
 
 def _left_out(package: ContextPackage) -> Iterator[str]:
     if package.left_out:
-        yield from wrapped(f"{count(package.left_out, 'older record')} left out: a package has at most 2,000 recent records")
+        yield from wrapped(
+            f"{count(package.left_out, 'older record')} left out: a package has at most 2,000 recent records"
+        )
 
 
 def _write(folder: Path, name: str, content: bytes) -> None:

@@ -31,7 +31,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `export`: the file, and what is in it."""
+    """Of `export`."""
 
     path: str
     form: Form
@@ -42,25 +42,25 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
 
 @app.command()
 def export(
-    form: Annotated[Form, typer.Option("--format", help="jsonl to move or keep it, md to read it.")] = "jsonl",
-    pool: Annotated[list[str] | None, typer.Option(help="Only this pool, or its beginning; may be repeated.")] = None,
+    form: Annotated[Form, typer.Option("--format", help="jsonl to move or keep records, md to read them.")] = "jsonl",
+    pool: Annotated[list[str] | None, typer.Option(help="Only this pool, or a unique prefix; repeatable.")] = None,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", parser=path, help="A file; standard output, if none is named.")
+        Path | None, typer.Option("-o", "--out", parser=path, help="Write to this file instead of standard output.")
     ] = None,
-    shareable: Annotated[bool, typer.Option(help="Leave out every quote and every decision.")] = False,
+    shareable: Annotated[bool, typer.Option(help="Omit all quotes and decisions.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Write down every record with its source and its history.
+    """Export records with their sources and history.
 
     \b
     Examples:
-      memd export -o memory.jsonl          # `memd import memd memory.jsonl` takes it in
+      memd export -o memory.jsonl          # to import it: `memd import memd memory.jsonl`
       memd export --format md | less
       memd export --pool project/3f2a --shareable -o orchard.jsonl
     """
     with CommandAnswer("export", as_json) as answer, reach(PATIENCE_MS) as client:
         if as_json and out is None:
-            raise InvalidRequest("--json tells about a file", hint="name one: -o FILE")
+            raise InvalidRequest("--json needs an output file", hint="name one: -o FILE")
         pages = _pages(client, pool or (), as_json or out is None)
         written = _render(form, pages, shareable)
         if out is None:
@@ -68,8 +68,8 @@ def export(
                 sys.stdout.buffer.write(piece)
             return
         records, length = _write(out, written)
-        reply = Exported(path=str(out), form=form, records=records, size_bytes=length, shareable=shareable)
-        answer.give(reply, [f"{count(records, 'record')} in {plain(str(out))}, {size(length)}"])
+        exported = Exported(path=str(out), form=form, records=records, size_bytes=length, shareable=shareable)
+        answer.give(exported, [f"wrote {count(records, 'record')} to {plain(str(out))}, {size(length)}"])
 
 
 def _pages(client: Client, pools: Sequence[str], hidden: bool) -> Iterator[ExportPage]:
@@ -87,7 +87,7 @@ def _render(form: Form, pages: Iterable[ExportPage], shareable: bool) -> Iterato
     if form == "jsonl":
         yield from _json_lines(pages, shareable)
     else:
-        records = [lines.leaving(each, shareable) for page in pages for each in page.records]
+        records = [lines.leaving(record, shareable) for page in pages for record in page.records]
         yield from (f"{line}\n".encode() for line in markdown(records))
 
 
@@ -95,29 +95,29 @@ def _json_lines(pages: Iterable[ExportPage], shareable: bool) -> Iterator[bytes]
     from ... import __version__
 
     following = iter(pages)
-    first = next(following)  # asked for before a line is written: of a pool that is not there nothing is
+    first = next(following)  # before the first line is written: an unknown pool raises an error
     head = lines.ExportHead(format=lines.FORMAT, memd=__version__, at=now(), shareable=shareable)
     yield lines.encode_line(head)
-    reply: set[str] = set()
+    written: set[str] = set()
     number = 0
     for page in chain((first,), following):
         for pool in page.pools:
-            if pool.pool not in reply:
-                reply.add(pool.pool)
+            if pool.pool not in written:
+                written.add(pool.pool)
                 yield lines.encode_line(lines.PoolLine(pool=pool))
         for session in page.sessions:
-            if session.document not in reply:
-                reply.add(session.document)
+            if session.document not in written:
+                written.add(session.document)
                 yield lines.encode_line(lines.SessionLine(session=session))
-        for each in page.records:
-            left = lines.leaving(each, shareable)
+        for record in page.records:
+            leaving = lines.leaving(record, shareable)
             number += 1
-            yield lines.encode_line(lines.RecordLine(record=left.record, changes=left.changes))
+            yield lines.encode_line(lines.RecordLine(record=leaving.record, changes=leaving.changes))
     yield lines.encode_line(lines.EndLine(records=number))
 
 
 def _write(out: Path, pieces: Iterable[bytes]) -> tuple[int, int]:
-    """Writes a 0600 file, all or nothing; how many records and bytes."""
+    """Write a file of mode 0600, completely or not at all; the numbers of records and bytes."""
     fresh = out.with_name(f".{out.name}.new")
     try:
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
@@ -144,23 +144,22 @@ def _pour(pieces: Iterable[bytes], stream: IO[bytes]) -> int:
 
 
 def markdown(exported: Sequence[ExportedRecord]) -> Iterator[str]:
-    """Records by pool and type, newest first, each with its source and dates; what is no longer believed at the end."""
+    """Records by pool and type, newest first, with source and dates; inactive records at the end of each pool."""
     yield "# What memd remembers"
-    pools = sorted({each.record.pool for each in exported})
-    for pool in pools:
-        inside = [each for each in exported if each.record.pool == pool]
-        live = [each for each in inside if each.record.status in LIVE]
-        past = [each for each in inside if each.record.status not in LIVE]
+    for pool in sorted({item.record.pool for item in exported}):
+        inside = [item for item in exported if item.record.pool == pool]
+        live = [item for item in inside if item.record.status in LIVE]
+        past = [item for item in inside if item.record.status not in LIVE]
         yield f"\n## {_escaped(pool)}"
-        for type_ in sorted({each.record.type for each in live}):
+        for type_ in sorted({item.record.type for item in live}):
             yield f"\n### {_escaped(type_)}\n"
-            for each in live:
-                if each.record.type == type_:
-                    yield from _item(each)
+            for item in live:
+                if item.record.type == type_:
+                    yield from _item(item)
         if past:
-            yield "\n### no longer believed\n"
-            for each in past:
-                yield from _item(each)
+            yield "\n### not active\n"
+            for item in past:
+                yield from _item(item)
 
 
 def _item(exported: ExportedRecord) -> Iterator[str]:
@@ -187,11 +186,11 @@ def _times(record: Record) -> str:
 
 
 def _day(at: str) -> str:
-    return day(at) if at else "some day"
+    return day(at) if at else "unknown day"
 
 
 def _escaped(text: str) -> str:
-    """Captured text on one line that no Markdown reader takes for a heading, a link or HTML."""
+    """Captured text on one line, with every Markdown and HTML character escaped."""
     clean = plain(text)
     for sign in "\\`*_[]<>#|":
         clean = clean.replace(sign, f"\\{sign}")
@@ -199,19 +198,19 @@ def _escaped(text: str) -> str:
 
 
 def take_in(answer: CommandAnswer, path: Path, dry_run: bool) -> None:
-    """`memd import memd FILE`: every record under its own id; what is here already stays as it is."""
+    """`memd import memd FILE`: add each record under its own id; existing records stay unchanged."""
     file = ExportFile(path)
     added = known = differing = 0
     refused: list[Malformed] = []
     with reach(PATIENCE_MS) as client:
-        with Bar(file.size_bytes, "taking in", answer.as_json) as bar:
+        with Bar(file.size_bytes, "importing", answer.as_json) as bar:
             shown = 0
-            for wish, done in file.requests():
+            for request, done in file.requests():
                 if not dry_run:
-                    reply = client.import_records(wish)
-                    added, known = added + reply.added, known + reply.known
-                    differing += reply.differing
-                    refused += [Malformed(0, f"{each.turn[:26]}: {each.problem.message}") for each in reply.refused]
+                    imported = client.import_records(request)
+                    added, known = added + imported.added, known + imported.known
+                    differing += imported.differing
+                    refused += [Malformed(0, f"{bad.turn[:26]}: {bad.problem.message}") for bad in imported.refused]
                 bar.step(done - shown)
                 shown = done
         if not dry_run:
@@ -227,18 +226,18 @@ def take_in(answer: CommandAnswer, path: Path, dry_run: bool) -> None:
         is_whole=file.is_whole,
     )
     if not file.is_whole:
-        answer.warn("the file is not whole: export it again if you can")
+        answer.warn("the file is incomplete: export it again if you can")
     answer.give(moved, _moved_lines(moved, dry_run))
 
 
 def _moved_lines(moved: Moved, dry_run: bool) -> Iterator[str]:
     yield f"{count(moved.records, 'record')} in {plain(moved.path)}"
     if not dry_run:
-        yield f"  {moved.added:,} added, {moved.known:,} here already, {moved.differing:,} here with other words (kept)"
-    for each in moved.refused[:5]:
-        yield from wrapped(f"refused: {plain(each.reason)}", "    ", "  ")
-    for each in moved.malformed[:5]:
-        yield from wrapped(f"line {each.line}: {plain(each.reason)[:300]}", "    ", "  malformed: ")
+        yield f"  {moved.added:,} added, {moved.known:,} already here, {moved.differing:,} kept with other text"
+    for bad in moved.refused[:5]:
+        yield from wrapped(f"rejected: {plain(bad.reason)}", "    ", "  ")
+    for bad in moved.malformed[:5]:
+        yield from wrapped(f"line {bad.line}: {plain(bad.reason)[:300]}", "    ", "  malformed: ")
     more = max(0, len(moved.refused) - 5) + max(0, len(moved.malformed) - 5)
     if more:
         yield f"  and {more} more: see --json"

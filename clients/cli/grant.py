@@ -15,8 +15,12 @@ from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
 from .wording import age, count, moment
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
-Pools = Annotated[list[str] | None, typer.Option("--pool", help="A pool that it may read, by name or title; repeatable.")]
-Sources = Annotated[list[str] | None, typer.Option("--source", help="Only records from this host (claude-code) or session; repeatable.")]
+Pools = Annotated[
+    list[str] | None, typer.Option("--pool", help="A pool that it may read, by name or title; repeatable.")
+]
+Sources = Annotated[
+    list[str] | None, typer.Option("--source", help="Only records from this host (claude-code) or session; repeatable.")
+]
 
 
 @app.command()
@@ -88,7 +92,9 @@ def _revoked_lines(revoked: Revocation, source: str) -> Iterator[str]:
     if not revoked.grants:
         restored = revoked.believed_again
         again = f"; {count(restored, 'record')} that they had replaced active again" if restored else ""
-        yield from wrapped(f"hid {count(revoked.hidden, 'record')} from {count(len(revoked.documents), 'session')}{again}")
+        yield from wrapped(
+            f"hid {count(revoked.hidden, 'record')} from {count(len(revoked.documents), 'session')}{again}"
+        )
         yield from wrapped(f"to restore the source: `memd grant --back --source {plain(source)}`")
 
 

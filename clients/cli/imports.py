@@ -1,10 +1,14 @@
-"""`memd import` reads files of other tools, sends them to the daemon and accounts for every line."""
+"""`memd import` reads files of other tools, sends them to the daemon and accounts for every line (P-12).
+
+It imports nothing that the user did not name or confirm. Importing again changes nothing, so the remedy for an
+interrupted import is to run it again (W13). Discovery lists files and opens none.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -22,151 +26,177 @@ from .connection import PATIENCE_MS, deliver, reach
 from .options import here, path
 from .output import CommandAnswer, JsonFlag, plain, say, shortened, styled, wrapped
 from .progress import Bar, wait_until_distilled
-from .wording import count
+from .wording import count, size, status_counts
 
 app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
-    help="""Read what other tools wrote down: sessions, notes, commits. Without a name: list what is here, and ask.
+    help="""Import sessions, notes and commits from other tools.
+
+    Without a name, the command lists the files on this machine and asks before it reads any.
 
     \b
     Examples:
-      memd import                      # what lies on this machine; nothing is read before you say so
-      memd import --agent codex        # the same of one agent
-      memd import --yes --dry-run      # what importing all of it would take
+      memd import                      # list importable files, then ask
+      memd import --agent codex        # only those of one agent
+      memd import --yes --dry-run      # count what importing all of them would add
       memd import claude-code ~/.claude/projects""",
 )
 
+NAMED_LINES = 5
+"""Malformed lines and rejected turns that a report names."""
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Read and account for every line; send nothing.")]
-NoWait = Annotated[bool, typer.Option("--no-wait", help="Return as soon as all is durable, before it is distilled.")]
-Paths = Annotated[list[Path], typer.Argument(parser=path, help="Session files, or folders that hold some.")]
-Cwd = Annotated[str | None, typer.Option(help="The project's folder, instead of the one in the files.")]
-Whole = Annotated[bool, typer.Option("--whole", help="Read from the beginning what was imported before.")]
+NoWait = Annotated[bool, typer.Option("--no-wait", help="Return when everything is saved, before it is processed.")]
+Paths = Annotated[list[Path], typer.Argument(parser=path, help="Session files, or folders that contain some.")]
+ImportCwd = Annotated[str | None, typer.Option("--cwd", help="The project's folder, instead of the one in the files.")]
+Whole = Annotated[bool, typer.Option("--whole", help="Read files from the start that were imported before.")]
+State = Literal["new", "grown", "imported"]
 
 
+class ImportReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Of `import`. `led_to`: new records by status, if the command waited for them."""
+
+    files: tuple[Imported, ...]
+    dry_run: bool
+    pending: int = 0
+    led_to: dict[str, int] = {}
+
+
+class FoundFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file on this machine. `state`: not imported, changed since its import, or imported as it is."""
+
+    path: str
+    size_bytes: int
+    changed_at: str
+    state: State
+
+
+class AgentFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """The files of one agent."""
+
+    agent: str
+    title: str
+    folder: str
+    files: tuple[FoundFile, ...] = ()
+
+    def number(self, state: State) -> int:
+        """The number of files in that state."""
+        return sum(file.state == state for file in self.files)
+
+
+class Discovery(msgspec.Struct, frozen=True, kw_only=True):
+    """Of `import` without a name."""
+
+    agents: tuple[AgentFiles, ...]
+
+
+# --- commands ---------------------------------------------------------------------------------------------------------
 @app.callback(invoke_without_command=True)
 def everything(
     context: typer.Context,
-    agent: Annotated[list[str] | None, typer.Option("--agent", help="Only this agent's; may be repeated.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Import all that is listed; do not ask.")] = False,
+    agent: Annotated[list[str] | None, typer.Option("--agent", help="Only files of this agent; repeatable.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Import everything listed; do not ask.")] = False,
     dry_run: DryRun = False,
     no_wait: NoWait = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Without a command: what lies on this machine, by agent, and whether it was imported."""
+    """List importable files by agent, then import them if the user agrees."""
     if context.invoked_subcommand is not None:
         return
-    from .imports import Discovery, discover, listed
-
     with CommandAnswer("import", as_json) as answer:
         for name in agent or ():
             if name != MARKDOWN:
                 agent_named(name)
         cursors = Cursors(places_here().state)
-        found = discover(os.environ, Path.cwd(), cursors, agent or ())
-        files = [(each.agent, Path(file.path)) for each in found for file in each.files if file.state != "imported"]
+        agents = discover(os.environ, Path.cwd(), cursors, agent or ())
+        files = [(each.agent, Path(file.path)) for each in agents for file in each.files if file.state != "imported"]
         if not yes or not files:
-            answer.give(Discovery(agents=found), listed(found))
+            answer.give(Discovery(agents=agents), _discovery_lines(agents))
         if not files or not (yes or _agreed(len(files), as_json)):
             return
-        run(answer, [_source(name, path, "", cursors, dry_run) for name, path in files], dry_run, no_wait)
+        run(answer, [_source(name, file, "", cursors, dry_run) for name, file in files], dry_run, no_wait)
 
 
 def _agreed(number: int, as_json: bool) -> bool:
-    """Whether the user says yes; where nobody can, nothing is imported."""
+    """Whether the user agrees; without a terminal nothing is imported."""
     if as_json or not sys.stdin.isatty():
         if not as_json:
-            say(["", "nothing was imported: add --yes, and --agent NAME for one agent's alone"])
+            say(["", "nothing was imported: add --yes, and --agent NAME to select one agent"])
         return False
     return typer.confirm(f"\nImport {count(number, 'file')}?", default=False, err=True)
 
 
-@app.command("claude-code")
-def claude_code(
-    paths: Paths,
-    dry_run: DryRun = False,
-    no_wait: NoWait = False,
-    whole: Whole = False,
-    cwd: Cwd = None,
-    as_json: JsonFlag = False,
-) -> None:
-    """Import sessions of Claude Code. Doing it again takes only what is new.
+_SESSION_HELP = {
+    "claude-code": """Import sessions of Claude Code. Repeating it imports only new turns.
 
     \b
     Examples:
       memd import claude-code ~/.claude/projects --dry-run
       memd import claude-code ~/.claude/projects/-home-ada-orchard
       memd import claude-code session.jsonl --cwd ~/src/orchard
-    """
-    _import_sessions("claude-code", paths, dry_run, no_wait, whole, cwd, as_json)
-
-
-@app.command("codex")
-def codex(
-    paths: Paths,
-    dry_run: DryRun = False,
-    no_wait: NoWait = False,
-    whole: Whole = False,
-    cwd: Cwd = None,
-    as_json: JsonFlag = False,
-) -> None:
-    """Import sessions of Codex. Doing it again takes only what is new.
+    """,
+    "codex": """Import sessions of Codex. Repeating it imports only new turns.
 
     \b
     Examples:
       memd import codex ~/.codex/sessions --dry-run
       memd import codex ~/.codex/sessions/2026/03
-    """
-    _import_sessions("codex", paths, dry_run, no_wait, whole, cwd, as_json)
-
-
-@app.command("pi")
-def pi(
-    paths: Paths,
-    dry_run: DryRun = False,
-    no_wait: NoWait = False,
-    whole: Whole = False,
-    cwd: Cwd = None,
-    as_json: JsonFlag = False,
-) -> None:
-    """Import sessions of pi. Doing it again takes only what is new.
+    """,
+    "pi": """Import sessions of pi. Repeating it imports only new turns.
 
     \b
     Examples:
       memd import pi ~/.pi/agent/sessions --dry-run
       memd import pi ~/.pi/agent/sessions/--home-ada-orchard--
-    """
-    _import_sessions("pi", paths, dry_run, no_wait, whole, cwd, as_json)
-
-
-@app.command("gemini")
-def gemini(
-    paths: Paths,
-    dry_run: DryRun = False,
-    no_wait: NoWait = False,
-    whole: Whole = False,
-    cwd: Cwd = None,
-    as_json: JsonFlag = False,
-) -> None:
-    """Import sessions of Gemini CLI; older ones do not name their project's folder: say it with --cwd.
+    """,
+    "gemini": """Import sessions of Gemini CLI. Older files do not name the project's folder: give it with --cwd.
 
     \b
     Examples:
       memd import gemini ~/.gemini/tmp --dry-run
       memd import gemini session-2026-03-04T10-00-1a2b3c4d.json --cwd ~/src/orchard
-    """
-    _import_sessions("gemini", paths, dry_run, no_wait, whole, cwd, as_json)
+    """,
+}
 
 
-@app.command("markdown")
+def _session_command(name: str) -> Callable[..., None]:
+    """The command that imports the sessions of one agent."""
+
+    def import_sessions(
+        paths: Paths,
+        dry_run: DryRun = False,
+        no_wait: NoWait = False,
+        whole: Whole = False,
+        cwd: ImportCwd = None,
+        as_json: JsonFlag = False,
+    ) -> None:
+        with CommandAnswer(f"import {name}", as_json) as answer:
+            agent = AGENTS[name]
+            found = find(paths, agent.patterns, agent.example)
+            files = _required(found, "session file", f"{agent.title} keeps them in {agent.example}")
+            folder = here(cwd) if cwd is not None else ""
+            cursors = Cursors(places_here().state)
+            sources = [_source(name, file, folder, cursors, dry_run) for file in files]
+            run(answer, sources, dry_run, no_wait, whole)
+
+    return import_sessions
+
+
+for _name, _help in _SESSION_HELP.items():
+    app.command(_name, help=_help)(_session_command(_name))
+
+
+@app.command()
 def markdown(
-    paths: Annotated[list[Path], typer.Argument(parser=path, help="Markdown files, or folders that hold some.")],
+    paths: Annotated[list[Path], typer.Argument(parser=path, help="Markdown files, or folders that contain some.")],
     dry_run: DryRun = False,
     no_wait: NoWait = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Import Markdown: CLAUDE.md, AGENTS.md, notes. Again after a change, what vanished from it is believed no more.
+    """Import Markdown: CLAUDE.md, AGENTS.md, notes.
+
+    Repeating it after a change retracts the records of passages that were deleted.
 
     \b
     Examples:
@@ -174,20 +204,20 @@ def markdown(
       memd import markdown ~/notes
     """
     with CommandAnswer("import markdown", as_json) as answer:
-        files = require(find_markdown(paths), "Markdown file", "Markdown files end in .md")
+        files = _required(find_markdown(paths), "Markdown file", "Markdown files end in .md")
         cursors = Cursors(places_here().state)
-        run(answer, [_source(MARKDOWN, path, "", cursors, dry_run) for path in files], dry_run, no_wait)
+        run(answer, [_source(MARKDOWN, file, "", cursors, dry_run) for file in files], dry_run, no_wait)
 
 
-@app.command("git")
+@app.command()
 def git(
     path: Annotated[Path, typer.Argument(parser=path, help="A folder of the repository.")] = Path("."),
-    newest: Annotated[int, typer.Option(min=1, help="At most this many commits, the newest.")] = 500,
+    newest: Annotated[int, typer.Option(min=1, help="Only this many of the newest commits.")] = 500,
     dry_run: DryRun = False,
     no_wait: NoWait = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Import a repository's commit messages. Doing it again takes only what is new.
+    """Import the commit messages of a repository. Repeating it imports only new commits.
 
     \b
     Examples:
@@ -200,13 +230,13 @@ def git(
         run(answer, [Source("git", path, lambda _: git_log.read(path, newest), False)], dry_run, no_wait)
 
 
-@app.command("memd")
+@app.command()
 def memd(
-    path: Annotated[Path, typer.Argument(parser=path, help="A file of `memd export --format jsonl`.")],
+    path: Annotated[Path, typer.Argument(parser=path, help="A file from `memd export --format jsonl`.")],
     dry_run: DryRun = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Import what `memd export` wrote: the same ids, statuses, keys and times. Doing it again changes nothing.
+    """Import a file from `memd export`. Ids, statuses, keys and times stay. Repeating it changes nothing.
 
     \b
     Example:
@@ -218,15 +248,12 @@ def memd(
         take_in(answer, path, dry_run)
 
 
-def _import_sessions(
-    name: str, paths: Sequence[Path], dry_run: bool, no_wait: bool, whole: bool, cwd: str | None, as_json: bool
-) -> None:
-    with CommandAnswer(f"import {name}", as_json) as answer:
-        agent = AGENTS[name]
-        files = require(find(paths, agent.patterns, agent.example), "session", f"they lie in {agent.example}")
-        folder = here(cwd) if cwd is not None else ""
-        cursors = Cursors(places_here().state)
-        run(answer, [_source(name, path, folder, cursors, dry_run) for path in files], dry_run, no_wait, whole)
+def _required(files: Iterable[Path], noun: str, hint: str) -> list[Path]:
+    """The files. Raises InvalidRequest if there are none."""
+    listed = list(files)
+    if not listed:
+        raise InvalidRequest(f"no {noun} in these folders", hint=hint)
+    return listed
 
 
 def _source(name: str, path: Path, cwd: str, cursors: Cursors, dry_run: bool) -> Source:
@@ -234,14 +261,14 @@ def _source(name: str, path: Path, cwd: str, cursors: Cursors, dry_run: bool) ->
 
 
 def run(answer: CommandAnswer, sources: Sequence[Source], dry_run: bool, no_wait: bool, whole: bool = False) -> None:
-    """Reads each source, sends it, reports; then waits until it is distilled."""
+    """Read each source, send and report it, then wait until its captures are processed."""
     cursors = Cursors(places_here().state)
     if whole:
         cursors.pass_over(source.path for source in sources)
     if dry_run:
         with Bar(len(sources), "reading", answer.as_json or len(sources) == 1) as bar:
             files = tuple(_stepped(look(source, cursors), bar) for source in sources)
-        answer.give(Import(files=files, dry_run=True), report(files, dry_run=True))
+        answer.give(ImportReport(files=files, dry_run=True), report_lines(files, dry_run=True))
         return
     with reach(PATIENCE_MS) as client:
         before = client.status().records
@@ -249,15 +276,16 @@ def run(answer: CommandAnswer, sources: Sequence[Source], dry_run: bool, no_wait
             files = tuple(_stepped(hand_over(client, source, cursors), bar) for source in sources)
         deliver(client, answer)
         if not answer.as_json:
-            say(report(files, dry_run=False))
+            say(report_lines(files, dry_run=False))
         if no_wait:
             pending = client.distil().pending
-            answer.give(Import(files=files, dry_run=False, pending=pending), _later(pending))
+            saved = f"everything is saved; {count(pending, 'capture')} to process: see `memd status`"
+            answer.give(ImportReport(files=files, dry_run=False, pending=pending), [saved])
             return
         pending = wait_until_distilled(client, answer)
         led_to = difference(before, client.status().records)
-        reply = Import(files=files, dry_run=False, pending=pending, led_to=led_to)
-        answer.give(reply, _outcome(files, led_to, pending))
+        result = ImportReport(files=files, dry_run=False, pending=pending, led_to=led_to)
+        answer.give(result, _outcome_lines(files, led_to, pending))
 
 
 def _stepped(done: Imported, bar: Bar) -> Imported:
@@ -265,161 +293,109 @@ def _stepped(done: Imported, bar: Bar) -> Imported:
     return done
 
 
-def _later(pending: int) -> list[str]:
-    return [f"all of it is durable; {count(pending, 'capture')} to distil: see `memd status`"]
+def difference(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+    """The increase of each count, without those that did not grow."""
+    return {name: more for name in sorted(after) if (more := after[name] - before.get(name, 0)) > 0}
 
 
-def _outcome(files: Sequence[Imported], led_to: dict[str, int], pending: int) -> Iterator[str]:
+def _outcome_lines(files: Sequence[Imported], led_to: dict[str, int], pending: int) -> Iterator[str]:
     events: dict[str, int] = {}
-    for sent in (sent for each in files for sent in each.sessions if sent.pool):
+    for sent in (sent for file in files for sent in file.sessions if sent.pool):
         events[sent.pool] = events.get(sent.pool, 0) + sent.events
-    total = sum(led_to.values())
-    by_status = ", ".join(f"{number:,} {name}" for name, number in led_to.items())
-    yield f"led to {count(total, 'record')}" + (f": {by_status}" if total else "")
+    yield f"new records: {status_counts(led_to) or 'none'}"
     if pending:
-        yield f"{count(pending, 'capture')} still to distil: see `memd status`"
+        yield f"{count(pending, 'capture')} still to process: see `memd status`"
     if events:
         pool = max(events, key=lambda name: events[name])
-        yield f'ask for them: memd recall "what did we decide" --pool {plain(pool)}'
+        yield f'to search them: memd recall "what did we decide" --pool {plain(pool)}'
 
 
-State = Literal["new", "grown", "imported"]
-
-
-class Lying(msgspec.Struct, frozen=True, kw_only=True):
-    """A file: its size, when it was last written, and whether it was imported: not, in part, or as it is."""
-
-    path: str
-    size_bytes: int
-    changed_at: str
-    state: State
-
-
-class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """What one agent left on this machine."""
-
-    agent: str
-    title: str
-    folder: str
-    files: tuple[Lying, ...] = ()
-
-    def number(self, state: State) -> int:
-        """Files in that state."""
-        return sum(each.state == state for each in self.files)
-
-
-class Discovery(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `import` without a name."""
-
-    agents: tuple[Found, ...]
-
-
+# --- discovery --------------------------------------------------------------------------------------------------------
 def discover(
     environment: Mapping[str, str], cwd: Path, cursors: Cursors, only: Sequence[str] = ()
-) -> tuple[Found, ...]:
-    """What there is of each agent, or of those named `only`."""
-    found: list[Found] = []
+) -> tuple[AgentFiles, ...]:
+    """The importable files of each agent, or of the agents in `only`."""
+    agents: list[AgentFiles] = []
     for agent in AGENTS.values():
         if not only or agent.name in only:
             folder = agent.folder(environment)
             paths = find([folder], agent.patterns, agent.example) if folder.is_dir() else []
-            found.append(Found(agent=agent.name, title=agent.title, folder=str(folder), files=_lying(paths, cursors)))
+            files = _found_files(paths, cursors)
+            agents.append(AgentFiles(agent=agent.name, title=agent.title, folder=str(folder), files=files))
     if not only or MARKDOWN in only:
-        paths = instructions(environment, cwd)
-        title = "instructions for agents"
-        found.append(Found(agent=MARKDOWN, title=title, folder=str(cwd), files=_lying(paths, cursors)))
-    return tuple(found)
+        files = _found_files(instructions(environment, cwd), cursors)
+        agents.append(AgentFiles(agent=MARKDOWN, title="instructions for agents", folder=str(cwd), files=files))
+    return tuple(agents)
 
 
-def _lying(paths: Sequence[Path], cursors: Cursors) -> tuple[Lying, ...]:
-    files: list[Lying] = []
-    for path in paths:
+def _found_files(paths: Sequence[Path], cursors: Cursors) -> tuple[FoundFile, ...]:
+    files: list[FoundFile] = []
+    for file in paths:
         try:
-            status = path.stat()
+            status = file.stat()
         except OSError:
-            continue  # it went while it was being listed
-        cursor = cursors.get(path)
+            continue  # it was removed while this listed it
+        cursor = cursors.get(file)
         state: State = "new" if cursor is None else "grown"
         if cursor and (cursor.size, cursor.mtime_ns) == (status.st_size, status.st_mtime_ns):
             state = "imported"
         changed = datetime.fromtimestamp(status.st_mtime, UTC).isoformat()
-        files.append(Lying(path=str(path), size_bytes=status.st_size, changed_at=changed, state=state))
+        files.append(FoundFile(path=str(file), size_bytes=status.st_size, changed_at=changed, state=state))
     return tuple(files)
 
 
-def listed(found: Sequence[Found]) -> Iterator[str]:
-    """A line or two for each agent."""
-    for each in found:
-        if not each.files:
-            yield styled(f"{each.title}: nothing in {plain(each.folder)}", "dim")
+def _discovery_lines(agents: Sequence[AgentFiles]) -> Iterator[str]:
+    for agent in agents:
+        if not agent.files:
+            yield styled(f"{agent.title}: nothing in {plain(agent.folder)}", "dim")
             continue
-        size = sum(file.size_bytes for file in each.files)
-        days = sorted(file.changed_at[:10] for file in each.files)
+        total = size(sum(file.size_bytes for file in agent.files))
+        days = sorted(file.changed_at[:10] for file in agent.files)
         span = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
-        noun = "file" if each.agent == MARKDOWN else "session file"
-        yield styled(each.title, "bold") + f": {count(len(each.files), noun)}, {_size(size)}, {span}"
+        noun = "file" if agent.agent == MARKDOWN else "session file"
+        yield styled(agent.title, "bold") + f": {count(len(agent.files), noun)}, {total}, {span}"
         numbers = {
-            "new": each.number("new"),
-            "changed since": each.number("grown"),
-            "imported": each.number("imported"),
+            "new": agent.number("new"),
+            "changed since their import": agent.number("grown"),
+            "imported": agent.number("imported"),
         }
-        yield "  " + ", ".join(f"{number:,} {what}" for what, number in numbers.items() if number)
-        if each.agent == MARKDOWN:
-            for file in each.files:
+        yield "  " + ", ".join(f"{number:,} {state}" for state, number in numbers.items() if number)
+        if agent.agent == MARKDOWN:
+            for file in agent.files:
                 yield from wrapped(f"{plain(file.path)} ({file.state})", "    ", "  ")
         else:
-            yield from wrapped(f"memd import {each.agent} {plain(each.folder)}", "    ", "  ")
+            yield from wrapped(f"memd import {agent.agent} {plain(agent.folder)}", "    ", "  ")
 
 
-def _size(size_bytes: int) -> str:
-    return f"{size_bytes / 1e6:,.1f} MB" if size_bytes >= 100_000 else f"{size_bytes / 1e3:,.1f} kB"
-
-
-NAMED_LINES = 5
-
-
-class Import(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `import`: each file, and, if it waited, how many records of each status there are more than before."""
-
-    files: tuple[Imported, ...]
-    dry_run: bool
-    pending: int = 0
-    led_to: dict[str, int] = {}
-
-
-def difference(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
-    """How many records there are more of each status."""
-    return {name: more for name in sorted(after) if (more := after[name] - before.get(name, 0)) > 0}
-
-
-def report(files: Sequence[Imported], dry_run: bool) -> Iterator[str]:
-    """Each file, where every line of it went; files with nothing new in one line together."""
-    reply = [each for each in files if _has_news(each, dry_run)]
-    for each in reply:
-        yield from _file_lines(each, dry_run)
-    if quiet := len(files) - len(reply):
-        yield f"{count(quiet, 'file')} with nothing new since the last import"
+# --- the report -------------------------------------------------------------------------------------------------------
+def report_lines(files: Sequence[Imported], dry_run: bool) -> Iterator[str]:
+    """The account of each file; files with nothing new share one line."""
+    reported = [file for file in files if _has_news(file, dry_run)]
+    for file in reported:
+        yield from _file_lines(file, dry_run)
+    if unchanged := len(files) - len(reported):
+        yield f"{count(unchanged, 'file')} with nothing new since the last import"
     if len(files) > 1:
-        accounts = [each.account for each in files]
-        lines, taken = sum(each.lines for each in accounts), sum(each.taken for each in accounts)
-        malformed = sum(len(each.malformed) for each in accounts)
+        accounts = [file.account for file in files]
+        lines, taken = sum(account.lines for account in accounts), sum(account.taken for account in accounts)
+        malformed = sum(len(account.malformed) for account in accounts)
         noise = lines - taken - malformed
         yield f"{len(files)} files, {lines:,} lines: {taken:,} taken, {noise:,} noise, {malformed:,} malformed"
 
 
-def _has_news(each: Imported, dry_run: bool) -> bool:
-    """Whether there is more to tell than that it was imported before."""
-    if not each.account.before or each.odd or each.account.malformed:
+def _has_news(file: Imported, dry_run: bool) -> bool:
+    """Whether the report says more than that the file was imported before."""
+    if not file.account.before or file.odd or file.account.malformed:
         return True
-    return dry_run or any(sent.accepted or sent.changed or sent.refused or sent.vanished for sent in each.sessions)
+    return dry_run or any(sent.accepted or sent.changed or sent.refused or sent.vanished for sent in file.sessions)
 
 
-def _file_lines(each: Imported, dry_run: bool) -> Iterator[str]:
-    account = each.account
+def _file_lines(file: Imported, dry_run: bool) -> Iterator[str]:
+    account = file.account
     noise = sum(account.noise.values())
-    yield styled(shortened(plain(each.path), 100), "bold")
-    if each.odd:
-        yield from wrapped(plain(each.odd), "    ", "  odd: ")
+    yield styled(shortened(plain(file.path), 100), "bold")
+    if file.odd:
+        yield from wrapped(plain(file.odd), "    ", "  odd: ")
     parts = f"{account.taken:,} taken, {noise:,} noise, {len(account.malformed):,} malformed"
     before = f" after {account.before:,} imported before" if account.before else ""
     yield f"  {count(account.lines, 'line')}{before}: {parts}"
@@ -427,7 +403,7 @@ def _file_lines(each: Imported, dry_run: bool) -> Iterator[str]:
         kinds = ", ".join(f"{number:,} {plain(kind)}" for kind, number in account.noise.items())
         yield from (styled(line, "dim") for line in wrapped(f"noise: {kinds}", "    ", "  "))
     yield from _malformed_lines(account.malformed)
-    for sent in each.sessions:
+    for sent in file.sessions:
         yield from _sent_lines(sent, dry_run)
 
 
@@ -440,23 +416,15 @@ def _malformed_lines(malformed: Sequence[Malformed]) -> Iterator[str]:
 
 
 def _sent_lines(sent: Sent, dry_run: bool) -> Iterator[str]:
-    gone = f", {sent.vanished:,} vanished" if sent.vanished else ""
+    deleted = f", {sent.vanished:,} deleted from the file" if sent.vanished else ""
     if dry_run:
-        yield f"  would send {count(sent.events, 'event')} of {plain(sent.document)}{gone}"
+        yield f"  would send {count(sent.events, 'event')} of {plain(sent.document)}{deleted}"
         return
-    words = f"{plain(sent.document)}: {sent.accepted:,} accepted, {sent.duplicate:,} known, {sent.changed:,} changed"
-    words += gone + (f", {sent.forgotten:,} forgotten" if sent.forgotten else "")
-    words += f", {sent.skipped:,} not taken ({plain(sent.why)})" if sent.skipped else ""
-    yield from wrapped(f"{words} → {plain(sent.pool)}", "    ", "  ")
+    text = f"{plain(sent.document)}: {sent.accepted:,} accepted, {sent.duplicate:,} known, {sent.changed:,} changed"
+    text += deleted + (f", {sent.forgotten:,} forgotten" if sent.forgotten else "")
+    text += f", {sent.skipped:,} skipped ({plain(sent.why)})" if sent.skipped else ""
+    yield from wrapped(f"{text} → {plain(sent.pool)}", "    ", "  ")
     for refusal in sent.refused[:NAMED_LINES]:
-        yield from wrapped(f"refused: turn {plain(refusal.turn)}: {plain(refusal.problem.message)}", "    ", "  ")
+        yield from wrapped(f"rejected: turn {plain(refusal.turn)}: {plain(refusal.problem.message)}", "    ", "  ")
     if len(sent.refused) > NAMED_LINES:
-        yield f"  refused: {len(sent.refused) - NAMED_LINES} more"
-
-
-def require(files: Iterable[Path], what: str, where: str) -> list[Path]:
-    """The files, if there are any. Raises InvalidRequest."""
-    found = list(files)
-    if not found:
-        raise InvalidRequest(f"there is no {what} in these folders", hint=where)
-    return found
+        yield f"  rejected: {len(sent.refused) - NAMED_LINES} more"

@@ -26,7 +26,7 @@ POLL_S = 0.25
 _STYLES = {" ERROR ": "red", " WARNING ": "yellow"}
 
 
-class Lines(msgspec.Struct, frozen=True, kw_only=True):
+class LogLines(msgspec.Struct, frozen=True, kw_only=True):
     """Of `logs`."""
 
     file: str
@@ -35,27 +35,31 @@ class Lines(msgspec.Struct, frozen=True, kw_only=True):
 
 @app.command()
 def logs(
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on as more is written, until Ctrl-C.")] = False,
-    limit: Annotated[int, typer.Option("-n", "--limit", min=0, help="The last so many lines.")] = 50,
+    follow: Annotated[
+        bool, typer.Option("-f", "--follow", help="Print new entries as they are written, until Ctrl-C.")
+    ] = False,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=0, help="At most this many lines.")] = 50,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show what the daemon wrote into its log.
+    """Show the daemon's log.
 
     \b
     Examples:
       memd logs
       memd logs -f
-      MEMD_LOG=debug memd up && memd logs -f    # more of it
+      MEMD_LOG=debug memd up && memd logs -f    # more detail
     """
     with CommandAnswer("logs", as_json) as answer:
         path = places_here().log
         try:
             file = path.open(encoding="utf-8", errors="replace")
         except OSError as error:
-            raise NotFound(f"no log at {path}", hint="memd has not run in this home yet: `memd up`") from error
+            raise NotFound(
+                f"no log at {path}", hint="memd has not run in this home yet; start it: `memd up`"
+            ) from error
         with file:
             last = tuple(line.rstrip("\n") for line in deque(file, limit))
-            answer.give(Lines(file=str(path), lines=last), _shown(last))
+            answer.give(LogLines(file=str(path), lines=last), _shown(last))
             if follow:
                 if as_json:
                     answer.flush()
@@ -64,9 +68,9 @@ def logs(
 
 def _follow(answer: CommandAnswer, path: Path, file: TextIO) -> None:
     while True:
-        rotated = _is_another(path, file)  # asked before the last lines are read
+        rotated = _is_another(path, file)  # checked before reading, so that no last line is lost
         if fresh := tuple(line.rstrip("\n") for line in file):
-            answer.give(Lines(file=str(path), lines=fresh), _shown(fresh))
+            answer.give(LogLines(file=str(path), lines=fresh), _shown(fresh))
             if answer.as_json:
                 answer.flush()
         elif rotated:
@@ -91,20 +95,24 @@ def _shown(lines: Iterable[str]) -> list[str]:
     return shown
 
 
-_POLL_S = 0.5
+_JOURNAL_POLL_S = 0.5
 _BATCH = 200
 
 
 @app.command()
 def tail(
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on as more is written, until Ctrl-C.")] = False,
+    follow: Annotated[
+        bool, typer.Option("-f", "--follow", help="Print new entries as they are written, until Ctrl-C.")
+    ] = False,
     after: Annotated[
-        int | None, typer.Option(min=0, help="Begin after this number; without it, the last ones.")
+        int | None, typer.Option(min=0, help="Start after this sequence number, instead of with the latest.")
     ] = None,
-    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=500, help="At most this many, to begin with.")] = 20,
+    limit: Annotated[
+        int, typer.Option("-n", "--limit", min=1, max=500, help="At most this many operations at first.")
+    ] = 20,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show the last operations of the journal: what memd learnt, changed and retired.
+    """Show the latest journal operations: records that memd added, changed and retired.
 
     \b
     Examples:
@@ -114,22 +122,22 @@ def tail(
     """
     with CommandAnswer("tail", as_json) as answer, reach() as client:
         start = after if after is not None else max(0, client.journal(limit=1).last - limit)
-        reply = client.journal(start, limit)
-        answer.give(reply, [operation_line(entry) for entry in reply.entries])
-        last = reply.entries[-1].seq if reply.entries else start
+        page = client.journal(start, limit)
+        answer.give(page, [_operation_line(entry) for entry in page.entries])
+        last = page.entries[-1].seq if page.entries else start
         while follow:
-            if as_json and reply.entries:
+            if as_json and page.entries:
                 answer.flush()
-            if len(reply.entries) < _BATCH:
-                time.sleep(_POLL_S)
-            reply = client.journal(last, _BATCH)
-            if reply.entries:
-                last = reply.entries[-1].seq
-                answer.give(reply, [operation_line(entry) for entry in reply.entries])
+            if len(page.entries) < _BATCH:
+                time.sleep(_JOURNAL_POLL_S)
+            page = client.journal(last, _BATCH)
+            if page.entries:
+                last = page.entries[-1].seq
+                answer.give(page, [_operation_line(entry) for entry in page.entries])
 
 
-def operation_line(entry: Logged) -> str:
-    """Number, time, kind and what it was about."""
+def _operation_line(entry: Logged) -> str:
+    """Sequence number, time, kind and subject."""
     at = datetime.fromtimestamp(entry.at / 1e6).astimezone().strftime("%m-%d %H:%M:%S")
     head = f"{entry.seq:>6} {at} {ops.kind(entry.operation):<14}"
     return f"{styled(head, 'dim')} {shortened(plain(_about(entry.operation)), max(20, width() - len(head) - 1))}"
@@ -138,16 +146,16 @@ def operation_line(entry: Logged) -> str:
 def _about(operation: ops.AnyOperation) -> str:
     match operation:
         case ops.Added(record=record, retires=retires) | ops.Updated(record=record, retires=retires):
-            retired = f" (retires {', '.join(short(each.id) for each in retires)})" if retires else ""
+            retired = f" (retires {', '.join(short(old.id) for old in retires)})" if retires else ""
             return f"{short(record.id)} {record.type}: {record.description}{retired}"
         case ops.Merged():
-            return f"{short(operation.id)} said again: {operation.decision.reason}"
+            return f"{short(operation.id)} repeated: {operation.decision.reason}"
         case ops.Invalidated():
             return f"{short(operation.id)} {operation.reason}"
         case ops.PoolOpened():
             return f"{operation.pool} {operation.title}"
         case ops.AliasAdded():
-            return f"{operation.pool} is also {', '.join(operation.names)}"
+            return f"{operation.pool} also identified by {', '.join(operation.names)}"
         case ops.Moved():
             return f"{', '.join(short(id) for id in operation.ids)} to {operation.pool}: {operation.reason}"
         case ops.SessionOpened() | ops.SessionClosed() | ops.SessionResumed():
@@ -156,10 +164,10 @@ def _about(operation: ops.AnyOperation) -> str:
             return f"capture {operation.archive_seq}: {operation.failed.error if operation.failed else 'done'}"
         case ops.Pinned():
             layer = f" ({operation.layer})" if operation.layer else ""
-            return f"{short(operation.id)} {'held' if operation.pinned else 'let go'}{layer}"
+            return f"{short(operation.id)} {'pinned' if operation.pinned else 'unpinned'}{layer}"
         case ops.Granted():
             sources = ", ".join(operation.sources)
-            return f"{operation.subject} reads" if operation.grant else f"{sources} is shown again"
+            return f"{operation.subject} gets a pass" if operation.grant else f"{sources} restored"
         case ops.Revoked():
             return ", ".join((*operation.grants, *operation.sources))
         case ops.ChangeProposed():

@@ -1,7 +1,7 @@
 """The entry point of `memd`: runs one command and turns errors into a message and an exit code.
 
-Exit codes: 0 done, 2 wrong arguments or request, 3 the daemon can't be reached, 4 not found, 5 the store needs the user,
-6 a model is missing, 7 refused, 130 interrupted. Only the module of the command that runs is imported.
+Exit codes: 0 done, 2 wrong arguments or request, 3 the daemon can't be reached, 4 not found, 5 the store needs the
+user, 6 a model is missing, 7 refused, 130 interrupted. Only the module of the command that runs is imported.
 """
 
 from __future__ import annotations

@@ -148,7 +148,9 @@ def compact(as_json: JsonFlag = False) -> None:
     """
     with CommandAnswer("compact", as_json) as answer, reach(PATIENCE_MS) as client:
         report = wait_for_job(client, client.compact(), answer).report
-        lines = [f"{size(report_number(report, 'before_bytes'))} before, {size(report_number(report, 'after_bytes'))} after"]
+        lines = [
+            f"{size(report_number(report, 'before_bytes'))} before, {size(report_number(report, 'after_bytes'))} after"
+        ]
         for key in report:
             if key.endswith("_before_bytes"):
                 name = key.removesuffix("_before_bytes")

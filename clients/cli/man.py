@@ -15,9 +15,9 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 FILES = (
-    ("$MEMD_HOME", "all of memd under one folder; else the XDG folders, by default below ~/.local"),
+    ("$MEMD_HOME", "one folder for all data; else memd uses the XDG folders, by default below ~/.local"),
     ("memd.toml", "settings, in the configuration folder; see \\fBmemd config list\\fR"),
-    ("memd.log", "the daemon's words, in the state folder; see \\fBmemd logs\\fR"),
+    ("memd.log", "the daemon's log, in the state folder; see \\fBmemd logs\\fR"),
 )
 
 
@@ -36,9 +36,9 @@ def man() -> None:
 def _page() -> Iterator[str]:
     from typer.main import get_command
 
-    from .main import app as whole
+    from .application import app as application
 
-    root: Any = get_command(whole)
+    root: Any = get_command(application)
     yield f'.TH MEMD 1 "" "memd {__version__}" "User Commands"'
     yield ".SH NAME\nmemd \\- one memory for every AI tool on this machine"
     yield ".SH SYNOPSIS\n.B memd\n.I COMMAND\n[\\fIOPTIONS\\fR] [\\fIARGUMENTS\\fR]"
@@ -57,13 +57,13 @@ def _page() -> Iterator[str]:
 
 def _command(command: Any, name: str) -> Iterator[str]:
     if inner := getattr(command, "commands", None):
-        yield f'.SS "{name}"\n{_text(command.help)}'
-        for each in inner:
-            yield from _command(inner[each], f"{name} {each}")
+        yield f'.SS "{name}"\n{_help(command.help or "")}'
+        for subcommand in inner:
+            yield from _command(inner[subcommand], f"{name} {subcommand}")
         return
     words, options = [f"\\fBmemd {name}\\fR"], list[str]()
     for parameter in command.params:
-        if parameter.name == "help":
+        if parameter.name == "help" or getattr(parameter, "hidden", False):
             continue
         if parameter.param_type_name == "argument":
             shown = f"\\fI{parameter.human_readable_name.upper()}\\fR"
@@ -75,9 +75,9 @@ def _command(command: Any, name: str) -> Iterator[str]:
 
 
 def _help(text: str) -> str:
-    """A command's help: sentences, then examples as they stand after a `\\b`."""
+    """A command's help: paragraphs, then the examples that follow `\\b`, unchanged."""
     about, _, examples = text.partition("\b")
-    shown = _text(" ".join(about.split()))
+    shown = "\n.PP\n".join(_text(" ".join(part.split())) for part in about.strip().split("\n\n"))
     if examples.strip():
         shown += (
             "\n.PP\n.nf\n" + "\n".join(_text(line.rstrip()) for line in examples.strip("\n").splitlines()) + "\n.fi"
@@ -86,7 +86,7 @@ def _help(text: str) -> str:
 
 
 def _text(text: str | None) -> str:
-    """Text that roff shows as it is."""
+    """Text escaped for roff."""
     escaped = (text or "").replace("\\", "\\e").replace("-", "\\-")
     return "\n".join("\\&" + line if line.startswith((".", "'")) else line for line in escaped.splitlines())
 

@@ -20,16 +20,16 @@ from .wording import count, reembedding_text, size
 app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
-    help="The model that turns text into vectors: list, change, check it.",
-    epilog="Example: `memd model use ~/models/other`, then `memd model list` shows how far it is.",
+    help="List, select or check the embedding model.",
+    epilog="Example: `memd model use ~/models/other`, then `memd model list` shows the progress.",
 )
 
 
 DEFAULT = "default"
 
 
-class Used(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `model use`: the model chosen, how many records there are, how many it has to embed (0 while memd is down)."""
+class ModelUsed(msgspec.Struct, frozen=True, kw_only=True):
+    """Of `model use`. Without a daemon both numbers are 0."""
 
     id: str
     folder: str
@@ -37,7 +37,7 @@ class Used(msgspec.Struct, frozen=True, kw_only=True):
     to_embed: int
 
 
-class Examined(msgspec.Struct, frozen=True, kw_only=True):
+class ModelCheck(msgspec.Struct, frozen=True, kw_only=True):
     """Of `model verify`."""
 
     id: str
@@ -51,7 +51,7 @@ class Examined(msgspec.Struct, frozen=True, kw_only=True):
 
 @app.command("list")
 def list_models(as_json: JsonFlag = False) -> None:
-    """Show the package's own model, the one you chose, which of them searches, and how far a change is.
+    """List the package's own model and the selected one, with the progress of a change.
 
     \b
     Examples:
@@ -61,70 +61,71 @@ def list_models(as_json: JsonFlag = False) -> None:
     with CommandAnswer("model list", as_json) as answer:
         try:
             with reach() as client:
-                reply = client.models()
+                listed = client.models()
         except DaemonDown:
-            reply = reported(offline("list-models"), ModelList)
-        answer.give(reply, _list_lines(reply))
+            listed = reported(offline("list-models"), ModelList)
+        answer.give(listed, _list_lines(listed))
 
 
-def _list_lines(reply: ModelList) -> Iterator[str]:
-    for each in reply.models:
-        yield f"{styled(plain(each.id) or 'unknown', 'cyan')}  {_uses(each)}"
-        whose = "the package's own" if each.package else plain(each.folder)
-        about = f"version {plain(each.version)}, {each.dimension} numbers, {size(each.size_bytes)}; {whose}"
-        yield from (styled(line, "dim") for line in wrapped(about if each.id else whose, "  ", "  "))
-        if each.problem:
-            yield from wrapped(plain(each.problem), "  ", "  ")
-    if reply.reembedding:
-        yield from wrapped(reembedding_text(reply.reembedding))
-        if reply.reembedding.problem:
-            yield from wrapped(plain(reply.reembedding.problem))
+def _list_lines(listed: ModelList) -> Iterator[str]:
+    for model in listed.models:
+        yield f"{styled(plain(model.id) or 'unknown', 'cyan')}  {_use_text(model)}"
+        source = "the package's own" if model.package else plain(model.folder)
+        about = f"version {plain(model.version)}, {model.dimension} dimensions, {size(model.size_bytes)}; {source}"
+        yield from (styled(line, "dim") for line in wrapped(about if model.id else source, "  ", "  "))
+        if model.problem:
+            yield from wrapped(plain(model.problem), "  ", "  ")
+    if listed.reembedding:
+        yield from wrapped(reembedding_text(listed.reembedding))
+        if listed.reembedding.problem:
+            yield from wrapped(plain(listed.reembedding.problem))
 
 
-def _uses(each: ModelState) -> str:
-    if each.searches:
-        return "searches" if each.wanted else "searches for now"
-    return "chosen" if each.wanted else ""
+def _use_text(model: ModelState) -> str:
+    if model.searches:
+        return "in use" if model.wanted else "in use until the selected model is ready"
+    return "selected" if model.wanted else ""
 
 
 @app.command()
 def use(
-    folder: Annotated[str, typer.Argument(help="A folder with a manifest.json, or: default.")],
+    folder: Annotated[str, typer.Argument(help="A folder with a manifest.json, or default.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Search with another model. Its files are checked; records are embedded again while the present one searches on.
+    """Select another model. memd checks it, then embeds all records again; until then searches use the current model.
 
     \b
     Examples:
       memd model use ~/models/other
-      memd model use default          # back to the package's own; what is still there is not embedded again
+      memd model use default          # the package's own model; existing vectors are reused
     """
     with CommandAnswer("model use", as_json) as answer:
         chosen = DEFAULT if folder == DEFAULT else here(os.path.expanduser(folder))
         try:
             with reach() as client:
-                used = msgspec.convert(wait_for_job(client, client.use_model(chosen), answer).report, Used)
+                used = msgspec.convert(wait_for_job(client, client.use_model(chosen), answer).report, ModelUsed)
                 lines = _use_lines(used)
         except DaemonDown:
-            used = reported(offline("use-model", chosen), Used)
-            lines = [f"{plain(used.id)} is chosen; `memd up` embeds with it in the background"]
+            used = reported(offline("use-model", chosen), ModelUsed)
+            lines = [f"selected {plain(used.id)}; after `memd up` the daemon embeds all records with it"]
         answer.give(used, (line for text in lines for line in wrapped(text)))
 
 
-def _use_lines(used: Used) -> Iterator[str]:
+def _use_lines(used: ModelUsed) -> Iterator[str]:
     if not used.to_embed:
-        yield f"{plain(used.id)} is chosen, and every record has its vector"
+        yield f"selected {plain(used.id)}; every record already has its vector"
         return
-    yield f"{plain(used.id)} is chosen; {used.to_embed:,} of {count(used.records, 'record')} to embed in the background"
-    yield "until then the present model searches; `memd model list` shows how far it is"
+    to_embed = f"{used.to_embed:,} of {count(used.records, 'record')} to embed in the background"
+    yield f"selected {plain(used.id)}; {to_embed}"
+    yield "until then searches use the current model; `memd model list` shows the progress"
 
 
 @app.command()
 def verify(
-    folder: Annotated[str, typer.Argument(help="A folder, or: default. Without one, the model you chose.")] = "",
+    folder: Annotated[str, typer.Argument(help="A folder, or default. Without it: the selected model.")] = "",
     as_json: JsonFlag = False,
 ) -> None:
-    """Check each file of a model by its hash, and try the model on three sentences. Exit code 6 if anything is wrong.
+    """Check the hash of each model file and try the model on three sentences. The exit code is 6 if anything is wrong.
 
     \b
     Examples:
@@ -136,22 +137,20 @@ def verify(
         done = offline("check-model", *([chosen] if chosen else []))
         if not done.stdout:
             raise ended_with(done)
-        examined = msgspec.json.decode(done.stdout, type=Examined)
+        examined = msgspec.json.decode(done.stdout, type=ModelCheck)
         answer.give(examined, _verdict_lines(examined))
     if not examined.intact:
         raise typer.Exit(ModelMissing.exit_code)
 
 
-def _verdict_lines(examined: Examined) -> Iterator[str]:
-    about = f"{plain(examined.id)}, {examined.dimension} numbers, in {plain(examined.folder)}"
+def _verdict_lines(examined: ModelCheck) -> Iterator[str]:
+    about = f"{plain(examined.id)}, {examined.dimension} dimensions, in {plain(examined.folder)}"
     if examined.intact:
-        verdict = (
-            f"intact: {count(len(examined.files), 'file')} as in the manifest, and the vectors are as they should be"
-        )
+        verdict = f"intact: {count(len(examined.files), 'file')} match the manifest, and the vectors are correct"
         yield from (styled(line, "green") for line in wrapped(verdict))
         yield from wrapped(about)
         return
-    yield from (styled(line, "red") for line in wrapped("not a model to search with"))
+    yield from (styled(line, "red") for line in wrapped("this model can't be used"))
     yield from wrapped(about)
     for problem in examined.problems:
         yield from wrapped(plain(problem), "  ", "- ")

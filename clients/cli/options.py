@@ -34,14 +34,14 @@ def path(name: str) -> Path:
 
 
 def here(cwd: str | None) -> str:
-    """The absolute folder that decides the project: the given one, else the current one. Raises InvalidRequest for ""."""
+    """The absolute path of the project's folder, by default the current one. Raises InvalidRequest for ""."""
     if cwd == "":
         raise InvalidRequest("the folder's name is empty", hint="name a folder; the current one is .")
     return os.path.abspath(cwd) if cwd is not None else os.getcwd()
 
 
 def instant(text: str) -> str:
-    """A time as the protocol takes it, "" for none; a bare day means its start in the local zone. Raises InvalidRequest."""
+    """A time as the protocol takes it; a bare day means its start in the local zone. Raises InvalidRequest."""
     from datetime import datetime
 
     try:

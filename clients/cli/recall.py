@@ -204,7 +204,9 @@ def _empty_profile(searched: int, total: int) -> str:
 
 @app.command()
 def feedback(
-    recall: Annotated[str, typer.Argument(help="The answer's id, which `memd recall` prints last; may be omitted.")] = "",
+    recall: Annotated[
+        str, typer.Argument(help="The answer's id, which `memd recall` prints last; may be omitted.")
+    ] = "",
     used: Annotated[Ids, typer.Option("--used", help="A record that was used; repeatable.")] = None,
     helpful: Annotated[Ids, typer.Option("--helpful", help="A record that helped; repeatable.")] = None,
     wrong: Annotated[Ids, typer.Option("--wrong", help="A record that was irrelevant; repeatable.")] = None,

@@ -180,7 +180,9 @@ def _ids(ids: tuple[str, ...]) -> str:
 @app.command()
 def leave(
     folder: Annotated[str | None, typer.Argument(help="The project's folder, if not the current one.")] = None,
-    pool: Annotated[str | None, typer.Option("--pool", help="The project's pool or title, instead of a folder.")] = None,
+    pool: Annotated[
+        str | None, typer.Option("--pool", help="The project's pool or title, instead of a folder.")
+    ] = None,
     back: Annotated[bool, typer.Option("--back", help="Return to a project you left.")] = False,
     as_json: JsonFlag = False,
 ) -> None:

@@ -69,7 +69,8 @@ def install(
             launch.stop(places)  # a daemon started by hand holds the lock of the home
             if problem := manager.enable():
                 raise Unavailable(
-                    f"the service does not start: {problem}", hint="see `memd service status` and `memd logs`, or start it with `memd up`"
+                    f"the service does not start: {problem}",
+                    hint="see `memd service status` and `memd logs`, or start it with `memd up`",
                 )
         answer.give(Installed(files=texts, written=tuple(written), running=running), _install_lines(written, running))
 
@@ -84,7 +85,9 @@ def _write(path: os.PathLike[str], text: str) -> None:
         fresh.write_text(text, encoding="utf-8")
         fresh.replace(path)
     except OSError as error:
-        raise Refused(f"{path} can't be written: {error.strerror}", hint="check the owner and mode of its folder") from error
+        raise Refused(
+            f"{path} can't be written: {error.strerror}", hint="check the owner and mode of its folder"
+        ) from error
 
 
 def _refuse_sudo() -> None:

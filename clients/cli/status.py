@@ -95,7 +95,7 @@ def _status_lines(daemon: StatusText, skips: SkipCount | None, hosts: Sequence[H
     rows = list(_activity(daemon))
     if skips:
         rows.append(("skipped", _skip_text(skips)))
-    rows += [("" if number else "agents", host_text(host)) for number, host in enumerate(hosts)]
+    rows += [("" if number else "hosts", host_text(host)) for number, host in enumerate(hosts)]
     heard = ", ".join(f"{plain(host)} {age(at)}" for host, at in list(daemon.hosts.items())[:LISTED])
     sessions = f"; {count(daemon.sessions_open, 'open session')}" if daemon.sessions_open else ""
     if heard or sessions:
@@ -110,7 +110,9 @@ def _status_lines(daemon: StatusText, skips: SkipCount | None, hosts: Sequence[H
         rows.append(("inbox", f"{count(daemon.inbox, 'proposal waits', 'proposals wait')}: `memd inbox`"))
     rows += _problems(daemon)
     rows.append(("model", model_line(daemon)))
-    rows.append(("data", f"{daemon.data_dir} ({size(sum(daemon.size_bytes.values()))}, journal at {daemon.journal_seq:,})"))
+    rows.append(
+        ("data", f"{daemon.data_dir} ({size(sum(daemon.size_bytes.values()))}, journal at {daemon.journal_seq:,})")
+    )
     for name, text in rows:
         head = f"{styled(f'{name:<9}', 'dim')} "
         yield from [head + text] if name == "last" else wrapped(text, " " * 10, head)

@@ -21,12 +21,12 @@ from .service import remove
 from .up import stop
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
-OURS = {"journal", "archive", "format.json", "memd.log", "memd.toml", "spool", "memd.sock", "lock", "disabled"}
-"""What shows that a folder is memd's."""
+OWN_ENTRIES = {"journal", "archive", "format.json", "memd.log", "memd.toml", "spool", "memd.sock", "lock", "disabled"}
+"""Entries by which a folder is recognised as memd's."""
 
 
-class Removed(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `uninstall`: files and folders that went, folders with your memory that stayed."""
+class Uninstallation(msgspec.Struct, frozen=True, kw_only=True):
+    """Of `uninstall`: `kept` has the folders with the memory."""
 
     removed: tuple[str, ...]
     kept: tuple[str, ...]
@@ -34,11 +34,13 @@ class Removed(msgspec.Struct, frozen=True, kw_only=True):
 
 @app.command()
 def uninstall(
-    purge: Annotated[bool, typer.Option("--purge", help="Remove the memory too, for good.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    purge: Annotated[bool, typer.Option("--purge", help="Also delete the memory, for good.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Stop memd and take its service away. Your memory stays where it is, unless you say --purge.
+    """Remove memd from this system. Your memory stays. --purge deletes it too.
+
+    The command stops the daemon, uninstalls the service and disconnects memd from every agent.
 
     \b
     Examples:
@@ -47,49 +49,48 @@ def uninstall(
     """
     with CommandAnswer("uninstall", as_json) as answer:
         places = places_here()
-        folders = [each for each in (places.data, places.state, places.config, places.run) if each.is_dir()]
+        folders = [path for path in (places.data, places.state, places.config, places.run) if path.is_dir()]
         if purge and folders and not yes:
             if as_json:
-                raise Refused("this removes your memory for good", hint="say --yes")
-            asked = f"Remove {', '.join(map(str, folders))} with everything memd knows?"
-            typer.confirm(asked, abort=True)
+                raise Refused("--purge deletes your memory for good", hint="confirm with --yes")
+            typer.confirm(f"Delete {', '.join(map(str, folders))} with all memory?", abort=True)
         stop(places)
-        removed = [*_taken_out(places), *remove()]
+        removed = [*_disconnected(places), *remove()]
         if purge:
             removed += _purged(places, folders)
-        kept = tuple(str(each) for each in folders if each.exists())
-        answer.give(Removed(removed=tuple(removed), kept=kept), _lines(removed, kept))
+        kept = tuple(str(path) for path in folders if path.exists())
+        answer.give(Uninstallation(removed=tuple(removed), kept=kept), _lines(removed, kept))
 
 
-def _taken_out(places: Places) -> Iterator[str]:
-    """Agents go on without memd: their configuration is as it was before (P-25)."""
+def _disconnected(places: Places) -> Iterator[str]:
+    """Restore the configuration of every agent (P-25); the files that changed."""
     hosts = Hosts(places, os.environ)
     for name in TITLES:
         edits = hosts.restoring(name)
         hosts.take_out(name, edits)
-        yield from (f"memd's part of {edit.path}" for edit in edits if edit.is_change)
+        yield from (f"memd's entries in {edit.path}" for edit in edits if edit.is_change)
 
 
 def _purged(places: Places, folders: list[Path]) -> list[str]:
     if launch.answering(places, 300):
-        raise Refused("a daemon still runs", hint="`memd down`, then try again")
-    for folder in folders:  # all of them first: nothing goes where something is in doubt
+        raise Refused("a daemon is still running", hint="stop it with `memd down`, then try again")
+    for folder in folders:  # all of them first: delete nothing if one is in doubt
         inside = set(os.listdir(folder))
-        if (inside and not inside & OURS) or folder.stat().st_uid != os.getuid():
-            raise Refused(f"{folder} does not look like memd's", hint="remove it yourself, if it is to go")
-    gone: list[str] = []
+        if (inside and not inside & OWN_ENTRIES) or folder.stat().st_uid != os.getuid():
+            raise Refused(f"{folder} does not look like memd's", hint="delete it yourself if you no longer need it")
+    deleted: list[str] = []
     for folder in folders:
         shutil.rmtree(folder)
-        gone.append(str(folder))
+        deleted.append(str(folder))
     home = os.environ.get("MEMD_HOME")
     if home and Path(home).is_dir() and not os.listdir(home):
         Path(home).rmdir()
-        gone.append(home)
-    return gone
+        deleted.append(home)
+    return deleted
 
 
 def _lines(removed: list[str], kept: tuple[str, ...]) -> Iterator[str]:
-    yield from (f"removed {each}" for each in removed)
+    yield from (f"removed {path}" for path in removed)
     if kept:
-        yield from wrapped(f"your memory stays in {', '.join(kept)}; `memd uninstall --purge` removes it")
-    yield "the program itself goes as it came: `pip uninstall memd`, or `pipx uninstall memd`"
+        yield from wrapped(f"your memory stays in {', '.join(kept)}; `memd uninstall --purge` deletes it")
+    yield "to remove the program: `pip uninstall memd` or `pipx uninstall memd`"

@@ -76,7 +76,9 @@ def up(
 
 def _up_line(result: Up, status: StatusText) -> str:
     if result.was_running and not result.replaced:
-        return f"memd is already running (pid {result.pid}, started {age(status.started_at)}); data in {result.data_dir}"
+        return (
+            f"memd is already running (pid {result.pid}, started {age(status.started_at)}); data in {result.data_dir}"
+        )
     instead = f", replaces version {plain(result.replaced)}" if result.replaced else ""
     return f"memd is running (pid {result.pid}{instead}); data in {result.data_dir}"
 
