@@ -94,7 +94,7 @@ ALIASES = {
 """Former top-level names that still work and that no help lists: `memd show --history`, `memd maintain NAME`."""
 
 ABOUT = "One memory for every AI tool on this machine: private, fast, explainable,\ncorrectable."
-FIRST_STEPS = "First steps: `memd demo` shows memd in half a minute; `memd up` starts the daemon."
+FIRST_STEPS = "First steps: `memd demo` shows memd in half a minute; `memd up` starts it."
 
 
 def help_text() -> str:

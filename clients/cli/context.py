@@ -27,7 +27,7 @@ def injected(
     limit: Annotated[int, typer.Option(min=1, max=500, help="At most this many texts.")] = 5,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show the exact texts that agents received, when, and why.
+    """Show the exact texts that agents received. Each has a time and a reason.
 
     \b
     Examples:
@@ -64,9 +64,9 @@ def context(
     out: Annotated[Path | None, typer.Option("--out", parser=path, help="Write both files into this folder.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Build the context package of a project: all pinned records, the playbook by tag, and recent records.
+    """Build the context package of a project.
 
-    Without --out it prints the text; with --out it writes context.md and selected_memory.json.
+    It contains all pinned records, the playbook for the given tags, and recent records. Without --out it prints the text; with --out it writes context.md and selected_memory.json.
 
     \b
     Examples:

@@ -112,7 +112,7 @@ def tail(
     ] = 20,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show the latest journal operations: records that memd added, changed and retired.
+    """Show the latest journal operations. Each adds, changes or retires records, pools or sessions.
 
     \b
     Examples:

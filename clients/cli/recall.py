@@ -44,7 +44,7 @@ def recall(
     explain: Annotated[bool, typer.Option("--explain", help="Show the parts of each score.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Search memory. Each result names its source: who said it, when, and in which session.
+    """Search memory. Each result names its source.
 
     \b
     Examples:
@@ -213,7 +213,7 @@ def feedback(
     failed: Annotated[bool, typer.Option("--failed", help="The task failed: this feedback counts half.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Rate an answer. Ranking learns from it, and used records grow stronger.
+    """Rate an answer. Ranking learns from it. Records that were used also last longer.
 
     \b
     Examples:

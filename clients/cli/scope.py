@@ -74,7 +74,9 @@ def _why_lines(scope: Scope) -> Iterator[str]:
     for pool, difference in scope.alike:
         yield from wrapped(f"similar to {plain(pool)}: {difference}; if they are the same, use `memd scope bind`")
     if scope.pool.startswith("unbound/"):
-        yield from wrapped("`memd scope bind POOL` assigns it to a project, `memd scope bind --new` creates one")
+        yield from wrapped(
+            "this folder is not linked to a project: `memd scope bind POOL` links it, `memd scope bind --new` creates one"
+        )
 
 
 @scope_app.command()

@@ -63,18 +63,13 @@ def host_text(host: HostState) -> str:
     return f"{host.title}: set up" if host.is_set_up else f"{host.title}: not set up (run `{host.hint}`)"
 
 
-def _activity(daemon: StatusText) -> Iterator[tuple[str, str]]:
-    """Names and texts of the rows above the problems."""
+def _amounts(daemon: StatusText) -> Iterator[tuple[str, str]]:
+    """Names and texts of the rows about records and captures."""
     total = sum(daemon.records.values())
     pools = f", in {count(daemon.pools, 'pool')}" if total else ""
     yield "records", f"{status_counts(daemon.records) or 'none yet'}{pools}"
     backlog = f"{count(daemon.pending, 'capture')} to process" if daemon.pending else "empty"
     yield "backlog", f"{backlog}; worker {plain(daemon.worker)}"
-    outcomes = sorted(daemon.last.items(), key=lambda item: item[1].at, reverse=True)
-    for number, (name, outcome) in enumerate(outcomes):
-        yield "" if number else "last", f"{plain(name):<10} {age(outcome.at):<15} {plain(outcome.what)}"
-    if not outcomes:
-        yield "last", "no activity yet"
 
 
 def _problems(daemon: StatusText) -> Iterator[tuple[str, str]]:
@@ -92,7 +87,12 @@ def _status_lines(daemon: StatusText, skips: SkipCount | None, hosts: Sequence[H
     old = " (an older version: `memd up` replaces it)" if is_older(daemon.version) else ""
     running = styled(f"memd {daemon.version} is running", "bold")
     yield f"{running}{old} (pid {daemon.pid}, started {age(daemon.started_at)})"
-    rows = list(_activity(daemon))
+    for name, text in _amounts(daemon):
+        yield from wrapped(text, " " * 10, _head(name))
+    outcomes = sorted(daemon.last.items(), key=lambda item: item[1].at, reverse=True)
+    for number, (name, outcome) in enumerate(outcomes):
+        yield f"{_head('' if number else 'last')}{plain(name):<10} {age(outcome.at):<15} {plain(outcome.what)}"
+    rows = [] if outcomes else [("last", "no activity yet")]
     if skips:
         rows.append(("skipped", _skip_text(skips)))
     rows += [("" if number else "hosts", host_text(host)) for number, host in enumerate(hosts)]
@@ -109,16 +109,19 @@ def _status_lines(daemon: StatusText, skips: SkipCount | None, hosts: Sequence[H
     if daemon.inbox:
         rows.append(("inbox", f"{count(daemon.inbox, 'proposal waits', 'proposals wait')}: `memd inbox`"))
     rows += _problems(daemon)
-    rows.append(("model", model_line(daemon)))
+    rows.append(("model", _model_text(daemon)))
     rows.append(
         ("data", f"{daemon.data_dir} ({size(sum(daemon.size_bytes.values()))}, journal at {daemon.journal_seq:,})")
     )
     for name, text in rows:
-        head = f"{styled(f'{name:<9}', 'dim')} "
-        yield from [head + text] if name == "last" else wrapped(text, " " * 10, head)
+        yield from wrapped(text, " " * 10, _head(name))
 
 
-def model_line(daemon: StatusText) -> str:
+def _head(name: str) -> str:
+    return f"{styled(f'{name:<9}', 'dim')} "
+
+
+def _model_text(daemon: StatusText) -> str:
     """The model that searches, and the progress of a change to another one."""
     progress = f"; {reembedding_text(daemon.reembedding)}" if daemon.reembedding else ""
     return f"{plain(daemon.model)}{progress}"

@@ -16,6 +16,8 @@ from .wording import age, count, facts, row, short
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 _AROUND = 160
+_STAGES = {"door": "received", "route": "assign"}
+"""Words for stages whose stored names say little."""
 
 
 @app.command()
@@ -123,7 +125,7 @@ def _change_lines(change: Change) -> Iterator[str]:
     if not change.decision:
         return
     for step in change.decision.steps:
-        yield from wrapped(plain(step.what), " " * 23, f"    {plain(step.stage):<18} ")
+        yield from wrapped(plain(step.what), " " * 23, f"    {_STAGES.get(step.stage, plain(step.stage)):<18} ")
     near = change.decision.neighbours
     if near:
         compared = ", ".join(f"{short(other.id)} {plain(other.label)} ({other.similarity:.2f})" for other in near[:4])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.clients.cli.exporting import markdown
+from memd.clients.cli.export import markdown
 from memd.clients.importers.memd_export import ExportFile
 from memd.daemon.importing import import_records
 from memd.daemon.stores import Stores

@@ -216,7 +216,7 @@ def test_the_doctor_notices_it_and_mends_it(machine: dict[str, str], memd: Memd)
     extension.unlink()
     found = {each["message"]: each["state"] for each in memd("doctor", "--json").data["findings"]}
     assert [state for message, state in found.items() if message.startswith("pi:")] == ["broken"]
-    assert "pi is set up anew" in memd("doctor", "--fix").text
+    assert "pi is set up again" in memd("doctor", "--fix").text
     assert extension.exists()
 
 
