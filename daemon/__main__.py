@@ -36,12 +36,12 @@ def main() -> int:
     if why_disabled(os.environ, home):  # quietly and at once (W14)
         return 0
     if len(sys.argv) > 1:
-        from . import offline
+        from .server import offline
 
         return offline.run(sys.argv[1], sys.argv[2:], home, real_world())
-    from .boot import Daemon
     from .config import load_config
-    from .home import check_home
+    from .server.home import check_home
+    from .server.startup import Daemon
 
     try:
         config = load_config(home.config, os.environ)

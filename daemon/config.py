@@ -16,8 +16,7 @@ import msgspec
 from msgspec import Meta
 
 from ..protocol.errors import BadConfig
-from .lifecycle.rules import Rules
-from .store.retention import Keep
+from .forgetting_rules import Rules
 
 FILE = "memd.toml"
 NOT_SETTINGS = frozenset(
@@ -29,6 +28,13 @@ Seconds = Annotated[float, Meta(ge=0.01, le=10_000_000)]
 Size = Annotated[float, Meta(ge=0, le=1e12)]
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1, le=10_000)]
+
+
+class Keep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How long a pool's captures stay: so many days, and at most so many megabytes; 0 means no limit."""
+
+    days: float = 365.0
+    mb: float = 2000.0
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

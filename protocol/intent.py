@@ -5,7 +5,7 @@ Invariants: unknown fields are refused (a typo must not be a silent no-op); `rid
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
@@ -14,8 +14,6 @@ PROTOCOL = 1
 
 Many = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 Names = Annotated[tuple[str, ...], msgspec.Meta(max_length=64)]
-
-Lane = Literal["door", "slow", "committer"]
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True,

@@ -1,8 +1,4 @@
-"""Every request of the protocol, one per intent (U8), with the lane that answers it.
-
-Comes in: a client's wish. Goes out: a frozen tagged value; what all of them have is in `intent.py`. Invariant: the lane
-of each request stands in `LANES` and nowhere else; `lane` reads it.
-"""
+"""Every request of the protocol, one class each (U8): frozen tagged values; `intent.py` holds their common fields."""
 
 from __future__ import annotations
 
@@ -12,8 +8,8 @@ from .access import Grant, ListGrants, Revoke
 from .agent import OpenAgent
 from .event import AnyEvent, Origin, Repository
 from .instant import Instant
-from .intent import PROTOCOL, Lane, Many, Names, Request
-from .lifetime import AnyLifetime, Correct, GetHistory, GetTimeline, ListFading, PutToSleep, Restore
+from .intent import PROTOCOL, Many, Names, Request
+from .lifetime import AnyLifetime
 from .operation import PoolOpened, SessionOpened
 from .profile import GetContext, ListInjected, Printed, Profile
 from .recall import Feedback, NeverUsed, Recall
@@ -23,7 +19,7 @@ from .running import Decide, ListInbox, ListLetters, Pause, Pin, ProposeForget, 
 from .session import GetSession, ListSessions
 from .settings import ListSettings, PutSetting
 
-__all__ = ["LANES", "PROTOCOL", "AnyRequest", "Lane", "Request", "lane"]
+__all__ = ["PROTOCOL", "AnyRequest", "Request", "is_quick"]
 
 
 class Capture(Request, tag="capture", frozen=True, kw_only=True):
@@ -323,67 +319,10 @@ AnyRequest = (
     | PutSetting
 )
 
-LANES: dict[type[Request], Lane] = {
-    Capture: "committer",
-    Remember: "committer",
-    Edit: "committer",
-    Recall: "door",
-    Profile: "door",
-    Get: "door",
-    List: "slow",
-    Why: "slow",
-    Journal: "slow",
-    Distil: "door",
-    Pools: "door",
-    WhyScope: "slow",
-    BindScope: "committer",
-    MoveRecords: "committer",
-    LeaveProject: "committer",
-    OpenAgent: "committer",
-    GetStatus: "door",
-    GetJob: "door",
-    Verify: "slow",
-    Rebuild: "slow",
-    ListModels: "slow",
-    UseModel: "slow",
-    Backup: "slow",
-    Backups: "slow",
-    DiskUsage: "slow",
-    Expire: "slow",
-    Export: "slow",
-    ImportRecords: "committer",
-    PreviewForget: "slow",
-    Forget: "slow",
-    Undo: "slow",
-    Redo: "slow",
-    Compact: "slow",
-    ScanSecrets: "slow",
-    Stop: "door",
-    Pause: "slow",
-    Resume: "slow",
-    ListLetters: "slow",
-    Retry: "slow",
-    ProposeForget: "committer",
-    ListInbox: "slow",
-    Decide: "slow",
-    Pin: "committer",
-    Feedback: "committer",
-    NeverUsed: "slow",
-    **dict[type[Request], Lane].fromkeys((PutToSleep, ListFading, GetHistory, GetTimeline), "slow"),
-    **dict[type[Request], Lane].fromkeys((Restore, Correct), "committer"),
-    Printed: "slow",
-    ListInjected: "slow",
-    GetContext: "slow",
-    Grant: "committer",
-    Revoke: "committer",
-    ListGrants: "slow",
-    ListSessions: "slow",
-    GetSession: "slow",
-    ListSettings: "slow",
-    PutSetting: "slow",
-}
+QUICK = frozenset[type[Request]]({Recall, Profile, Get, Distil, Pools, GetStatus, GetJob, Stop})
+"""Requests that memd answers from memory; a client waits for these a shorter time."""
 
 
-def lane(request: Request) -> Lane:
-    """The lane that answers a request: a question in depth reads the archive and waits for nobody's WARM one."""
-    return "slow" if isinstance(request, Recall) and request.deep else LANES[type(request)]
+def is_quick(request: Request) -> bool:
+    """Whether memd answers a request from memory: a deep recall reads the archive."""
+    return type(request) in QUICK and not (isinstance(request, Recall) and request.deep)

@@ -7,13 +7,13 @@ or in an `InvalidRequest` (msgspec raises three kinds of errors; all are caught 
 
 from __future__ import annotations
 
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
 import msgspec
 
 from .errors import InvalidRequest, MemdError, NaiveTime, TooLarge, UnknownRequest, by_code
 from .reply import AnyData, Problem
-from .request import LANES, PROTOCOL, AnyRequest, Request
+from .request import PROTOCOL, AnyRequest, Request
 
 BODY_LIMIT = 4 * 1024 * 1024
 """Bytes of one body. The socket's own limit lies above it, so that a sender is told instead of cut off."""
@@ -27,7 +27,7 @@ T = TypeVar("T")
 _UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _requests = {"msgpack": msgspec.msgpack.Decoder(AnyRequest), "json": msgspec.json.Decoder(AnyRequest)}
 _encoders = {"msgpack": msgspec.msgpack.Encoder(), "json": msgspec.json.Encoder()}
-_names = sorted(str(cls.__struct_config__.tag) for cls in LANES)
+_names = sorted(str(cls.__struct_config__.tag) for cls in get_args(AnyRequest))
 
 
 class _Head(msgspec.Struct):

@@ -21,7 +21,7 @@ from ...protocol import request, wire
 from ...protocol.disabled import why_disabled
 from ...protocol.errors import DaemonDown, DeadlineExceeded, Refused, Unavailable
 from ...protocol.places import Places
-from .client import LANE_MS, OTHER_LANE_MS, Client, encoded, places_here, socket_path
+from .client import OTHER_MS, QUICK_MS, Client, encoded, places_here, socket_path
 from .running import nothing
 from .spool import Drained, Spooled, Waiting
 from .zmtp import COMMAND, FRAME_LIMIT, GREETING, LONG, MORE, READY, check_peer, frame
@@ -157,7 +157,7 @@ class AsyncClient:
             return nothing(wish, data, why)
         self._rid += 1
         rid, body = self._rid, encoded(msgspec.structs.replace(wish, rid=self._rid, token=wish.token or self._token))
-        limit_ms = self._deadline_ms or LANE_MS.get(request.lane(wish), OTHER_LANE_MS)
+        limit_ms = self._deadline_ms or (QUICK_MS if request.is_quick(wish) else OTHER_MS)
         try:
             async with asyncio.timeout(limit_ms / 1000):
                 connection = await self._connected()

@@ -33,9 +33,8 @@ from .zmtp import Connection, Deadline
 
 T = TypeVar("T")
 
-LANE_MS: dict[str, int] = {"door": 2_000, "slow": 10_000, "committer": 10_000}
-OTHER_LANE_MS = 10_000
-"""How long a request of each lane may take, connecting included, unless the client was given one deadline for all."""
+QUICK_MS, OTHER_MS = 2_000, 10_000
+"""Deadline of a request, connecting included: of one that memd answers from memory, and of any other."""
 
 
 class Client(RunningRequests, GivingRequests, AskingRequests, LifetimeRequests):
@@ -284,7 +283,7 @@ class Client(RunningRequests, GivingRequests, AskingRequests, LifetimeRequests):
             return nothing(wish, data, why)
         self._rid += 1
         body = encoded(msgspec.structs.replace(wish, rid=self._rid, token=wish.token or self._token))
-        deadline = Deadline(self._deadline_ms or LANE_MS.get(request.lane(wish), OTHER_LANE_MS))
+        deadline = Deadline(self._deadline_ms or (QUICK_MS if request.is_quick(wish) else OTHER_MS))
         connection = self._connected(deadline)
         try:
             connection.send(body, deadline)

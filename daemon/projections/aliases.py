@@ -13,8 +13,8 @@ import msgspec
 
 from ...protocol.operation import AliasAdded
 from ...protocol.reply import Logged
-from ..store.sealed import unseal
-from .projection import Batch
+from ..storage.checksummed_rows import unseal
+from .projection import OperationBatch
 from .records import Records, digest
 
 LONGEST_WAY = 8
@@ -86,7 +86,7 @@ class Aliases:
     def __init__(self, records: Records) -> None:
         self._records = records
 
-    def apply(self, batch: Batch, entry: Logged) -> None:
+    def apply(self, batch: OperationBatch, entry: Logged) -> None:
         """Fold one operation in."""
         operation = entry.operation
         if not isinstance(operation, AliasAdded):

@@ -21,10 +21,10 @@ from ...protocol.fading import LEVELS, Counted, Folded, Rest, Restored, Slept, T
 from ...protocol.operation import Rebased
 from ...protocol.record import LIVE, Kind, Record, Signal
 from ...protocol.reply import Logged
-from ..lifecycle.strength import begun, counted, decayed, energy, remarked, restored, settled, signal_of, slept
-from ..store.sealed import unseal
-from .projection import Batch
+from ..storage.checksummed_rows import unseal
+from .projection import OperationBatch
 from .records import Records, digest
+from .strength import begun, counted, decayed, energy, remarked, restored, settled, signal_of, slept
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _tally = msgspec.msgpack.Decoder(Tally)
@@ -61,7 +61,7 @@ class Counters:
         return self._records.environment.db(name)
 
     # --- the fold ----------------------------------------------------------------------------------------------------
-    def apply(self, batch: Batch, entry: Logged) -> None:
+    def apply(self, batch: OperationBatch, entry: Logged) -> None:
         """Fold one operation in; the records' own fold went before."""
         operation = entry.operation
         match operation:
@@ -85,7 +85,7 @@ class Counters:
                 for id in batch.touched(entry):
                     self._follow(batch, id, operation)
 
-    def _follow(self, batch: Batch, id: str, operation: object) -> None:
+    def _follow(self, batch: OperationBatch, id: str, operation: object) -> None:
         record, before = self._records.standing(batch, id), self._found(batch, id)
         if record is None:
             if before is not None:
@@ -100,11 +100,11 @@ class Counters:
         if after != before:
             self._put(batch, id, before, after)
 
-    def _started(self, batch: Batch, record: Record) -> Tally:
+    def _started(self, batch: OperationBatch, record: Record) -> Tally:
         tally = begun(record.pool, record.kind, record.learned_at, record.signal, fades=fades(record))
         return remarked(tally, self._resting(batch, record.pool))
 
-    def _moved(self, batch: Batch, before: Tally, record: Record) -> Tally:
+    def _moved(self, batch: OperationBatch, before: Tally, record: Record) -> Tally:
         """The tally where its record is now."""
         if (before.pool, before.kind) == (record.pool, record.kind):
             return before if before.fades == fades(record) else msgspec.structs.replace(before, fades=not before.fades)
@@ -112,13 +112,13 @@ class Counters:
         changed = msgspec.structs.replace(now, pool=record.pool, kind=record.kind, fades=fades(record))
         return remarked(changed, self._resting(batch, record.pool))
 
-    def _found(self, batch: Batch, id: str) -> Tally | None:
+    def _found(self, batch: OperationBatch, id: str) -> Tally | None:
         if id not in batch.tallies:
             stored = batch.get(id.encode(), db=self._db("tallies"))
             batch.tallies[id] = _tally.decode(stored) if stored else None
         return batch.tallies[id]
 
-    def _put(self, batch: Batch, id: str, before: Tally | None, after: Tally | None) -> None:
+    def _put(self, batch: OperationBatch, id: str, before: Tally | None, after: Tally | None) -> None:
         batch.tallies[id] = after
         batch.rows(self._db("tallies"))[id.encode()] = _encode(after) if after else None
         rows = batch.rows(self._db("fading"))
@@ -128,14 +128,14 @@ class Counters:
         if new and after:
             rows[new] = (after.last or after.at).to_bytes(8)
 
-    def _resting(self, batch: Batch, pool: str) -> Rest:
+    def _resting(self, batch: OperationBatch, pool: str) -> Rest:
         found = batch.rests.get(pool)
         if found is None:
             stored = batch.get(digest(pool), db=self._db("rests"))
             found = batch.rests[pool] = _rest.decode(stored) if stored else _REST
         return found
 
-    def _put_rest(self, batch: Batch, pool: str, rest: Rest) -> None:
+    def _put_rest(self, batch: OperationBatch, pool: str, rest: Rest) -> None:
         batch.rests[pool] = rest
         batch.put(digest(pool), _encode(rest), db=self._db("rests"))
 

@@ -13,19 +13,19 @@ from pathlib import Path
 from ...protocol.errors import JournalCorrupt
 from .aliases import Aliases
 from .counters import Counters
-from .forgotten import Forgotten
+from .dead_letters import DeadLetterTable
+from .forgotten import ForgottenTable
 from .grants import GrantTable
-from .graph import Graph, edge_rows
+from .graph import EdgeTable, edge_rows
 from .inbox import InboxTable, held_rows
 from .keys import Keys, key_rows
-from .lessons import Lessons
-from .letters import Letters
+from .lessons import FeedbackCounts
 from .lines import line_rows
 from .profile import card_rows
 from .projection import Tables
 from .records import Index, Records, cited_rows, recent_rows
-from .sources import Sources
-from .unfinished import Unfinished
+from .sources import SourceTable
+from .unfinished import OpenSessions
 from .vectors import shelved_rows
 
 INDEXES: Mapping[str, Index] = {
@@ -41,23 +41,23 @@ INDEXES: Mapping[str, Index] = {
 """The tables whose rows follow from each record alone, whatever its revision, evidence, confidence and review."""
 
 
-class Folded:
+class TableSet:
     """One set of tables, opened."""
 
     def __init__(self, folder: Path, *, readonly: bool = False, alone: bool = False) -> None:
         """`readonly` and `alone`: as for `Environment`."""
         self.records = Records(INDEXES)
         self.keys = Keys(self.records)
-        self.graph = Graph(self.records)
-        self.sources = Sources(self.records)
-        self.forgotten = Forgotten(self.records)
+        self.graph = EdgeTable(self.records)
+        self.sources = SourceTable(self.records)
+        self.forgotten = ForgottenTable(self.records)
         self.aliases = Aliases(self.records)
-        self.letters = Letters(self.records)
-        self.unfinished = Unfinished(self.records)
+        self.letters = DeadLetterTable(self.records)
+        self.unfinished = OpenSessions(self.records)
         self.inbox = InboxTable(self.records)
         self.counters = Counters(self.records)
         self.grants = GrantTable(self.records)
-        self.lessons = Lessons(self.records)
+        self.lessons = FeedbackCounts(self.records)
         running = (self.lessons, self.letters, self.unfinished, self.inbox, self.grants)
         folds = (self.records, self.sources, self.forgotten, self.aliases, *running, self.counters)
         self.tables = Tables(folder, folds, readonly=readonly, alone=alone)
@@ -68,10 +68,10 @@ class Folded:
         self.tables.close()
 
 
-def open_folded(folder: Path) -> Folded:
+def open_folded(folder: Path) -> TableSet:
     """The tables of a folder; those that can't be opened are thrown away, the journal has it all."""
     try:
-        return Folded(folder)
+        return TableSet(folder)
     except JournalCorrupt:
         shutil.rmtree(folder)
-        return Folded(folder)
+        return TableSet(folder)

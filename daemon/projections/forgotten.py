@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from ...protocol.operation import Hidden, Purged, Redacted, Unhidden
 from ...protocol.reply import Logged
-from .projection import Batch
+from .projection import OperationBatch
 from .records import Records, digest
 
 Turn = tuple[str, str]
@@ -22,7 +22,7 @@ def _turn_key(document: str, turn: str) -> bytes:
     return digest(document) + digest(turn)
 
 
-class Forgotten:
+class ForgottenTable:
     """The fold of tombstones, of pending redactions, and of what is hidden."""
 
     databases = ("tombstones", "redactions", "undone")
@@ -31,7 +31,7 @@ class Forgotten:
     def __init__(self, records: Records) -> None:
         self._records = records
 
-    def apply(self, batch: Batch, entry: Logged) -> None:
+    def apply(self, batch: OperationBatch, entry: Logged) -> None:
         """Fold one operation in."""
         db = self._records.environment.db
         match entry.operation:

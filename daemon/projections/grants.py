@@ -12,8 +12,8 @@ from ...protocol.access import GrantState, RevokedSource
 from ...protocol.instant import from_micros
 from ...protocol.operation import Granted, Revoked
 from ...protocol.reply import Logged
-from ..store.sealed import unseal
-from .projection import Batch
+from ..storage.checksummed_rows import unseal
+from .projection import OperationBatch
 from .records import Records, digest
 
 _grant = msgspec.msgpack.Decoder(GrantState)
@@ -30,7 +30,7 @@ class GrantTable:
     def __init__(self, records: Records) -> None:
         self._records = records
 
-    def apply(self, batch: Batch, entry: Logged) -> None:
+    def apply(self, batch: OperationBatch, entry: Logged) -> None:
         """Fold one operation in."""
         db = self._records.environment.db
         match entry.operation:

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from ...protocol.record import LIVE, Record
-from ..store.sealed import unseal
+from ..storage.checksummed_rows import unseal
 from .records import Records, digest
 
 
-class Edge(msgspec.Struct, frozen=True, array_like=True):
+class GraphEdge(msgspec.Struct, frozen=True, array_like=True):
     """One relation as a record states it."""
 
     id: str
@@ -26,13 +26,13 @@ class Edge(msgspec.Struct, frozen=True, array_like=True):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decoder = msgspec.msgpack.Decoder(Edge)
+_decoder = msgspec.msgpack.Decoder(GraphEdge)
 
 
-def edge(record: Record) -> Edge | None:
+def edge(record: Record) -> GraphEdge | None:
     """The edge that a record states, or None."""
     parts = record.key.rsplit(" ", 2) if record.kind == "edge" else []
-    return Edge(record.id, *parts) if len(parts) == 3 else None
+    return GraphEdge(record.id, *parts) if len(parts) == 3 else None
 
 
 def edge_rows(record: Record) -> Iterable[tuple[bytes, bytes]]:
@@ -48,22 +48,22 @@ def _end(direction: str, pool: str, thing: str) -> bytes:
     return digest(f"{direction}\0{pool}\0{thing.casefold()}")
 
 
-class Graph:
+class EdgeTable:
     """Reads of the edges."""
 
     def __init__(self, records: Records) -> None:
         self._records = records
 
-    def leaving(self, pools: Sequence[str], thing: str) -> list[Edge]:
+    def leaving(self, pools: Sequence[str], thing: str) -> list[GraphEdge]:
         """The live edges whose subject is `thing`, in order of id, pool by pool."""
         return self._edges("from", pools, thing)
 
-    def reaching(self, pools: Sequence[str], thing: str) -> list[Edge]:
+    def reaching(self, pools: Sequence[str], thing: str) -> list[GraphEdge]:
         """The live edges whose object is `thing`, in order of id, pool by pool."""
         return self._edges("to", pools, thing)
 
-    def _edges(self, direction: str, pools: Sequence[str], thing: str) -> list[Edge]:
-        edges: list[Edge] = []
+    def _edges(self, direction: str, pools: Sequence[str], thing: str) -> list[GraphEdge]:
+        edges: list[GraphEdge] = []
         with self._records.environment.read() as transaction:
             cursor = transaction.cursor(self._records.environment.db("edges"))
             for pool in pools:

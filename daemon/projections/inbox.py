@@ -12,14 +12,14 @@ from typing import Literal
 import msgspec
 
 from ...protocol.operation import ChangeDecided, ChangeProposed, Redacted
-from ...protocol.record import LIVE, Record
+from ...protocol.record import LIVE, Record, record_id
 from ...protocol.reply import Logged
-from ..store.sealed import unseal
-from .projection import Batch
+from ..storage.checksummed_rows import unseal
+from .projection import OperationBatch
 from .records import Records, digest
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class PendingProposal(msgspec.Struct, frozen=True, kw_only=True):
     """A proposal with its seq, its time in microseconds and what became of it."""
 
     seq: int
@@ -28,7 +28,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     state: Literal["open", "accepted", "rejected"] = "open"
 
 
-_asked = msgspec.msgpack.Decoder(Asked)
+_asked = msgspec.msgpack.Decoder(PendingProposal)
 _encode = msgspec.msgpack.Encoder().encode
 _SEPARATOR = b"\n"
 
@@ -48,7 +48,7 @@ class InboxTable:
     def __init__(self, records: Records) -> None:
         self._records = records
 
-    def apply(self, batch: Batch, entry: Logged) -> None:
+    def apply(self, batch: OperationBatch, entry: Logged) -> None:
         """Fold one operation in."""
         db = self._records.environment.db
         match entry.operation:
@@ -56,7 +56,7 @@ class InboxTable:
                 key = what.id.encode()
                 if batch.get(key, db=db("proposals")) is not None:
                     return
-                batch.put(key, _encode(Asked(seq=entry.seq, at=entry.at, what=what)), db=db("proposals"))
+                batch.put(key, _encode(PendingProposal(seq=entry.seq, at=entry.at, what=what)), db=db("proposals"))
                 batch.put(key, b"", db=db("proposals_open"))
                 for id in filter(None, (what.record, what.against)):
                     known = batch.get(id.encode(), db=db("proposals_of")) or b""
@@ -77,7 +77,7 @@ class InboxTable:
             case _:
                 pass
 
-    def get(self, id: str) -> Asked | None:
+    def get(self, id: str) -> PendingProposal | None:
         """The proposal of that id, or None."""
         with self._records.environment.read() as transaction:
             stored = transaction.get(id.encode(), db=self._records.environment.db("proposals"))
@@ -94,7 +94,7 @@ class InboxTable:
                 going = cursor.next()
             return ids
 
-    def list(self, *, decided: bool = False) -> list[Asked]:
+    def list(self, *, decided: bool = False) -> list[PendingProposal]:
         """Open proposals, or all of them, newest first."""
         db = self._records.environment.db
         with self._records.environment.read() as transaction:
@@ -119,3 +119,8 @@ class InboxTable:
                     ids.append(cursor.key()[16:].decode())
                     going = cursor.next()
         return ids
+
+
+def proposal_id(record: str, against: str = "") -> str:
+    """The id of a proposal: the same two records give the same one."""
+    return record_id("inbox", record, against, 0, 0)

@@ -14,13 +14,13 @@ from ...protocol.event import Captured, Said, text
 from ...protocol.record import LIVE, Record, Span
 from ...protocol.reply import Logged
 from ...stages.batch import PERSONAL
-from ..store.archive import Archive
+from ..storage.archive import Archive
 from .aliases import Aliases
-from .belief import touched
 from .projection import check_order
+from .record_reducer import touched
 from .records import Records
-from .sources import Sources
-from .terms import TermIndex, Text
+from .sources import SourceTable
+from .terms import TermDocument, TermIndex
 
 REACH = 200
 """Characters before and after a quote, and of the end of a question, that are looked at."""
@@ -42,7 +42,7 @@ def nothing(record: Record) -> str:
     return ""
 
 
-def beside(archive: Archive, sources: Sources, aliases: Aliases) -> Beside:
+def beside(archive: Archive, sources: SourceTable, aliases: Aliases) -> Beside:
     """What stands around the quote of a live record in its line of its turn, and what that turn was asked right before:
     words by which one asks for it, too.
 
@@ -91,9 +91,9 @@ def _end(words: str) -> str:
     return words if len(words) <= REACH else words[-REACH:].partition(" ")[2]
 
 
-def text_of(record: Record, around: Beside = nothing) -> Text:
+def text_of(record: Record, around: Beside = nothing) -> TermDocument:
     """A record as the index takes it."""
-    return Text(record.id, record.pool, record.status in LIVE, words(record), around(record))
+    return TermDocument(record.id, record.pool, record.status in LIVE, words(record), around(record))
 
 
 class Keywords(TermIndex):

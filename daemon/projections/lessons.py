@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from ...protocol.learning import FeedbackGiven
 from ...protocol.reply import Logged
-from ..store.sealed import unseal
-from .projection import Batch
+from ..storage.checksummed_rows import unseal
+from .projection import OperationBatch
 from .records import Records, digest
 
 
-class Lessons:
+class FeedbackCounts:
     """The fold of feedback."""
 
     databases = ("lessons",)
@@ -22,7 +22,7 @@ class Lessons:
     def __init__(self, records: Records) -> None:
         self._records = records
 
-    def apply(self, batch: Batch, entry: Logged) -> None:
+    def apply(self, batch: OperationBatch, entry: Logged) -> None:
         """Count the samples of one operation."""
         if isinstance(entry.operation, FeedbackGiven) and entry.operation.samples:
             db, key = self._records.environment.db("lessons"), digest(entry.operation.agent)

@@ -19,10 +19,10 @@ import msgspec
 from ...protocol.instant import micros
 from ...protocol.record import LIVE, Record
 from ...protocol.reply import Logged
-from ..store.sealed import unseal
-from .belief import touched
+from ..storage.checksummed_rows import unseal
 from .graph import edge
 from .projection import check_order
+from .record_reducer import touched
 from .records import Records, digest
 
 APART = 3_600_000_000
@@ -46,7 +46,7 @@ MARK = 16
 """Bytes of the digest before a row: what the vectors are found by shares the row, whose key would else stand twice."""
 
 
-class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class OrderRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What the table keeps of a live record. `at`, `since` in microseconds; `size` in words; `who` in lower case.
 
     `asks`: the share of its words that stand in questions, from 0 to 1. `ends` are subject and object of an edge.
@@ -64,32 +64,32 @@ class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decoder = msgspec.msgpack.Decoder(Row)
+_decoder = msgspec.msgpack.Decoder(OrderRow)
 
 
-class Card:
+class OrderCard:
     """A live record among those of its document."""
 
     __slots__ = ("after", "before", "id", "pool", "row")
 
-    def __init__(self, id: str, pool: bytes, row: Row) -> None:
+    def __init__(self, id: str, pool: bytes, row: OrderRow) -> None:
         self.id, self.pool, self.row = id, pool, row
-        self.before: Card | None = None
-        self.after: Card | None = None
+        self.before: OrderCard | None = None
+        self.after: OrderCard | None = None
 
     @property
     def _order(self) -> tuple[int, int, str]:
         return self.row.at, self.row.start, self.id
 
-    def __lt__(self, other: Card) -> bool:
+    def __lt__(self, other: OrderCard) -> bool:
         return self._order < other._order
 
-    def around(self) -> tuple[Card | None, Card | None, Card | None, Card | None]:
+    def around(self) -> tuple[OrderCard | None, OrderCard | None, OrderCard | None, OrderCard | None]:
         """The one before, the one before that, the one after, the one after that."""
         before, after = self.before, self.after
         return before, before and before.before, after, after and after.after
 
-    def join(self, other: Card | None) -> None:
+    def join(self, other: OrderCard | None) -> None:
         """Stand before `other`, unless so much time lies between that it is another talk."""
         near = other is not None and other.row.at - self.row.at <= APART
         self.after = other if near else None
@@ -97,7 +97,7 @@ class Card:
             other.before = self if near else None
 
 
-def _ends(row: Row) -> Iterable[tuple[str, str]]:
+def _ends(row: OrderRow) -> Iterable[tuple[str, str]]:
     """An edge from both of its ends: each thing, with the thing at the other end."""
     return ((row.ends[0], row.ends[1]), (row.ends[1], row.ends[0])) if row.ends else ()
 
@@ -128,12 +128,12 @@ def asks(text: str) -> float:
     return sum(words for words, asking in sizes if asking) / max(1, sum(words for words, _ in sizes))
 
 
-def row_of(record: Record) -> Row:
+def row_of(record: Record) -> OrderRow:
     """What the table keeps of a record."""
     provenance, valid_from = record.provenance, record.valid_from
     span = provenance.spans[0] if provenance.spans else None
     at = micros(provenance.said_at)
-    return Row(
+    return OrderRow(
         document=digest(span.document if span else provenance.source),
         at=at,
         start=span.start if span else 0,
@@ -152,7 +152,7 @@ def line_rows(record: Record) -> Iterable[tuple[bytes, bytes]]:
         yield digest(record.pool) + record.id.encode(), digest(record.description) + _encode(row_of(record))
 
 
-class Lines:
+class ConversationOrder:
     """The projection: the cards of all live records, in memory. One thread applies; any thread looks."""
 
     name = "lines"
@@ -164,8 +164,8 @@ class Lines:
         self._clear()
 
     def _clear(self) -> None:
-        self._cards: dict[str, Card] = {}
-        self._documents: dict[bytes, list[Card]] = {}
+        self._cards: dict[str, OrderCard] = {}
+        self._documents: dict[bytes, list[OrderCard]] = {}
         self._principles: dict[bytes, dict[str, None]] = {}
         self._edges: dict[tuple[bytes, str], dict[str, str]] = {}
         """By pool and thing: the edges that end there, each with its other end."""
@@ -180,7 +180,7 @@ class Lines:
     def reset(self, applied_seq: int) -> None:
         """Fill everything anew from the tables, which are at `applied_seq`."""
         self._clear()
-        documents: dict[bytes, list[Card]] = {}
+        documents: dict[bytes, list[OrderCard]] = {}
         for card in self._stored():
             self._cards[card.id] = card
             documents.setdefault(card.row.document, []).append(card)
@@ -192,13 +192,13 @@ class Lines:
         self._documents = documents
         self._applied, self._filled = applied_seq, True
 
-    def _stored(self) -> Iterator[Card]:
+    def _stored(self) -> Iterator[OrderCard]:
         environment = self._records.environment
         pools: dict[bytes, bytes] = {}
         with environment.read() as transaction:
             for key, value in transaction.cursor(environment.db("lines")).iternext():
                 row = _decoder.decode(unseal(key, value, "the place of a record")[MARK:])
-                yield Card(key[16:].decode(), pools.setdefault(key[:16], key[:16]), row)
+                yield OrderCard(key[16:].decode(), pools.setdefault(key[:16], key[:16]), row)
 
     @property
     def applied_seq(self) -> int:
@@ -214,11 +214,11 @@ class Lines:
         for id in ids:
             self._drop(id)
             if (record := records.get(id)) is not None and record.status in LIVE:
-                self._put(Card(id, digest(record.pool), row_of(record)))
+                self._put(OrderCard(id, digest(record.pool), row_of(record)))
         if entries:
             self._applied = entries[-1].seq
 
-    def _put(self, card: Card) -> None:
+    def _put(self, card: OrderCard) -> None:
         cards = self._documents.setdefault(card.row.document, [])
         place = bisect_left(cards, card)
         following = cards[place] if place < len(cards) else None
@@ -229,7 +229,7 @@ class Lines:
         self._cards[card.id] = card
         self._note(card)
 
-    def _note(self, card: Card) -> None:
+    def _note(self, card: OrderCard) -> None:
         if card.row.principle:
             self._principles.setdefault(card.pool, {})[card.id] = None
         for thing, other in _ends(card.row):
@@ -253,11 +253,11 @@ class Lines:
         if not cards:
             del self._documents[card.row.document]
 
-    def get(self, id: str) -> Card | None:
+    def get(self, id: str) -> OrderCard | None:
         """The card of a live record, or None."""
         return self._cards.get(id)
 
-    def many(self, ids: Iterable[str]) -> dict[str, Card | None]:
+    def many(self, ids: Iterable[str]) -> dict[str, OrderCard | None]:
         """The cards of these records, None for those that are not live."""
         get = self._cards.get
         return {id: get(id) for id in ids}

@@ -16,8 +16,8 @@ from typing import Literal
 from ...protocol.operation import Distilled, Granted, Revoked
 from ...protocol.record import LIVE, Record, explicit_id
 from ...protocol.reply import Logged
-from .belief import touched
 from .projection import check_order
+from .record_reducer import touched
 from .records import Records, digest
 
 Part = Literal["static", "recent", "threads"]

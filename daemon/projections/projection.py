@@ -18,9 +18,9 @@ from ...protocol.fading import Rest, Tally
 from ...protocol.operation import AnyOperation
 from ...protocol.record import Record
 from ...protocol.reply import Logged
-from ..store.environment import Environment
-from ..store.sealed import seal, sealed, unseal
-from .belief import touched
+from ..storage.checksummed_rows import seal, sealed, unseal
+from ..storage.lmdb_environment import Environment
+from .record_reducer import touched
 
 LAYOUT = b"14"
 """Changes with the rows of any table: older tables are emptied and replayed."""
@@ -48,7 +48,7 @@ def check_order(name: str, applied_seq: int, entries: Sequence[Logged]) -> None:
             raise AssertionError(f"{name} has applied {number - 1}, got {entry.seq}")
 
 
-class Batch:
+class OperationBatch:
     """The rows that a group of operations writes, over the transaction that they will go into.
 
     `records`, `tallies` and `rests` hold decoded rows by id or pool, so that a group decodes each once; `found` holds
@@ -109,7 +109,7 @@ class Batch:
                 raise AssertionError(f"{len(kept) - consumed} rows were not taken")
 
 
-class Fold(Protocol):
+class TableFold(Protocol):
     """A fold whose tables lie in the shared LMDB environment."""
 
     @property
@@ -122,7 +122,7 @@ class Fold(Protocol):
         """The kinds of operations that it is handed: whatever may change its tables; () for all."""
         ...
 
-    def apply(self, batch: Batch, entry: Logged) -> None:
+    def apply(self, batch: OperationBatch, entry: Logged) -> None:
         """Fold one operation into the tables, inside the batch of the whole group."""
         ...
 
@@ -132,9 +132,11 @@ class Tables:
 
     name = "tables"
 
-    def __init__(self, folder: Path, folds: Sequence[Fold], *, readonly: bool = False, alone: bool = False) -> None:
+    def __init__(
+        self, folder: Path, folds: Sequence[TableFold], *, readonly: bool = False, alone: bool = False
+    ) -> None:
         self._folds = tuple(folds)
-        self._readers: dict[type[AnyOperation], tuple[Fold, ...]] = {}
+        self._readers: dict[type[AnyOperation], tuple[TableFold, ...]] = {}
         self.environment = Environment(folder, self.databases, durable=False, readonly=readonly, alone=alone)
         if not readonly:
             self.environment.write(self._check_layout)
@@ -173,7 +175,7 @@ class Tables:
             return
 
         def work(transaction: lmdb.Transaction) -> None:
-            batch = Batch(transaction)
+            batch = OperationBatch(transaction)
             for entry in entries:
                 for fold in self._readers_of(type(entry.operation)):
                     fold.apply(batch, entry)
@@ -183,7 +185,7 @@ class Tables:
         self.environment.write(work)
         self._applied = entries[-1].seq
 
-    def _readers_of(self, kind: type[AnyOperation]) -> tuple[Fold, ...]:
+    def _readers_of(self, kind: type[AnyOperation]) -> tuple[TableFold, ...]:
         """The folds that an operation of this kind is handed to, in order."""
         found = self._readers.get(kind)
         if found is None:

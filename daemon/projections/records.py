@@ -17,10 +17,10 @@ import msgspec
 from ...protocol.errors import NotFound
 from ...protocol.record import Record
 from ...protocol.reply import Logged
-from ..store.environment import Environment
-from ..store.sealed import unseal
-from .belief import believed
-from .projection import Batch
+from ..storage.checksummed_rows import unseal
+from ..storage.lmdb_environment import Environment
+from .projection import OperationBatch
+from .record_reducer import apply
 
 _decoder = msgspec.msgpack.Decoder(Record)
 _encoder = msgspec.msgpack.Encoder()
@@ -104,11 +104,11 @@ class Records:
         assert self._environment is not None
         return self._environment
 
-    def apply(self, batch: Batch, entry: Logged) -> None:
+    def apply(self, batch: OperationBatch, entry: Logged) -> None:
         """Fold one operation in."""
         for id in batch.touched(entry):
             before = self.standing(batch, id)
-            after = believed(before, id, entry)
+            after = apply(before, id, entry)
             if after is not before:
                 if not batch.found:
                     batch.later.append(lambda: self._write(batch))
@@ -119,7 +119,7 @@ class Records:
                     for place in _places(after):
                         rows[place] = b""
 
-    def _write(self, batch: Batch) -> None:
+    def _write(self, batch: OperationBatch) -> None:
         """The rows of what a group changed, from what it found to what it leaves: each record's once."""
         handles = self.environment.handles
         records = batch.rows(handles["records"])
@@ -141,7 +141,7 @@ class Records:
                     counts[place] = counts.get(place, 0) + by
         self._count(batch, counts)
 
-    def _count(self, batch: Batch, counts: Mapping[tuple[str, str], int]) -> None:
+    def _count(self, batch: OperationBatch, counts: Mapping[tuple[str, str], int]) -> None:
         """So many more records of each status and pool."""
         table = self.environment.handles["tally"]
         for (status, pool), by in counts.items():
@@ -150,7 +150,7 @@ class Records:
                 count = int.from_bytes(batch.get(key, db=table) or b"") + by
                 batch.rows(table)[key] = count.to_bytes(8) if count else None
 
-    def standing(self, batch: Batch, id: str) -> Record | None:
+    def standing(self, batch: OperationBatch, id: str) -> Record | None:
         """The record as the group leaves it so far."""
         if id in batch.records:
             return batch.records[id]

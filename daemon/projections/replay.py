@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from ..store.archive import Archive
-from ..store.journal import Journal
+from ..storage.archive import Archive
+from ..storage.journal import JournalLog
 from ..world import World
-from .folded import Folded
+from .folded import TableSet
 
 GROUP = 2000
 """Operations that a replay folds in at once: fewer write the same pages more often, more hold the memory of theirs."""
@@ -24,7 +24,7 @@ Told = dict[str, str | int | float | list[str]]
 """What a task reports."""
 
 
-class Course:
+class ReplayProgress:
     """Progress over several legs, of known lengths, as one."""
 
     def __init__(self, emit: Emit, *legs: int) -> None:
@@ -40,18 +40,18 @@ class Course:
         self.at(0, detail)
 
 
-class Sources:
+class ReplayLogs:
     """Journal and archive of a data folder, opened to read."""
 
     def __init__(self, folder: Path, world: World) -> None:
         self.folder = folder
         self.projections = folder / "projections"
-        self.journal = Journal(folder / "journal", world, readonly=True)
+        self.journal = JournalLog(folder / "journal", world, readonly=True)
         self.archive = Archive(folder / "archive", world, readonly=True)
 
-    def fold(self, place: Path, course: Course) -> Folded:
+    def fold(self, place: Path, course: ReplayProgress) -> TableSet:
         """The journal folded into fresh tables at `place`, up to where it is now."""
-        folded = Folded(place, alone=True)
+        folded = TableSet(place, alone=True)
         while group := self.journal.slice(folded.tables.applied_seq, GROUP):
             folded.tables.apply(group)
             course.at(folded.tables.applied_seq, "replaying the journal")

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 import lmdb
 import msgspec
 
+from ...protocol.errors import InvalidRequest, NotFound
 from ...protocol.operation import (
     Distilled,
     Hidden,
@@ -23,12 +24,12 @@ from ...protocol.operation import (
 )
 from ...protocol.reply import Logged
 from ...stages.batch import PERSONAL
-from ..store.sealed import unseal
-from .projection import Batch
+from ..storage.checksummed_rows import unseal
+from .projection import OperationBatch
 from .records import Records, digest
 
 
-class Session(msgspec.Struct, frozen=True, kw_only=True):
+class SessionEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A document as it was opened, when it was closed ("" while it is open) and why."""
 
     opened: SessionOpened
@@ -36,7 +37,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
+class DistillProgress(msgspec.Struct, frozen=True, kw_only=True):
     """The pipeline's cursor and its totals since the beginning."""
 
     archive_seq: int = 0
@@ -46,13 +47,13 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     last_at: int = 0
 
 
-_session = msgspec.msgpack.Decoder(Session)
+_session = msgspec.msgpack.Decoder(SessionEntry)
 _pool = msgspec.msgpack.Decoder(PoolOpened)
-_progress = msgspec.msgpack.Decoder(Progress)
+_progress = msgspec.msgpack.Decoder(DistillProgress)
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class Sources:
+class SourceTable:
     """The fold of pools, sessions, history and the cursor."""
 
     databases = ("pools", "sessions", "projects", "history", "progress")
@@ -64,7 +65,7 @@ class Sources:
     def _db(self, name: str) -> lmdb.Database:
         return self._records.environment.db(name)
 
-    def apply(self, batch: Batch, entry: Logged) -> None:
+    def apply(self, batch: OperationBatch, entry: Logged) -> None:
         """Fold one operation in."""
         operation = entry.operation
         match operation:
@@ -72,7 +73,7 @@ class Sources:
                 batch.put(digest(operation.pool), _encode(operation), db=self._db("pools"))
             case SessionOpened():
                 key = digest(operation.document)
-                batch.put(key, _encode(Session(opened=operation)), db=self._db("sessions"))
+                batch.put(key, _encode(SessionEntry(opened=operation)), db=self._db("sessions"))
                 batch.put(digest(operation.project) + key, operation.document.encode(), db=self._db("projects"))
             case SessionClosed() | SessionResumed():
                 key = digest(operation.document)
@@ -91,12 +92,12 @@ class Sources:
             case _:
                 self._remember(batch, entry)
 
-    def _remember(self, batch: Batch, entry: Logged) -> None:
+    def _remember(self, batch: OperationBatch, entry: Logged) -> None:
         rows, seq = batch.rows(self._db("history")), entry.seq.to_bytes(8)
         for id in batch.touched(entry):
             rows[id.encode() + seq] = b""
 
-    def _show(self, batch: Batch, documents: Sequence[str], shown: bool) -> None:
+    def _show(self, batch: OperationBatch, documents: Sequence[str], shown: bool) -> None:
         """A session that was taken back feeds no pool: none of its turns is searched until it is brought back."""
         for document in documents:
             key = digest(document)
@@ -107,13 +108,13 @@ class Sources:
                 else:
                     batch.delete(place, db=self._db("projects"))
 
-    def _advance(self, batch: Batch, distilled: Distilled, at: int) -> None:
+    def _advance(self, batch: OperationBatch, distilled: Distilled, at: int) -> None:
         stored = batch.get(b"progress", db=self._db("progress"))
-        before = _progress.decode(stored) if stored else Progress()
+        before = _progress.decode(stored) if stored else DistillProgress()
         rejected = dict(before.rejected)
         for reason, count in distilled.rejected.items():
             rejected[reason] = rejected.get(reason, 0) + count
-        after = Progress(
+        after = DistillProgress(
             archive_seq=distilled.archive_seq,
             captures=before.captures + distilled.captures,
             candidates=before.candidates + distilled.candidates,
@@ -122,7 +123,7 @@ class Sources:
         )
         batch.put(b"progress", _encode(after), db=self._db("progress"))
 
-    def _forget(self, batch: Batch, redacted: Redacted) -> None:
+    def _forget(self, batch: OperationBatch, redacted: Redacted) -> None:
         """No session of that name was ever opened (T10)."""
         for document in redacted.sessions:
             key = digest(document)
@@ -131,11 +132,29 @@ class Sources:
                 batch.delete(digest(project) + key, db=self._db("projects"))
                 batch.delete(key, db=self._db("sessions"))
 
+    def documents_named(self, name: str, *, source: bool) -> frozenset[str]:
+        """The documents of a source (its host), or the one of a session's name. Raises NotFound, InvalidRequest."""
+        known = self.sessions()
+        if source:
+            found = {document for document in known if document.partition(":")[0] == name}
+        else:
+            found = {document for document in known if name in (document, document.partition(":")[2])}
+            if not found:
+                found = {each for each in known if each.startswith(name) or each.partition(":")[2].startswith(name)}
+        if not found:
+            raise NotFound(
+                f"no {'source' if source else 'session'} {name!r}", hint="`memd show ID` names a record's session"
+            )
+        if len(found) > 1 and not source:
+            few = ", ".join(sorted(found)[:5])
+            raise InvalidRequest(f"{len(found)} sessions are named like {name!r}", hint=f"give one in full: {few}")
+        return frozenset(found)
+
     def sessions(self) -> list[str]:
         """Every document that was opened, in no order."""
         return [session.opened.document for session in self.all_sessions()]
 
-    def all_sessions(self) -> list[Session]:
+    def all_sessions(self) -> list[SessionEntry]:
         """Every session, in no order."""
         with self._records.environment.read() as transaction:
             cursor = transaction.cursor(self._db("sessions"))
@@ -161,13 +180,13 @@ class Sources:
         with self._records.environment.read() as transaction:
             return any(transaction.get(mark + key, db=self._db("projects")) is not None for mark in marks)
 
-    def session(self, document: str) -> Session | None:
+    def session(self, document: str) -> SessionEntry | None:
         """The session of a document, or None."""
         return self.sessions_of([document]).get(document)
 
-    def sessions_of(self, documents: Iterable[str]) -> dict[str, Session]:
+    def sessions_of(self, documents: Iterable[str]) -> dict[str, SessionEntry]:
         """The sessions of these documents, from one snapshot; unknown ones are left out."""
-        found: dict[str, Session] = {}
+        found: dict[str, SessionEntry] = {}
         with self._records.environment.read() as transaction:
             for document in documents:
                 key = digest(document)
@@ -205,8 +224,8 @@ class Sources:
                 found = cursor.next()
         return seqs
 
-    def progress(self) -> Progress:
+    def progress(self) -> DistillProgress:
         """How far the pipeline has come."""
         with self._records.environment.read() as transaction:
             stored = transaction.get(b"progress", db=self._db("progress"))
-        return _progress.decode(unseal(b"progress", stored, "the cursor")) if stored else Progress()
+        return _progress.decode(unseal(b"progress", stored, "the cursor")) if stored else DistillProgress()

@@ -23,7 +23,7 @@ from typing import NamedTuple, cast
 import tantivy
 
 from ..failpoint import reach
-from .tokens import Tokens
+from .tokens import TermTokens
 
 K1, B = 1.2, 0.75
 """BM25's parameters, tantivy's own."""
@@ -49,7 +49,7 @@ EVERY = "*"
 """The group of every text."""
 
 
-class Text(NamedTuple):
+class TermDocument(NamedTuple):
     """What is indexed: `live` texts are found by default, others only if asked for. `beside`: what stands around it in
     its source, which finds it too, if weaker: a word of it counts once, and no more than `BESIDE` of them."""
 
@@ -60,14 +60,14 @@ class Text(NamedTuple):
     beside: str = ""
 
 
-class Question(NamedTuple):
+class TermQuery(NamedTuple):
     """What is searched: the words of a question, and others that only widen it (Q7)."""
 
     words: str
     wider: str = ""
 
 
-class _Waiting(NamedTuple):
+class _Uncommitted(NamedTuple):
     group: str
     live: bool
     counts: Counter[str]
@@ -75,7 +75,7 @@ class _Waiting(NamedTuple):
     seq: int
 
 
-_GONE = _Waiting("", False, Counter(), 0, 0)
+_GONE = _Uncommitted("", False, Counter(), 0, 0)
 
 
 def _schema(scoped: bool) -> tantivy.Schema:
@@ -114,8 +114,8 @@ class TermIndex:
         self._names: dict[int, str] = {}
         self._lock = threading.Lock()  # the tail and the reading tokens: held for microseconds, the door waits on it
         self._writing = threading.Lock()  # the writer: held through a commit, the door never waits on it
-        self._write_tokens, self._read_tokens = Tokens(), Tokens()
-        self._tail: dict[str, _Waiting] = {}
+        self._write_tokens, self._read_tokens = TermTokens(), TermTokens()
+        self._tail: dict[str, _Uncommitted] = {}
         self._open()
 
     def _open(self) -> None:
@@ -148,7 +148,7 @@ class TermIndex:
         for id in islice(ids, CACHED_NAMES - len(self._names)):
             self._names[_number(id)] = id
 
-    def put(self, texts: Iterable[tuple[Text, int]], drops: Iterable[str], upto: int) -> None:
+    def put(self, texts: Iterable[tuple[TermDocument, int]], drops: Iterable[str], upto: int) -> None:
         """Index these texts, each with the seq it came with, drop those ids, and note that `upto` is applied."""
         for id in drops:
             self._put(id, _GONE._replace(seq=upto), None)
@@ -171,7 +171,7 @@ class TermIndex:
             document.add_text("group", EVERY)
             document.add_bytes("own", check_of(text.group, text.live, own))
             self._texts, self._terms = self._texts + 1, self._terms + len(terms)
-            self._put(text.id, _Waiting(text.group, text.live, Counter(terms), len(terms), seq), document)
+            self._put(text.id, _Uncommitted(text.group, text.live, Counter(terms), len(terms), seq), document)
         with self._writing:
             self.applied = upto
         if self.uncommitted > COMMIT_AT:
@@ -182,7 +182,7 @@ class TermIndex:
         known = set(own)
         return [term for term in dict.fromkeys(self._write_tokens.document(words)) if term not in known][:BESIDE]
 
-    def _put(self, id: str, waiting: _Waiting, document: tantivy.Document | None) -> None:
+    def _put(self, id: str, waiting: _Uncommitted, document: tantivy.Document | None) -> None:
         with self._lock:
             self._tail[id] = waiting
         with self._writing:
@@ -212,13 +212,13 @@ class TermIndex:
             self._marked = upto
 
     def search(
-        self, question: Question | str, groups: Sequence[str] | None, limit: int, *, past: bool = False
+        self, question: TermQuery | str, groups: Sequence[str] | None, limit: int, *, past: bool = False
     ) -> tuple[dict[str, float], float]:
         """BM25 scores by id for a question in these groups (None: in all), and the most its own terms could reach.
 
         A scoped index knows no question in all groups.
         """
-        question = Question(question) if isinstance(question, str) else question
+        question = TermQuery(question) if isinstance(question, str) else question
         with self._lock:
             own = self._read_tokens.query(question.words)
             wider = self._read_tokens.query(question.wider) if question.wider else []
@@ -253,7 +253,11 @@ class TermIndex:
         return {id: -score for score, id in best}, sum(idf[term] for term in own) * (K1 + 1)
 
     def _scoped_query(
-        self, searcher: tantivy.Searcher, shares: Mapping[str, float], marks: Sequence[str], near: Sequence[_Waiting]
+        self,
+        searcher: tantivy.Searcher,
+        shares: Mapping[str, float],
+        marks: Sequence[str],
+        near: Sequence[_Uncommitted],
     ) -> tuple[tantivy.Query | None, dict[str, float]]:
         """The query over the terms of these marks alone, and each term's weight among their texts."""
         query, occur = tantivy.Query, tantivy.Occur
@@ -277,7 +281,7 @@ class TermIndex:
         shares: Mapping[str, float],
         groups: Sequence[str] | None,
         past: bool,
-        tail: Sequence[_Waiting],
+        tail: Sequence[_Uncommitted],
     ) -> tuple[tantivy.Query, dict[str, float]]:
         """The query over the terms of all texts, held to groups and state; each term's weight among all texts."""
         query, occur, schema = tantivy.Query, tantivy.Occur, self._schema

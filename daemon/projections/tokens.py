@@ -76,7 +76,7 @@ def arabic_stem(word: str) -> str:
     return word
 
 
-class Tokens:
+class TermTokens:
     """A tokenizer with stemmers. Not for two threads at once: give each its own.
 
     A text in another language than English gives the stems of its own language and the English ones, a question in it

@@ -13,22 +13,22 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...protocol.event import Captured, Noted, Ran, Reworded, Said, Wrote, text
-from ..store.archive import Archive, decode
-from .terms import TermIndex, Text
+from ..storage.archive import Archive, decode
+from .terms import TermDocument, TermIndex
 
 GROUP = 256
 AT_ONCE = 4096
 """Captures that a search takes in at most before it answers; the rest is taken in beside it."""
 
 
-def text_of(seq: int, captured: Captured) -> Text | None:
+def text_of(seq: int, captured: Captured) -> TermDocument | None:
     """A turn as the index takes it; None for what nobody said or wrote."""
     if not isinstance(captured.event, Said | Noted | Reworded | Wrote | Ran):
         return None
-    return Text(str(seq), captured.document, True, text(captured.event))
+    return TermDocument(str(seq), captured.document, True, text(captured.event))
 
 
-class Turns(TermIndex):
+class TurnIndex(TermIndex):
     """The index over the archive, in groups by document."""
 
     name = "turns"
@@ -45,7 +45,7 @@ class Turns(TermIndex):
 
     def apply(self, captures: Sequence[tuple[int, Captured | None]]) -> None:
         """Fold captures in, in order; None is one whose payload was removed."""
-        texts: list[tuple[Text, int]] = []
+        texts: list[tuple[TermDocument, int]] = []
         drops: list[str] = []
         for number, (seq, captured) in enumerate(captures, self.applied + 1):
             if seq != number:

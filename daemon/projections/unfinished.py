@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from ...protocol.operation import Redacted, SessionClosed, SessionOpened, SessionResumed
 from ...protocol.reply import Logged
-from ..store.sealed import unseal
-from .projection import Batch
+from ..storage.checksummed_rows import unseal
+from .projection import OperationBatch
 from .records import Records, digest
 
 
-class Unfinished:
+class OpenSessions:
     """The fold of open live sessions."""
 
     databases = ("unfinished",)
@@ -22,7 +22,7 @@ class Unfinished:
     def __init__(self, records: Records) -> None:
         self._records = records
 
-    def apply(self, batch: Batch, entry: Logged) -> None:
+    def apply(self, batch: OperationBatch, entry: Logged) -> None:
         """Fold one operation in."""
         db = self._records.environment.db("unfinished")
         match entry.operation:

@@ -170,7 +170,7 @@ class Rows(msgspec.Struct, frozen=True, array_like=True):
 _rows = msgspec.msgpack.Decoder(Rows)
 
 
-class Graph(NamedTuple):
+class NeighbourGraph(NamedTuple):
     """A graph that was read, and what its places stand for."""
 
     links: hnswlib.Index
@@ -210,7 +210,7 @@ def build(folder: Path, vectors_folder: Path, world: World) -> int:
     return len(held)
 
 
-def read(folder: Path, model: str) -> Graph | None:
+def read(folder: Path, model: str) -> NeighbourGraph | None:
     """The graph that lies in `folder`, None unless it is whole and of that model."""
     try:
         rows = _rows.decode((folder / "rows").read_bytes())
@@ -221,13 +221,13 @@ def read(folder: Path, model: str) -> Graph | None:
     index = hnswlib.Index("ip", rows.dimension)
     index.load_index(str(folder / "graph"), max_elements=len(rows.ids))
     index.set_num_threads(1)
-    return Graph(index, rows)
+    return NeighbourGraph(index, rows)
 
 
 class GraphIndex:
     """Search through a graph (HNSW), beside an exact index of what came since it was built."""
 
-    def __init__(self, graph: Graph, standing: Mapping[str, bytes]) -> None:
+    def __init__(self, graph: NeighbourGraph, standing: Mapping[str, bytes]) -> None:
         """`standing`: the live records of the pool, each with the digest of its text; what differs from it is gone."""
         self._lock = threading.Lock()
         self._index, rows = graph

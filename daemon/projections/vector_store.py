@@ -17,8 +17,8 @@ import lmdb
 import numpy as np
 from numpy.typing import NDArray
 
-from ..store.environment import Environment
-from ..store.sealed import CHECK
+from ..storage.checksummed_rows import CHECK
+from ..storage.lmdb_environment import Environment
 from ..world import World
 from .records import digest
 

@@ -18,12 +18,12 @@ import numpy as np
 
 from ...protocol.record import LIVE, Record
 from ...protocol.reply import Logged
-from ..store.sealed import unseal
-from .belief import touched
+from ..storage.checksummed_rows import unseal
 from .lines import MARK
 from .projection import check_order
+from .record_reducer import touched
 from .records import Records, digest
-from .vector_index import FIRST_CAPACITY, GRAPH_ABOVE, ExactIndex, Graph, GraphIndex, VectorIndex, read
+from .vector_index import FIRST_CAPACITY, GRAPH_ABOVE, ExactIndex, GraphIndex, NeighbourGraph, VectorIndex, read
 from .vector_store import Vector, VectorStore
 
 T = TypeVar("T")
@@ -65,13 +65,13 @@ def lacking(store: VectorStore, records: Records) -> tuple[list[str], int]:
 def put_standing(store: VectorStore, records: Records, vectors: Sequence[tuple[str, str, bytes]]) -> None:
     """Store `(id, text, vector)` where the record still says that text: a forgotten one does not (T10).
 
-    Called by the writing thread, so that nothing is forgotten in between.
+    Called by the write thread, so that nothing is forgotten in between.
     """
     standing = {id: record.description for id, record in records.many(id for id, _, _ in vectors).items()}
     store.put((text, raw) for id, text, raw in vectors if standing.get(id) == text)
 
 
-class Vectors:
+class VectorIndexes:
     """The projection: one index a pool over live records, in memory, filled from the store when the daemon starts."""
 
     name = "vectors"
@@ -122,7 +122,7 @@ class Vectors:
         self._filled = True
 
     def _made(
-        self, live: Sequence[tuple[str, bytes]], graph: Graph | None
+        self, live: Sequence[tuple[str, bytes]], graph: NeighbourGraph | None
     ) -> tuple[VectorIndex, set[str], Sequence[str]]:
         """An index over live records of a pool; those in it, and those that have no vector yet."""
         if graph is None:
@@ -151,8 +151,8 @@ class Vectors:
         pools = list(self._pools.items())
         return next((pool for pool, index in pools if len(index) > self._graph_above and index.is_outgrown), None)
 
-    def take_graph(self, pool: str, graph: Graph) -> None:
-        """Search that pool through this graph from now on. Called by the writing thread."""
+    def take_graph(self, pool: str, graph: NeighbourGraph) -> None:
+        """Search that pool through this graph from now on. Called by the write thread."""
         self._pools[pool], _, _ = self._made(embedded(self._records, pool), graph)
 
     def sweep(self) -> None:
@@ -161,8 +161,8 @@ class Vectors:
         if self._graphs is not None:
             shutil.rmtree(self._graphs, ignore_errors=True)
 
-    def adopt(self, fresh: Vectors) -> None:
-        """Take over what `fresh` holds; called by the writing thread. One of another model came too late."""
+    def adopt(self, fresh: VectorIndexes) -> None:
+        """Take over what `fresh` holds; called by the write thread. One of another model came too late."""
         if fresh.store.model != self.store.model:
             return
         self._pools, self._pool_of, self._missing = fresh._pools, fresh._pool_of, fresh._missing

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -31,7 +32,7 @@ def test_a_reply_arrives_typed(here: Places, listener) -> None:
 
 def test_a_request_has_a_method_of_its_name(here: Places) -> None:
     """U8: one request per intent, here as in the protocol."""
-    tags = {str(cls.__struct_config__.tag) for cls in request.LANES}
+    tags = {str(cls.__struct_config__.tag) for cls in get_args(request.AnyRequest)}
     methods = {name for name in dir(Client) if not name.startswith("_")}
     ours = "capture remember edit recall profile get list why journal distil pools status job stop".split()
     ours += "printed injected context grant revoke grants pin".split()

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from memd.clients.cli.export import markdown
 from memd.clients.importers.memd_export import ExportFile
-from memd.daemon.importing import import_records
-from memd.daemon.stores import Stores
+from memd.daemon.projections.stores import Stores
+from memd.daemon.services.records.importing import import_records
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.errors import InvalidRequest

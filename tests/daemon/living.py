@@ -1,12 +1,10 @@
-"""Stores with a committer under a clock that a test sets, and operations of time in short."""
+"""Stores with a write thread under a clock that a test sets, and operations of time in short."""
 
 from pathlib import Path
 from typing import Any
 
-from memd.daemon.committer import Committer
-from memd.daemon.pauses import Pauses
-from memd.daemon.pools.identity import Identity
-from memd.daemon.stores import Stores
+from memd.daemon.projections.stores import Stores
+from memd.daemon.services.write_thread import NoCaptures, WriteThread
 from memd.daemon.world import World, real_world
 from memd.models import registry
 from memd.protocol.fading import Count, Counted, Slept
@@ -40,20 +38,18 @@ def used(number: int, uses: int = 1, perspective: str = "", **more: Any) -> Coun
 
 
 class Running:
-    """Stores with a committer, under a clock that a test sets."""
+    """Stores with a write thread, under a clock that a test sets."""
 
     def __init__(self, folder: Path) -> None:
         self.now = 1_800_000_000_000_000
         real = real_world()
         self.world = World(now=lambda: self.now, monotonic=lambda: self.now / 1e6, token=real.token)
         self.stores = Stores(folder, self.world, registry.info())
-        pauses = Pauses(folder, (), "/", self.world.now, lambda: "")
-        identity = Identity(self.stores.aliases, real.monotonic)
-        self.committer = Committer(self.stores, identity, lambda *_: None, real.monotonic, pauses)
-        self.committer.start()
+        self.writer = WriteThread(NoCaptures(), real.monotonic)
+        self.writer.start()
 
     def close(self) -> None:
-        self.committer.stop()
+        self.writer.stop()
         self.stores.close()
 
     def signal(self, number: int = 0) -> Signal:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from memd.daemon.choice import load_model
-from memd.daemon.recall.hot import Hot
-from memd.daemon.recall.lines import Lines
-from memd.daemon.stores import Stores
+from memd.daemon.projections.stores import Stores
+from memd.daemon.services.distillation.model_selection import load_model
+from memd.daemon.services.profile.hot import ProfileCache
+from memd.daemon.services.profile.profile_lines import ProfileLines
 from memd.protocol.operation import Added, Decision
 from memd.protocol.record import Provenance, Record, Signal, Span
 
@@ -48,6 +48,6 @@ def added(*records: Record) -> list[Any]:
 COUNT = load_model("").pieces
 
 
-def hot_of(stores: Stores) -> Hot:
-    lines = Lines(stores.profile, stores.archive, COUNT)
-    return Hot(stores.profile, lines, lambda pool: pool.rpartition("/")[2], lambda reader: None)
+def hot_of(stores: Stores) -> ProfileCache:
+    lines = ProfileLines(stores.profile, stores.archive, COUNT)
+    return ProfileCache(stores.profile, lines, lambda pool: pool.rpartition("/")[2], lambda reader: None)

@@ -13,18 +13,9 @@ import lmdb
 import msgspec
 import pytest
 
-from memd.daemon.store.archive import Archive
-from memd.daemon.store.backup import (
-    MANIFEST,
-    backups,
-    check,
-    is_newer,
-    listed,
-    newest,
-    rotate,
-    write_backup,
-)
-from memd.daemon.store.journal import Journal
+from memd.daemon.storage.archive import Archive
+from memd.daemon.storage.backup import MANIFEST, backups, check, is_newer, listed, newest, rotate, write_backup
+from memd.daemon.storage.journal import JournalLog
 from memd.daemon.world import World, real_world
 from memd.protocol import block
 from memd.protocol.block import plain
@@ -127,14 +118,14 @@ def test_backups_are_private_and_read_back_before_they_count(tmp_path: Path) -> 
     assert sorted(p.name for p in path.iterdir()) == ["archive", "journal", MANIFEST]
 
 
-def stores(folder: Path, world: World | None = None) -> tuple[Journal, Archive]:
+def stores(folder: Path, world: World | None = None) -> tuple[JournalLog, Archive]:
     world = world or real_world()
-    journal, archive = Journal(folder / "journal", world), Archive(folder / "archive", world)
+    journal, archive = JournalLog(folder / "journal", world), Archive(folder / "archive", world)
     write(journal, archive, 3)
     return journal, archive
 
 
-def write(journal: Journal, archive: Archive, count: int) -> None:
+def write(journal: JournalLog, archive: Archive, count: int) -> None:
     for _ in range(count):
         event = Said(turn=str(archive.last), at="2026-01-01T00:00:00Z", role="user", text="words " * 200)
         archive.take([Captured(document="h:s", event=event)])

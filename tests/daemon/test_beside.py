@@ -7,7 +7,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from memd.daemon.projections.folded import Folded
+from memd.daemon.projections.folded import TableSet
 from memd.daemon.projections.keywords import Keywords
 from memd.protocol.event import Origin, Said
 from memd.protocol.record import Record, Span, record_id
@@ -82,13 +82,13 @@ def test_a_second_record_of_a_turn_stands_behind_other_turns_Q9(daemon: Any) -> 
 
 
 @pytest.fixture
-def rows(tmp_path: Path) -> Iterator[Folded]:
-    folded = Folded(tmp_path / "tables")
+def rows(tmp_path: Path) -> Iterator[TableSet]:
+    folded = TableSet(tmp_path / "tables")
     yield folded
     folded.close()
 
 
-def test_what_stood_beside_a_record_goes_with_it_at_a_refresh_T10(rows: Folded, tmp_path: Path) -> None:
+def test_what_stood_beside_a_record_goes_with_it_at_a_refresh_T10(rows: TableSet, tmp_path: Path) -> None:
     one = record("personal", "talk", 1, "Patience before speed.")
     around = {one.id: "the marathon taught me"}
     index = Keywords(tmp_path / "keywords", rows.records, lambda each: around[each.id])

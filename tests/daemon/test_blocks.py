@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.daemon.store import layouts
-from memd.daemon.store.archive import Archive
-from memd.daemon.store.compact import compact_log
-from memd.daemon.store.copies import drop_copies
-from memd.daemon.store.environment import Environment
-from memd.daemon.store.formats import LAYOUT, bring_up, read_format
-from memd.daemon.store.journal import Journal
-from memd.daemon.store.log import Draft, Entry, Log
-from memd.daemon.store.traces import search
-from memd.daemon.stores import Stores
+from memd.daemon.projections.stores import Stores
+from memd.daemon.services.forgetting.compaction import compact_log
+from memd.daemon.services.forgetting.copy_removal import drop_copies
+from memd.daemon.services.forgetting.residue_scan import search
+from memd.daemon.storage import migrations
+from memd.daemon.storage.archive import Archive
+from memd.daemon.storage.journal import JournalLog
+from memd.daemon.storage.layout_version import LAYOUT, bring_up, read_format
+from memd.daemon.storage.lmdb_environment import Environment
+from memd.daemon.storage.log import Draft, Entry, Log
 from memd.daemon.world import World, real_world
 from memd.models import registry
 from memd.protocol.block import BEGIN, FULL, MARK, Kept, header_of, plain
@@ -54,7 +54,7 @@ def test_what_layout_1_holds_is_the_same_in_blocks_down_to_the_last_hash_P13(old
     assert not bring_up(older, real_world())
     found = read_format(older)
     assert found is not None and [line.layout for line in found.history] == [1, LAYOUT]
-    for name, store in (("journal", Journal), ("archive", Archive)):
+    for name, store in (("journal", JournalLog), ("archive", Archive)):
         opened = store(older / name, real_world())
         assert as_told(list(opened.log.read())) == told[name]["entries"]
         assert opened.log.tip.hex() == told[name]["tip"] and opened.log.verify() == opened.log.last
@@ -65,8 +65,8 @@ def test_what_is_forgotten_after_a_migration_is_seen_in_the_copy_that_it_kept_T1
     told = json.loads((older / "entries.json").read_text())["archive"]["entries"]
     bring_up(older, real_world())
     kept = older / "backups" / "layout-1" / "archive"
-    assert layouts.is_first(kept) and not layouts.is_first(older / "archive")
-    held = layouts.stored_in_first(kept, [1, 5, 999])
+    assert migrations.is_first(kept) and not migrations.is_first(older / "archive")
+    held = migrations.stored_in_first(kept, [1, 5, 999])
     assert held == {1: held[1], 5: b"removed"} and held[1][16:].hex() == told[0][3]
     archive = Archive(older / "archive", real_world())
     assert archive.log.stored([1, 5, 999]) == held
@@ -93,7 +93,7 @@ def disk_full(folder: Path, world: World) -> None:
 
 def write_as_before(folder: Path, payload: bytes) -> int:
     """Append an entry to a log of layout 1, as memd 0.1.0 did; its seq."""
-    last, tip = layouts.check_first(folder)
+    last, tip = migrations.check_first(folder)
     old = Environment(folder, ("meta", "headers", "payloads"), durable=True)
     seq, stored = last + 1, bytes(16) + payload
     header, after = header_of(seq, bytes.fromhex(tip), Kept(2_000_000_000_000_000, "later", 1, stored))

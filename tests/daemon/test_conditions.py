@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from memd.daemon.lifecycle.conditions import condition
-from memd.daemon.lifecycle.review import Review
-from memd.daemon.lifecycle.rules import Rules
+from memd.daemon.forgetting_rules import Rules
+from memd.daemon.services.lifecycle.conditions import condition
+from memd.daemon.services.lifecycle.review import ReviewJob
 from memd.protocol.event import Origin
 from memd.protocol.operation import Added, ChangeDecided, Decision, Merged, Neighbour, SessionOpened
 from memd.protocol.record import Evidence, Record, Span
@@ -28,7 +28,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
 
 def look(running: Running, rules: Rules | None = None) -> int:
     kept = rules or Rules()
-    return Review(running.stores, running.committer, lambda: kept, running.world.now).run()
+    return ReviewJob(running.stores, running.writer, lambda: kept, running.world.now).run()
 
 
 def against(running: Running, number: int, session: str, at: str, project: str = "", **more: object) -> None:

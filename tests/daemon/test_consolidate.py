@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from memd.daemon.lifecycle.consolidate import Consolidation
-from memd.daemon.lifecycle.rules import Rules
+from memd.daemon.forgetting_rules import Rules
+from memd.daemon.services.lifecycle.consolidate import Consolidation
 from memd.models.trunk import Trunk
 from memd.protocol.fading import Restored
 from memd.protocol.operation import Added
@@ -25,7 +25,7 @@ OTHER = "The payments repository belongs to Halvard."
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Running]:
-    """Stores with a committer."""
+    """Stores with a write thread."""
     found = Running(tmp_path / "data")
     yield found
     found.close()
@@ -47,7 +47,7 @@ def test_three_episodes_of_two_sessions_become_one_clause_of_theirs_T11(running:
     embed(running, [*EPISODES, OTHER])
     made = [episode(n, text, f"h:s{n % 2}") for n, text in enumerate(EPISODES)] + [episode(9, OTHER, "h:s0")]
     stores.commit([Added(record=each, decision=WHY) for each in made])
-    consolidation = Consolidation(stores, running.committer, Rules)
+    consolidation = Consolidation(stores, running.writer, Rules)
     (id,) = consolidation.run("personal")
     successor = stores.records.get(id)
     assert successor is not None and successor.content == "The staging deploy ran out of disk."
@@ -70,7 +70,7 @@ def test_episodes_of_one_session_and_too_few_of_them_stay_T11(running: Running) 
     stores = running.stores
     embed(running, EPISODES)
     stores.commit([Added(record=episode(n, text, "h:s"), decision=WHY) for n, text in enumerate(EPISODES)])
-    consolidation = Consolidation(stores, running.committer, Rules)
+    consolidation = Consolidation(stores, running.writer, Rules)
     assert consolidation.run("personal") == ()
     stores.commit([Added(record=replace(episode(0, EPISODES[0], "h:t"), pool="project/a"), decision=WHY)])
     assert consolidation.run("project/a") == ()

@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memd.daemon.config import load_config
-from memd.daemon.lifecycle import folding
-from memd.daemon.lifecycle.counting import Counting
-from memd.daemon.lifecycle.rules import Rules
-from memd.daemon.store.forget import renew
-from memd.daemon.store.lineage import Scope, find_loss
-from memd.daemon.stores import Stores
+from memd.daemon.forgetting_rules import Rules
+from memd.daemon.projections.stores import Stores
+from memd.daemon.services.forgetting import count_folding as folding
+from memd.daemon.services.forgetting.forget_closure import ForgetScope, find_loss
+from memd.daemon.services.forgetting.projection_renewal import renew
+from memd.daemon.services.lifecycle.counting import UseCounter
 from memd.protocol.errors import BadConfig
 from memd.protocol.fading import Archived, Count, Counted, Folded, Restored
 from memd.protocol.operation import Added, AnyOperation, Moved, Purged, Rebased, Updated
@@ -25,7 +25,7 @@ from tests.daemon.living import DAILY, WHY, Running, added, record, slept, used
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Running]:
-    """Stores with a committer."""
+    """Stores with a write thread."""
     found = Running(tmp_path / "data")
     yield found
     found.close()
@@ -148,7 +148,7 @@ def lives_on(stores: Stores, first: list[AnyOperation], then: list[AnyOperation]
     for operation in then:
         stores.commit([operation])
     if stores.records.get(f"id{number}") is not None:
-        loss = find_loss(stores, Scope(ids=(f"id{number}",)), ())
+        loss = find_loss(stores, ForgetScope(ids=(f"id{number}",)), ())
         redacted = loss.redacted()
         entries = stores.commit([redacted, *(Rebased(record=each) for each in loss.rebased.values())])
         stores.journal.log.erase([left.seq for left in redacted.entries])
@@ -161,14 +161,14 @@ def lives_on(stores: Stores, first: list[AnyOperation], then: list[AnyOperation]
 
 def test_old_counts_fold_into_one_state_and_the_journal_shrinks_W8(running: Running, monkeypatch: Any) -> None:
     monkeypatch.setattr(folding, "GROUP", 2)
-    stores, committer = running.stores, running.committer
+    stores, writer = running.stores, running.writer
     stores.commit([added(n) for n in range(5)])
     for _ in range(100):
         stores.commit([Counted(pool="personal", counts={f"id{n}": Count(1) for n in range(5)}), slept()])
     before = rows(stores)
-    freed = folding.fold_counters(stores, committer)
+    freed = folding.fold_counters(stores, writer)
     assert freed > 5000 and rows(stores) == before
-    assert folding.fold_counters(stores, committer) == 0, "not worth it again"
+    assert folding.fold_counters(stores, writer) == 0, "not worth it again"
     renew(stores)
     assert rows(stores) == before
 
@@ -176,7 +176,7 @@ def test_old_counts_fold_into_one_state_and_the_journal_shrinks_W8(running: Runn
 def test_uses_are_durable_at_once_and_candidates_wait_T3(running: Running) -> None:
     stores = running.stores
     stores.commit([added(0), added(1, pool="project/a"), added(2, status="quarantined")])
-    counting = Counting(stores, running.committer, Rules)
+    counting = UseCounter(stores, running.writer, Rules)
     last = stores.journal.last
     counting.candidates(["id0", "id1", "id0", "unknown"])
     assert stores.journal.last == last
@@ -194,7 +194,7 @@ def test_a_use_does_not_prove_what_the_user_did_not_say_T8(running: Running) -> 
     stores = running.stores
     flagged = record(0, status="quarantined", flags=("orders",))
     stores.commit([Added(record=flagged, decision=WHY)])
-    Counting(stores, running.committer, Rules).used(["id0"]).result()
+    UseCounter(stores, running.writer, Rules).used(["id0"]).result()
     found = stores.records.get("id0")
     assert found is not None and found.status == "quarantined"
 

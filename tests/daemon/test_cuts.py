@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.daemon.store.cuts import joined, moved, replaced
+from memd.daemon.storage.cuts import joined, moved, replaced
 from memd.protocol.operation import Cut
 
 WORDS = "".join(chr(0x100 + number) for number in range(60))

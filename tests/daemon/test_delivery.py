@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.daemon.recall.delivery import SESSIONS, TEXTS, Deliveries
+from memd.daemon.services.profile.injection_log import SESSIONS, TEXTS, InjectionLog
 from memd.protocol.errors import InvalidRequest, NotFound
 from memd.protocol.profile import Delivery, ListInjected, Printed, Profile, ProfileText, Trigger
 
@@ -25,12 +25,12 @@ def text(rev: str) -> ProfileText:
 
 
 @pytest.fixture
-def deliveries(tmp_path: Path) -> Deliveries:
-    return Deliveries(tmp_path / "injected", clock())
+def deliveries(tmp_path: Path) -> InjectionLog:
+    return InjectionLog(tmp_path / "injected", clock())
 
 
 def offered(
-    each: Deliveries,
+    each: InjectionLog,
     rev: str,
     trigger: Trigger = "turn",
     delivery: Delivery = "sticky",
@@ -40,11 +40,11 @@ def offered(
     return told.due, told.why
 
 
-def printed(each: Deliveries, rev: str, document: str = DOCUMENT) -> bool:
+def printed(each: InjectionLog, rev: str, document: str = DOCUMENT) -> bool:
     return each.printed(Printed(document=document, rev=rev)).known
 
 
-def test_a_sticky_host_prints_a_revision_once_and_again_when_its_context_is_new_Q1(deliveries: Deliveries) -> None:
+def test_a_sticky_host_prints_a_revision_once_and_again_when_its_context_is_new_Q1(deliveries: InjectionLog) -> None:
     assert offered(deliveries, "r1") == (True, "this session was given nothing yet")
     assert offered(deliveries, "r1")[0], "it counts once the hook says that it printed it"
     assert printed(deliveries, "r1")
@@ -58,7 +58,7 @@ def test_a_sticky_host_prints_a_revision_once_and_again_when_its_context_is_new_
         assert printed(deliveries, "r2") and not offered(deliveries, "r2")[0]
 
 
-def test_a_host_that_keeps_nothing_gets_it_every_turn_Q1(deliveries: Deliveries) -> None:
+def test_a_host_that_keeps_nothing_gets_it_every_turn_Q1(deliveries: InjectionLog) -> None:
     for _ in range(3):
         assert offered(deliveries, "r1", delivery="per_turn") == (True, "this host keeps it for one turn")
         assert printed(deliveries, "r1")
@@ -66,24 +66,24 @@ def test_a_host_that_keeps_nothing_gets_it_every_turn_Q1(deliveries: Deliveries)
     assert (kept.times, kept.rev, kept.text) == (3, "r1", text("r1").text)
 
 
-def test_a_report_of_what_was_never_offered_counts_for_nothing_Q1(deliveries: Deliveries) -> None:
+def test_a_report_of_what_was_never_offered_counts_for_nothing_Q1(deliveries: InjectionLog) -> None:
     assert not printed(deliveries, "r1")
     offered(deliveries, "r1")
     assert not printed(deliveries, "r9") and not printed(deliveries, "r1", "claude-code:other")
     assert offered(deliveries, "r1")[0] and deliveries.list(ListInjected()).total == 0
 
 
-def test_nothing_is_due_where_nothing_is_known_or_nobody_names_a_session_Q1(deliveries: Deliveries) -> None:
+def test_nothing_is_due_where_nothing_is_known_or_nobody_names_a_session_Q1(deliveries: InjectionLog) -> None:
     empty = ProfileText(text="", rev="", ids=(), scope=("personal",), tokens=0)
     told = deliveries.offer(Profile(document=DOCUMENT, delivery="sticky", trigger="start"), empty)
     assert (told.due, told.why) == (False, "nothing is known yet")
     assert deliveries.offer(Profile(), text("r1")) == text("r1")
 
 
-def test_what_was_given_outlasts_the_daemon_Q1(deliveries: Deliveries, tmp_path: Path) -> None:
+def test_what_was_given_outlasts_the_daemon_Q1(deliveries: InjectionLog, tmp_path: Path) -> None:
     offered(deliveries, "r1", "start")
     printed(deliveries, "r1")
-    again = Deliveries(tmp_path / "injected", clock())
+    again = InjectionLog(tmp_path / "injected", clock())
     assert not offered(again, "r1")[0], "it still stands in the session's context"
     (kept,) = again.list(ListInjected(session="4d56")).injections
     assert (kept.document, kept.why, kept.ids, kept.tokens) == (DOCUMENT, "the session starts", ("a",), 9)
@@ -91,7 +91,7 @@ def test_what_was_given_outlasts_the_daemon_Q1(deliveries: Deliveries, tmp_path:
     assert modes == {0}
 
 
-def test_texts_are_found_by_session_and_bounded_Q1(deliveries: Deliveries, tmp_path: Path) -> None:
+def test_texts_are_found_by_session_and_bounded_Q1(deliveries: InjectionLog, tmp_path: Path) -> None:
     for n in range(TEXTS + 5):
         offered(deliveries, f"r{n}")
         printed(deliveries, f"r{n}")
@@ -110,7 +110,7 @@ def test_texts_are_found_by_session_and_bounded_Q1(deliveries: Deliveries, tmp_p
     assert len(list((tmp_path / "injected").iterdir())) <= SESSIONS
 
 
-def test_a_forgotten_word_is_gone_from_what_was_given_T10(deliveries: Deliveries, tmp_path: Path) -> None:
+def test_a_forgotten_word_is_gone_from_what_was_given_T10(deliveries: InjectionLog, tmp_path: Path) -> None:
     for rev, document in (("secret", DOCUMENT), ("plain", "pi:1")):
         offered(deliveries, rev, document=document)
         printed(deliveries, rev, document)
@@ -123,10 +123,10 @@ def test_a_forgotten_word_is_gone_from_what_was_given_T10(deliveries: Deliveries
     assert list((tmp_path / "injected").iterdir()) == []
 
 
-def test_a_damaged_file_only_makes_it_due_again_Q1(deliveries: Deliveries, tmp_path: Path) -> None:
+def test_a_damaged_file_only_makes_it_due_again_Q1(deliveries: InjectionLog, tmp_path: Path) -> None:
     offered(deliveries, "r1")
     printed(deliveries, "r1")
     for path in (tmp_path / "injected").iterdir():
         path.write_bytes(b"\xff{")
-    again = Deliveries(tmp_path / "injected", clock())
+    again = InjectionLog(tmp_path / "injected", clock())
     assert offered(again, "r1")[0] and again.list(ListInjected()).total == 0

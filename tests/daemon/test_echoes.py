@@ -8,8 +8,8 @@ from typing import Any
 
 from memd.clients.python import Client
 from memd.daemon.projections.folded import open_folded
-from memd.daemon.recall.given import Givings
-from memd.daemon.store.archive import Archive
+from memd.daemon.services.profile.echo_ledger import EchoLedger
+from memd.daemon.storage.archive import Archive
 from memd.daemon.world import real_world
 from memd.protocol.event import AnyEvent, Captured, Noted, Origin, Said, ToolCalled
 from memd.protocol.instant import from_micros
@@ -111,7 +111,7 @@ def test_what_nobody_in_particular_was_told_comes_back_from_anybody_for_a_while_
     daemon.terminate()
     folded = open_folded(daemon.places.data / "projections" / "tables")
     archive = Archive(daemon.places.data / "archive", real_world())
-    given = Givings(tmp_path, folded.records, archive, lambda: 1_800_000_000_000_000)
+    given = EchoLedger(tmp_path, folded.records, archive, lambda: 1_800_000_000_000_000)
 
     def said(hours: float, document: str = "test:x") -> Captured:
         at = from_micros(1_800_000_000_000_000 + int(hours * 3_600_000_000))
@@ -122,7 +122,7 @@ def test_what_nobody_in_particular_was_told_comes_back_from_anybody_for_a_while_
     assert given.to([said(7)]) == {} and given.to([said(-7)]) == {}
     given.note("test:y", [id] * 3)
     given.save()
-    again = Givings(tmp_path, folded.records, archive, lambda: 0)
+    again = EchoLedger(tmp_path, folded.records, archive, lambda: 0)
     assert again.to([said(99, "test:y")])["test:y"].ids == (id,)
     again.note("test:z", [f"id{number}" for number in range(400)])
     assert len(again.to([said(99, "test:z")])["test:z"].ids) == 300
@@ -130,6 +130,6 @@ def test_what_nobody_in_particular_was_told_comes_back_from_anybody_for_a_while_
         again.note(f"test:{number}", [id])
     assert again.to([said(99, "test:y")]) == {}, "bounded: the oldest sessions go first"
     (tmp_path / "given.json").write_bytes(b"\xff{")
-    assert Givings(tmp_path, folded.records, archive, lambda: 0).to([said(0)]) == {}
+    assert EchoLedger(tmp_path, folded.records, archive, lambda: 0).to([said(0)]) == {}
     folded.close()
     archive.close()

@@ -61,10 +61,10 @@ def others(client: Client, *gone: str) -> list[tuple[str, str, str, str, str]]:
 
 def verified(daemon: Any) -> None:
     """The chains hold, headers and what is left of the payloads. The daemon is down."""
-    from memd.daemon.store.archive import Archive
-    from memd.daemon.store.journal import Journal
+    from memd.daemon.storage.archive import Archive
+    from memd.daemon.storage.journal import JournalLog
 
-    for kind, name in ((Journal, "journal"), (Archive, "archive")):
+    for kind, name in ((JournalLog, "journal"), (Archive, "archive")):
         store = kind(daemon.places.data / name, real_world())
         assert store.log.verify() == store.log.last
         store.close()

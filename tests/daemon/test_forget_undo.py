@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from memd.clients.importers.claude_code import read
 from memd.clients.python.client import remembering
-from memd.daemon.projections.belief import believed as step
-from memd.daemon.projections.renewal import renew
-from memd.daemon.store.compact import compact_log
-from memd.daemon.store.lineage import Scope, find_loss
-from memd.daemon.stores import Stores
+from memd.daemon.projections.record_reducer import apply as step
+from memd.daemon.projections.stores import Stores
+from memd.daemon.services.forgetting.compaction import compact_log
+from memd.daemon.services.forgetting.forget_closure import ForgetScope, find_loss
+from memd.daemon.services.forgetting.projection_renewal import renew
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.block import plain
@@ -346,7 +346,7 @@ def past(stores: Stores, id: str) -> list[Record | None]:
 
 
 def _ids(operation: AnyOperation) -> tuple[str, ...]:
-    from memd.daemon.projections.belief import touched
+    from memd.daemon.projections.record_reducer import touched
 
     return touched(operation)
 
@@ -368,7 +368,7 @@ def test_forgetting_one_leaves_the_present_and_the_past_of_the_others_T10(
         rows = {each.id: each for each in stores.records.everything()}
         pasts = {id: past(stores, id) for id in rows}
         length = stores.journal.last
-        loss = find_loss(stores, Scope(ids=(f"id{number}",)), ())
+        loss = find_loss(stores, ForgetScope(ids=(f"id{number}",)), ())
         redacted = loss.redacted()
         entries = stores.commit([redacted, *(Rebased(record=each) for each in loss.rebased.values())])
         stores.journal.log.erase([left.seq for left in redacted.entries])

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.daemon.graphing import Graphing
-from memd.daemon.maintenance_process import Maintenance
 from memd.daemon.projections.records import digest
-from memd.daemon.projections.vector_index import ExactIndex, Graph, GraphIndex, Rows, build, read, save_rows
+from memd.daemon.projections.vector_index import ExactIndex, GraphIndex, NeighbourGraph, Rows, build, read, save_rows
 from memd.daemon.projections.vector_store import VectorStore
-from memd.daemon.projections.vectors import Vectors
+from memd.daemon.projections.vectors import VectorIndexes
+from memd.daemon.services.maintenance.vector_graphs import VectorGraphBuilder
+from memd.daemon.services.maintenance_process import MaintenanceProcess
 from memd.daemon.world import real_world
 from memd.protocol.fading import Archived, Restored
 from memd.protocol.operation import Invalidated
@@ -46,7 +46,7 @@ def graph_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def opened(folder: Path) -> Graph:
+def opened(folder: Path) -> NeighbourGraph:
     graph = read(folder, "m")
     assert graph is not None
     return graph
@@ -107,16 +107,16 @@ def running(tmp_path: Path) -> Iterator[Running]:
     found.close()
 
 
-def searched(running: Running) -> Vectors:
+def searched(running: Running) -> VectorIndexes:
     """Its vectors, through graphs from 300 on."""
     stores = running.stores
-    vectors = Vectors(stores.vector_store, stores.records, stores.journal.last, stores.graphs, graph_above=300)
+    vectors = VectorIndexes(stores.vector_store, stores.records, stores.journal.last, stores.graphs, graph_above=300)
     stores.search_in(vectors)
     return vectors
 
 
 def made(running: Running) -> None:
-    graphing = Graphing(running.stores, running.committer, Maintenance())
+    graphing = VectorGraphBuilder(running.stores, running.writer, MaintenanceProcess())
     graphing.tick()
     graphing.tick()
     assert graphing._thread is not None
@@ -133,7 +133,7 @@ def test_a_pool_that_outgrew_the_exact_index_is_searched_through_a_graph_Q2(runn
         assert len(set(dict(vectors.nearest(probe, ["personal"], 10))) & set(dict(truth))) >= 9
 
     retired = Invalidated(id="id3", valid_to="2026-02-01T00:00:00Z", reason="a test")
-    running.committer.run(lambda: running.stores.commit([retired, added(MANY)])).result()
+    running.writer.run(lambda: running.stores.commit([retired, added(MANY)])).result()
     assert "id3" not in dict(vectors.nearest(probes[3], ["personal"], 10))
     assert vectors.nearest(rows(MANY + 1)[MANY], ["personal"], 1)[0][0] == f"id{MANY}"
     again = searched(running)
@@ -147,16 +147,16 @@ def test_what_is_forgotten_takes_the_graphs_with_it_T10(running: Running) -> Non
     made(running)
     place = vectors.place("personal")
     assert (place / "graph").exists()
-    running.committer.run(running.stores.keep_vectors).result()
+    running.writer.run(running.stores.keep_vectors).result()
     assert not place.exists()
     assert searched(running).outgrown() == "personal", "it is made again"
 
 
 def test_a_graph_that_was_begun_before_something_was_forgotten_is_thrown_away_T10(running: Running) -> None:
     vectors = searched(running)
-    graphing = Graphing(running.stores, running.committer, Maintenance())
+    graphing = VectorGraphBuilder(running.stores, running.writer, MaintenanceProcess())
     graphing.tick()
-    running.committer.run(running.stores.keep_vectors).result()
+    running.writer.run(running.stores.keep_vectors).result()
     assert graphing._thread is not None
     graphing._thread.join(60)
     assert not vectors.place("personal").exists() and not list(running.stores.graphs.glob("*"))
@@ -164,10 +164,10 @@ def test_a_graph_that_was_begun_before_something_was_forgotten_is_thrown_away_T1
 
 def test_what_is_archived_is_found_by_its_sense_in_depth_alone_T7(running: Running) -> None:
     vectors, probe = running.stores.vectors, rows(MANY)[7]
-    running.committer.run(lambda: running.stores.commit([Archived(pool="personal", ids=("id7",))])).result()
+    running.writer.run(lambda: running.stores.commit([Archived(pool="personal", ids=("id7",))])).result()
     assert "id7" not in dict(vectors.nearest(probe, ["personal"], MANY))
     assert vectors.nearest_shelved(probe, ["personal"], 5) == [("id7", pytest.approx(1.0, abs=2e-3))]
     assert vectors.nearest_shelved(probe, ["project/x"], 5) == []
-    running.committer.run(lambda: running.stores.commit([Restored(ids=("id7",))])).result()
+    running.writer.run(lambda: running.stores.commit([Restored(ids=("id7",))])).result()
     assert vectors.nearest_shelved(probe, ["personal"], 5) == []
     assert vectors.nearest(probe, ["personal"], 1)[0][0] == "id7"

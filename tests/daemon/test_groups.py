@@ -1,11 +1,19 @@
 """Captures that wait together are one group: one disk write, one answer each, and one that fails fails alone (P-12)."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from memd.daemon.services.capture.capture_writer import CaptureWriter
+from memd.daemon.services.capture.intake import CaptureJob
+from memd.daemon.services.capture.pauses import PauseRegister
+from memd.daemon.services.events import CapturesCommitted, Topic
+from memd.daemon.services.pools.identity import Identity
+from memd.daemon.services.pools.pool_opening import PoolOpening
+from memd.daemon.services.write_thread import WriteThread
 from memd.protocol.errors import MemdError
 from memd.protocol.event import Origin, Said
 from memd.protocol.reply import Taken
@@ -26,10 +34,17 @@ def capture(number: int, at: str = AT) -> Capture:
 
 
 def answers(life: Running, wishes: list[Capture]) -> list[Any]:
-    """What each is answered once the committer is through with all of them."""
+    """What each is answered once the write thread is through with all of them."""
     heard: list[Any] = [None] * len(wishes)
-    life.committer.take([(wish, lambda told, n=n: heard.__setitem__(n, told)) for n, wish in enumerate(wishes)])
-    life.committer.run(lambda: None).result()
+    pauses = PauseRegister(life.stores.folder, (), "/", life.world.now, lambda: "")
+    openings = PoolOpening(life.stores, Identity(life.stores.aliases, life.world.monotonic))
+    monotonic = life.world.monotonic
+    writer = WriteThread(
+        CaptureWriter(life.stores, openings, pauses, Topic[CapturesCommitted](), nullcontext, monotonic), monotonic
+    )
+    writer.start()
+    writer.submit([CaptureJob(wish, lambda told, n=n: heard.__setitem__(n, told)) for n, wish in enumerate(wishes)])
+    writer.stop()
     return heard
 
 

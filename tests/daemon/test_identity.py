@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from memd.daemon.pools.identity import Identity, Place
-from memd.daemon.pools.remote import canonical_remote
-from memd.daemon.pools.sight import ID_FILE, Sights
-from memd.daemon.projections.folded import Folded
+from memd.daemon.projections.folded import TableSet
+from memd.daemon.services.pools.identity import Identity, PoolIdentity
+from memd.daemon.services.pools.remote import canonical_remote
+from memd.daemon.services.pools.repo_probe import ID_FILE, RepoProbe
 from memd.protocol.event import Repository
 from memd.protocol.operation import AliasAdded
 from memd.protocol.reply import Logged
@@ -63,7 +63,7 @@ class Machine:
     """An identity over real tables; a session writes down what it shows, as the committer does."""
 
     def __init__(self, folder: Path) -> None:
-        self.folded = Folded(folder)
+        self.folded = TableSet(folder)
         self.clock = 0.0
         self.identity = Identity(self.folded.aliases, self._now)
 
@@ -71,7 +71,7 @@ class Machine:
         self.clock += 10  # every look is a new one
         return self.clock
 
-    def place(self, folder: Path | str, hint: Repository | None = None) -> Place:
+    def place(self, folder: Path | str, hint: Repository | None = None) -> PoolIdentity:
         return self.identity.place(str(folder), hint, host="h", wait_s=20)
 
     def session(self, folder: Path | str, hint: Repository | None = None) -> str:
@@ -312,7 +312,7 @@ def test_a_repository_without_commit_or_remote_is_only_a_folder_P3(machine: Mach
 
 # --- the cost ----------------------------------------------------------------------------------------------------
 def test_libgit2_is_loaded_by_the_first_look_alone_P3() -> None:
-    code = "import sys, memd.daemon.boot; print('pygit2' in sys.modules)"
+    code = "import sys, memd.daemon.server.startup; print('pygit2' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert told.stdout.strip() == "False"
 
@@ -324,7 +324,7 @@ def test_a_look_that_takes_long_keeps_nobody_and_is_taken_up_later_P3(tmp_path: 
         going.wait(20)
         return ()
 
-    sights = Sights(time.monotonic, slow)
+    sights = RepoProbe(time.monotonic, slow)
     assert sights.look(str(repository), 0.02).state == "unseen"
     going.set()
     assert sights.look(str(repository), 20).root_commit
@@ -333,5 +333,5 @@ def test_a_look_that_takes_long_keeps_nobody_and_is_taken_up_later_P3(tmp_path: 
 def test_a_known_checkout_is_not_walked_again_P3(machine: Machine, repository: Path) -> None:
     root = machine.place(repository).sight.root_commit
     machine.session(repository)
-    sights = Sights(time.monotonic, lambda _: ("ff" * 20, root))
+    sights = RepoProbe(time.monotonic, lambda _: ("ff" * 20, root))
     assert sights.look(str(repository), 20).root_commit == root

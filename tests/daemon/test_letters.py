@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memd.daemon.store.journal import Journal
+from memd.daemon.storage.journal import JournalLog
 from memd.daemon.world import real_world
 from memd.protocol.block import plain
 from memd.protocol.errors import InvalidRequest, MemdError, NotFound
@@ -43,7 +43,7 @@ def failed(daemon: Any) -> Iterator[Any]:
         ]
         assert client.capture(ORIGIN, events).accepted == 2
     daemon.kill()
-    journal = Journal(daemon.places.data / "journal", real_world())
+    journal = JournalLog(daemon.places.data / "journal", real_world())
     failures = tuple(Failure(seq, "h:s", str(seq), "route", "ValueError: bad") for seq in (1, 2))
     journal.commit([Distilled(archive_seq=2, captures=2, candidates=0, failed=failures)])
     journal.close()
@@ -80,7 +80,7 @@ def test_a_failed_capture_is_listed_and_succeeds_when_tried_again_P12(failed: An
 
 def test_one_that_fails_again_stays_with_its_last_reason_and_attempts_P12(failed: Any) -> None:
     failed.terminate()
-    journal = Journal(failed.places.data / "journal", real_world())
+    journal = JournalLog(failed.places.data / "journal", real_world())
     again = Failure(1, "h:s", "1", "worker", "worse")
     journal.commit([Retried(archive_seq=1, document="h:s", turn="1", failed=again)])
     journal.close()

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.daemon.store.archive import Archive
-from memd.daemon.store.lock import FolderLock
-from memd.daemon.store.log import Draft, Log
+from memd.daemon.storage.archive import Archive
+from memd.daemon.storage.folder_lock import FolderLock
+from memd.daemon.storage.log import Draft, Log
 from memd.daemon.world import World, real_world
 from memd.protocol import block
 from memd.protocol.errors import JournalCorrupt, JournalLocked
@@ -157,7 +157,7 @@ def as_killed(folder: Path, name: str) -> Path:
 def test_a_turn_is_known_after_a_kill_whatever_part_of_the_index_was_written_P7(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memd.daemon.store.archive.INDEX_EVERY", 7)
+    monkeypatch.setattr("memd.daemon.storage.archive.INDEX_EVERY", 7)
     archive = Archive(tmp_path / "archive", real_world())
     truth: dict[str, int] = {}
     for start in range(0, 30, 3):

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from memd.daemon.choice import FILE
+from memd.daemon.services.distillation.model_selection import FILE
 from memd.models import registry
 from memd.protocol.errors import ModelMissing, by_code
 from memd.protocol.event import Origin
@@ -86,7 +86,11 @@ def workers(daemon: RunningDaemon, folder: Path) -> list[int]:
         with suppress(OSError):  # a thread or a child that has just ended
             for child in (task / "children").read_text().split():
                 words = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
-                found += [int(child)] if b"memd.daemon.worker" in words and os.fsencode(folder) in words else []
+                found += (
+                    [int(child)]
+                    if b"memd.daemon.services.distillation.worker" in words and os.fsencode(folder) in words
+                    else []
+                )
     return found
 
 
@@ -238,7 +242,7 @@ def test_a_forgotten_record_leaves_no_vector_of_any_model_T10(daemon: RunningDae
     arrived(daemon, "minilm")
     daemon.terminate()
     code = (
-        "import lmdb, sys; from memd.daemon.store.environment import Environment; from pathlib import Path\n"
+        "import lmdb, sys; from memd.daemon.storage.lmdb_environment import Environment; from pathlib import Path\n"
         "e = Environment(Path(sys.argv[1]), ('meta', 'vectors'), durable=True)\n"
         "with e.read() as t: print(t.stat(e.db('vectors'))['entries'])"
     )

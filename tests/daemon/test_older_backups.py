@@ -15,12 +15,12 @@ import lmdb
 import msgspec
 import pytest
 
-from memd.daemon.store.archive import Archive
-from memd.daemon.store.backup import FOLDER, MANIFEST, Copied, Manifest
-from memd.daemon.store.carried import carried, carry
-from memd.daemon.store.formats import LAYOUT, bring_up, read_format
-from memd.daemon.store.journal import Journal
-from memd.daemon.store.log import BLIND
+from memd.daemon.storage.archive import Archive
+from memd.daemon.storage.backup import FOLDER, MANIFEST, Copied, Manifest
+from memd.daemon.storage.journal import JournalLog
+from memd.daemon.storage.layout_version import LAYOUT, bring_up, read_format
+from memd.daemon.storage.log import BLIND
+from memd.daemon.storage.tombstone_carryover import carried, carry
 from memd.daemon.world import real_world
 from memd.protocol.block import Kept, header_of
 from memd.protocol.operation import Redacted, Turns, encode
@@ -75,7 +75,7 @@ def test_a_backup_of_an_older_layout_is_migrated_as_it_is_restored_P13(daemon: A
         client.remember(remember(100))
     daemon.terminate()
     entries = json.loads((tmp_path / "older" / "entries.json").read_text())
-    for name, store in (("journal", Journal), ("archive", Archive)):
+    for name, store in (("journal", JournalLog), ("archive", Archive)):
         opened = store(daemon.places.data / name, real_world())
         assert opened.log.fingerprint(len(entries[name]["entries"])) == entries[name]["tip"]
         assert opened.log.verify() == opened.log.last
@@ -142,8 +142,8 @@ MIGRATE = """
 import os, sys
 from pathlib import Path
 from memd.daemon import failpoint
-from memd.daemon.store.carried import carried, carry
-from memd.daemon.store.formats import bring_up
+from memd.daemon.storage.tombstone_carryover import carried, carry
+from memd.daemon.storage.layout_version import bring_up
 from memd.daemon.world import real_world
 from memd.protocol.block import Kept, header_of
 from memd.protocol.operation import Redacted, Turns, encode

@@ -15,14 +15,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memd.clients.python import Client
-from memd.daemon.pools.access import Access
-from memd.daemon.pools.identity import Identity
-from memd.daemon.pools.passes import Passes, Reader, covers
-from memd.daemon.recall.context import Context
-from memd.daemon.recall.hot import Hot
-from memd.daemon.recall.lines import Lines
-from memd.daemon.recall.warm import Sense, Sought, Warm
-from memd.daemon.stores import Stores
+from memd.daemon.projections.pool_directory import PoolDirectory
+from memd.daemon.projections.stores import Stores
+from memd.daemon.services.access.authorisation import Authorisation
+from memd.daemon.services.access.passes import Passes, covers
+from memd.daemon.services.pools.folder_pools import FolderPools
+from memd.daemon.services.pools.identity import Identity
+from memd.daemon.services.profile.context_package import ContextPackager
+from memd.daemon.services.profile.hot import ProfileCache
+from memd.daemon.services.profile.profile_lines import ProfileLines
+from memd.daemon.services.recall.recent_answers import RecentAnswers
+from memd.daemon.services.recall.warm import SearchIndexes, WarmRecall
+from memd.daemon.services.search_model import SearchModel
+from memd.daemon.services.service import Handler, Reader
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.errors import Denied, InvalidRequest, NotFound
@@ -110,7 +115,7 @@ def test_a_key_that_others_may_read_signs_nothing_A1(passes: Passes, tmp_path: P
 
 
 def test_a_start_imports_no_cryptography() -> None:
-    code = "import sys, memd.daemon.boot; sys.exit(bool({'jwt', 'cryptography'} & set(sys.modules)))"
+    code = "import sys, memd.daemon.server.startup; sys.exit(bool({'jwt', 'cryptography'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-P", "-c", code], check=False).returncode == 0
 
 
@@ -207,10 +212,14 @@ def test_no_read_reaches_past_a_pass_its_pools_or_a_revoked_source_A1_A2_A3(
     if revoked:  # by name alone, as if the records had come after it: what is hidden already can't be seen anyway
         stores.commit([Revoked(sources=revoked)])
     reader = Reader("g", "x", pools, sources, 2**60)
-    access = Access(Identity(stores.aliases, real_world().monotonic), stores, Granter(reader))
+    identity, directory = Identity(stores.aliases, real_world().monotonic), PoolDirectory(stores)
+    folder_pools = FolderPools(identity, stores, directory)
+    access = Authorisation(stores, Granter(reader), directory, folder_pools.of)
     asking = access.reader("a pass" if under_a_pass else "")
     try:
-        reached = access.scope("", scope, reader=asking)
+        token = "a pass" if under_a_pass else ""
+        handler = Handler("fast", lambda request, caller: request, under_pass=True, scoped=True)
+        reached = access.caller(Recall(query="x", pools=tuple(scope), token=token), handler).scope
     except Denied:
         assert under_a_pass and not set(scope) & set(pools)
         stores.close()
@@ -222,18 +231,25 @@ def test_no_read_reaches_past_a_pass_its_pools_or_a_revoked_source_A1_A2_A3(
         may_see &= {
             each.id for each in records if not sources or all(any(covers(s, d) for s in sources) for d in _of(each))
         }
-    lines = Lines(stores.profile, stores.archive, lambda text: len(text) // 4)
-    told = Hot(stores.profile, lines, lambda pool: pool, access.permits).profile(reached, 100_000, 0, asking)
+    lines = ProfileLines(stores.profile, stores.archive, lambda text: len(text) // 4)
+    told = ProfileCache(stores.profile, lines, lambda pool: pool, access.permits).profile(reached, 100_000, 0, asking)
     assert set(told.ids) <= may_see
-    package = Context(stores.records, stores.inbox.held, lines, lambda each: 1.0, real_world().now)
+    package = ContextPackager(stores.records, stores.inbox.held, lines, lambda each: 1.0, real_world().now)
     chosen = package.package(GetContext(days=3650), reached, permits)
     assert {each.record.id for each in chosen.selected} == {
         each.id
         for each in records
         if each.id in may_see and (each.layer != "L2" or each.pool != "personal" or len(reached) == 1)
     }
-    sought = Sought(stores.records, stores.keywords, stores.lines, stores.counters)
-    warm = Warm(sought, lambda: Sense(stores.vectors, None), 0.0, real_world())
+    sought = SearchIndexes(stores.records, stores.keywords, stores.lines, stores.counters)
+    warm = WarmRecall(
+        sought,
+        lambda: SearchModel(stores.vectors, None),
+        lambda: 0.0,
+        RecentAnswers(real_world()),
+        lambda agent: None,
+        real_world(),
+    )
     found = warm.recall(Recall(query="lantern shed garden", limit=200, budget_tokens=10**6), reached, 0, None, permits)
     assert {hit.record.id for hit in found.hits} == may_see and found.filtered == 0, "dropped before it is counted"
     stores.close()

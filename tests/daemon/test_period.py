@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.daemon.recall.period import DAY, OPEN, Period, period
+from memd.daemon.services.recall.time_expression import DAY, OPEN, TimePeriod, period
 from memd.protocol.instant import micros
 from memd.protocol.record import Record
 from memd.stages.words import language
@@ -63,7 +63,7 @@ def test_a_time_is_meant_from_the_askers_day_and_zone_Q12_P21(question: str) -> 
     ],
 )
 def test_a_question_names_its_time_in_every_language_Q7(question: str, begin: str, end: str) -> None:
-    assert period(question, datetime.fromisoformat(SUNDAY), language(question)) == Period(at(begin), at(end), True)
+    assert period(question, datetime.fromisoformat(SUNDAY), language(question)) == TimePeriod(at(begin), at(end), True)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_any_words_give_a_time_or_none_Q2(question: str) -> None:
 
 
 def test_what_is_told_a_little_later_belongs_to_its_time_Q12() -> None:
-    march = Period(at("2026-03-01"), at("2026-04-01"), True)
+    march = TimePeriod(at("2026-03-01"), at("2026-04-01"), True)
     assert march.told(at("2026-04-05")) and not march.holds(at("2026-04-05"))
     assert not march.told(at("2026-04-05") + 10 * DAY)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from memd.daemon.pinning import CAPS, pinned
-from memd.daemon.stores import Stores
+from memd.daemon.projections.stores import Stores
+from memd.daemon.services.corrections.pinning import CAPS, pinned
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.errors import InvalidRequest

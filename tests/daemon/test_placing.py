@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memd.daemon.importing import import_records
-from memd.daemon.pools.placing import Source, documents_of, may_hold, narrowed
-from memd.daemon.proposals import operations_of
-from memd.daemon.stores import Stores
+from memd.daemon.projections.placement import SourcePool, documents_of, may_hold, narrowed
+from memd.daemon.projections.stores import Stores
+from memd.daemon.services.distillation.proposals import operations_of
+from memd.daemon.services.records.importing import import_records
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.event import Origin, Visibility
@@ -135,10 +135,10 @@ def test_an_import_puts_no_record_wider_than_its_sources_A2_P25(stores: Stores, 
 
 
 @given(
-    sources=st.lists(st.builds(Source, st.sampled_from(["", *POOLS]), st.sampled_from(["private", "shared"]))),
+    sources=st.lists(st.builds(SourcePool, st.sampled_from(["", *POOLS]), st.sampled_from(["private", "shared"]))),
     found=RECORDS,
 )
-def test_narrowing_again_changes_nothing_and_never_widens_A2(sources: list[Source], found: Record) -> None:
+def test_narrowing_again_changes_nothing_and_never_widens_A2(sources: list[SourcePool], found: Record) -> None:
     once = narrowed(found, sources)
     assert narrowed(once, sources) == once
     assert once.pool in (found.pool, "personal")

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memd.daemon.projections.folded import Folded
+from memd.daemon.projections.folded import TableSet
 from memd.daemon.projections.keywords import Keywords
 from memd.daemon.projections.profile import PARTS, ProfileCards
 from memd.daemon.projections.terms import contents
-from memd.daemon.projections.turns import Turns
+from memd.daemon.projections.turns import TurnIndex
 from memd.daemon.projections.vector_store import VectorStore
-from memd.daemon.projections.vectors import Vectors
-from memd.daemon.store.archive import Archive, decode
-from memd.daemon.store.journal import Journal
+from memd.daemon.projections.vectors import VectorIndexes
+from memd.daemon.storage.archive import Archive, decode
+from memd.daemon.storage.journal import JournalLog
 from memd.daemon.world import real_world
 from memd.protocol import fading as f
 from memd.protocol import operation as o
@@ -199,9 +199,9 @@ class Seam:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.journal = Journal(folder / "journal", real_world())
+        self.journal = JournalLog(folder / "journal", real_world())
         self.archive = Archive(folder / "archive", real_world())
-        self.rows = Folded(folder / "rows")
+        self.rows = TableSet(folder / "rows")
         self.place = folder / "place"
         self.store = VectorStore(folder / "vectors", "m", DIMENSION, real_world())
         random = np.random.default_rng(3)
@@ -231,7 +231,7 @@ class TheTables(Seam):
     name = "tables"
 
     def open(self) -> Any:
-        return Folded(self.place).tables
+        return TableSet(self.place).tables
 
     def contents(self, projection: Any) -> object:
         with projection.environment.read() as transaction:
@@ -267,7 +267,7 @@ class TheTurns(Seam):
         return [(entry.seq, decode(entry)) for entry in self.archive.log.slice(after, 1000)]
 
     def open(self) -> Any:
-        return Turns(self.place, self.archive)
+        return TurnIndex(self.place, self.archive)
 
     def contents(self, projection: Any) -> object:
         found = [sorted(seq for seq, _ in projection.find(word, 50)[0]) for word in ("a", "c", "note", "wrote", "grep")]
@@ -282,7 +282,7 @@ class TheVectors(Seam):
     name = "vectors"
 
     def open(self) -> Any:
-        return Vectors(self.store, self.rows.records, self.rows.tables.applied_seq)
+        return VectorIndexes(self.store, self.rows.records, self.rows.tables.applied_seq)
 
     def contents(self, projection: Any) -> object:
         probe = np.ones(DIMENSION, np.float32)

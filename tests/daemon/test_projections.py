@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from memd.daemon.projections.profile import PARTS
 from memd.daemon.projections.records import digest
-from memd.daemon.projections.terms import TermIndex, Text
-from memd.daemon.projections.tokens import Tokens
+from memd.daemon.projections.stores import Stores
+from memd.daemon.projections.terms import TermDocument, TermIndex
+from memd.daemon.projections.tokens import TermTokens
 from memd.daemon.projections.vector_index import ExactIndex
 from memd.daemon.projections.vector_store import VectorStore
-from memd.daemon.stores import Stores
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.operation import Added, AnyOperation, Decision, Distilled, Invalidated, Merged, Retirement, Updated
@@ -162,7 +162,7 @@ def test_after_a_power_cut_projections_are_made_anew(tmp_path: Path) -> None:
 
 
 def test_terms_of_five_languages_meet_their_questions_P22() -> None:
-    tokens = Tokens()
+    tokens = TermTokens()
     for document, question in [
         ("数据库迁移在星期五完成", "什么时候迁移"),
         ("テストは毎晩実行される", "テスト"),
@@ -225,7 +225,8 @@ def test_a_record_reads_back_whatever_stands_for_its_words(tmp_path: Path) -> No
 def test_a_turn_scores_the_same_before_and_after_the_index_commits_Q4(tmp_path: Path) -> None:
     words = "bucket parser friday orders retries printer queue lemon".split()
     texts = [
-        Text(f"t{n}", "personal", True, " ".join(words[(n * k) % 8] for k in range(1, 4 + n % 7))) for n in range(40)
+        TermDocument(f"t{n}", "personal", True, " ".join(words[(n * k) % 8] for k in range(1, 4 + n % 7)))
+        for n in range(40)
     ]
     index = TermIndex(tmp_path / "terms")
 
@@ -252,9 +253,9 @@ def test_a_turn_scores_the_same_before_and_after_the_index_commits_Q4(tmp_path: 
 @pytest.mark.parametrize("scoped", [True, False])
 def test_texts_that_were_put_again_leave_the_scores_as_they_are_Q4(tmp_path: Path, scoped: bool) -> None:
     """A dropped text counts in the index until its segment is merged: it must not make every term look rare."""
-    texts = [Text(f"t{n}", "personal", True, f"order {'pump' if n % 2 else 'rotor'} {n}") for n in range(40)]
+    texts = [TermDocument(f"t{n}", "personal", True, f"order {'pump' if n % 2 else 'rotor'} {n}") for n in range(40)]
 
-    def scores(name: str, *rounds: list[Text]) -> tuple[dict[str, float], float]:
+    def scores(name: str, *rounds: list[TermDocument]) -> tuple[dict[str, float], float]:
         index = TermIndex(tmp_path / name, scoped=scoped)
         for upto, each in enumerate(rounds, 1):
             index.put([(text, upto) for text in each], (), upto)

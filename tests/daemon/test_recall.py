@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.daemon.recall.scorer import FEATURES, LEAD, final
-from memd.daemon.recall.selection import by_chance, folded, within
-from memd.daemon.recall.training import decoded, encoded, trained
+from memd.daemon.services.recall.scorer import FEATURES, LEAD, final
+from memd.daemon.services.recall.scorer_training import decoded, encoded, trained
+from memd.daemon.services.recall.selection import by_chance, folded, within
 from memd.protocol import request
 from memd.protocol.errors import InvalidRequest, NotFound
 from memd.protocol.event import Origin

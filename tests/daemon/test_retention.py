@@ -7,8 +7,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.daemon.store.archive import Archive
-from memd.daemon.store.retention import DAY, Keep, Retention
+from memd.daemon.config import Keep
+from memd.daemon.storage.archive import Archive
+from memd.daemon.storage.retention import DAY, Retention
 from memd.daemon.world import World, real_world
 from memd.protocol.event import Captured, Origin, Said
 from memd.protocol.record import Span

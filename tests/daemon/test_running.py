@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.clients.python import Client
-from memd.daemon.pauses import Pauses
+from memd.daemon.services.capture.pauses import PauseRegister
 from memd.protocol.block import plain
 from memd.protocol.errors import NotFound, Withheld
 from memd.protocol.event import Origin, Said, SessionEnded, ToolCalled
@@ -149,7 +149,7 @@ def test_pauses_hold_as_a_list_of_intervals_says_P2(
 ) -> None:
     """A model of intervals, told beside: an event is skipped if one covers it, by when it is sent or was said."""
     folder, clock = tmp_path_factory.mktemp("pauses"), [0]
-    pauses = Pauses(folder, (), "/u", lambda: clock[0] * SECOND, lambda: "")
+    pauses = PauseRegister(folder, (), "/u", lambda: clock[0] * SECOND, lambda: "")
     model: list[list[Any]] = []
     for what, where, length in steps:
         clock[0] += 3
@@ -168,7 +168,7 @@ def test_pauses_hold_as_a_list_of_intervals_says_P2(
             for each in active:
                 each[2] = now
         else:
-            pauses = Pauses(folder, (), "/u", lambda: clock[0] * SECOND, lambda: "")
+            pauses = PauseRegister(folder, (), "/u", lambda: clock[0] * SECOND, lambda: "")
     clock[0] += 1
     here = [each for each in model if not each[0] or cwd == each[0] or cwd.startswith(each[0] + "/")]
     for at in range(clock[0] + 1):

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from memd.daemon.recall.screen import screened, shown, without_secrets
-from memd.daemon.store.archive import Archive
-from memd.daemon.store.journal import Journal
+from memd.daemon.services.outgoing_screen import screened, shown, without_secrets
+from memd.daemon.storage.archive import Archive
+from memd.daemon.storage.journal import JournalLog
 from memd.daemon.world import real_world
 from memd.protocol.event import Captured, Origin, Said, Trust
 from memd.protocol.operation import Added, Decision, Distilled, SessionOpened
@@ -63,7 +63,7 @@ def older(daemon: Any) -> Iterator[Any]:
     """A daemon whose journal and archive are of a memd that knew none of these rules."""
     daemon.terminate()
     archive = Archive(daemon.places.data / "archive", real_world())
-    journal = Journal(daemon.places.data / "journal", real_world())
+    journal = JournalLog(daemon.places.data / "journal", real_world())
     for each in (CLEAN, SECRET, ORDERED):
         event = Said(turn=each.id[0], at=AT, role="user", text=each.content)
         archive.take([Captured(document=WHERE.document, event=event)])

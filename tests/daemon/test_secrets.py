@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from memd.daemon.store.archive import Archive
-from memd.daemon.store.journal import Journal
+from memd.daemon.storage.archive import Archive
+from memd.daemon.storage.journal import JournalLog
 from memd.daemon.world import real_world
 from memd.protocol.block import plain
 from memd.protocol.errors import InvalidRequest, MemdError
@@ -93,7 +93,7 @@ def older(daemon: Any) -> dict[str, Record]:
     """What a memd that knew no such rule left behind: a turn, an earlier version of it, records on parts of it."""
     daemon.terminate()
     archive = Archive(daemon.places.data / "archive", real_world())
-    journal = Journal(daemon.places.data / "journal", real_world())
+    journal = JournalLog(daemon.places.data / "journal", real_world())
     for words in (f"It is {KEY}, I think.", TURN):
         event = Said(turn="2", at=AT, role="user", text=words)
         archive.take([Captured(document=WHERE.document, event=event)])
@@ -116,7 +116,7 @@ def older(daemon: Any) -> dict[str, Record]:
     return records
 
 
-STORES = ((Archive, "archive"), (Journal, "journal"))
+STORES = ((Archive, "archive"), (JournalLog, "journal"))
 
 
 @pytest.fixture

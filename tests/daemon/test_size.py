@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from memd.daemon.store.environment import Environment
-from memd.daemon.store.resident import let_go
-from memd.daemon.stores import size_of
+from memd.daemon.projections.stores import size_of
+from memd.daemon.storage.lmdb_environment import Environment
+from memd.daemon.storage.page_eviction import let_go
 
 
 def test_files_that_vanish_while_we_look_do_not_end_a_status_U6(tmp_path: Path) -> None:

@@ -9,18 +9,23 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from memd.daemon.lifecycle.lifetime import Lifetime
-from memd.daemon.lifecycle.review import due_at
-from memd.daemon.lifecycle.rules import Rules
-from memd.daemon.lifecycle.salience import recency, salience
-from memd.daemon.lifecycle.sleep import Sleep
-from memd.daemon.lifecycle.strength import DAY, pace, share_of_day, slept
-from memd.daemon.lifecycle.triggers import Triggers
-from memd.daemon.pools.access import Access
-from memd.daemon.pools.identity import Identity
-from memd.daemon.pools.passes import Passes
+from memd.daemon.forgetting_rules import Rules
 from memd.daemon.projections.counters import KINDS
-from memd.daemon.recall.timeline import Timeline
+from memd.daemon.projections.pool_directory import PoolDirectory
+from memd.daemon.projections.salience import recency, salience
+from memd.daemon.projections.strength import DAY, pace, share_of_day, slept
+from memd.daemon.projections.timeline import Timeline
+from memd.daemon.server.dispatch import table_of
+from memd.daemon.services.corrections.corrections_service import CorrectionsService
+from memd.daemon.services.corrections.undo import SessionUndo
+from memd.daemon.services.events import CapturesCommitted, Topic
+from memd.daemon.services.jobs import Jobs
+from memd.daemon.services.lifecycle.lifecycle_service import LifecycleService
+from memd.daemon.services.lifecycle.review import due_at
+from memd.daemon.services.lifecycle.sleep import Sleep
+from memd.daemon.services.records.records_service import RecordsService
+from memd.daemon.services.scheduler import Scheduler
+from memd.daemon.services.service import Caller, Handler
 from memd.protocol.errors import InvalidRequest
 from memd.protocol.event import Captured, Noted, Origin, Said
 from memd.protocol.fading import Archived, Count, Counted, Rest, Slept
@@ -28,6 +33,7 @@ from memd.protocol.instant import from_micros
 from memd.protocol.lifetime import (
     Correct,
     FadingList,
+    GetHistory,
     GetTimeline,
     ListFading,
     PutToSleep,
@@ -44,14 +50,14 @@ PERSONAL = "personal"
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Running]:
-    """Stores with a committer."""
+    """Stores with a write thread."""
     found = Running(tmp_path / "data")
     yield found
     found.close()
 
 
 def sleep_of(running: Running, rules: Rules) -> Sleep:
-    return Sleep(running.stores, running.committer, lambda: rules, running.world.now)
+    return Sleep(running.stores, running.writer, lambda: rules, running.world.now)
 
 
 def year(tasks_by_day: list[int]) -> tuple[Rest, list[float]]:
@@ -115,8 +121,8 @@ def test_a_year_through_the_committer_T6_T7(running: Running) -> None:
     assert 44 <= archived_on <= 46, "never used: after about 45 active days"
     assert running.status(1) == "active", "used weekly: it stays"
     assert running.status(6) == running.status(7) == "active", "what is held, and a persona, stay"
-    past = life_of(running).past
-    assert [each.id for each in past.restore(["id0"]).records] == ["id0"]
+    back = life_of(running).answer(Restore(ids=("id0",)))
+    assert [each.id for each in back.records] == ["id0"]
     assert running.signal(0).strength == 0.5 and running.status(0) == "active"
 
 
@@ -155,7 +161,7 @@ def test_what_is_used_after_it_was_found_weak_stays_T6(running: Running) -> None
         sleep.fall_asleep(PERSONAL)
     weak = sleep.weak(PERSONAL)
     stores.commit([used(int(weak.faded[0][2:]))])
-    running.committer.run(lambda: sleep.archive(PERSONAL, weak.faded, "faded")).result()
+    running.writer.run(lambda: sleep.archive(PERSONAL, weak.faded, "faded")).result()
     assert stores.records.tally()[PERSONAL] == {"active": 2}
 
 
@@ -167,7 +173,7 @@ def test_strengths_are_all_of_before_or_all_of_after_a_sleep_T6(running: Running
     futures = []
     for _ in range(30):
         running.now += DAY
-        futures.append(running.committer.run(lambda: sleep.fall_asleep(PERSONAL)))
+        futures.append(running.writer.run(lambda: sleep.fall_asleep(PERSONAL)))
         strengths = {each.strength for each in stores.counters.signals(records).values()}
         assert len(strengths) == 1
         seen |= strengths
@@ -177,14 +183,30 @@ def test_strengths_are_all_of_before_or_all_of_after_a_sleep_T6(running: Running
 
 
 # --- tasks -----------------------------------------------------------------------------------------------------------
-def life_of(running: Running, rules: Rules | None = None) -> Lifetime:
-    stores = running.stores
-    passes = Passes(stores.folder / "pass.key", stores.folder / "pass_keys", running.world.now)
-    access = Access(Identity(stores.aliases, lambda: 0.0), stores, passes)
-    triggers = Triggers(
-        running.world, idle_s=1e6, session_idle_min=1e6, distil=lambda: None, end_session=lambda _: None
-    )
-    return Lifetime(stores, running.committer, access, triggers, lambda: rules or Rules(), running.world)
+class Life(LifecycleService):
+    """The services of time over the same stores, asked as the user of the home."""
+
+    def __init__(self, running: Running, rules: Rules) -> None:
+        stores, world, captures = running.stores, running.world, Topic[CapturesCommitted]()
+        directory, self._stores = PoolDirectory(stores), stores
+        super().__init__(
+            stores, running.writer, Scheduler(world), directory, lambda: rules, lambda: None, captures, world
+        )
+        undo = SessionUndo(stores, running.writer, Jobs(world), lambda: None)
+        self.corrections = CorrectionsService(stores, undo, captures, self.reactivate, lambda: None)
+        timeline = Timeline(stores.records, stores.sources, stores.journal)
+        self.records = RecordsService(stores, directory, timeline, lambda record: "", lambda: None)
+
+    def answer(self, request: Any) -> Any:
+        """What the dispatch table answers; a scope names its pools."""
+        table = table_of([self, self.corrections, self.records])
+        handler = table[type(request)]
+        assert isinstance(handler, Handler)
+        return handler.function(request, Caller(scope=getattr(request, "pools", ())))
+
+
+def life_of(running: Running, rules: Rules | None = None) -> Life:
+    return Life(running, rules or Rules())
 
 
 def session(name: str, *, live: bool = True, project: str = "", host: str = "claude-code") -> SessionOpened:
@@ -193,15 +215,15 @@ def session(name: str, *, live: bool = True, project: str = "", host: str = "cla
 
 
 def sleeps(running: Running) -> list[str]:
-    running.committer.run(lambda: None).result()
+    running.writer.run(lambda: None).result()
     operations = (entry.operation for entry in running.stores.journal.read())
     return [each.pool for each in operations if isinstance(each, Slept)]
 
 
-def end(running: Running, life: Lifetime, *names: str) -> None:
+def end(running: Running, life: Life, *names: str) -> None:
     running.stores.commit([SessionClosed(document=name, at=AT) for name in names])
     life.ended(names)
-    running.committer.run(lambda: None).result()
+    running.writer.run(lambda: None).result()
 
 
 def test_a_task_is_a_live_session_and_sessions_that_overlap_sleep_once_T6(running: Running) -> None:
@@ -244,7 +266,7 @@ def test_a_first_session_and_old_imports_prove_themselves_first_T8(running: Runn
     stores.commit([session("first"), session("old", live=False), later])
 
     def judged(document: str, at: str, **more: Any) -> str:
-        return life.judging()(said(running, document, 1, at, **more)).status
+        return life.judge()(said(running, document, 1, at, **more)).status
 
     assert judged("claude-code:first", now) == "quarantined"
     assert judged("claude-code:next", now) == "active", "a later session"
@@ -257,7 +279,7 @@ def test_a_first_session_and_old_imports_prove_themselves_first_T8(running: Runn
     explicit = said(running, "claude-code:first", 2, now)
     spans = (Span("claude-code:first", "t9", 0, 1),)
     explicit = replace(explicit, provenance=replace(explicit.provenance, spans=spans))
-    assert life.judging()(explicit).status == "active", "asked to remember it"
+    assert life.judge()(explicit).status == "active", "asked to remember it"
 
 
 def test_salience_halves_by_volatility_and_grows_with_use_T2(running: Running) -> None:
@@ -317,18 +339,18 @@ def test_fading_sleep_and_restore_answer_T9_T7(running: Running) -> None:
     done = life.answer(PutToSleep())
     assert isinstance(done, Slumbered) and done.pools[0].faded == 2
     assert running.status(0) == running.status(3) == "archived"
-    back = running.committer.run(lambda: life.answer(Restore(ids=("id0", "id3")))).result()
+    back = running.writer.run(lambda: life.answer(Restore(ids=("id0", "id3")))).result()
     assert isinstance(back, RecordList) and len(back.records) == 2
     assert running.status(0) == "active" and running.status(3) == "quarantined", "as it was before"
     with pytest.raises(InvalidRequest):
-        life.past.restore(["id0"])
+        life.answer(Restore(ids=("id0",)))
 
 
 def test_an_archived_fact_does_not_push_out_the_one_that_took_its_key_T7(running: Running) -> None:
     stores, life = running.stores, life_of(running)
     stores.commit([added(0, key="user.editor"), Archived(pool=PERSONAL, ids=("id0",))])
     stores.commit([added(1, key="user.editor")])
-    assert life.past.reactivate(["id0", "id1"]) == ()
+    assert life.reactivate(["id0", "id1"], "recalled") == ()
 
 
 def test_a_correction_retires_and_leaves_both_timelines_T1(running: Running) -> None:
@@ -336,28 +358,28 @@ def test_a_correction_retires_and_leaves_both_timelines_T1(running: Running) -> 
     stores.commit([added(0, valid_from=AT, learnings={"reviewer": "The wrong one."})])
     before = stores.journal.last
     running.now += DAY
-    told = life.past.correct(Correct(id="id0", text="The right one.", at=from_micros(running.now)))
+    told = life.answer(Correct(id="id0", text="The right one.", at=from_micros(running.now)))
     assert told.record.supersedes == ("id0",) and told.record.valid_from == AT and running.status(0) == "retired"
     assert told.record.learnings == {}, "what was learnt of the wrong one"
     timeline = Timeline(stores.records, stores.sources, stores.journal)
     assert [each.id for each in timeline.records_at(PERSONAL, before)] == ["id0"], "believed then"
     view = timeline.view("2026-06-01T00:00:00Z", "")
     assert view is not None and [each.id for each in view.pool(PERSONAL)] == [told.record.id], "known now of then"
-    assert [each.id for each in life.past.timeline(GetTimeline(subject="right one", pools=(PERSONAL,))).records] == [
+    assert [each.id for each in life.answer(GetTimeline(subject="right one", pools=(PERSONAL,))).records] == [
         told.record.id
     ]
-    history = life.past.history("id0")
+    history = life.answer(GetHistory(id="id0"))
     assert [each.kind for each in history.versions] == ["added", "retired"]
     assert history.versions[1].why == "corrected by the user"
     with pytest.raises(InvalidRequest):
-        life.past.correct(Correct(id="id0", text="Again.", at=from_micros(running.now)))
+        life.answer(Correct(id="id0", text="Again.", at=from_micros(running.now)))
 
 
 def test_a_correction_of_what_was_right_once_ends_it_there_T1(running: Running) -> None:
     stores, life = running.stores, life_of(running)
     stores.commit([added(0, valid_from=AT)])
     until = "2026-03-01T00:00:00Z"
-    told = life.past.correct(Correct(id="id0", text="Since March.", at=from_micros(running.now), since=until))
+    told = life.answer(Correct(id="id0", text="Since March.", at=from_micros(running.now), since=until))
     timeline = Timeline(stores.records, stores.sources, stores.journal)
     for as_of, id in (("2026-02-01T00:00:00Z", "id0"), ("2026-04-01T00:00:00Z", told.record.id)):
         view = timeline.view(as_of, "")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from memd.clients.python import Client
-from memd.daemon.supervision import Supervision
+from memd.daemon.server.supervision import Supervision
 from memd.protocol.errors import MemdError
 from memd.protocol.places import places
 from tests.conftest import RunningDaemon

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memd.daemon.projections.folded import Folded
-from memd.daemon.recall.timeline import Timeline
-from memd.daemon.store.journal import Journal
+from memd.daemon.projections.folded import TableSet
+from memd.daemon.projections.timeline import Timeline
+from memd.daemon.storage.journal import JournalLog
 from memd.daemon.world import World
 from memd.protocol.errors import NaiveTime
 from memd.protocol.fading import Archived, Restored
@@ -130,8 +130,8 @@ class Past:
     def __init__(self, folder: Path, operations: list[AnyOperation], ticks: list[int]) -> None:
         clock = iter([1_800_000_000 * SECOND + tick * SECOND for tick in ticks] + [0] * len(operations))
         world = World(now=lambda: next(clock), monotonic=lambda: 0.0, token=bytes)
-        self.journal = Journal(folder / "journal", world)
-        self.folded = Folded(folder / "tables")
+        self.journal = JournalLog(folder / "journal", world)
+        self.folded = TableSet(folder / "tables")
         self.states: list[State] = [{}]
         self.times: list[int] = [0]
         entries = self.journal.commit(operations)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memd.daemon.lifecycle.counting import Counting
-from memd.daemon.lifecycle.rules import Rules
-from memd.daemon.lifecycle.usage import WINDOW_S, Usage
+from memd.daemon.forgetting_rules import Rules
+from memd.daemon.services.lifecycle.counting import UseCounter
+from memd.daemon.services.lifecycle.usage import WINDOW_S, UseDetector
 from memd.models.query import QueryTable
 from memd.models.trunk import Trunk
 from memd.protocol.event import Captured, Said
@@ -37,10 +37,10 @@ def running(tmp_path: Path) -> Iterator[Running]:
     found.close()
 
 
-def usage_of(running: Running) -> Usage:
-    counting = Counting(running.stores, running.committer, Rules)
+def usage_of(running: Running) -> UseDetector:
+    counting = UseCounter(running.stores, running.writer, Rules)
     encode = QueryTable().encode
-    return Usage(running.stores, counting, Rules, lambda: encode, running.world.monotonic, lambda _: ["personal"])
+    return UseDetector(running.stores, counting, Rules, lambda: encode, running.world.monotonic, lambda _: ["personal"])
 
 
 def answer(running: Running, turn: str, text: str, **more: Any) -> None:
@@ -79,7 +79,7 @@ def test_an_answer_after_the_recall_is_counted_once_T3(running: Running) -> None
     assert usage.heard() == 0, "before the recall, of the user, of an import"
     answer(running, "4", "I asked Halvard, the payments repository is his.")
     assert usage.heard() == 1
-    running.committer.run(lambda: None).result()
+    running.writer.run(lambda: None).result()
     assert running.signal(2).access_count == 1 and running.signal(0).access_count == 0
     answer(running, "5", "Halvard agreed.")
     assert usage.heard() == 0, "once a recall"

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from memd.daemon.maintenance_process import Maintenance
-from memd.daemon.projections.folded import Folded
-from memd.daemon.projections.swap import BUILDING, NEXT, OLD, promote, settle
-from memd.daemon.store.environment import Environment
+from memd.daemon.projections.folded import TableSet
+from memd.daemon.services.maintenance_process import MaintenanceProcess
+from memd.daemon.storage.folder_swap import BUILDING, NEXT, OLD, promote, settle
+from memd.daemon.storage.lmdb_environment import Environment
 from memd.protocol.block import BEGIN
 from memd.protocol.event import Origin, Said
 from memd.protocol.reply import JobState
@@ -44,7 +44,7 @@ def filled(daemon: Any, count: int = 6) -> list[str]:
 
 
 def checked(folder: Path) -> dict[str, Any]:
-    return Maintenance().run("verify", folder, (), lambda done, total, detail: None)
+    return MaintenanceProcess().run("verify", folder, (), lambda done, total, detail: None)
 
 
 def offline(daemon: Any) -> subprocess.CompletedProcess[str]:
@@ -72,7 +72,7 @@ def test_a_changed_row_is_named_and_made_anew_while_reads_go_on(daemon: Any) -> 
     ids = filled(daemon)
     daemon.terminate()
     folder = daemon.places.data
-    folded = Folded(folder / "projections" / "tables")
+    folded = TableSet(folder / "projections" / "tables")
     rows = folded.tables.environment
     rows.write(lambda transaction: transaction.delete(ids[1].encode(), db=rows.db("records")))
     folded.close()

@@ -22,7 +22,7 @@ from pathlib import Path
 from random import Random
 
 from memd.daemon.projections.records import digest
-from memd.daemon.stores import Stores
+from memd.daemon.projections.stores import Stores
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.errors import MemdError

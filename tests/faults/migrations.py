@@ -15,9 +15,9 @@ from pathlib import Path
 import msgspec
 
 from memd.daemon import failpoint
-from memd.daemon.store.durable import sync_tree
-from memd.daemon.store.environment import Environment
-from memd.daemon.store.formats import LAYOUT, Format, Written, bring_up
+from memd.daemon.storage.durable_files import sync_tree
+from memd.daemon.storage.layout_version import LAYOUT, Format, Written, bring_up
+from memd.daemon.storage.lmdb_environment import Environment
 from memd.daemon.world import World, real_world
 
 OLD, NEW = ("info", "bodies"), ("meta", "blocks")

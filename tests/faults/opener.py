@@ -12,9 +12,9 @@ import tempfile
 from pathlib import Path
 
 from memd.daemon.projections.folded import open_folded
-from memd.daemon.store import marker
-from memd.daemon.store.formats import bring_up
-from memd.daemon.stores import Stores
+from memd.daemon.projections.stores import Stores
+from memd.daemon.storage import run_marker
+from memd.daemon.storage.layout_version import bring_up
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.block import plain
@@ -84,7 +84,7 @@ def main() -> None:
     promises = load(Path(sys.argv[1]))
     boot = Path(sys.argv[1]).with_name("boot_id")
     boot.write_text("another start of the machine")
-    marker.BOOT_ID = boot
+    run_marker.BOOT_ID = boot
     for line in sys.stdin:
         folder, at = line.split()
         told = opened(Path(folder), [promise for promise in promises if promise.holds(int(at))])

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from memd.daemon.stores import Stores
+from memd.daemon.projections.stores import Stores
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.event import Captured, Origin, Said

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from memd.daemon.projections.turns import Turns
-from memd.daemon.store.archive import Archive
+from memd.daemon.projections.turns import TurnIndex
+from memd.daemon.storage.archive import Archive
 from memd.daemon.world import real_world
 from memd.protocol.block import plain
 from memd.protocol.errors import StorageFull
@@ -128,7 +128,7 @@ def write_refused(daemon: RunningDaemon) -> bool:
 
 def test_turns_are_searched_though_a_full_disk_ended_their_writer_P12_Q4(small: Path, tmp_path: Path) -> None:
     archive = Archive(tmp_path / "archive", real_world())
-    turns = Turns(small / "turns", archive)
+    turns = TurnIndex(small / "turns", archive)
 
     def say(turn: str, words: str) -> None:
         event = Said(turn=turn, at="2026-01-01T00:00:00Z", role="user", text=words)

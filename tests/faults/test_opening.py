@@ -12,16 +12,16 @@ from threading import Event
 import lmdb
 import pytest
 
-from memd.daemon.store import marker
-from memd.daemon.store.archive import Archive
-from memd.daemon.store.backup import write_backup
-from memd.daemon.store.environment import Environment
-from memd.daemon.store.formats import LAYOUT, bring_up, read_format
-from memd.daemon.store.journal import Journal
-from memd.daemon.store.marker import Marker
-from memd.daemon.store.opening import CHECKPOINT_EVERY, checkpoint
-from memd.daemon.store.verify import verify
-from memd.daemon.stores import Stores
+from memd.daemon.projections.stores import Stores
+from memd.daemon.services.maintenance.verify import verify
+from memd.daemon.storage import run_marker
+from memd.daemon.storage.archive import Archive
+from memd.daemon.storage.backup import write_backup
+from memd.daemon.storage.journal import JournalLog
+from memd.daemon.storage.layout_version import LAYOUT, bring_up, read_format
+from memd.daemon.storage.lmdb_environment import Environment
+from memd.daemon.storage.run_marker import Marker
+from memd.daemon.storage.startup_checks import CHECKPOINT_EVERY, checkpoint
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.errors import JournalCorrupt, UnsupportedFormat
@@ -209,7 +209,7 @@ def test_the_mark_tells_how_the_last_run_ended(tmp_path: Path, monkeypatch: pyte
     assert Marker(tmp_path).last_end() == "killed"
     other = tmp_path / "boot"
     other.write_text("another start of the machine")
-    monkeypatch.setattr(marker, "BOOT_ID", other)
+    monkeypatch.setattr(run_marker, "BOOT_ID", other)
     assert Marker(tmp_path).last_end() == "power"
     Marker(tmp_path).clear()
     assert Marker(tmp_path).last_end() == "clean"
@@ -315,7 +315,7 @@ def test_a_start_verifies_what_came_after_the_last_checkpoint(data: Path) -> Non
     opened.commit([checkpoint(opened.journal, opened.archive)])
     opened.take([said("after")])
     opened.close()
-    journal, archive = Journal(data / "journal", real_world()), Archive(data / "archive", real_world())
+    journal, archive = JournalLog(data / "journal", real_world()), Archive(data / "archive", real_world())
     point = journal.checkpoint()
     assert (point.journal_seq, point.archive_seq) == (1, 30)
     assert archive.log.verify(point.archive_seq, point.archive_tip) == 1

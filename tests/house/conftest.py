@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-ROOMS = ("protocol", "models", "stages", "daemon", "clients")
+ROOMS = ("protocol", "models", "stages", "daemon", "clients", "benchmarks")
 LEFT_BY_TOOLS = {"__pycache__", "node_modules", "build", "dist"}
 
 

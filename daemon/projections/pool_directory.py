@@ -1,0 +1,78 @@
+"""Pools as callers name them: titles, abbreviations, projects that the user left, pools that were joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from ...protocol.errors import InvalidRequest, NotFound
+from ...stages.batch import PERSONAL
+from .project_pointer import is_left
+from .stores import Stores
+
+VALUES = 256
+"""Most values that are kept between two operations."""
+
+T = TypeVar("T")
+
+
+class OperationCache:
+    """Values that hold until the next operation is applied."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+        self._state: tuple[int, dict[object, Any]] = (-1, {})
+
+    def get(self, key: object, find: Callable[[], T]) -> T:
+        """Return the value of a key, found again after each operation."""
+        seq, values = self._state
+        if seq != self._stores.tables.applied_seq or len(values) > VALUES:
+            values = {}
+            self._state = (self._stores.tables.applied_seq, values)
+        if key not in values:
+            values[key] = find()
+        return values[key]
+
+
+class PoolDirectory:
+    """Looks pools up in the projections. Any thread may call it."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+        self._joined = OperationCache(stores)
+
+    def title(self, pool: str) -> str:
+        """Return the title of a pool; "" where it has none."""
+        opened = self._stores.sources.pool(pool)
+        return opened.title if opened else ""
+
+    def is_left(self, pool: str) -> bool:
+        """Whether the user left this project: it is read only where it is named (P4)."""
+        return is_left(self._stores.records, pool)
+
+    def joined(self, scope: Sequence[str]) -> tuple[str, ...]:
+        """Return the pools whose sessions count in a scope: its own, and those that the user joined to them."""
+        joined = self._stores.aliases.joined
+        scope = tuple(scope)
+        return self._joined.get(scope, lambda: tuple(dict.fromkeys(name for pool in scope for name in joined(pool))))
+
+    def named(self, pool: str) -> str:
+        """Return the full name of a pool, from its name, its title, or an unambiguous prefix.
+
+        Raises NotFound, and InvalidRequest for "", which is a prefix of every name.
+        """
+        if not pool:
+            raise InvalidRequest("a pool without a name", hint="`memd pools` lists them")
+        known = self._stores.sources.pools()
+        if pool == PERSONAL or any(pool == opened.pool for opened in known):
+            return pool
+        matches = [
+            opened.pool
+            for opened in known
+            if pool == opened.title
+            or any(name.startswith(pool) for name in (opened.pool, opened.pool.partition("/")[2]))
+        ]
+        if len(matches) == 1:
+            return matches[0]
+        names = ", ".join([PERSONAL, *(f"{opened.pool} ({opened.title})" for opened in known)][:10])
+        raise NotFound(f"{'several pools match' if matches else 'no pool'} {pool!r}", hint=f"there are: {names}")

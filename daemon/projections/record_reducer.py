@@ -1,0 +1,196 @@
+"""What an operation makes of a record: the pure step that live operation, replay and reads of the past share (T1, R3).
+
+Comes in: a record as it was, or None, and a logged operation. Goes out: the record as it is believed afterwards, or
+None. Invariants: no clock, no chance, no disk; whoever wants to know which records an operation changes asks `touched`,
+so that no projection can have an opinion of its own.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from ...protocol.fading import Archived, Released, Restored, Reviewed
+from ...protocol.operation import (
+    Added,
+    AnyOperation,
+    Erased,
+    Hidden,
+    Invalidated,
+    Merged,
+    Moved,
+    Pinned,
+    Rebased,
+    Redacted,
+    Retirement,
+    Shift,
+    Unhidden,
+    Updated,
+)
+from ...protocol.record import LIVE, PRINCIPLE, Record, Review, Status
+from ...protocol.reply import Logged
+from ...stages.batch import PERSONAL
+
+_ARCHIVED, _QUARANTINED = frozenset({"archived"}), frozenset({"quarantined"})
+
+
+def touched(operation: AnyOperation) -> tuple[str, ...]:
+    """Ids of the records that an operation may change, in the order in which it changes them."""
+    match operation:
+        case Added() | Updated():
+            retired = (retirement.id for retirement in operation.retires if retirement.id != operation.record.id)
+            return (*retired, operation.record.id)
+        case Merged() | Invalidated() | Pinned() | Reviewed():
+            return (operation.id,)
+        case Rebased():
+            return (operation.record.id,)
+        case Redacted():
+            return operation.records
+        case Erased():
+            return tuple(dict.fromkeys((*(each.id for each in operation.retires), *operation.ids)))
+        case Moved() | Archived() | Restored() | Released():
+            return operation.ids
+        case Hidden() | Unhidden():
+            return tuple(shift.id for shift in operation.after)
+        case _:
+            return ()
+
+
+def apply(before: Record | None, id: str, entry: Logged) -> Record | None:
+    """The record `id` after `entry`; `before` itself where nothing changes."""
+    operation = entry.operation
+    match operation:
+        case Added() | Updated() if operation.record.id == id:
+            return _stamped(operation.record, entry.at, before)
+        case Added() | Updated():
+            found = next((each for each in operation.retires if each.id == id), None)
+            return _retired(before, found, entry.at, operation.record.id) if found else before
+        case Invalidated():
+            retirement = Retirement(operation.id, operation.valid_to, operation.reason)
+            return _retired(before, retirement, entry.at, operation.by)
+        case Merged():
+            return _merged(before, operation)
+        case Pinned():
+            return before and _pinned(before, operation)
+        case Rebased():
+            return operation.record
+        case Redacted():
+            return None
+        case Erased():
+            found = next((each for each in operation.retires if each.id == id), None)
+            return _retired(before, found, entry.at, operation.by) if found else before
+        case Hidden() | Unhidden():
+            return _shifted(before, next(shift for shift in operation.after if shift.id == id))
+        case Moved():
+            return _moved(before, operation)
+        case Archived():
+            return _standing(before, LIVE, "archived", operation.by)
+        case Restored():
+            return _standing(before, _ARCHIVED, "quarantined" if id in operation.quarantined else "active")
+        case Released():
+            return _standing(before, _QUARANTINED, "active")
+        case Reviewed():
+            return _reviewed(before, operation)
+        case _:
+            return before
+
+
+def reason(entry: Logged, id: str) -> str:
+    """What an operation says about why it changed a record, in words; "" where it says nothing."""
+    match entry.operation:
+        case Added() | Updated() as operation if operation.record.id != id:
+            return next((each.reason for each in operation.retires if each.id == id), "")
+        case Added() | Updated() | Merged() as operation:
+            return operation.decision.reason
+        case Invalidated() as operation:
+            return operation.reason
+        case Archived() | Restored() | Reviewed() as operation:
+            return operation.why
+        case _:
+            return ""
+
+
+def _stamped(record: Record, at: int, before: Record | None) -> Record:
+    """`record` with its system times: learnt when first added, retired now if it arrives retired.
+
+    A record that comes from an export brings the times of the store it comes from, none later than now.
+    """
+    learned_at = before.learned_at if before else min(record.learned_at or at, at)
+    retired_at = min(record.retired_at or at, at) if record.status == "retired" else 0
+    held = record if before is None or not before.pinned else before  # what the user holds on to stays held
+    return msgspec.structs.replace(
+        record,
+        learned_at=learned_at,
+        retired_at=retired_at,
+        pinned=held.pinned,
+        layer=held.layer,
+        tags=_tagged(record.tags, held.pinned and PRINCIPLE in held.tags),
+    )
+
+
+def _tagged(tags: tuple[str, ...], principle: bool) -> tuple[str, ...]:
+    """Tags with or without the one that only the user gives (Q8)."""
+    if principle == (PRINCIPLE in tags):
+        return tags
+    return (*tags, PRINCIPLE) if principle else tuple(tag for tag in tags if tag != PRINCIPLE)
+
+
+def _pinned(before: Record, operation: Pinned) -> Record:
+    tags = before.tags if operation.principle is None else _tagged(before.tags, operation.principle)
+    changed = msgspec.structs.replace(before, pinned=operation.pinned, tags=tags, rev=before.rev + 1)
+    if not operation.layer:
+        return changed
+    freed = operation.pinned and before.status == "quarantined"
+    return msgspec.structs.replace(changed, layer=operation.layer, status="active" if freed else before.status)
+
+
+def _retired(before: Record | None, retirement: Retirement, at: int, by: str) -> Record | None:
+    if before is None or before.status == "retired":
+        return before
+    return msgspec.structs.replace(
+        before, status="retired", valid_to=retirement.valid_to, retired_at=at, superseded_by=by, rev=before.rev + 1
+    )
+
+
+def _merged(before: Record | None, merged: Merged) -> Record | None:
+    if before is None:
+        return None
+    evidence = (*before.provenance.evidence, merged.evidence)
+    provenance = msgspec.structs.replace(before.provenance, evidence=evidence)
+    return msgspec.structs.replace(before, provenance=provenance, rev=before.rev + 1)
+
+
+def _shifted(before: Record | None, shift: Shift) -> Record | None:
+    if before is None:
+        return None
+    return msgspec.structs.replace(
+        before,
+        status=shift.status,
+        valid_to=shift.valid_to,
+        retired_at=shift.retired_at,
+        superseded_by=shift.superseded_by,
+        rev=before.rev + 1,
+    )
+
+
+def _moved(before: Record | None, moved: Moved) -> Record | None:
+    if before is None:
+        return None
+    layer = "L2" if before.layer == "L1" and moved.pool != PERSONAL else before.layer  # identity is personal (R9)
+    changed = msgspec.structs.replace(before, pool=moved.pool, layer=layer, placed=True, rev=before.rev + 1)
+    return msgspec.structs.replace(changed, key="", needs_review=True) if before.id in moved.unkeyed else changed
+
+
+def _standing(before: Record | None, among: frozenset[str], status: Status, by: str = "") -> Record | None:
+    """The record with another status, if it has one of those that can become it."""
+    if before is None or before.status not in among:
+        return before
+    return msgspec.structs.replace(before, status=status, superseded_by=by, rev=before.rev + 1)
+
+
+def _reviewed(before: Record | None, reviewed: Reviewed) -> Record | None:
+    if before is None:
+        return None
+    known = before.review or Review()
+    against = max(known.against, reviewed.against)
+    review = msgspec.structs.replace(known, next=reviewed.next or known.next, against=against)
+    return msgspec.structs.replace(before, confidence=reviewed.confidence, review=review, rev=before.rev + 1)

@@ -1,0 +1,47 @@
+"""Salience: how much a record matters now; it orders and never decides whether a record is there (T2).
+
+Comes in: a record with its signal as it is now. Goes out: a number from 0 up. Invariants: pure; age is in calendar
+days, because a fact grows old whether or not anybody works; a kind that never fades does not grow old either.
+"""
+
+from __future__ import annotations
+
+from math import log1p
+
+from ...protocol.instant import micros
+from ...protocol.record import Record, Signal, Volatility
+from ..forgetting_rules import HalfLives, Rules
+from .strength import DAY
+
+LEAST_IMPORTANCE = 0.05
+REINFORCED = 0.25
+"""What the first doublings of use add: 1 use 17 %, 10 uses 60 %, 100 uses 115 %."""
+
+
+def half_life_days(volatility: Volatility, half_lives: HalfLives) -> float:
+    """Calendar days after which recency has halved."""
+    return {"stable": half_lives.stable, "semi": half_lives.semi, "situational": half_lives.situational}[volatility]
+
+
+def recency(record: Record, signal: Signal, now: int, rules: Rules) -> float:
+    """0.5 ^ (age / half-life) in (0, 1]: the age of the statement, or of its last use, whichever is less (T2).
+
+    `now` in microseconds; a statement of the future is as recent as one of now. One of the features of ranking (Q6).
+    """
+    if record.kind in rules.never or rules.is_off(record.pool):
+        return 1.0
+    said = min(micros(record.provenance.said_at), record.learned_at or now)
+    age_days = max(0.0, (now - max(said, signal.last_access)) / DAY)
+    half_life = half_life_days(record.volatility, rules.half_lives)
+    return 0.5 ** (age_days / half_life) if half_life else 1.0
+
+
+def reinforcement(signal: Signal) -> float:
+    """From 1 up, with the logarithm of uses: what keeps being used resists decay (T2)."""
+    return 1.0 + REINFORCED * log1p(signal.access_count)
+
+
+def salience(record: Record, signal: Signal, now: int, rules: Rules, relevance: float = 1.0) -> float:
+    """Relevance × recency × importance × reinforcement (T2): what orders a profile, where relevance is 1 for all."""
+    importance = max(LEAST_IMPORTANCE, signal.importance)
+    return relevance * recency(record, signal, now, rules) * importance * reinforcement(signal)

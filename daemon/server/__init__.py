@@ -1,0 +1,1 @@
+"""The process: socket, request dispatch and authorisation, start-up and shutdown."""

@@ -1,0 +1,88 @@
+"""The dispatch table: each request type has one handler of one service; the caller is authorised before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Protocol
+
+from ...protocol.errors import MemdError
+from ...protocol.intent import Request
+from ...protocol.reply import AnyData
+from ...protocol.request import AnyRequest, Capture, Remember
+from ..services.admission import bug
+from ..services.service import Caller, CaptureHandler, CaptureRequest, Handler, Lane, Respond, Service
+from ..services.write_thread import Writer
+
+Arrived = Sequence[tuple[AnyRequest, Respond]]
+
+
+class Authoriser(Protocol):
+    """Decides who asks and what that caller may read."""
+
+    def caller(self, request: Request, handler: Handler | CaptureHandler) -> Caller:
+        """Return the caller. Raises Denied, NotFound."""
+        ...
+
+
+def table_of(services: Sequence[Service]) -> dict[type[Request], Handler | CaptureHandler]:
+    """Return the handler of each request type. Raises ValueError where two services declare the same type."""
+    table: dict[type[Request], Handler | CaptureHandler] = {}
+    for service in services:
+        for request_type, handler in service.handlers.items():
+            if request_type in table:
+                raise ValueError(f"{request_type.__name__} has a second handler, in {service.name}")
+            table[request_type] = handler
+    return table
+
+
+class Dispatcher:
+    """Finds the lane of a request, authorises its caller, and calls its handler."""
+
+    def __init__(self, services: Sequence[Service], authoriser: Authoriser, writer: Writer) -> None:
+        self._table = table_of(services)
+        self._authoriser, self._writer = authoriser, writer
+
+    def lane(self, request: AnyRequest) -> Lane:
+        """Return the lane that answers a request."""
+        handler = self._table[type(request)]
+        if isinstance(handler, CaptureHandler):
+            return "write"
+        return handler.lane(request) if callable(handler.lane) else handler.lane
+
+    def answer(self, request: AnyRequest) -> AnyData:
+        """Answer a request of the fast or the slow lane. Raises MemdError."""
+        handler = self._table[type(request)]
+        assert isinstance(handler, Handler)
+        return handler.function(request, self._authoriser.caller(request, handler))
+
+    def write(self, arrived: Arrived) -> None:
+        """Queue requests of the write lane that arrived together; each is answered once, from the write thread."""
+        captures: list[tuple[CaptureRequest, Respond]] = []
+        others: list[tuple[partial[AnyData], Respond]] = []
+        take = None
+        for request, respond in arrived:
+            try:
+                handler = self._table[type(request)]
+                caller = self._authoriser.caller(request, handler)
+            except MemdError as error:
+                respond(error)
+                continue
+            if isinstance(handler, Handler):
+                others.append((partial(handler.function, request, caller), respond))
+            elif isinstance(request, Capture | Remember):
+                take = handler.take
+                captures.append((request, respond))
+        if take:
+            take(captures)
+        for work, respond in others:
+            self._run(work, respond)
+
+    def _run(self, work: partial[AnyData], respond: Respond) -> None:
+        future = self._writer.run(work)
+
+        def done() -> None:
+            error = future.exception()
+            respond(future.result() if error is None else error if isinstance(error, MemdError) else bug(error))
+
+        future.add_done_callback(lambda _: done())

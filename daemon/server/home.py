@@ -1,0 +1,57 @@
+"""The folders of one home: made for their user alone, and refused where that can't be (P-18, P-26).
+
+Comes in: places. Goes out: folders of mode 0700, or `Refused` with what to do. Invariant: nothing is made before the
+owner is known to be the one who asks.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from ...protocol.errors import Refused
+from ...protocol.places import Places
+
+NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "afs", "ceph"})
+
+
+def check_home(places: Places) -> None:
+    """Make the folders, 0700, and refuse what would not be safe. Raises Refused."""
+    if os.environ.get("SUDO_UID", str(os.getuid())) != str(os.getuid()):
+        raise Refused("memd will not run under sudo", hint="run it as the user whose memory it is")
+    _check_owner(places)
+    for folder in (places.data, places.state, places.config, places.run, places.spool):
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            found = folder.stat()
+        except OSError as error:
+            raise Refused(f"{folder}: {error.strerror}", hint="give memd a folder it can write: MEMD_HOME") from error
+        if found.st_uid != os.getuid():
+            raise Refused(f"{folder} belongs to uid {found.st_uid}", hint="use a home of your own: MEMD_HOME")
+        if stat.S_IMODE(found.st_mode) & 0o077:
+            raise Refused(f"others may enter {folder}", hint=f"chmod 700 {folder}")
+    if (kind := _file_system(places.data)) in NETWORK_FILE_SYSTEMS:
+        raise Refused(f"{places.data} lies on {kind}", hint="a memory map needs a local disk: set MEMD_HOME to one")
+
+
+def _check_owner(places: Places) -> None:
+    """Refuse a home of another user, as `su` leaves it behind: what lay in it would be his to read, or not his."""
+    home = Path(os.environ.get("MEMD_HOME") or os.environ.get("HOME") or "/").absolute()
+    inside = any(folder.is_relative_to(home) for folder in (places.data, places.state, places.config))
+    if inside and home.exists() and (owner := home.stat().st_uid) != os.getuid():
+        raise Refused(f"{home} belongs to uid {owner}", hint="use a home of your own: HOME, or MEMD_HOME")
+
+
+def _file_system(folder: Path) -> str:
+    """The type of the file system a folder lies on; "" where the system does not say."""
+    mounts = Path("/proc/self/mounts")
+    if not mounts.exists():
+        return ""
+    best, kind = "", ""
+    for line in mounts.read_text(encoding="utf-8", errors="replace").splitlines():
+        fields = line.split(" ")
+        point = fields[1].replace("\\040", " ")
+        if len(point) > len(best) and folder.resolve().is_relative_to(point):
+            best, kind = point, fields[2]
+    return kind

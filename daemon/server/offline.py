@@ -1,0 +1,66 @@
+"""Commands for when no daemon runs: `python -m memd.daemon NAME …`, one explicit table.
+
+Comes in: a name and arguments. Goes out: one JSON object on standard output and exit code 0, or `memd: …` and `hint: …`
+on standard error with the exit code of the error's class. Invariants: a command that writes takes the data folder's
+lock first, so it never runs beside a daemon; a command that reads a damaged store may be killed by it (LMDB maps pages
+without checking them), so whoever must survive that starts one as a child.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from ...protocol.errors import MemdError, StoreError, UnknownRequest
+from ...protocol.places import Places
+from ..failpoint import arm
+from ..world import World
+
+Command = Callable[[Places, World, Sequence[str]], Mapping[str, object]]
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "check-backup": ("daemon.storage.backup", "check_command"),
+    "list-backups": ("daemon.storage.backup", "list_command"),
+    "read-tips": ("daemon.storage.backup", "tips_command"),
+    "read-redactions": ("daemon.storage.tombstone_carryover", "redactions_command"),
+    "restore-backup": ("daemon.storage.restore", "restore_command"),
+    "fill-home": ("benchmarks.inside", "fill_command"),
+    "fill-years": ("benchmarks.years", "years_command"),
+    "measure-forgetting": ("benchmarks.forgetting", "forgetting_command"),
+    "measure-sleep": ("benchmarks.sleep", "sleep_command"),
+    "verify": ("daemon.services.maintenance_process", "verify_command"),
+    "replay": ("benchmarks.inside", "replay_command"),
+    "scan-texts": ("benchmarks.inside", "scan_command"),
+    "embed-texts": ("benchmarks.inside", "embed_command"),
+    "check-model": ("daemon.services.distillation.model_selection", "check_command"),
+    "use-model": ("daemon.services.distillation.model_selection", "use_command"),
+    "list-models": ("daemon.services.distillation.model_selection", "list_command"),
+    "settings": ("daemon.services.settings.settings", "list_command"),
+    "put-setting": ("daemon.services.settings.settings", "put_command"),
+}
+"""Module below `memd` and function of each command; imported when it is run."""
+
+
+def run(name: str, arguments: Sequence[str], places: Places, world: World) -> int:
+    """Run one command and print its report; returns the exit code."""
+    try:
+        arm(os.environ.get("MEMD_FAIL", ""))
+        if name not in COMMANDS:
+            raise UnknownRequest(f"no offline command {name!r}", hint=f"there are: {', '.join(COMMANDS)}")
+        module, function = COMMANDS[name]
+        command: Command = getattr(importlib.import_module(f"...{module}", __package__), function)
+        report = command(places, world, arguments)
+    except MemdError as error:
+        print(f"memd: {error.message}\nhint: {error.hint}", file=sys.stderr)
+        return error.exit_code
+    except OSError as error:
+        print(
+            f"memd: {error}\nhint: see that {places.data} can be written, and that its disk has room", file=sys.stderr
+        )
+        return StoreError.exit_code
+    sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
+    return 0

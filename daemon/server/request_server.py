@@ -1,0 +1,275 @@
+"""The door: one ROUTER socket, one thread. Reads are answered at once, everything else is handed to its lane.
+
+Comes in: message bodies of any quality. Goes out: replies. Invariants: whatever arrives, the sender gets a reply that
+says what was wrong and the daemon lives; only this thread touches the socket, the other lanes reach it through a queue
+and a wake-up; waiting reads go before captures, and captures enter by at most `CAPTURE_BYTES` a round.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import zmq
+
+from ...protocol.errors import MemdError, Unavailable
+from ...protocol.reply import AnyData
+from ...protocol.request import AnyRequest
+from ...protocol.wire import BODY_LIMIT, Form, decode_request, encode_data, encode_error, form, head
+from ..services.service import Lane, Respond
+
+MESSAGE_LIMIT = 4 * BODY_LIMIT
+"""Bytes after which libzmq cuts the connection; between BODY_LIMIT and this the sender is told."""
+
+AT_ONCE, FIRST, MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.RCVMORE)
+"""Plain numbers, frame by frame: `send_multipart` takes four times as long."""
+
+ROUND = 256
+
+RESTFUL_MS = 10_000
+"""At most this long the door waits for something to do; whoever has something wakes it."""
+
+TOGETHER_S = 0.0001
+"""While captures of several clients arrive, the door looks this often: each look costs as much as what it finds, and
+they will be answered together."""
+
+CAPTURE_BYTES = 256 * 1024
+WAITING_BYTES = 64 * 1024 * 1024
+"""Captures that may wait for the committer; past it a client is told to try later, and its spool keeps them."""
+
+WINDOW = 10_000
+"""Answers that wait for one client at most; one that sends more without reading loses the rest."""
+
+log = logging.getLogger("memd.server")
+
+
+class Dispatch(Protocol):
+    """Answers requests, each on its lane."""
+
+    def lane(self, request: AnyRequest) -> Lane:
+        """Return the lane that answers a request."""
+        ...
+
+    def answer(self, request: AnyRequest) -> AnyData:
+        """Answer a request of the fast or the slow lane. Raises MemdError."""
+        ...
+
+    def write(self, arrived: Sequence[tuple[AnyRequest, Respond]]) -> None:
+        """Queue requests of the write lane; each is answered once."""
+        ...
+
+
+class ReplyQueue:
+    """Replies on their way to the socket. Any thread puts; the request server's thread is woken and takes."""
+
+    def __init__(self) -> None:
+        self.context = zmq.Context(io_threads=1)
+        self._replies: queue.SimpleQueue[tuple[list[bytes], bytes, int]] = queue.SimpleQueue()
+        self._outside, self.inside = self.context.socket(zmq.PUSH), self.context.socket(zmq.PULL)
+        self.inside.bind("inproc://replies")
+        self._outside.connect("inproc://replies")
+        self._lock = threading.Lock()
+        self._woken = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no reply waits."""
+        return self._replies.empty()
+
+    def put(self, route: list[bytes], body: bytes, taken: int = 0) -> None:
+        """Queue a reply; `taken`: bytes of the request that stop counting as waiting."""
+        self._replies.put((route, body, taken))
+        self.wake()
+
+    def get(self) -> tuple[list[bytes], bytes, int]:
+        """Take the next reply."""
+        return self._replies.get()
+
+    def wake(self) -> None:
+        """Wake the request server, once for all replies that wait."""
+        if self._woken:
+            return
+        with self._lock:
+            self._woken = True
+            try:
+                self._outside.send(b"", zmq.NOBLOCK)
+            except zmq.ZMQError:
+                self._woken = False
+
+    def drain_wakes(self) -> None:
+        """Forget the wake-ups so far. Call it before the replies are taken: a later one wakes again."""
+        with contextlib.suppress(zmq.Again):
+            while True:
+                self.inside.recv(zmq.NOBLOCK)
+        self._woken = False
+
+    @contextlib.contextmanager
+    def together(self) -> Generator[None]:
+        """Wake the request server once, after all replies within: the first wake-up would cost the interpreter."""
+        self._woken = True
+        try:
+            yield
+        finally:
+            self._woken = False
+            self.wake()
+
+    def close(self) -> None:
+        """Close the sockets and the context; the router must be closed already."""
+        with self._lock:
+            self._outside.close(0)
+        self.inside.close(0)
+        self.context.term()
+
+
+class RequestServer:
+    """One ROUTER socket with its thread, and the thread of the slow lane."""
+
+    def __init__(self, socket: Path, dispatch: Dispatch, replies: ReplyQueue, fd: int | None = None) -> None:
+        """`fd`: a socket at that path on which a service manager listens already."""
+        self._dispatch, self._replies = dispatch, replies
+        self._router = replies.context.socket(zmq.ROUTER)
+        self._router.setsockopt(zmq.MAXMSGSIZE, MESSAGE_LIMIT)
+        self._router.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        self._router.setsockopt(zmq.LINGER, 500)
+        self._router.setsockopt(zmq.SNDHWM, WINDOW)
+        if hasattr(zmq, "IPC_FILTER_UID"):
+            self._router.setsockopt(zmq.IPC_FILTER_UID, os.getuid())
+        if fd is not None:
+            self._router.setsockopt(zmq.USE_FD, fd)
+        self._router.bind(f"ipc://{socket}")
+        self._captures: deque[tuple[list[bytes], AnyRequest, int, Form]] = deque()
+        self._waiting_bytes = self._waiting = 0
+        self._slow: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._slow_thread = threading.Thread(target=self._slow_loop, name="slow-lane")
+        self._thread = threading.Thread(target=self._loop, name="request-server")
+        self._open = True
+        self._rounds = self._rounds_seen = 0
+
+    def is_well(self) -> bool:
+        """Whether the door went on since this was last asked, when it was woken."""
+        before, self._rounds_seen = self._rounds_seen, self._rounds
+        self._replies.wake()
+        return self._rounds_seen != before and self._thread.is_alive() and self._slow_thread.is_alive()
+
+    def start(self) -> None:
+        """Open."""
+        self._slow_thread.start()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Answer what is under way, then close; waiting captures were never acknowledged."""
+        self._slow.put(None)
+        self._slow_thread.join()
+        self._open = False
+        self._replies.wake()
+        self._thread.join()
+        self._router.close()
+        self._replies.close()
+
+    def _loop(self) -> None:
+        poller = zmq.Poller()
+        poller.register(self._router, zmq.POLLIN)
+        poller.register(self._replies.inside, zmq.POLLIN)
+        found = False
+        while self._open or not self._replies.is_empty:
+            self._rounds += 1
+            if found and self._waiting > 1:
+                time.sleep(TOGETHER_S)
+            ready = dict(poller.poll(0 if self._captures else RESTFUL_MS))
+            if self._replies.inside in ready:
+                self._replies.drain_wakes()
+            self._send_replies()
+            if found := self._router in ready:
+                self._receive_round()
+            self._admit_captures()
+
+    def _send_replies(self) -> None:
+        while not self._replies.is_empty:
+            route, body, taken = self._replies.get()
+            self._waiting_bytes -= taken
+            self._waiting -= taken > 0
+            self._send(route, body)
+
+    def _send(self, route: list[bytes], body: bytes) -> None:
+        try:
+            for frame in route:
+                self._router.send(frame, FIRST)
+            self._router.send(body, AT_ONCE)
+        except zmq.ZMQError as error:  # the client is gone or does not read: its affair, not the door's
+            log.info("dropped reply: client gone or not reading: %s", error)
+
+    def _receive_round(self) -> None:
+        for _ in range(ROUND):
+            try:
+                frames = [self._router.recv(AT_ONCE), self._router.recv(AT_ONCE)]  # whose, and at least one of theirs
+            except zmq.Again:
+                return
+            while self._router.getsockopt(MORE):
+                frames.append(self._router.recv(AT_ONCE))
+            self._receive(frames)
+
+    def _receive(self, frames: list[bytes]) -> None:
+        *route, body = frames
+        as_form: Form = form(body)
+        try:
+            request = decode_request(body)
+        except MemdError as error:
+            log.warning("refused a message of %d bytes: %s", len(body), error.message)
+            self._send(route, encode_error(error, head(body)[0], as_form))
+            return
+        by = self._dispatch.lane(request)
+        if by == "fast":
+            self._send(route, self._answered(request, as_form))
+        elif by == "slow":
+            self._slow.put(lambda: self._replies.put(route, self._answered(request, as_form)))
+        elif self._waiting_bytes > WAITING_BYTES:
+            busy = Unavailable("memd is behind with writing", hint="send it again in a moment; a client's spool does")
+            self._send(route, encode_error(busy, request.rid, as_form))
+        else:
+            self._waiting_bytes += len(body)
+            self._waiting += 1
+            self._captures.append((route, request, len(body), as_form))
+
+    def _admit_captures(self) -> None:
+        admitted = 0
+        arrived: list[tuple[AnyRequest, Respond]] = []
+        while self._captures and admitted < CAPTURE_BYTES:
+            route, request, size, as_form = self._captures.popleft()
+            admitted += size
+            arrived.append((request, self._responder(route, request.rid, size, as_form)))
+        if arrived:
+            self._dispatch.write(arrived)
+
+    def _responder(self, route: list[bytes], rid: int, size: int, as_form: Form) -> Respond:
+        def respond(outcome: AnyData | MemdError) -> None:
+            if isinstance(outcome, MemdError):
+                self._replies.put(route, encode_error(outcome, rid, as_form), size)
+            else:
+                self._replies.put(route, encode_data(outcome, rid, as_form), size)
+
+        return respond
+
+    def _answered(self, request: AnyRequest, as_form: Form) -> bytes:
+        try:
+            return encode_data(self._dispatch.answer(request), request.rid, as_form)
+        except MemdError as error:
+            return encode_error(error, request.rid, as_form)
+        except Exception as error:  # a bug in one answer must not close the door to all: it is logged and told
+            log.exception("a bug while answering %s", type(request).__name__)
+            bug = MemdError(
+                f"memd failed on this request: {type(error).__name__}",
+                hint="the daemon's log has more",
+            )
+            return encode_error(bug, request.rid, as_form)
+
+    def _slow_loop(self) -> None:
+        while (job := self._slow.get()) is not None:
+            job()

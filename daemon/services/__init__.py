@@ -1,0 +1,1 @@
+"""Capabilities, one folder each, and the modules that all of them share."""

@@ -1,0 +1,1 @@
+"""Who may read what: passes, grants, and the scope of a request."""

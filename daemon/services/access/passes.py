@@ -1,0 +1,161 @@
+"""The access pass: a JWT signed with EdDSA, verified on this machine (A1).
+
+Comes in: a pass. Goes out: what its bearer may read, or `Denied`. Invariants: memory enforces and never decides,
+whoever holds a key that this home trusts does; the home's own key is made when it is first used, and its owner alone
+may read it; PyJWT and cryptography are imported when a pass is signed or verified, and at no other time.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from ....protocol.errors import Denied, InvalidRequest
+from ..service import Reader
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+    from jwt.types import Options
+
+ALGORITHM, NAME = "EdDSA", "memd"
+REMEMBERED = 64
+"""Passes whose signature is not verified again: that takes half a millisecond each."""
+
+
+_OWN_CLOCK: Options = {"verify_exp": False, "verify_iat": False, "verify_nbf": False}
+"""The daemon's own clock judges times, not the library's."""
+
+
+class Verifier(Protocol):
+    """The port: whatever can tell a good pass from a bad one."""
+
+    def verify(self, token: str) -> Reader:
+        """The bearer of a pass. Raises Denied."""
+        ...
+
+
+class _Claims(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pass must say."""
+
+    sub: str
+    jti: str
+    exp: int | float
+    nbf: int | float = 0
+    pools: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+class Passes:
+    """Signs with the home's own key, verifies with that and with the keys that the user put into a folder."""
+
+    def __init__(self, own: Path, trusted: Path, now: Callable[[], int]) -> None:
+        """`own`: the file of the private key; `trusted`: a folder of public keys, `*.pem`; `now`: microseconds."""
+        self._own, self._trusted, self._now = own, trusted, now
+        self._known: dict[str, Reader] = {}
+
+    def prepare(self) -> None:
+        """Load the libraries in a thread of its own where passes were signed before: 0.1 s that no question waits."""
+        if self._own.exists():
+            threading.Thread(target=importlib.import_module, args=("jwt",), name="passes", daemon=True).start()
+
+    def sign(self, reader: Reader) -> str:
+        """A pass for a reader. Raises Denied where the key of this home can't be used."""
+        import jwt
+
+        claims: dict[str, object] = {
+            "iss": NAME,
+            "aud": NAME,
+            "sub": reader.subject,
+            "jti": reader.grant,
+            "iat": self._now() // 1_000_000,
+            "exp": reader.expires_at // 1_000_000,
+            "pools": list(reader.pools),
+            "sources": list(reader.sources),
+        }
+        return jwt.encode(claims, self._private_key(), algorithm=ALGORITHM)
+
+    def verify(self, token: str) -> Reader:
+        """The bearer of a pass: a good signature, made for memd, not past its time. Raises Denied."""
+        reader = self._known.get(token)
+        if reader is None:
+            reader = self._verified(token)
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            self._known[token] = reader
+        if reader.expires_at <= self._now():
+            raise Denied(f"the pass of {reader.subject} is past its time", hint="`memd grant` signs another")
+        return reader
+
+    def _verified(self, token: str) -> Reader:
+        import jwt
+
+        for key in self._public_keys():
+            try:
+                told = jwt.decode(token, key, [ALGORITHM], audience=NAME, options=_OWN_CLOCK)
+                claims = msgspec.convert(told, _Claims)
+                if claims.nbf * 1e6 > self._now():
+                    raise Denied(f"the pass of {claims.sub} does not hold yet", hint="see its `nbf`")
+                return Reader(claims.jti, claims.sub, claims.pools, claims.sources, int(claims.exp * 1e6))
+            except jwt.InvalidSignatureError:
+                continue
+            except (jwt.PyJWTError, msgspec.ValidationError, OverflowError, ValueError) as error:
+                raise Denied(f"that is no pass for memd: {error}", hint="`memd grant` signs one") from error
+        raise Denied("no key of this home signed that pass", hint="`memd grant` signs one; see `pass_keys` for others")
+
+    def _public_keys(self) -> Iterator[Ed25519PublicKey]:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+        from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+        if self._own.exists():
+            yield self._private_key().public_key()
+        for path in sorted(self._trusted.glob("*.pem")):
+            try:
+                key = load_pem_public_key(path.read_bytes())
+            except (OSError, ValueError) as error:
+                raise Denied(f"{path} is no public key: {error}", hint="mend it or remove it") from error
+            if isinstance(key, Ed25519PublicKey):
+                yield key
+
+    def _private_key(self) -> Ed25519PrivateKey:
+        """This home's own key, made now if there is none. Raises Denied if others could read it."""
+        from cryptography.hazmat.primitives import serialization as form
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        if not self._own.exists():
+            pem = Ed25519PrivateKey.generate().private_bytes(
+                form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption()
+            )
+            descriptor = os.open(self._own, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(pem)
+        if stat.S_IMODE(self._own.stat().st_mode) & 0o077:
+            raise Denied(
+                f"others may read {self._own}", hint=f"remove it: passes it signed are no longer secret; {NAME}"
+            )
+        try:
+            key = form.load_pem_private_key(self._own.read_bytes(), None)
+        except (OSError, ValueError) as error:
+            raise Denied(f"{self._own} can't be read: {error}", hint="remove it; `memd grant` makes another") from error
+        if not isinstance(key, Ed25519PrivateKey):
+            raise Denied(f"{self._own} is no Ed25519 key", hint="remove it; `memd grant` makes another")
+        return key
+
+
+def covers(source: str, document: str) -> bool:
+    """Whether a document is of a source: a host, a session's document, or one of its subagents."""
+    return document == source or document.startswith((f"{source}:", f"{source}/"))
+
+
+def check_source(source: str) -> str:
+    """A source as a pass names it. Raises InvalidRequest for one that would cover nothing or everything."""
+    name = source.strip()
+    if not name or name.endswith((":", "/")):
+        raise InvalidRequest(f"{source!r} is no source", hint="name a host (`claude-code`) or a session's document")
+    return name

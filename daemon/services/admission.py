@@ -1,0 +1,58 @@
+"""The gate that every captured event passes: limits, valid Unicode; secrets, private spans and injected memory out."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+from ...protocol.errors import InvalidRequest, MemdError, TooLarge
+from ...protocol.event import AnyEvent, Captured, Noted, Origin, Reworded, text, with_text
+from ...protocol.instant import LONGEST_TIME, SHORTEST_TIME, parse
+from ...protocol.private import SHUT, shut
+from ...protocol.wire import TEXT_LIMIT
+from ...stages.secrets.scan import redact
+
+log = logging.getLogger("memd.committer")
+_INJECTED = re.compile(r"<memd-context\b[^>]{0,200}>.*?(?:</memd-context>|\Z)", re.DOTALL)
+
+
+NAME_LIMIT = 512
+
+
+PATH_LIMIT = 4096
+
+
+def admit(origin: Origin, event: AnyEvent) -> Captured:
+    """The capture of an event. Raises NaiveTime, TooLarge or InvalidRequest."""
+    if not event.turn or len(event.turn) > NAME_LIMIT:
+        raise InvalidRequest("a turn id must have 1 to 512 characters", hint="use the host's own id of the turn")
+    if not origin.host or len(origin.document) > NAME_LIMIT:
+        raise InvalidRequest("an origin needs a host and a session of at most 512 characters")
+    if len(origin.cwd) > PATH_LIMIT:
+        raise InvalidRequest(f"a folder of {len(origin.cwd):,} characters", hint=f"at most {PATH_LIMIT:,}")
+    parse(event.at)
+    event = shut(event)
+    if not SHORTEST_TIME <= len(event.at) <= LONGEST_TIME:
+        raise InvalidRequest(f"{event.at[:60]!r} is not RFC 3339", hint="write it like 2026-03-04T18:30:00+01:00")
+    words = text(event)
+    if len(words) > TEXT_LIMIT:
+        raise TooLarge(f"a text of {len(words):,} characters", hint=f"split it: at most {TEXT_LIMIT:,} a turn")
+    try:
+        words.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(f"the text is not valid Unicode: {error.reason}", hint="drop lone surrogates") from error
+    clean, found = redact(_INJECTED.sub("", words) if "<memd-context" in words else words)
+    if isinstance(event, Noted | Reworded) and not clean.replace(SHUT, "").strip():
+        raise InvalidRequest("there is nothing to remember", hint="it is empty, private, or memd's own context alone")
+    return Captured(
+        document=origin.document,
+        event=event if clean == words else with_text(event, clean),
+        live=origin.live,
+        redacted=found,
+    )
+
+
+def bug(error: BaseException) -> MemdError:
+    """What a client is told of an error that is none of the tree."""
+    log.error("a bug while committing", exc_info=error)
+    return MemdError(f"memd failed on this request: {type(error).__name__}", hint="the daemon's log has the details")

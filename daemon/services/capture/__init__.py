@@ -1,0 +1,1 @@
+"""Captures on their way into the archive."""

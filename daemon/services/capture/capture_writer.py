@@ -1,0 +1,231 @@
+"""Groups of captures on their way into the archive: what is written, and what each client is answered."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import msgspec
+
+from ....protocol.errors import Forgotten, MemdError, StoreError, by_code
+from ....protocol.event import Noted, Origin, SessionEnded
+from ....protocol.operation import (
+    Added,
+    AnyOperation,
+    Decision,
+    SessionClosed,
+    SessionOpened,
+    SessionResumed,
+    Step,
+    Updated,
+)
+from ....protocol.private import without_private
+from ....protocol.record import LIVE, explicit_id
+from ....protocol.reply import AnyData, Remembered, Taken
+from ....protocol.request import Capture, Remember
+from ....stages.batch import PERSONAL
+from ....stages.secrets.scan import redact
+from ...projections.stores import Stores
+from ..admission import bug
+from ..events import CapturesCommitted, Topic
+from ..statements import is_edited, provisional
+from ..withdrawal import withdrawals
+from .intake import CaptureJob, Intake
+from .pauses import PauseRegister
+
+
+class SessionOpenings(Protocol):
+    """Opens the pool of a session that is seen for the first time."""
+
+    def pool(self, origin: Origin, at: str) -> str:
+        """Return the project pool of an origin, opened if it is new; "" for the user's own."""
+        ...
+
+
+log = logging.getLogger("memd.committer")
+
+
+class CaptureWriter:
+    """Writes groups of captures. Called on the write thread alone."""
+
+    def __init__(
+        self,
+        stores: Stores,
+        openings: SessionOpenings,
+        pauses: PauseRegister,
+        committed: Topic[CapturesCommitted],
+        together: Callable[[], AbstractContextManager[object]],
+        monotonic: Callable[[], float],
+    ) -> None:
+        """`together`: the context in which the answers of a group are given."""
+        self._stores, self._openings, self._pauses = stores, openings, pauses
+        self._committed, self._together, self._monotonic = committed, together, monotonic
+        self._intake = Intake(stores.sources, pauses)
+        self._projects: dict[str, str] = {}
+        self._closed: set[str] = set()
+        self._projects_at = 0
+
+    def admitted(self, jobs: Sequence[CaptureJob]) -> list[CaptureJob]:
+        """Return the jobs whose captures may enter the archive; the others have been refused with a reason."""
+        return self._intake.admitted(jobs)
+
+    def write_group(self, jobs: Sequence[CaptureJob]) -> float:
+        """Write the captures of these jobs durably, answer each, and return the seconds that the commit took."""
+        try:
+            answers, commit_s = self._write(jobs)
+        except Exception as error:  # whatever it is, every client is answered, and the thread goes on
+            if len(jobs) > 1 and not isinstance(error, StoreError):  # one job is to blame: write each alone
+                for job in jobs:
+                    if again := self.admitted([CaptureJob(job.request, job.respond)]):
+                        self.write_group(again)
+                return 0.0
+            refusal = error if isinstance(error, MemdError) else bug(error)
+            log.error("captures refused: %s", refusal.message)
+            for job in jobs:
+                job.respond(refusal)
+            return 0.0
+        with self._together():
+            for job, answer in zip(jobs, answers, strict=True):
+                job.respond(answer)
+        self._publish([job for job in jobs if "accepted" in job.fates or "changed" in job.fates])
+        return commit_s
+
+    def _write(self, jobs: Sequence[CaptureJob]) -> tuple[list[AnyData | MemdError], float]:
+        self._drop_forgotten(jobs)
+        if openings := self._session_openings(jobs):  # first: a capture without its session would lose its project
+            self._stores.commit(openings)
+        begin = self._monotonic()
+        fates = iter(self._stores.take([captured for job in jobs for captured in job.captures]))
+        commit_s = self._monotonic() - begin
+        for job in jobs:
+            job.fates = [next(fates) for _ in job.captures]
+        operations = [*self._resumed(jobs), *self._closings(jobs), *self._provisional(jobs)]
+        for job in jobs:
+            if job.fates.count("accepted") < len(job.fates):
+                operations += withdrawals(self._stores, zip(job.captures, job.fates, strict=True))
+        if operations:
+            self._stores.commit(operations)
+        projects = self._projects_of(jobs)
+        return [self._answer(job, projects, self._stores.pending) for job in jobs], commit_s
+
+    def _publish(self, jobs: Sequence[CaptureJob]) -> None:
+        if not jobs:
+            return
+        urgent = any(job.ends or isinstance(captured.event, Noted) for job in jobs for captured in job.captures)
+        documents = {job.document: _goes_on(job) for job in jobs}
+        try:
+            self._committed.publish(CapturesCommitted(documents, urgent, frozenset(self._closed & documents.keys())))
+        except Exception:  # the captures are durable and acknowledged: a failing listener must not end the thread
+            log.exception("post-commit notification failed")
+
+    def _drop_forgotten(self, jobs: Sequence[CaptureJob]) -> None:
+        """A forgotten turn is never taken again (T10)."""
+        gone = self._stores.forgotten.among((each.document, each.event.turn) for job in jobs for each in job.captures)
+        if gone:
+            for job in jobs:
+                kept = [each for each in job.captures if (each.document, each.event.turn) not in gone]
+                job.forgotten, job.captures = len(job.captures) - len(kept), kept
+
+    def _projects_of(self, jobs: Sequence[CaptureJob]) -> Mapping[str, str]:
+        """The project of each of these documents that is open; kept for as long as the journal stands still."""
+        if self._projects_at != self._stores.journal.last:
+            self._projects_at, self._projects, self._closed = self._stores.journal.last, {}, set()
+        if wanted := {job.document for job in jobs if job.document not in self._projects}:
+            found = self._stores.sources.sessions_of(wanted)
+            self._projects.update((document, session.opened.project) for document, session in found.items())
+            self._closed.update(document for document, session in found.items() if session.closed_at)
+        return self._projects
+
+    def _session_openings(self, jobs: Sequence[CaptureJob]) -> list[AnyOperation]:
+        """Sessions that are seen for the first time; a pool that is new is opened before."""
+        operations: list[AnyOperation] = []
+        opened: set[str] = set()
+        known = self._projects_of(jobs)
+        for job in jobs:
+            if job.captures and job.document not in known and job.document not in opened:
+                opened.add(job.document)
+                origin, at = job.request.origin, job.captures[0].event.at
+                project = self._openings.pool(origin, at)
+                if self._stores.forgotten.names(job.document):
+                    origin = msgspec.structs.replace(origin, title="")
+                elif origin.title:
+                    origin = msgspec.structs.replace(origin, title=redact(without_private(origin.title))[0])
+                operations.append(SessionOpened(document=job.document, origin=origin, project=project, at=at))
+        return operations
+
+    def _resumed(self, jobs: Sequence[CaptureJob]) -> list[AnyOperation]:
+        """Live sessions that had ended and go on: they will end once more (W2)."""
+        operations: dict[str, AnyOperation] = {}
+        self._projects_of(jobs)
+        if not self._closed:
+            return []
+        for job in jobs:
+            for captured, fate in zip(job.captures, job.fates, strict=True):
+                new = fate != "duplicate" and not isinstance(captured.event, SessionEnded)
+                if new and captured.live and job.document in self._closed and job.document not in operations:
+                    operations[job.document] = SessionResumed(document=job.document, at=captured.event.at)
+        return list(operations.values())
+
+    def _closings(self, jobs: Sequence[CaptureJob]) -> list[AnyOperation]:
+        """Sessions that ended; also where only the capture of it was written the last time."""
+        operations: list[AnyOperation] = []
+        for job in jobs:
+            for captured, fate in zip(job.captures, job.fates, strict=True) if job.ends else ():
+                event = captured.event
+                if not isinstance(event, SessionEnded):
+                    continue
+                session = self._stores.sources.session(captured.document)
+                if fate != "duplicate" or (session and not session.closed_at):
+                    operations.append(SessionClosed(document=captured.document, at=event.at, reason=event.reason))
+        return operations
+
+    def _provisional(self, jobs: Sequence[CaptureJob]) -> list[AnyOperation]:
+        """The records of each `remember`, before any model has seen them (W1); what is there already is left out."""
+        operations: dict[str, AnyOperation] = {}
+        for job in jobs:
+            if not (isinstance(job.request, Remember) and job.captures and isinstance(job.captures[0].event, Noted)):
+                continue
+            captured, event = job.captures[0], job.captures[0].event
+            id = explicit_id(captured.document, event.turn)
+            before = self._stores.records.get(id)
+            if before is None:
+                steps = (Step("door", "explicit: remembered word for word, to be refined in the background"),)
+                decision = Decision(action="add", reason="asked to remember this", steps=steps)
+                operations[id] = Added(record=provisional(captured.document, event), decision=decision)
+            elif job.fates[0] == "changed" and before.status in LIVE and not is_edited(before):
+                record = provisional(captured.document, event, before.rev + 1)
+                decision = Decision(action="update", reason="the same turn, with other words")
+                operations[id] = Updated(record=record, decision=decision)
+        return list(operations.values())
+
+    def _answer(self, job: CaptureJob, projects: Mapping[str, str], pending: int) -> AnyData | MemdError:
+        if isinstance(job.request, Capture):
+            return Taken(
+                accepted=job.fates.count("accepted"),
+                duplicate=job.fates.count("duplicate"),
+                changed=job.fates.count("changed"),
+                refused=tuple(job.refused),
+                pool=projects.get(job.document) or PERSONAL,
+                pending=pending,
+                forgotten=job.forgotten,
+                skipped=job.skipped,
+                why=job.why,
+            )
+        if job.refused:
+            refusal = job.refused[0].problem
+            return by_code(refusal.code, refusal.message, refusal.hint)
+        if job.forgotten:
+            return Forgotten(f"turn {job.request.turn[:80]} was forgotten", hint="say it again in a new turn")
+        if job.why:
+            return self._pauses.refusal(job.request.origin, job.why)
+        captured = job.captures[0]
+        record = self._stores.records.get(explicit_id(captured.document, captured.event.turn))
+        assert record is not None
+        return Remembered(record=record, duplicate=job.fates[0] == "duplicate")
+
+
+def _goes_on(job: CaptureJob) -> bool:
+    """Whether a job's session is live and has not ended with it."""
+    return job.request.origin.live and not isinstance(job.captures[-1].event, SessionEnded)

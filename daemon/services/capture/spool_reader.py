@@ -1,0 +1,211 @@
+"""What clients left in the spool folder while they could not wait, or while no daemon ran: taken in by itself (W10).
+
+Comes in: the spool folder. Goes out: requests for the committer. Invariants: a file is renamed before it is read, under
+the locks of those who lock it, so nobody appends to what is about to be removed; it is removed once every request in it
+is acknowledged, so a crash takes it again, which is harmless because turns are idempotent; what the committer finds
+invalid, or does not read, is put aside and told; order holds within a file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from ....protocol.errors import Forgotten, InvalidRequest, MemdError, UnknownRequest, Withheld
+from ....protocol.frames import framed
+from ....protocol.reply import AnyData, Taken
+from ....protocol.request import Capture, Remember
+from ....protocol.wire import decode_request
+from ...storage.durable_files import sync
+from ...storage.spool_files import LINES, bodies_in, take_lines
+from ...world import World
+from ..service import CaptureRequest, Respond
+
+TAKEN, REJECTED = ".taken", ".rejected"
+LOCKED = ".spool"
+"""Frames, whose writers lock. The other kind, `LINES`, has one writer a file, who does not."""
+
+LOCKED_S = 30.0
+"""What lies in a locked spool for this long is not delivered by the client that wrote it."""
+
+REJECTED_LIMIT = 16 * 1024 * 1024
+ANSWER_S = 60.0
+log = logging.getLogger("memd.spool")
+
+
+class SpoolReader:
+    """Empties one spool folder; a thread of its own looks into it now and then: the scheduler would take four times as
+    much of an idle machine."""
+
+    def __init__(
+        self,
+        folder: Path,
+        take: Callable[[Sequence[tuple[CaptureRequest, Respond]]], None],
+        note: Callable[[str, str], None],
+        world: World,
+        every_s: float,
+    ) -> None:
+        self._folder, self._take, self._note, self._world = folder, take, note, world
+        self._every_s, self._stopping = every_s, threading.Event()
+        self._thread = threading.Thread(target=self._run, name="spool", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Wait for no answer any more: what was not acknowledged stays where it is."""
+        self._stopping.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.wait(self._every_s):
+            try:
+                self.tick()
+            except Exception:  # one file must not keep all others waiting for ever
+                log.exception("the spool was not emptied")
+
+    def tick(self) -> None:
+        """Take in what was renamed before, then rename what is there now: whoever was writing has ended till then."""
+        try:
+            names = sorted(os.listdir(self._folder))
+            for name in names:
+                if name.endswith(TAKEN):
+                    self._take_in(self._folder / name)
+            for name in names:
+                if name.endswith((LOCKED, LINES)):
+                    self._rename(self._folder / name)
+        except FileNotFoundError:
+            pass  # nobody spooled yet, or a client was faster
+        except OSError as error:
+            log.warning("the spool folder can't be read: %s", error)
+
+    def _rename(self, path: Path) -> None:
+        taken = path.with_name(path.name + TAKEN)
+        if taken.exists() or not path.is_file():
+            return
+        found = path.stat()
+        if path.suffix == LOCKED and self._world.now() / 1e6 - found.st_mtime < LOCKED_S:
+            return
+        if not found.st_size:
+            if path.suffix == LINES and not _writes(path):
+                path.unlink()
+            return
+        with ExitStack() as locks:
+            if path.suffix == LOCKED:
+                for suffix in (".drain", ".lock"):
+                    if not _locked(path.with_suffix(suffix), locks):
+                        return  # a client delivers it, or writes: next time
+            if path.suffix == LINES:
+                take_lines(path, taken)
+            else:
+                path.rename(taken)
+
+    def _take_in(self, path: Path) -> None:
+        content = path.read_bytes()
+        bodies, end, as_lines = bodies_in(content)
+        waits = self._commit(path, bodies, as_lines)
+        if waits:
+            self._note("spool waits", f"{path.name}: {waits}")
+            return
+        if rest := content[end:]:
+            self._set_aside(path, rest, f"{len(rest)} bytes are no request")
+        if path.stat().st_size == len(content):
+            path.unlink()
+            sync(self._folder)
+
+    def _commit(self, path: Path, bodies: Sequence[bytes], as_lines: bool) -> str:
+        """Have the requests committed; why some of them have to wait, "" if none does."""
+        wishes: list[tuple[bytes, CaptureRequest]] = []
+        for body in bodies:
+            try:
+                wish = decode_request(body)
+                if not isinstance(wish, Capture | Remember):
+                    raise InvalidRequest(f"a {type(wish).__name__} has no business in a spool")
+                wishes.append((body, wish))
+            except UnknownRequest as error:  # of a later version: the daemon that knows it will come
+                return error.message
+            except MemdError as error:
+                self._set_aside(path, body + b"\n" if as_lines else framed(body), error.message)
+        answers = self._asked([wish for _, wish in wishes])
+        if answers is None:
+            return "the committer does not answer"
+        for (body, _), answer in zip(wishes, answers, strict=True):
+            if isinstance(answer, MemdError) and not isinstance(answer, InvalidRequest):
+                return answer.message
+            if problem := _refusal(answer):
+                self._set_aside(path, body + b"\n" if as_lines else framed(body), problem)
+        if wishes:
+            self._note("spool taken", f"{len(wishes)} requests of {path.name.removesuffix(TAKEN)}")
+        return ""
+
+    def _asked(self, wishes: Sequence[CaptureRequest]) -> list[AnyData | MemdError] | None:
+        answers: dict[int, AnyData | MemdError] = {}
+        done = threading.Event()
+
+        def responder(number: int) -> Respond:
+            def respond(answer: AnyData | MemdError) -> None:
+                answers[number] = answer
+                if len(answers) == len(wishes):
+                    done.set()
+
+            return respond
+
+        if not wishes:
+            return []
+        self._take([(wish, responder(number)) for number, wish in enumerate(wishes)])
+        end = self._world.monotonic() + ANSWER_S
+        while not done.wait(0.2):
+            if self._stopping.is_set() or self._world.monotonic() > end:
+                return None
+        return [answers[number] for number in range(len(wishes))]
+
+    def _set_aside(self, path: Path, content: bytes, why: str) -> None:
+        rejected = self._folder / (path.name.removesuffix(TAKEN).rpartition(".")[0] + REJECTED)
+        file = os.open(rejected, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            if os.fstat(file).st_size + len(content) > REJECTED_LIMIT:
+                os.ftruncate(file, 0)
+            os.write(file, content)
+            os.fsync(file)
+        finally:
+            os.close(file)
+        self._note("refused", f"{path.name.removesuffix(TAKEN)}: {why}; kept in {rejected.name}")
+
+
+def _refusal(answer: AnyData | MemdError) -> str:
+    if isinstance(answer, Forgotten | Withheld):  # it is done with: nobody need send it again
+        return ""
+    if isinstance(answer, MemdError):
+        return answer.message
+    return answer.refused[0].problem.message if isinstance(answer, Taken) and answer.refused else ""
+
+
+def _writes(path: Path) -> bool:
+    """Whether the process whose number a `NAME-PID-….lines` bears is still there."""
+    pid = path.name.split("-")[1] if path.name.count("-") > 1 else ""
+    if not pid.isdecimal():
+        return True
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+def _locked(path: Path, until: ExitStack) -> bool:
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    until.callback(os.close, file)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

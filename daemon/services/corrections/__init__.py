@@ -1,0 +1,1 @@
+"""Changes that the user makes to records: undo, correct, restore, hide, pin, decide on proposals."""

@@ -1,0 +1,157 @@
+"""The user's hand on time: how a record and a subject changed, what is right, what comes back (T1, T7).
+
+Comes in: requests. Goes out: replies; `correct` and `restore` write, on the write thread. Invariants: a version
+is the fold of the operations up to it, by the same step as everywhere; what is forgotten or hidden is in no version;
+a correction retires the wrong record in the same entry that adds the right one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import msgspec
+
+from ....protocol.errors import InvalidRequest
+from ....protocol.event import Origin, Reworded, text
+from ....protocol.instant import micros
+from ....protocol.lifetime import Correct, RecordList, Restore
+from ....protocol.operation import Added, AnyOperation, Decision, Retirement, SessionClosed, SessionOpened, Updated
+from ....protocol.record import LIVE, record_id
+from ....protocol.reply import JobState, Remembered
+from ....protocol.request import Edit, Redo, Undo
+from ....protocol.running import Pin
+from ....stages.batch import PERSONAL
+from ...projections.stores import Stores
+from ..admission import admit
+from ..events import CapturesCommitted, Topic
+from ..outgoing_screen import shown
+from ..service import Handlers, Service, owner
+from ..statements import reworded
+from .pinning import pinned
+from .undo import SessionUndo
+
+ALIKE = 0.3
+"""The share of a subject's words that a record must hold to be in its timeline."""
+
+
+class CorrectionsService(Service):
+    """Changes of single records and of whole sessions, on the user's word."""
+
+    name = "corrections"
+
+    def __init__(
+        self,
+        stores: Stores,
+        undo: SessionUndo,
+        captures: Topic[CapturesCommitted],
+        reactivate: Callable[[Sequence[str], Literal["asked", "recalled"]], tuple[str, ...]],
+        distil: Callable[[], None],
+    ) -> None:
+        """`reactivate`: brings archived records back, on the write thread; `distil`: wakes the distiller."""
+        self._stores, self._undo, self._captures = stores, undo, captures
+        self._reactivate, self._distil = reactivate, distil
+
+    @property
+    def handlers(self) -> Handlers:
+        """Single records on the write lane; sessions by a job."""
+        return {
+            Edit: owner("write", self.edit),
+            Correct: owner("write", self.correct),
+            Restore: owner("write", self.restore),
+            Pin: owner("write", self.pin),
+            Undo: owner("slow", self.undo),
+            Redo: owner("slow", self.redo),
+        }
+
+    def undo(self, request: Undo) -> JobState:
+        """Start to undo sessions. Raises NotFound, InvalidRequest, Unavailable."""
+        return self._undo.undo(request.names)
+
+    def redo(self, request: Redo) -> JobState:
+        """Start to bring undone sessions back. Raises NotFound, Unavailable."""
+        return self._undo.redo(request.names)
+
+    def pin(self, request: Pin) -> Remembered:
+        """Pin or unpin a record. Raises NotFound, InvalidRequest."""
+        return pinned(self._stores, self._stores.records.named(request.id), request.pinned, request.principle)
+
+    def restore(self, request: Restore) -> RecordList:
+        """Archived records, by ids or beginnings, are believed again. Raises NotFound, InvalidRequest."""
+        if not request.ids:
+            raise InvalidRequest("restore what?", hint="`memd list --status archived` shows what there is")
+        wanted = list(dict.fromkeys(self._stores.records.named(id).id for id in request.ids))
+        back = self._reactivate(wanted, "asked")
+        records = tuple(shown(each).record for each in self._stores.records.many(back).values())
+        if not records:
+            raise InvalidRequest(
+                "nothing of that is archived", hint="`memd list --status archived` shows what is; see `memd history ID`"
+            )
+        return RecordList(records=records, left=len(wanted) - len(records))
+
+    def correct(self, request: Correct) -> Remembered:
+        """The user's word against a record: it is retired, and what is right takes its place. Raises NotFound,
+        InvalidRequest, TooLarge."""
+        before = self._stores.records.named(request.id)
+        if before.status not in (*LIVE, "archived"):
+            by = self._stores.records.successor(before)
+            hint = f"correct {by[:8]}, which replaced it" if by else "remember it anew"
+            raise InvalidRequest(f"{before.id[:8]} is {before.status}", hint=hint)
+        until = request.since
+        if until and before.valid_from and micros(until) < micros(before.valid_from):
+            raise InvalidRequest(
+                f"{before.id[:8]} is only said to be true from {before.valid_from}", hint="give no time, or a later one"
+            )
+        origin = Origin(host="memd", session=f"corrections/{before.id}", live=False)
+        event = Reworded(turn=f"{before.id}:{before.rev}", at=request.at, record=before.id, text=request.text)
+        captured = admit(origin, event)
+        id = record_id(before.pool, captured.document, captured.event.turn, 0, 0)
+        self._stores.take([captured])
+        operations: list[AnyOperation] = []
+        if self._stores.sources.session(origin.document) is None:
+            project = "" if before.pool == PERSONAL else before.pool
+            opened = SessionOpened(document=origin.document, origin=origin, project=project, at=request.at)
+            operations += [opened, SessionClosed(document=origin.document, at=request.at)]
+        right = msgspec.structs.replace(
+            reworded(before, captured),
+            id=id,
+            rev=1,
+            learned_at=0,
+            supersedes=(before.id,),
+            superseded_by="",
+            valid_from=until or before.valid_from,
+            needs_review=False,
+        )
+        # one that was never true ends where it began
+        retired = Retirement(before.id, until or before.valid_from, "corrected by the user")
+        decision = Decision(action="add", reason="the user said that the record before is wrong")
+        self._stores.commit([*operations, Added(record=right, retires=(retired,), decision=decision)])
+        self._distil()
+        corrected = self._stores.records.get(id)
+        assert corrected is not None
+        return Remembered(record=corrected)
+
+    def edit(self, request: Edit) -> Remembered:
+        """Put a record into the user's words, Raises NotFound, InvalidRequest, TooLarge."""
+        before = self._stores.records.named(request.id)
+        if before.status not in LIVE:
+            by = self._stores.records.successor(before)
+            hint = f"edit {by[:8]}, which replaced it" if by else "remember it anew"
+            raise InvalidRequest(f"{before.id[:8]} is {before.status}", hint=hint)
+        origin = Origin(host="memd", session=f"edits/{before.id}")
+        event = Reworded(turn=f"{before.id}:{before.rev + 1}", at=request.at, record=before.id, text=request.text)
+        captured = admit(origin, event)
+        if text(captured.event) == before.content:  # the same edit again, because its answer was lost
+            return Remembered(record=before, duplicate=True)
+        self._stores.take([captured])
+        operations: list[AnyOperation] = []
+        if self._stores.sources.session(origin.document) is None:
+            project = "" if before.pool == PERSONAL else before.pool  # it is said of that record, so said there
+            operations.append(SessionOpened(document=origin.document, origin=origin, project=project, at=request.at))
+        record = reworded(before, captured)
+        operations.append(Updated(record=record, decision=Decision(action="update", reason="edited by the user")))
+        self._stores.commit(operations)
+        self._captures.publish(CapturesCommitted({origin.document: False}, urgent=True))
+        edited = self._stores.records.get(before.id)
+        assert edited is not None
+        return Remembered(record=edited)

@@ -1,0 +1,166 @@
+"""What the user says about memd's own running: pause, resume, try failed captures again, decide on proposals.
+
+Comes in: requests. Goes out: what is true afterwards, or a job. Invariants: an agent may propose and never decide; the
+word on a proposal and what follows from it are one commit, so a kill leaves nothing half done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from ....protocol.errors import InvalidRequest, NotFound
+from ....protocol.operation import AnyOperation, ChangeDecided, ChangeProposed, Decision, Retirement, Step, Updated
+from ....protocol.record import LIVE, Record
+from ....protocol.reply import Decided, JobState
+from ....protocol.request import Forget
+from ....protocol.running import (
+    Decide,
+    Inbox,
+    ListInbox,
+    Proposed,
+    ProposeForget,
+    Waiting,
+)
+from ...failpoint import reach
+from ...projections.inbox import PendingProposal, proposal_id
+from ...projections.stores import Stores
+from ..service import Handlers, Service, owner
+from ..write_thread import Writer
+from .hiding import bring_back, hide, may_hide
+
+
+class InboxService(Service):
+    """Proposals that wait for the user's decision."""
+
+    name = "inbox"
+
+    def __init__(
+        self,
+        stores: Stores,
+        writer: Writer,
+        forget: Callable[[Forget, Sequence[AnyOperation]], JobState],
+    ) -> None:
+        """`forget`: starts to forget, and commits these operations with it."""
+        self._stores, self._writer, self._start_forgetting = stores, writer, forget
+
+    @property
+    def handlers(self) -> Handlers:
+        """An agent may propose; the user decides."""
+        return {
+            ProposeForget: owner("write", self.propose),
+            ListInbox: owner("slow", self.list),
+            Decide: owner("slow", self.decide),
+        }
+
+    def propose(self, request: ProposeForget) -> Proposed:
+        """Propose to forget records, and hide them where that is allowed. Raises NotFound, InvalidRequest."""
+        records = {record.id: record for record in map(self._stores.records.named, request.ids)}
+        if not records:
+            raise InvalidRequest("forget what?", hint="name records by id")
+        ids = {proposal_id(id): id for id in records}
+        fresh = [each for each in ids if self._stores.inbox.get(each) is None]
+        operations: list[AnyOperation] = [
+            ChangeProposed(id=each, what="forget", record=ids[each], by=request.by[:80]) for each in fresh
+        ]
+        hidden = [records[ids[each]] for each in fresh if may_hide(records[ids[each]])] if request.hide else []
+        if hidden:
+            operations.append(hide(hidden))
+        if operations:
+            self._stores.commit(operations)
+        gone = tuple(record.id for record in hidden)
+        shown = tuple(id for id in records if id not in gone) if request.hide else ()
+        return Proposed(ids=tuple(ids), known=len(ids) - len(fresh), hidden=gone, shown=shown)
+
+    def list(self, request: ListInbox) -> Inbox:
+        """List the proposals, those that are open by default."""
+        asked = self._stores.inbox.list(decided=request.all)
+        shown = [self._waiting(each) for each in asked]
+        kept = [each for each in shown if request.all or each.state == "open"]
+        standing = sum(each.state == "open" for each in shown)
+        return Inbox(proposals=tuple(kept[: max(1, request.limit)]), open=standing)
+
+    def _waiting(self, asked: PendingProposal) -> Waiting:
+        what = asked.what
+        found = self._stores.records.many(filter(None, (what.record, what.against)))
+        old, new = found.get(what.record), found.get(what.against)
+        return Waiting(
+            id=what.id,
+            what=what.what,
+            record=what.record,
+            line=old.description if old else "",
+            state=asked.state if asked.state != "open" or _stands(what, old, new) else "moot",
+            by=what.by or what.document,
+            against=what.against,
+            against_line=new.description if new else "",
+            label=what.label,
+            reason=what.reason,
+            at=asked.at,
+        )
+
+    def decide(self, request: Decide) -> Decided:
+        """Accept or reject a proposal. Raises NotFound, InvalidRequest."""
+        ids = self._stores.inbox.starting(request.id.strip().lower())
+        asked = self._stores.inbox.get(ids[0]) if len(ids) == 1 else None
+        if asked is None:
+            what = "several proposals start with" if ids else "no proposal"
+            raise NotFound(f"{what} {request.id!r}", hint="`memd inbox` lists them")
+        if asked.state != "open":
+            raise InvalidRequest(f"{asked.what.id[:8]} is {asked.state} already", hint="`memd inbox --all` shows it")
+        if request.accept and asked.what.what == "forget":
+            return Decided(open=self._open(), job=self._forget(asked.what))
+        return self._writer.run(lambda: self._settle(asked.what, request.accept)).result()
+
+    def _forget(self, what: ChangeProposed) -> JobState:
+        """Forgotten for good by the job that `memd forget` is; the word on it is in the commit that says so (T10)."""
+        return self._start_forgetting(Forget(ids=(what.record,)), [ChangeDecided(id=what.id, accepted=True)])
+
+    def _settle(self, what: ChangeProposed, accept: bool) -> Decided:
+        """The user's word with what follows from it, in one commit. On the write thread."""
+        asked = self._stores.inbox.get(what.id)
+        if asked is None or asked.state != "open":
+            raise InvalidRequest(f"{what.id[:8]} was decided meanwhile", hint="`memd inbox --all` shows it")
+        operations: list[AnyOperation] = [ChangeDecided(id=what.id, accepted=accept)]
+        if accept:
+            found = self._stores.records.many((what.record, what.against))
+            old, new = found.get(what.record), found.get(what.against)
+            if old is None or new is None or not _stands(what, old, new):
+                raise InvalidRequest(
+                    "one of the two is no longer believed: there is nothing to accept",
+                    hint=f"`memd inbox reject {what.id[:8]}` takes it off the list",
+                )
+            operations.insert(0, _replaced(old, new, what))
+        elif what.what == "forget" and (back := bring_back(self._stores, what.record)):
+            operations.append(back)
+        self._stores.commit(operations)
+        reach("inbox:decided")
+        return Decided(open=self._open())
+
+    def _open(self) -> int:
+        return self.list(ListInbox()).open
+
+
+def _stands(what: ChangeProposed, old: Record | None, new: Record | None) -> bool:
+    if what.what == "forget":
+        return old is not None
+    return old is not None and new is not None and old.status in LIVE and new.status in LIVE
+
+
+def _replaced(old: Record, new: Record, what: ChangeProposed) -> Updated:
+    """`new` believed instead of `old`, whose key it takes if it was kept from it."""
+    key = new.key or (old.key if new.value and old.pool == new.pool else "")
+    record = msgspec.structs.replace(
+        new,
+        rev=new.rev + 1,
+        key=key,
+        status="active" if new.status == "provisional" else new.status,
+        needs_review=False,
+        supersedes=tuple(dict.fromkeys((*new.supersedes, old.id))),
+    )
+    steps = (Step("inbox", f"accepted by the user: proposal {what.id}"),)
+    return Updated(
+        record=record,
+        retires=(Retirement(old.id, new.valid_from or new.provenance.said_at, f"{what.reason}: {new.id}"),),
+        decision=Decision(action="update", reason=f"the user accepts that it replaces {old.id}", steps=steps),
+    )

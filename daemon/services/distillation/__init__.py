@@ -1,0 +1,1 @@
+"""Captures turned into records by the stages, in a worker process."""

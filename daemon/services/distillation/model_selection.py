@@ -1,0 +1,213 @@
+"""Which model the user chose, which one every record has a vector of, and which of the two can search now.
+
+Comes in: `model.json` of the data folder, and folders of weights. Goes out: the models to start with. Invariants: a
+chosen folder that can't be used is told and passed over, never a daemon that does not start; a model is tried in a
+child process before it is chosen, because its libraries are not to be loaded here.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from ....models import registry
+from ....models.query import QueryTable
+from ....protocol.errors import BadConfig, InvalidRequest, ModelMissing, StorageFull
+from ....protocol.places import Places
+from ....protocol.reply import ModelList, ModelState
+from ...storage.durable_files import replace
+from ...storage.folder_lock import FolderLock
+from ...world import World
+from ..search_model import Encode
+from ..token_estimate import tokens
+
+FILE = "model.json"
+DEFAULT = "default"
+CHECK_S = 120.0
+
+
+class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """`model.json`. A folder that is "" is the package's own; `complete` is what every record had a vector of last."""
+
+    wanted: str = ""
+    complete_folder: str = ""
+    complete: str = ""
+
+
+class SearchableModel(NamedTuple):
+    """A model that can search: its folder as it was chosen, its manifest, its table (None where it has none), and how
+    many word pieces a text is by its own tokenizer."""
+
+    folder: str
+    info: registry.ModelInfo
+    encode: Encode | None
+    pieces: Callable[[str], int] = tokens
+
+    @property
+    def id(self) -> str:
+        """The id kept beside its vectors."""
+        return self.info.id
+
+
+class ModelSelection(NamedTuple):
+    """What a start finds: the model to search with, the one to change to (often the same), and what is wrong."""
+
+    choice: ModelChoice
+    searching: SearchableModel
+    wanted: SearchableModel
+    trouble: str = ""
+
+
+def folder_of(name: str) -> str:
+    """The folder that a user names, "" for the package's own. Raises InvalidRequest for a relative one."""
+    if name in ("", DEFAULT):
+        return ""
+    if not Path(name).is_absolute():
+        raise InvalidRequest(f"{name!r} is not an absolute path", hint="the daemon does not know your folder")
+    return name
+
+
+def path_of(folder: str) -> Path:
+    """Where the files of a chosen folder lie."""
+    return Path(folder) if folder else registry.WEIGHTS
+
+
+def load_choice(data: Path) -> ModelChoice:
+    """What was chosen; the package's own model without a file. Raises BadConfig."""
+    try:
+        return msgspec.json.decode((data / FILE).read_bytes(), type=ModelChoice)
+    except FileNotFoundError:
+        return ModelChoice()
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise BadConfig(
+            f"{data / FILE} can't be read: {error}", hint="remove it, then `memd model use` again"
+        ) from error
+
+
+def save_choice(data: Path, choice: ModelChoice) -> None:
+    """Keep a choice, on the disk when this returns. Raises StorageFull."""
+    try:
+        replace(data / FILE, msgspec.json.encode(choice))
+    except OSError as error:
+        raise StorageFull(f"{data / FILE} can't be written: {error.strerror}", hint="free some space") from error
+
+
+def load_model(folder: str) -> SearchableModel:
+    """The model of a folder, with its table mapped. Raises ModelMissing."""
+    path = path_of(folder)
+    found = registry.info(path)
+    if not found.queries:
+        return SearchableModel(folder, found, None)
+    table = QueryTable(path)
+    return SearchableModel(folder, found, table.encode, table.tokens.count)
+
+
+def find(data: Path) -> ModelSelection:
+    """The models to start with. Raises ModelMissing where not even the package's own can be used, BadConfig."""
+    choice, trouble = load_choice(data), ""
+    try:
+        wanted = load_model(choice.wanted)
+    except Exception as error:  # of whatever library a damaged file went to
+        if not choice.wanted:
+            raise
+        wanted = load_model("")
+        why = error.message if isinstance(error, ModelMissing) else repr(error)
+        trouble = f"the chosen model can't be used: {why}; `memd model use` another, or `memd model use default`"
+    if choice.complete not in ("", wanted.id):
+        with suppress(ModelMissing):
+            before = load_model(choice.complete_folder)
+            if before.id == choice.complete:
+                return ModelSelection(choice, before, wanted, trouble)
+    return ModelSelection(choice, wanted, wanted, trouble)
+
+
+def check(folder: str) -> None:
+    """Use a model in a child process, once. Raises ModelMissing with what is wrong with it."""
+    command = [sys.executable, "-P", "-m", "memd.daemon", "check-model", folder or DEFAULT]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/", timeout=CHECK_S)
+    except subprocess.TimeoutExpired as error:
+        raise ModelMissing(f"the model in {folder} does not load within {CHECK_S:.0f} s") from error
+    if done.returncode:
+        said = [line.partition(": ")[2] for line in done.stderr.splitlines() if line.startswith(("memd: ", "hint: "))]
+        ended = f"loading the model in {folder} ended the process (exit code {done.returncode})"
+        raise ModelMissing(said[0] if said else ended, hint=said[1] if len(said) > 1 else "the present model stays")
+
+
+def state_of(folder: str, *, searches: bool, wanted: bool) -> ModelState:
+    """What `memd model list` says of a folder; never raises."""
+    path = path_of(folder)
+    try:
+        found = registry.info(path)
+    except ModelMissing as error:
+        return ModelState(folder=str(path), searches=searches, wanted=wanted, problem=error.message)
+    sizes = [(path / name).stat().st_size for name in found.files if (path / name).exists()]
+    return ModelState(
+        id=found.id,
+        version=found.version,
+        dimension=found.dimension,
+        size_bytes=sum(sizes),
+        folder=str(path),
+        package=not folder,
+        searches=searches,
+        wanted=wanted,
+        problem="" if len(sizes) == len(found.files) else "files are missing: `memd model verify`",
+    )
+
+
+def states(wanted: str, searching: SearchableModel) -> tuple[ModelState, ...]:
+    """The package's own model, the one chosen and the one that searches, each once."""
+    folders = dict.fromkeys(("", wanted, searching.folder))
+    return tuple(state_of(each, searches=each == searching.folder, wanted=each == wanted) for each in folders)
+
+
+# --- commands for when no daemon runs ------------------------------------------------------------------------
+def check_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
+    """`check-model [FOLDER]`: the model's files and vectors, without a FOLDER of the one chosen.
+
+    Raises ModelMissing when anything is wrong; the report then stands on standard output all the same.
+    """
+    from ....models.probes import problems_of
+
+    folder = folder_of(arguments[0]) if arguments else load_choice(places.data).wanted
+    path = path_of(folder)
+    found, problems = registry.info(path), problems_of(path)
+    report: dict[str, object] = {
+        "id": found.id,
+        "version": found.version,
+        "dimension": found.dimension,
+        "folder": str(path),
+        "files": sorted(found.files),
+        "intact": not problems,
+        "problems": problems,
+    }
+    if problems:
+        sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
+        raise ModelMissing(f"{path} is no model to search with: {'; '.join(problems)}", hint=registry.remedy(path))
+    return report
+
+
+def use_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
+    """`use-model FOLDER`: check it and choose it; the next start embeds again. Raises JournalLocked, ModelMissing."""
+    folder = folder_of(arguments[0] if arguments else DEFAULT)
+    places.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = FolderLock(places.data)
+    try:
+        choice = load_choice(places.data)
+        check(folder)
+        save_choice(places.data, msgspec.structs.replace(choice, wanted=folder))
+    finally:
+        lock.release()
+    return {"id": registry.info(path_of(folder)).id, "folder": str(path_of(folder)), "records": 0, "to_embed": 0}
+
+
+def list_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
+    """`list-models`: as `memd model list`, without a daemon."""
+    found = find(places.data)
+    return msgspec.to_builtins(ModelList(models=states(found.choice.wanted, found.searching)))

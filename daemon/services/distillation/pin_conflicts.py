@@ -1,0 +1,104 @@
+"""What is held on to against what a session said: what is asked of the worker, what becomes proposals (T13).
+
+Comes in: the items and proposals of a batch, the stores. Goes out: a task for the worker, then operations. Invariants:
+no held record is retired without the user's word; a conflict is proposed once, by an id that follows from its two
+records; everything is committed with the batch, so a kill loses and doubles nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+import numpy as np
+
+from ....protocol.event import SessionEnded
+from ....protocol.operation import ChangeProposed
+from ....protocol.record import LIVE, Record
+from ....stages.batch import PERSONAL, SAME_KEY, Conflict, Item, Proposal
+from ...projections.inbox import proposal_id
+from ...projections.records import digest
+from ...projections.stores import Stores
+from .worker_messages import HoldAgainst
+
+
+def question(stores: Stores, items: Sequence[Item], proposals: Sequence[Proposal]) -> HoldAgainst | None:
+    """The new records of sessions that end in these items, and all that is held in their pools; None for nothing."""
+    ended = {item.captured.document for item in items if isinstance(item.captured.event, SessionEnded)}
+    if not ended:
+        return None
+    projects = {item.project for item in items if item.captured.document in ended and item.project}
+    held = stores.inbox.held(sorted({PERSONAL, *projects}))
+    if not held:
+        return None
+    coming = {p.record.id: p.record for p in proposals if p.decision.action != "noop"}
+    known = stores.records.many({id for document in ended for id in stores.records.citing(document)} - coming.keys())
+    said = (*known.values(), *(each for each in coming.values() if each.provenance.source in ended))
+    fresh = tuple(each for each in said if each.status in LIVE and not each.held)
+    if not fresh:
+        return None
+    vectors = {digest(p.record.description): np.frombuffer(p.vector, np.float32) for p in proposals if p.vector}
+    records = tuple(stores.records.many(held).values())
+    return HoldAgainst(held=records, fresh=fresh, cosines=_cosines(stores, vectors, records, fresh))
+
+
+def _cosines(
+    stores: Stores, coming: dict[bytes, np.ndarray], held: Sequence[Record], fresh: Sequence[Record]
+) -> tuple[tuple[float, ...], ...]:
+    vectors = dict(coming)
+    marks = list({digest(each.description) for each in (*held, *fresh)} - coming.keys())
+    places, rows = stores.vector_store.get(marks)
+    for place, row in zip(places, rows, strict=True):
+        vectors[marks[place]] = np.asarray(row, np.float32)
+    none = np.zeros(stores.vector_store.dimension, np.float32)
+
+    def stacked(records: Sequence[Record]) -> np.ndarray:
+        found = (vectors.get(digest(each.description), none) for each in records)
+        return np.stack([each if each.shape == none.shape else none for each in found])
+
+    return tuple(tuple(map(float, row)) for row in stacked(held) @ stacked(fresh).T)
+
+
+def proposed(stores: Stores, conflicts: Iterable[Conflict], coming: Iterable[str]) -> list[ChangeProposed]:
+    """What is still to be proposed of these conflicts, on the write thread. `coming`: records of this commit."""
+    made: dict[str, ChangeProposed] = {}
+    arriving = set(coming)
+    for each in conflicts:
+        id = proposal_id(each.held, each.fresh)
+        new = stores.records.get(each.fresh)
+        stands = each.fresh in arriving or (new is not None and new.status in LIVE)
+        if stands and id not in made and stores.inbox.get(id) is None:
+            document = new.provenance.source if new else ""
+            made[id] = ChangeProposed(
+                id=id,
+                what="conflict",
+                record=each.held,
+                against=each.fresh,
+                document=document,
+                label=each.label,
+                reason=each.reason,
+            )
+    return list(made.values())
+
+
+def spare(stores: Stores, proposal: Proposal) -> tuple[Proposal, list[Conflict]]:
+    """`proposal` without retiring what is held, to be looked at; and the conflicts that it has instead."""
+    found = stores.records.many(each.id for each in proposal.retires)
+    held = {id: record for id, record in found.items() if record.held and record.status in LIVE}
+    if not held:
+        return proposal, []
+    record = proposal.record
+    conflicts: list[Conflict] = []
+    for each in (each for each in proposal.retires if each.id in held):
+        keyed = bool(record.key) and held[each.id].key == record.key
+        reason = SAME_KEY if keyed else each.reason.split(":")[0]
+        conflicts.append(Conflict(each.id, record.id, "replaces", reason))
+    taken = any(each.key and each.key == record.key for each in held.values())
+    changed = msgspec.structs.replace(
+        record,
+        key="" if taken else record.key,
+        needs_review=True,
+        supersedes=tuple(id for id in record.supersedes if id not in held),
+    )
+    kept = tuple(each for each in proposal.retires if each.id not in held)
+    return msgspec.structs.replace(proposal, record=changed, retires=kept), conflicts

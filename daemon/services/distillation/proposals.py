@@ -1,0 +1,115 @@
+"""Reconcile, the second step: what a proposal becomes, if nothing it rests on changed meanwhile (W6).
+
+Comes in: proposals with the revisions they were judged against. Goes out: operations, or the ids to judge again.
+Invariants: no model here; a proposal whose record is there already changes nothing (P-7); what the user edited stays as
+the user put it, and where; evidence of the same turn is counted once; no record lies wider than any of its sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from ....protocol.operation import Added, AnyOperation, Decision, Merged, Neighbour, Updated
+from ....protocol.record import LIVE, Record
+from ....stages.batch import Proposal
+from ...projections.placement import Placing
+from ...projections.stores import Stores
+from ..statements import is_edited
+from ..withdrawal import is_withdrawn
+
+UNRELATED = 2
+"""Neighbours that are noted of those that had no bearing on a decision, the nearest; they are most of its bytes."""
+
+
+def stale(stores: Stores, proposals: Sequence[Proposal]) -> list[str]:
+    """Ids of the proposals that must be judged again: a neighbour changed, or their key was taken meanwhile."""
+    coming = {proposal.record.id for proposal in proposals}
+    wanted = {neighbour.id for p in proposals for neighbour in p.decision.neighbours} - coming
+    now = stores.records.many(wanted)
+    again: list[str] = []
+    for proposal in proposals:
+        judged = {neighbour.id: neighbour.rev for neighbour in proposal.decision.neighbours}
+        moved = any(id in wanted and (id not in now or now[id].rev != rev) for id, rev in judged.items())
+        if moved or _key_taken(stores, proposal, judged):
+            again.append(proposal.record.id)
+    return again
+
+
+def _key_taken(stores: Stores, proposal: Proposal, judged: dict[str, int]) -> bool:
+    record = proposal.record
+    if not record.key or proposal.decision.action == "noop" or record.status not in LIVE:
+        return False
+    holder = stores.keys.get(record.pool, record.key)
+    return bool(holder) and holder != record.id and holder not in judged
+
+
+def operations_of(
+    stores: Stores, proposals: Sequence[Proposal], judged: Callable[[Record], Record] = lambda record: record
+) -> list[AnyOperation]:
+    """The operations of proposals that stand, in order; what is there already is left out. `judged`: what is new."""
+    known = stores.records.many({p.record.id for p in proposals} | {p.target for p in proposals if p.target} - {""})
+    made: dict[str, Record] = {}
+    operations: list[AnyOperation] = []
+    placing = Placing(stores.sources, stores.aliases)
+    for proposal in proposals:
+        record, decision = _placed(stores, placing, proposal.record), _noted(proposal.decision)
+        before = made.get(record.id) or known.get(record.id)
+        if before is not None and before.status == "hidden":
+            continue  # it was taken back: saying it again in the same turn does not bring it back
+        if decision.action == "noop":
+            target = made.get(proposal.target) or known.get(proposal.target)
+            if target is None or proposal.evidence is None or _has(target, proposal):
+                continue
+            if placing.may_rest(target, proposal.evidence):
+                operations.append(Merged(id=target.id, evidence=proposal.evidence, decision=decision))
+            elif before is None:  # it says the same in another pool, which must not hear of it
+                record = made[record.id] = judged(record)
+                operations.append(Added(record=record, decision=msgspec.structs.replace(decision, action="add")))
+        elif before is None:
+            record = made[record.id] = judged(record)
+            operations.append(Added(record=record, retires=proposal.retires, decision=decision))
+        elif _takes_its_place(stores, before, decision):
+            changed = msgspec.structs.replace(record, rev=before.rev + 1)
+            if before.placed:
+                changed = msgspec.structs.replace(changed, pool=before.pool, placed=True)
+            operations.append(Updated(record=changed, retires=proposal.retires, decision=decision))
+            made[record.id] = changed
+    return operations
+
+
+def _noted(decision: Decision) -> Decision:
+    """A decision as the journal keeps it: its last step is left out where it says no more than the reason."""
+    said = decision.steps and decision.steps[-1].what == f"{decision.action}: {decision.reason}"
+    unrelated = [each for each in decision.neighbours if each.label == "unrelated"]
+    left_out = set[Neighbour](unrelated[UNRELATED:])
+    return msgspec.structs.replace(
+        decision,
+        steps=decision.steps[:-1] if said else decision.steps,
+        neighbours=tuple(each for each in decision.neighbours if each not in left_out),
+    )
+
+
+def _takes_its_place(stores: Stores, before: Record, decision: Decision) -> bool:
+    """Whether a proposal becomes the next revision of the record with its id."""
+    if before.status in LIVE:
+        return not is_edited(before) and (decision.action == "update" or before.status == "provisional")
+    return is_withdrawn(stores, before)  # its source says it again
+
+
+def _placed(stores: Stores, placing: Placing, record: Record) -> Record:
+    """The record where it may lie; a key that is held there is not taken from its holder."""
+    placed = placing.narrowed(record)
+    if placed.pool == record.pool or not placed.key:
+        return placed
+    holder = stores.keys.get(placed.pool, placed.key)
+    return placed if holder in ("", placed.id) else msgspec.structs.replace(placed, key="", needs_review=True)
+
+
+def _has(target: Record, proposal: Proposal) -> bool:
+    evidence = proposal.evidence
+    assert evidence is not None
+    turn = (evidence.span.document, evidence.span.turn)
+    rests_on = [*target.provenance.spans, *(known.span for known in target.provenance.evidence)]
+    return any((span.document, span.turn) == turn for span in rests_on)

@@ -1,0 +1,102 @@
+"""The worker process: loads the model, runs the stages, ends when its daemon does.
+
+Comes in: tasks on standard input. Goes out: results on standard output. Invariants: low priority (P-2); it ends on end
+of input, so no worker outlives its daemon (P-1); it is the only process that loads onnxruntime; nothing here opens a
+file of the data directory or a socket.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+from ....models.pair import PairJudge
+from ....models.trunk import Trunk
+from ....stages.batch import Batch
+from ....stages.pipeline import pipeline, run
+from ....stages.reconcile import candidate_id, judge
+from ....stages.rules import VERSION, digest
+from ....stages.standing import conflicts
+from .worker_messages import (
+    AnyResult,
+    AnyTask,
+    Conflicts,
+    Crashed,
+    DistilItems,
+    Distillate,
+    Embedded,
+    EmbedTexts,
+    HoldAgainst,
+    JudgeCandidates,
+    Judged,
+    Ready,
+    receive_task,
+    send,
+)
+
+HEADS = ("distiller", "injection", "pair")
+"""The heads that have a say in what a record is, named on every record."""
+
+
+class Worker:
+    """Holds the model and the batch between distilling and judging."""
+
+    def __init__(self, trunk: Trunk, embedder: Trunk, monotonic: Callable[[], float]) -> None:
+        """`trunk`: the package's own, which distils; `embedder`: the model whose vectors are searched."""
+        self._embedder = embedder
+        self._stages = pipeline(trunk, embedder)
+        self._pairs = PairJudge()
+        self._monotonic = monotonic
+        self._batch = Batch()
+        self._distiller = f"rules-{VERSION}@{digest()}+{trunk.info.read_by(HEADS)}"
+
+    def answer(self, task: AnyTask) -> AnyResult:
+        """The result of one task."""
+        match task:
+            case DistilItems():
+                self._batch, seconds = run(Batch(items=task.items, given=task.given), self._stages, self._monotonic)
+                ids = tuple(candidate_id(candidate) for candidate in self._batch.candidates)
+                return Distillate(batch=self._batch, ids=ids, seconds=seconds)
+            case JudgeCandidates():
+                recalled = {document: frozenset(given.ids) for document, given in self._batch.given.items()}
+                candidates = self._batch.candidates
+                return Judged(proposals=tuple(judge(candidates, task.known, self._distiller, self._pairs, recalled)))
+            case HoldAgainst():
+                return Conflicts(found=tuple(conflicts(task.held, task.fresh, task.cosines)))
+            case EmbedTexts():
+                return Embedded(vectors=tuple(row.tobytes() for row in self._embedder.embed(task.texts)))
+
+
+def serve(tasks: IO[bytes], results: IO[bytes], worker: Worker) -> None:
+    """Say that the worker is ready, then answer tasks until the daemon is gone."""
+    send(results, Ready())
+    while (task := receive_task(tasks)) is not None:
+        try:
+            result = worker.answer(task)
+        except Exception as error:  # one bad task must not cost the loaded model
+            result = Crashed(error=f"{type(error).__name__}: {error}"[:500])
+        try:
+            send(results, result)
+        except BrokenPipeError:
+            return
+
+
+def main() -> None:
+    """Run with arguments `THREADS [FOLDER]`, started by the daemon; FOLDER holds another embedding model."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(10)
+    results = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever a library prints goes to the log, never between the results
+    threads = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    trunk = Trunk(threads=threads)
+    embedder = Trunk(Path(sys.argv[2]), threads) if len(sys.argv) > 2 else trunk
+    serve(sys.stdin.buffer, results, Worker(trunk, embedder, time.monotonic))
+
+
+if __name__ == "__main__":
+    main()

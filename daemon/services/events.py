@@ -1,0 +1,47 @@
+"""Typed subscriptions: a publisher names the event, listeners subscribe when they are built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Generic, NamedTuple, TypeVar
+
+E = TypeVar("E")
+
+
+class Topic(Generic[E]):
+    """One kind of event. Listeners are called on the publisher's thread, in the order in which they subscribed."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Callable[[E], object]] = []
+
+    def subscribe(self, listener: Callable[[E], object]) -> None:
+        """Call `listener` with every later event."""
+        self._listeners.append(listener)
+
+    def publish(self, event: E) -> None:
+        """Call every listener. Raises what the first failing one raises."""
+        for listener in self._listeners:
+            listener(event)
+
+
+class CapturesCommitted(NamedTuple):
+    """Captures became durable. Published on the write thread.
+
+    `documents`: each document with whether its session is live and goes on.
+    `urgent`: a session ended, or the user asked to remember something.
+    `closed`: the documents whose session has ended in the journal.
+    """
+
+    documents: Mapping[str, bool]
+    urgent: bool
+    closed: frozenset[str] = frozenset()
+
+    @property
+    def live(self) -> list[str]:
+        """The documents whose session goes on."""
+        return [document for document, goes_on in self.documents.items() if goes_on]
+
+    @property
+    def ended(self) -> list[str]:
+        """The documents whose session is not live or does not go on."""
+        return [document for document, goes_on in self.documents.items() if not goes_on]

@@ -1,0 +1,1 @@
+"""Permanent removal: closure, redaction, residue scan, compaction."""

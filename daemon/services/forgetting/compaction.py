@@ -1,0 +1,100 @@
+"""Compaction: the rows of an LMDB file written anew, and so without the bytes of what was removed (T10, P-20).
+
+Comes in: an open environment, on the write thread. Goes out: the same, smaller. Invariants: the copy is whole and on
+the disk before it takes the file's name; the environment is closed before the swap and opened after it, because one
+that stays open goes on serving the old file and swallows writes (tried); a kill at any point leaves the old file or the
+new one, and at most a stray copy, which `clear` removes.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ....protocol.errors import JournalCorrupt, Stopping
+from ....protocol.reply import JobState
+from ...failpoint import reach
+from ...projections.stores import Stores
+from ...storage.durable_files import sync
+from ...storage.lmdb_environment import Environment
+from ...storage.log import Log
+from ..jobs import Jobs, Progress, Report
+from ..write_thread import Writer
+from .count_folding import fold_counters
+from .projection_renewal import NAMES
+
+SUFFIX = ".compact"
+Rebuild = Callable[[Sequence[str], Callable[[int, int, str], None]], object]
+"""Makes projections anew beside the daemon, and swaps them in."""
+
+
+def compact(environment: Environment) -> int:
+    """Put a compact copy in the place of an environment's file; bytes freed. Raises StorageFull: nothing changed."""
+    before = environment.size_bytes()
+    folder = environment.folder
+    fresh = folder.with_name(folder.name + SUFFIX)
+    shutil.rmtree(fresh, ignore_errors=True)
+    try:
+        environment.rewrite(fresh)
+        reach("compact:copied")
+
+        def move() -> None:
+            reach("compact:closed")
+            (fresh / "data.mdb").replace(folder / "data.mdb")
+            reach("compact:renamed")
+            sync(folder)
+
+        environment.replace(move)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    return before - environment.size_bytes()
+
+
+def compact_log(log: Log) -> int:
+    """`compact`, and the proof that the log still ends where it did. Raises StorageFull, JournalCorrupt."""
+    freed = compact(log.environment)
+    if log.last and log.fingerprint(log.last) != log.tip.hex():
+        raise JournalCorrupt(f"the {log.environment.folder.name} lost its end", hint="see `memd restore-backup`")
+    return freed
+
+
+def start_compaction(stores: Stores, writer: Writer, jobs: Jobs, rebuild: Rebuild) -> JobState:
+    """`memd compact`: every store without what nothing needs any more, one after the other. Raises Unavailable.
+
+    Captures wait while a log is copied; the report has bytes before and after.
+    """
+    swaps: tuple[tuple[str, Callable[[], object]], ...] = (
+        ("journal", lambda: compact_log(stores.journal.log)),
+        ("archive", lambda: compact_log(stores.archive.log)),
+        ("vectors", lambda: compact(stores.vector_store.environment)),
+    )
+
+    def work(progress: Progress) -> Report:
+        before = stores.size_bytes()
+        total = len(swaps) + 1
+        progress(0, total, "folding what was counted")
+        folded = fold_counters(stores, writer)
+        for number, (name, swap) in enumerate(swaps):
+            progress(number, total, name)
+            writer.run(swap).result()
+            if jobs.stopping.is_set():
+                raise Stopping("memd is stopping", hint="what is compacted stays so; the rest waits for the next time")
+        rebuild(NAMES, lambda done, of, detail: progress(len(swaps), total, detail))
+        after = stores.size_bytes()
+        progress(total, total, "done")
+        return {
+            "before_bytes": sum(before.values()),
+            "after_bytes": sum(after.values()),
+            "folded_bytes": folded,
+            **{f"{name}_before_bytes": size for name, size in before.items()},
+            **{f"{name}_after_bytes": size for name, size in after.items()},
+        }
+
+    return jobs.start("compact", work)
+
+
+def clear(data: Path) -> None:
+    """Remove what a compaction that was cut off left behind; nothing else runs yet."""
+    for stray in (*data.glob(f"*{SUFFIX}"), *data.glob(f"projections/*{SUFFIX}")):
+        shutil.rmtree(stray, ignore_errors=True)

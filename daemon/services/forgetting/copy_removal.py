@@ -1,0 +1,91 @@
+"""Copies of the stores that memd made itself: backups, what a restore set aside. What holds forgotten words goes (T10).
+
+Comes in: a redaction. Goes out: which copies were dropped, and the backup that was written before they went.
+Invariants: a copy that still has a payload where the live log has none any more, or another, is dropped, as is one that
+can't be read; the new backup knows of the redaction, so that restoring it neither brings back what was forgotten nor
+forgets that it was.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
+
+from ....protocol.block import REMOVED
+from ....protocol.errors import MemdError
+from ....protocol.operation import Redacted
+from ...storage.backup import FOLDER, write_backup
+from ...storage.durable_files import sync
+from ...storage.log import Log
+from ...storage.migrations import is_first, stored_in_first
+from ...world import World
+
+if TYPE_CHECKING:
+    from ...projections.stores import Stores
+
+NAMES = ("journal", "archive")
+PARTIAL = ".partial-"
+log = logging.getLogger("memd.forget")
+
+
+def drop_copies(stores: Stores, redacted: Redacted, world: World, stopping: Event) -> tuple[list[str], str]:
+    """Drop every copy that holds what was redacted, and back up what is left if that was a backup; both by name."""
+    backups = stores.folder / FOLDER
+    entries = [remnant.seq for remnant in redacted.entries]
+    captures = sorted({*redacted.captures, *(cut.seq for cut in redacted.cuts)})
+    doomed: list[Path] = []
+    for copy in _copies(stores.folder):
+        if _holds(copy / "journal", stores.journal.log, entries, world) or _holds(
+            copy / "archive", stores.archive.log, captures, world
+        ):
+            doomed.append(copy)
+    written = ""
+    if any(copy.parent == backups and not copy.name.startswith(PARTIAL) for copy in doomed):
+        try:
+            written = write_backup(stores.journal, stores.archive, backups, world, stopping).name
+        except MemdError as error:
+            log.error("no new backup in place of those that go: %s", error.message)
+    for copy in doomed:
+        _drop(copy)
+    return [copy.name for copy in doomed], written
+
+
+def _copies(data: Path) -> Iterable[Path]:
+    """Every folder below the data folder that holds a store and is not the live one."""
+    places = {path.parent.parent for name in NAMES for path in data.rglob(f"{name}/data.mdb")}
+    return sorted(place for place in places if place != data)
+
+
+def _holds(folder: Path, live: Log, seqs: Sequence[int], world: World) -> bool:
+    """Whether a copy has another payload at one of these places than the live log, which has none any more, or one
+    without its secrets; of another history it can't be told apart, and goes too."""
+    if not seqs or not (folder / "data.mdb").exists():
+        return False
+    try:
+        held, present = _stored(folder, world, seqs), live.stored(seqs)
+    except MemdError:
+        return True
+    return any(stored not in (REMOVED, present.get(seq)) for seq, stored in held.items())
+
+
+def _stored(folder: Path, world: World, seqs: Sequence[int]) -> dict[int, bytes]:
+    if is_first(folder):  # what a migration keeps
+        return stored_in_first(folder, seqs)
+    log_ = Log(folder, world, readonly=True, alone=True)
+    try:
+        return log_.stored(seqs)
+    finally:
+        log_.close()
+
+
+def _drop(copy: Path) -> None:
+    doomed = copy if copy.name.startswith(PARTIAL) else copy.with_name(PARTIAL + copy.name)
+    if doomed != copy:
+        copy.rename(doomed)  # half a copy must never look like one
+        sync(copy.parent)
+    shutil.rmtree(doomed, ignore_errors=True)
+    sync(copy.parent)

@@ -1,0 +1,310 @@
+"""What goes when something is forgotten: records that were named, the turns they rest on, what rests on those (T10).
+
+Comes in: a scope, the stores, what waits in the spools. Goes out: a `Loss`: records, turns, journal entries with what
+stands in for each. Invariants: nothing is written here; a record goes if all that it rests on goes, and stays on what
+is left otherwise; every journal entry that held a word of it is listed, and what is read in its place changes nothing
+that is believed of any other record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+
+from ....protocol import operation
+from ....protocol.errors import InvalidRequest, NotFound
+from ....protocol.event import AnyEvent, text
+from ....protocol.operation import (
+    Added,
+    AnyOperation,
+    Cut,
+    Distilled,
+    Erased,
+    Invalidated,
+    Merged,
+    Rebased,
+    Redacted,
+    Remnant,
+    Retirement,
+    Retried,
+    SessionOpened,
+    Updated,
+)
+from ....protocol.operation import Turns as Tombstone
+from ....protocol.record import Record
+from ....protocol.reply import Logged
+from ...projections.record_reducer import touched
+from ...projections.stores import Stores
+from ...storage.archive import decode
+from ..provenance_rebase import Turn, cited, in_own_words, rebased, stands_on, without
+from ..statements import folded
+
+SHORTEST = 3
+"""Characters of a query at least: a shorter one would mean nearly everything."""
+
+STATEMENT = 12
+"""Characters of a record's words at least, before turns that say the same go with it."""
+
+REASON = "retired by what was forgotten"
+REPLACED = "replaced what was forgotten"
+JUDGING = frozenset({"reconcile", "inbox"})
+"""Stages that say what a record was judged against, maybe in its words."""
+
+
+class ForgetScope(msgspec.Struct, frozen=True, kw_only=True):
+    """What the user named: exactly one of records, words, documents; or turns that were forgotten before."""
+
+    ids: tuple[str, ...] = ()
+    query: str = ""
+    documents: frozenset[str] = frozenset()
+    turns: frozenset[Turn] = frozenset()
+
+
+class Loss(msgspec.Struct, kw_only=True):
+    """What goes. `texts` are the words themselves: for the search at the end, in memory only, never written."""
+
+    gone: dict[str, Record] = {}
+    chosen: set[str] = set()
+    rebased: dict[str, Record] = {}
+    turns: dict[Turn, list[int]] = {}
+    entries: list[Remnant] = []
+    after: list[AnyOperation] = []
+    sessions: tuple[str, ...] = ()
+    texts: set[str] = set()
+    cuts: tuple[Cut, ...] = ()
+    changed: list[str] = []
+
+    def __bool__(self) -> bool:
+        return bool(self.gone or self.turns or self.entries or self.cuts)
+
+    def redacted(self) -> Redacted:
+        """The operation that says so, in names alone."""
+        by_document: dict[str, list[str]] = {}
+        for document, turn in self.turns:
+            by_document.setdefault(document, []).append(turn)
+        return Redacted(
+            records=tuple(sorted(self.gone)),
+            turns=tuple(Tombstone(document, tuple(turns)) for document, turns in by_document.items()),
+            captures=tuple(sorted(seq for seqs in self.turns.values() for seq in seqs)),
+            entries=tuple(self.entries),
+            sessions=self.sessions,
+            cuts=self.cuts,
+        )
+
+
+def find_loss(stores: Stores, scope: ForgetScope, spooled: Iterable[tuple[str, AnyEvent]]) -> Loss:
+    """All that a scope takes with it. Raises NotFound for an unknown record, InvalidRequest for a bad query."""
+    loss = Loss()
+    others: list[Logged] = []
+    statements = _statements(stores, scope, loss)
+    holds = _finder([scope.query] if scope.query else [each for each in statements if len(each) >= STATEMENT])
+    _read_journal(stores, holds, loss, others)
+    loss.turns.update((turn, []) for turn in scope.turns)
+    for id in loss.chosen:
+        for entry in _entries(stores, id):
+            loss.turns.update((turn, []) for turn in _rests_on(entry.operation, id))
+    _read_archive(stores, scope, holds, loss)
+    for document, event in spooled:
+        if document in scope.documents or (document, event.turn) in loss.turns or holds(text(event)):
+            loss.turns.setdefault((document, event.turn), [])
+            loss.texts.add(text(event))
+    _read_records(stores, loss)
+    loss.sessions = tuple(sorted(each for each in scope.documents if stores.sources.session(each) is not None))
+    _list_entries(stores, loss, others, holds)
+    return loss
+
+
+# --- reading -----------------------------------------------------------------------------------------------------
+def _finder(needles: Sequence[str]) -> Callable[[str], bool]:
+    """Whether a text holds one of these, in any case, however it is spaced."""
+    wanted = [folded(needle) for needle in needles]
+
+    def holds(words: str) -> bool:
+        said = folded(words) if wanted else ""
+        return any(needle in said for needle in wanted)
+
+    return holds
+
+
+def _words(record: Record) -> tuple[str, ...]:
+    provenance = record.provenance
+    return (record.content, record.description, provenance.quote, *record.learnings.values())
+
+
+def _entries(stores: Stores, id: str) -> Iterator[Logged]:
+    return (entry for seq in stores.sources.history(id) if (entry := stores.journal.get(seq)) is not None)
+
+
+def _statements(stores: Stores, scope: ForgetScope, loss: Loss) -> set[str]:
+    """The words of the records that were named, in all their revisions."""
+    said: set[str] = set()
+    for id in scope.ids:
+        if stores.records.get(id) is None:
+            raise NotFound(f"no record {id!r}", hint="see `memd list`")
+        loss.chosen.add(id)
+        for entry in _entries(stores, id):
+            match entry.operation:
+                case Added() | Updated() | Rebased() if entry.operation.record.id == id:
+                    said.update(words for words in _words(entry.operation.record) if words.strip())
+                case _:
+                    pass
+    if scope.query and len(scope.query.strip()) < SHORTEST:
+        raise InvalidRequest(f"{scope.query!r} is too short", hint=f"at least {SHORTEST} characters, as they were said")
+    return said
+
+
+def _rests_on(found: AnyOperation, id: str) -> Iterator[Turn]:
+    """The turns that an operation gave a record; what retires it in favour of another says nothing of its own."""
+    match found:
+        case Added() | Updated() | Rebased() if found.record.id == id:
+            yield from stands_on(found.record)
+        case Merged():
+            yield found.evidence.span.document, found.evidence.span.turn
+        case _:
+            pass
+
+
+def _read_journal(stores: Stores, holds: Callable[[str], bool], loss: Loss, others: list[Logged]) -> None:
+    """Choose every record that ever said the words; keep aside what names turns or titles beside records."""
+    for entry in stores.journal.read():
+        match entry.operation:
+            case Added() | Updated() | Rebased():
+                record = entry.operation.record
+                if any(holds(words) for words in (*_words(record), record.key, record.value)):
+                    loss.chosen.add(record.id)
+            case SessionOpened() | Redacted() | Retried():
+                others.append(entry)
+            case Distilled() if entry.operation.failed:
+                others.append(entry)
+            case _:
+                pass
+
+
+def _read_archive(stores: Stores, scope: ForgetScope, holds: Callable[[str], bool], loss: Loss) -> None:
+    """Every capture of a turn that goes, with all its versions."""
+    for entry in stores.archive.log.read():
+        captured = decode(entry)
+        if captured is None:
+            continue
+        turn, words = (captured.document, captured.event.turn), text(captured.event)
+        if turn not in loss.turns and captured.document not in scope.documents and not holds(words):
+            continue
+        seqs = loss.turns.setdefault(turn, [])
+        before = captured.replaces
+        while before and before not in seqs and (older := stores.archive.log.get(before)) is not None:
+            seqs.append(before)
+            version = decode(older)
+            before = version.replaces if version else 0
+        seqs.append(entry.seq)
+        loss.texts.add(words)
+
+
+def _read_records(stores: Stores, loss: Loss) -> None:
+    """Which records go with the turns, and which stay on what is left of them."""
+    for record in stores.records.everything():
+        turns = cited(record)
+        lost = turns & loss.turns.keys()
+        left = None
+        if record.id not in loss.chosen:
+            if not lost:
+                continue
+            stands = stands_on(record) - loss.turns.keys()
+            left = rebased(stores, stores.counters.with_signal(record), loss.turns) if stands else None
+        if left is None:
+            loss.gone[record.id] = record
+            loss.texts.update(_words(record))
+        else:
+            loss.rebased[record.id] = left
+            loss.texts.update(set(_words(record)) - set(_words(left)))
+
+
+# --- what stands in for the entries that go ----------------------------------------------------------------------
+def _list_entries(stores: Stores, loss: Loss, others: Sequence[Logged], holds: Callable[[str], bool]) -> None:
+    seqs = {seq for id in (*loss.gone, *loss.rebased) for seq in stores.sources.history(id)}
+    found: dict[int, AnyOperation] = {}
+    for seq in seqs:
+        entry = stores.journal.get(seq)
+        left = _without(entry.operation, loss) if entry else None
+        if entry is not None and left is not None:
+            found[seq] = left
+            if isinstance(entry.operation, Added | Updated | Rebased):
+                kept = _words(left.record) if isinstance(left, Added | Updated | Rebased) else ()
+                loss.texts.update(set(_words(entry.operation.record)) - set(kept))
+    for entry in others:
+        left = _beside(stores, entry.operation, loss, holds)
+        if left is not None:
+            found[entry.seq] = left
+    for entry in others:
+        if isinstance(entry.operation, Redacted):
+            kept = tuple(each for each in entry.operation.entries if each.seq not in found)
+            if len(kept) < len(entry.operation.entries):
+                found[entry.seq] = msgspec.structs.replace(entry.operation, entries=kept)
+    loss.entries = [Remnant(seq, operation.kind(found[seq]), operation.encode(found[seq])) for seq in sorted(found)]
+    loss.texts.discard("")
+
+
+def _without(found: AnyOperation, loss: Loss) -> AnyOperation | None:
+    """What is read in place of an operation on a record, None if it may stay as it is."""
+    ids = touched(found)
+    match found:
+        case Added() | Updated() | Rebased():
+            record = found.record
+            first = record.provenance.spans[:1]
+            sourceless = record.id in loss.rebased and any((s.document, s.turn) in loss.turns for s in first)
+            if record.id not in loss.gone and not sourceless:
+                changed = _staying(found, loss)
+                return None if changed == found else changed
+            retires = () if isinstance(found, Rebased) else found.retires
+            kept = tuple(Retirement(each.id, each.valid_to, REASON) for each in retires if each.id not in loss.gone)
+            return Erased(ids=ids, retires=kept, by=record.id)
+        case Merged():
+            span = found.evidence.span
+            return Erased(ids=ids) if found.id in loss.gone or (span.document, span.turn) in loss.turns else None
+        case Invalidated():
+            return Erased(ids=ids) if found.id in loss.gone else None
+        case _:
+            return None
+
+
+def _staying(found: Added | Updated | Rebased, loss: Loss) -> Added | Updated | Rebased:
+    """An operation on a record that stays, without what it says of one that goes."""
+    record = found.record
+    if record.id in loss.rebased:
+        record = in_own_words(without(record, loss.turns))
+    found = msgspec.structs.replace(found, record=record)
+    if isinstance(found, Rebased) or not any(each.id in loss.gone for each in found.retires):
+        return found
+    decision = found.decision
+    return msgspec.structs.replace(
+        found,
+        retires=tuple(each for each in found.retires if each.id not in loss.gone),
+        decision=msgspec.structs.replace(
+            decision,
+            reason=REPLACED,
+            steps=tuple(each for each in decision.steps if each.stage not in JUDGING),
+            neighbours=tuple(each for each in decision.neighbours if each.id not in loss.gone),
+        ),
+    )
+
+
+def _beside(stores: Stores, found: AnyOperation, loss: Loss, holds: Callable[[str], bool]) -> AnyOperation | None:
+    """The same for what names turns beside records."""
+    match found:
+        case SessionOpened() if found.document in loss.sessions:
+            return Erased()
+        case SessionOpened() if holds(found.origin.title):
+            untitled = msgspec.structs.replace(found, origin=msgspec.structs.replace(found.origin, title=""))
+            loss.texts.add(found.origin.title)
+            loss.after.append(untitled)
+            session = stores.sources.session(found.document)
+            if session is not None and session.closed_at:
+                loss.after.append(operation.SessionClosed(document=found.document, at=session.closed_at))
+            return untitled
+        case Retried() if (found.document, found.turn) in loss.turns:
+            return Erased()
+        case Distilled() if any((each.document, each.turn) in loss.turns for each in found.failed):
+            kept = tuple(each for each in found.failed if (each.document, each.turn) not in loss.turns)
+            return msgspec.structs.replace(found, failed=kept)
+        case _:
+            return None

@@ -1,0 +1,51 @@
+"""Fresh projections in the place of the present ones: what was forgotten is in none of their files (T10, P-20).
+
+Comes in: the stores, while nobody else uses them: a start finishes with it what was forgotten. Goes out: the same,
+replayed from the journal and the archive as they are now. While memd serves, `memd rebuild` does this beside it.
+Invariant: a kill at any point leaves the old one or the fresh one, each whole.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...failpoint import reach
+from ...projections.folded import TableSet
+from ...projections.keywords import Keywords, text_of
+from ...projections.turns import TurnIndex
+from ...storage.folder_swap import fresh_folder, promote
+
+if TYPE_CHECKING:
+    from ...projections.stores import Stores
+
+GROUP = 500
+NAMES = ("tables", "keywords", "turns")
+
+
+def renew(stores: Stores, names: Sequence[str] = NAMES) -> None:
+    """Build the tables and the keyword indexes anew, and swap each in as soon as it is complete."""
+    place, last = stores.projections_folder, stores.journal.last
+    folder = fresh_folder(place)
+    if "tables" in names:
+        folded = TableSet(folder / "tables")
+        while group := stores.journal.slice(folded.tables.applied_seq, GROUP):
+            folded.tables.apply(group)
+        folded.close()
+        stores.tables.replace(lambda: promote(place, "tables"))
+        reach("renew:tables")
+    if "keywords" in names:
+        keywords = Keywords(folder / "keywords", stores.records, stores.keywords.around)
+        everything = stores.records.everything()
+        keywords.put(((text_of(record, keywords.around), last) for record in everything), (), last)
+        keywords.close()
+        stores.keywords.replace(lambda: promote(place, "keywords"))
+        reach("renew:keywords")
+    if "turns" in names:
+        turns = TurnIndex(folder / "turns", stores.archive)
+        turns.catch_up()
+        turns.close()
+        stores.turns.replace(lambda: promote(place, "turns"))
+        reach("renew:turns")
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,106 @@
+"""The proof that something is forgotten: a search of every byte that memd keeps (T10, P-10).
+
+Comes in: words, in memory only. Goes out: the files that still hold them. Invariants: long texts are sought by pieces,
+so that a remnant is found as well as the whole; words are sought as they are stored, in UTF-8, as JSON writes them, and
+within what looks like a block of a log, even where no row leads to it, and in the other normal form of Unicode as well;
+log files are wiped in place, whatever they quote.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from unicodedata import normalize
+
+import msgspec
+
+from ....protocol.block import within
+
+PIECE = 64
+SHORTEST = 8
+MOST = 96
+"""Pieces sought at most in a form; of more, every n-th is taken, so that a search of 100 MB takes seconds."""
+
+TOGETHER = 4 << 20
+
+
+class Searched(msgspec.Struct, frozen=True, kw_only=True):
+    """What was searched, and which files hold which pieces."""
+
+    files: int
+    size_bytes: int
+    pieces: int
+    found: dict[str, tuple[bytes, ...]]
+
+
+def pieces_of(texts: Iterable[str]) -> list[bytes]:
+    """What to seek for these texts, as they were stored and in the other normal form of Unicode."""
+    stored = sorted(texts, key=len)
+    others = [form for words in stored for name in ("NFC", "NFD") if (form := normalize(name, words)) != words]
+    return list(dict.fromkeys((*_pieces(stored), *_pieces(others))))
+
+
+def _pieces(texts: Iterable[str]) -> list[bytes]:
+    """Short ones whole, of long ones the beginning and the middle."""
+    pieces: dict[bytes, None] = {}
+    for words in texts:
+        for form in dict.fromkeys((words, json.dumps(words)[1:-1], json.dumps(words, ensure_ascii=False)[1:-1])):
+            raw = form.strip().encode("utf-8", "surrogatepass")
+            middle = len(raw) // 2
+            for piece in (raw[:PIECE], raw[middle : middle + PIECE]) if len(raw) > 2 * PIECE else (raw,):
+                if len(piece) >= SHORTEST:
+                    pieces[piece] = None
+    step = -(-len(pieces) // MOST) or 1
+    return list(pieces)[::step]
+
+
+def search(folders: Sequence[Path], pieces: Sequence[bytes]) -> Searched:
+    """Look for these pieces in every file below these folders."""
+    files, size = 0, 0
+    found: dict[str, tuple[bytes, ...]] = {}
+    for path in sorted({path for folder in folders for path in folder.rglob("*")}):
+        if path.is_symlink() or not path.is_file() or not (length := path.stat().st_size):
+            continue
+        files, size = files + 1, size + length
+        if held := _held(path, pieces):
+            found[str(path)] = held
+    return Searched(files=files, size_bytes=size, pieces=len(pieces), found=found)
+
+
+def _held(path: Path, pieces: Sequence[bytes]) -> tuple[bytes, ...]:
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
+            found = {piece for piece in pieces if view.find(piece) >= 0}
+            for words in _within(view):
+                found.update(piece for piece in pieces if piece in words)
+            return tuple(piece for piece in pieces if piece in found)
+    except (OSError, ValueError):  # gone meanwhile, or empty by now
+        return ()
+
+
+def _within(view: mmap.mmap) -> Iterator[bytes]:
+    """What the blocks in a file say, some megabytes at a time."""
+    said, size = list[bytes](), 0
+    for words in within(view):
+        said.append(words)
+        size += len(words)
+        if size > TOGETHER:
+            yield b"\0".join(said)
+            said, size = [], 0
+    yield b"\0".join(said)
+
+
+def wipe(path: Path, pieces: Sequence[bytes]) -> int:
+    """Overwrite these pieces in a text file, in place, so that whoever appends to it is not disturbed; how many."""
+    count = 0
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as view:
+        for piece in pieces:
+            at = view.find(piece)
+            while at >= 0:
+                view[at : at + len(piece)] = b"*" * len(piece)
+                count += 1
+                at = view.find(piece, at + len(piece))
+        view.flush()
+    return count

@@ -1,0 +1,189 @@
+"""`memd scan`, the looking: what is stored already, with the rules of today (W5, P-18).
+
+Comes in: the stores. Goes out: where secrets stand in captures and operations, by rule, session and record. Invariants:
+nothing is changed; words of a secret stay in memory, only its rule's name is told; it reads beside the door and ends
+when memd stops.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+
+from ....protocol.errors import Stopping
+from ....protocol.event import text
+from ....protocol.operation import Added, AnyOperation, Cut, Decision, Merged, Rebased, Redacted, SessionOpened, Updated
+from ....protocol.record import Record
+from ....protocol.reply import Logged
+from ....stages.secrets.scan import VERSION, find
+from ...projections.stores import Stores
+from ...storage.archive import decode
+from ...storage.cuts import joined
+from ..jobs import Jobs, Progress, Report
+
+EVERY = 256
+"""Entries between two looks at whether memd stops, and two words on how far it is."""
+
+DISTINCT = 12
+"""Characters of a secret, with letters and digits, that is sought wherever it stands, whatever is said around it."""
+
+Tell = Callable[[int, str], None]
+
+
+class Sighting(msgspec.Struct, kw_only=True):
+    """Where secrets were seen: cuts by capture, seqs of operations up to `journal_upto`, and their words by rule."""
+
+    cuts: dict[int, tuple[Cut, ...]] = {}
+    entries: set[int] = set()
+    redactions: list[int] = []
+    records: set[str] = set()
+    words: dict[str, str] = {}
+    sessions: Counter[str] = Counter()
+    rules: Counter[str] = Counter()
+    captures: int = 0
+    journal_upto: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.cuts or self.entries)
+
+    def distinct(self) -> dict[str, str]:
+        """The words that can be nothing but that secret, with their rules."""
+        return {words: rule for words, rule in self.words.items() if _is_distinct(words)}
+
+    def seen(self, entry: Logged) -> None:
+        """Take in one operation."""
+        self.journal_upto = entry.seq
+        operation = entry.operation
+        if isinstance(operation, Redacted):
+            self.redactions.append(entry.seq)
+        held = [(words, each) for words in words_of(operation) for each in find(words)]
+        if held:
+            self.entries.add(entry.seq)
+            self.words.update((words[each.start : each.end], each.rule) for words, each in held)
+            if isinstance(operation, Added | Updated | Rebased):
+                self.records.add(operation.record.id)
+
+    def report(self, records: int, holding: Iterable[str]) -> dict[str, str | int | float | list[str]]:
+        """What is told of it."""
+        return {
+            "rules_version": VERSION,
+            "checked_captures": self.captures,
+            "checked_records": records,
+            "captures": len(self.cuts),
+            "records": sorted(holding),
+            "sessions": [name for name, _ in self.sessions.most_common()],
+            "rules": [f"{rule} {count}" for rule, count in self.rules.most_common()],
+        }
+
+
+def look(stores: Stores, jobs: Jobs, progress: Progress) -> tuple[Sighting, Report]:
+    """Every capture and every operation. Raises Stopping."""
+    sighting = Sighting()
+    total = stores.archive.last + stores.journal.last
+
+    def tell(done: int, what: str) -> None:
+        if done % EVERY == 0:
+            if jobs.stopping.is_set():
+                raise Stopping("memd is stopping", hint="scan again when it is up")
+            progress(done, total, what)
+
+    _look_at_captures(stores, sighting, tell)
+    for entry in stores.journal.read():
+        tell(stores.archive.last + entry.seq, "records")
+        sighting.seen(entry)
+    if wanted := sighting.distinct():
+        _look_for(stores, wanted, sighting, tell)
+    checked, holding = 0, set[str]()
+    for record in stores.records.everything():
+        checked += 1
+        if record.id in sighting.records and (rules := _rules_in(record)):
+            holding.add(record.id)
+            sighting.rules.update(rules)
+    sighting.records = holding
+    progress(total, total, "looked at everything")
+    return sighting, sighting.report(checked, holding)
+
+
+def _look_at_captures(stores: Stores, sighting: Sighting, tell: Tell) -> None:
+    for entry in stores.archive.log.read():
+        tell(entry.seq, "captures")
+        captured = decode(entry)
+        if captured is None:
+            continue
+        sighting.captures += 1
+        words = text(captured.event)
+        if found := find(words):
+            sighting.cuts[entry.seq] = tuple(Cut(entry.seq, each.start, each.end, each.rule) for each in found)
+            sighting.sessions[captured.document] += 1
+            sighting.rules.update(each.rule for each in found)
+            sighting.words.update((words[each.start : each.end], each.rule) for each in found)
+
+
+def _look_for(stores: Stores, wanted: dict[str, str], sighting: Sighting, tell: Tell) -> None:
+    """The same secrets where no rule tells them from other words."""
+    for entry in stores.archive.log.read():
+        tell(entry.seq, "the same secrets elsewhere")
+        captured = decode(entry)
+        words = text(captured.event) if captured else ""
+        if captured and (
+            more := [cut for each, rule in wanted.items() for cut in _places(entry.seq, words, each, rule)]
+        ):
+            if entry.seq not in sighting.cuts:
+                sighting.sessions[captured.document] += 1
+            sighting.cuts[entry.seq] = joined((*sighting.cuts.get(entry.seq, ()), *more))
+    for entry in stores.journal.read():
+        tell(entry.seq, "the same secrets elsewhere")
+        if any(each in words for words in words_of(entry.operation) for each in wanted):
+            sighting.entries.add(entry.seq)
+
+
+def _places(seq: int, words: str, secret: str, rule: str) -> Iterator[Cut]:
+    at = words.find(secret)
+    while at >= 0:
+        yield Cut(seq, at, at + len(secret), rule)
+        at = words.find(secret, at + len(secret))
+
+
+def _is_distinct(words: str) -> bool:
+    return len(words) >= DISTINCT and any(map(str.isalpha, words)) and any(map(str.isdigit, words))
+
+
+def _rules_in(record: Record) -> set[str]:
+    return {each.rule for words in words_of_record(record) for each in find(words)}
+
+
+def words_of_record(record: Record) -> tuple[str, ...]:
+    """Every text of a record that came from somewhere."""
+    learnings = record.learnings.values()
+    return (
+        record.content,
+        record.description,
+        record.key,
+        record.value,
+        record.provenance.quote,
+        *record.tags,
+        *learnings,
+    )
+
+
+def words_of(operation: AnyOperation) -> Iterator[str]:
+    """The same of an operation."""
+    match operation:
+        case Added() | Updated():
+            yield from words_of_record(operation.record)
+            yield from _told(operation.decision)
+        case Rebased():
+            yield from words_of_record(operation.record)
+        case Merged():
+            yield from _told(operation.decision)
+        case SessionOpened():
+            yield operation.origin.title
+        case _:
+            pass
+
+
+def _told(decision: Decision) -> Iterator[str]:
+    yield decision.reason
+    yield from (step.what for step in decision.steps)

@@ -1,0 +1,236 @@
+"""`memd scan --yes`, the planning: what every record and operation says once secrets are cut out of captures (P-18).
+
+Comes in: a sighting, the stores. Goes out: a `Loss`: cuts, journal entries with what stands in for each, new revisions
+of records. Invariants: nothing is written here; every span into a turn that is cut moves with its words, so that a
+quote equals the archive's span afterwards as it did before; what is no secret stays as it is, word for word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from ....protocol import operation
+from ....protocol.event import text
+from ....protocol.operation import (
+    Added,
+    AnyOperation,
+    Cut,
+    Decision,
+    Merged,
+    Rebased,
+    Redacted,
+    Remnant,
+    SessionClosed,
+    SessionOpened,
+    Step,
+    Updated,
+)
+from ....protocol.record import QUOTE_LIMIT, Evidence, Record, Span
+from ....stages.secrets.scan import find, redact
+from ...projections.stores import Stores
+from ...storage.archive import decode
+from ...storage.cuts import joined, moved, placeholder, replaced
+from ..provenance_rebase import Turn, cited
+from .forget_closure import Loss
+from .secret_audit import Sighting, words_of_record
+
+REASON = "a secret was taken out of its words"
+FRAGMENT = 4
+"""Characters of a secret at least that are told from other words where only a part of it is left."""
+
+LONG = 8
+"""The same at the end of words that were cut off."""
+
+
+class _Cut(msgspec.Struct, frozen=True):
+    """A turn before and after."""
+
+    before: str
+    after: str
+    cuts: tuple[Cut, ...]
+
+
+def find_cleaning(stores: Stores, sighting: Sighting) -> Loss:
+    """What becomes of everything that a secret was seen in. On the write thread."""
+    for entry in stores.journal.read(sighting.journal_upto):  # said since it was looked
+        sighting.seen(entry)
+    _cut_for_records(stores, sighting)
+    plan = _Cleaning(stores, sighting)
+    loss = Loss(
+        cuts=tuple(cut for seq in sorted(sighting.cuts) for cut in sighting.cuts[seq]), texts=set(sighting.words)
+    )
+    seqs = set(sighting.entries)
+    decision = Decision(action="update", reason=REASON, steps=(Step("scan", REASON),))
+    for record in stores.records.everything():
+        if not plan.concerns(record):
+            continue
+        seqs.update(stores.sources.history(record.id))
+        if (clean := plan.record(record)) != record:
+            changed = msgspec.structs.replace(clean, rev=record.rev + 1)
+            loss.after.append(Updated(record=changed, decision=decision))
+            loss.changed.append(record.id)
+    _list_entries(stores, plan, loss, seqs, sighting.redactions)
+    return loss
+
+
+def _cut_for_records(stores: Stores, sighting: Sighting) -> None:
+    """Cuts for what a rule sees in a quote alone, not in the whole turn: else the quote would no longer be its span."""
+    for record in stores.records.many(sighting.records).values():
+        for span in record.provenance.spans[:1]:
+            seq, said = stores.archive.seq_of(span.document, span.turn), stores.archive.span(span)
+            found = find(said) if seq and said and said.startswith(record.provenance.quote) else ()
+            more = [Cut(seq, span.start + each.start, span.start + each.end, each.rule) for each in found]
+            if more and said:
+                sighting.cuts[seq] = joined((*sighting.cuts.get(seq, ()), *more))
+                sighting.words.update((said[each.start : each.end], each.rule) for each in found)
+
+
+class _Cleaning:
+    """The same step for a record as it is and for every operation that ever made it so."""
+
+    def __init__(self, stores: Stores, sighting: Sighting) -> None:
+        self._turns: dict[Turn, _Cut] = {}
+        self._distinct = sighting.distinct()
+        self._entries_of = sighting.records
+        for seq, cuts in sighting.cuts.items():
+            entry = stores.archive.log.get(seq)
+            captured = decode(entry) if entry else None
+            if captured and stores.archive.seq_of(captured.document, captured.event.turn) == seq:
+                words = text(captured.event)
+                self._turns[captured.document, captured.event.turn] = _Cut(words, replaced(words, cuts), cuts)
+
+    def concerns(self, record: Record) -> bool:
+        """Whether a record, or what it was before, may hold a secret or point into a turn that is cut."""
+        if record.id in self._entries_of or not self._turns.keys().isdisjoint(cited(record)):
+            return True
+        return any(secret in words for secret in self._distinct for words in words_of_record(record))
+
+    def operation(self, found: AnyOperation) -> AnyOperation:
+        """The same operation without secrets."""
+        match found:
+            case Added() | Updated():
+                decision = self._decision(found.decision, self._secrets(found.record))
+                return msgspec.structs.replace(found, record=self.record(found.record), decision=decision)
+            case Rebased():
+                return msgspec.structs.replace(found, record=self.record(found.record))
+            case Merged():
+                evidence = self._evidence(found.evidence)
+                return msgspec.structs.replace(
+                    found, evidence=evidence, decision=self._decision(found.decision, self._distinct)
+                )
+            case SessionOpened():
+                title = _without(found.origin.title, self._distinct)
+                return msgspec.structs.replace(found, origin=msgspec.structs.replace(found.origin, title=title))
+            case _:
+                return found
+
+    def record(self, record: Record) -> Record:
+        """The same record without secrets, its spans where their words are now."""
+        secrets, provenance = self._secrets(record), record.provenance
+        content, quote, spans = self._quoted(record, secrets)
+        return msgspec.structs.replace(
+            record,
+            content=content,
+            description=_without(record.description, secrets),
+            key=_without(record.key, secrets),
+            value=_without(record.value, secrets),
+            tags=tuple(tag for tag in record.tags if not _is_part(tag, secrets)),
+            learnings={name: _without(words, secrets) for name, words in record.learnings.items()},
+            provenance=msgspec.structs.replace(
+                provenance,
+                quote=quote,
+                spans=spans,
+                evidence=tuple(self._evidence(each) for each in provenance.evidence),
+            ),
+        )
+
+    def _quoted(self, record: Record, secrets: Mapping[str, str]) -> tuple[str, str, tuple[Span, ...]]:
+        """Content, quote and spans: verbatim where the turn is still there, else without what the rules see."""
+        provenance = record.provenance
+        quote, old = provenance.quote, provenance.spans
+        spans = tuple(self._span(span) for span in old)
+        content = _without(record.content, secrets)
+        turn = self._turns.get((old[0].document, old[0].turn)) if old else None
+        if turn is None or not turn.before[old[0].start : old[0].end].startswith(quote):
+            return content, _without(quote, secrets), spans
+        whole = turn.before[old[0].start : old[0].end] == quote
+        said = turn.after[spans[0].start : spans[0].end]
+        for first, last in ((old[0], old[0]), (old[0], old[-1])):
+            if last.turn == first.turn and turn.before[first.start : last.end] == record.content:
+                content = turn.after[slice(*moved(first.start, last.end, turn.cuts))]
+        if whole and len(said) > QUOTE_LIMIT:  # a placeholder may be longer than the secret
+            cut = spans[0].start + QUOTE_LIMIT
+            follows = len(old) > 1 and old[1].start == old[0].end and old[1].turn == old[0].turn
+            second = (msgspec.structs.replace(spans[1], start=cut),) if follows else spans[1:2]
+            spans = (msgspec.structs.replace(spans[0], end=cut), *second, *spans[2:])
+        return content, said[:QUOTE_LIMIT], spans
+
+    def _span(self, span: Span) -> Span:
+        turn = self._turns.get((span.document, span.turn))
+        if turn is None:
+            return span
+        start, end = moved(span.start, span.end, turn.cuts)
+        return Span(span.document, span.turn, start, end)
+
+    def _evidence(self, evidence: Evidence) -> Evidence:
+        return msgspec.structs.replace(evidence, span=self._span(evidence.span))
+
+    def _secrets(self, record: Record) -> dict[str, str]:
+        """What may stand in a record's words: the secrets of the turns it cites, whole or as far as its spans go."""
+        found = dict(self._distinct)
+        for span in record.provenance.spans:
+            turn = self._turns.get((span.document, span.turn))
+            for cut in turn.cuts if turn else ():
+                start, end = max(cut.start, span.start), min(cut.end, span.end)
+                if turn and end - start >= FRAGMENT:
+                    found[turn.before[cut.start : cut.end]] = found[turn.before[start:end]] = cut.rule
+        return found
+
+    def _decision(self, decision: Decision, secrets: Mapping[str, str]) -> Decision:
+        steps = tuple(Step(step.stage, _without(step.what, secrets)) for step in decision.steps)
+        return msgspec.structs.replace(decision, reason=_without(decision.reason, secrets), steps=steps)
+
+
+def _without(words: str, secrets: Mapping[str, str]) -> str:
+    """`words` without what the rules see in them and without these secrets, however they are spaced."""
+    clean, _ = redact(words)
+    for secret, rule in sorted(secrets.items(), key=lambda each: -len(each[0])):
+        mark = placeholder(Cut(0, 0, 0, rule))
+        spaced = r"\s+".join(map(re.escape, secret.split()))
+        clean = re.sub(spaced, lambda _, mark=mark: mark, clean, flags=re.IGNORECASE)
+        line = " ".join(secret.split())
+        for size in range(min(len(line) - 1, len(clean)), LONG - 1, -1):
+            if clean.endswith(line[:size]):
+                clean = clean[:-size] + mark
+                break
+    return clean
+
+
+def _is_part(tag: str, secrets: Mapping[str, str]) -> bool:
+    """Whether a keyword was taken from a secret."""
+    return bool(find(tag)) or (len(tag) >= FRAGMENT and any(tag.casefold() in each.casefold() for each in secrets))
+
+
+# --- what stands in for the entries that change ------------------------------------------------------------------
+def _list_entries(stores: Stores, plan: _Cleaning, loss: Loss, seqs: set[int], redactions: Sequence[int]) -> None:
+    found: dict[int, AnyOperation] = {}
+    for seq in seqs:
+        entry = stores.journal.get(seq)
+        if entry is None or (clean := plan.operation(entry.operation)) == entry.operation:
+            continue
+        found[seq] = clean
+        if isinstance(clean, SessionOpened):
+            loss.after.append(clean)
+            session = stores.sources.session(clean.document)
+            if session is not None and session.closed_at:
+                loss.after.append(SessionClosed(document=clean.document, at=session.closed_at))
+    for seq in redactions:
+        entry = stores.journal.get(seq)
+        older = entry.operation if entry else None
+        if isinstance(older, Redacted) and any(each.seq in found for each in older.entries):
+            kept = tuple(each for each in older.entries if each.seq not in found)
+            found[seq] = msgspec.structs.replace(older, entries=kept)
+    loss.entries = [Remnant(seq, operation.kind(found[seq]), operation.encode(found[seq])) for seq in sorted(found)]

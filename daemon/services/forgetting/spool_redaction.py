@@ -1,0 +1,145 @@
+"""The clients' spools, seen from the daemon: what waits there and was forgotten must not wait any longer (T10).
+
+Comes in: the spool folder. Goes out: the events that wait, and files without those that are forgotten. Invariants: a
+spool is rewritten under the locks by which its clients append and deliver, and replaced whole; a request that is not
+ours to judge stays as it is.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import msgspec
+
+from ....protocol.errors import MemdError, Unavailable
+from ....protocol.event import AnyEvent, Noted, text
+from ....protocol.frames import framed
+from ....protocol.request import AnyRequest, Capture, Remember
+from ....protocol.wire import decode_request, encode_request, form
+from ...storage.durable_files import sync
+from ...storage.spool_files import LINES, bodies_in, take_lines
+
+TRIES, POLL_S = 300, 0.05
+"""How often, and how many seconds apart, a spool is asked for while a client delivers from it."""
+
+NO_SPOOLS = frozenset({".lock", ".drain", ".new"})
+Left = Callable[[str, AnyEvent], AnyEvent | None]
+"""What may be left of an event of a document; None for nothing."""
+
+
+def waiting(folder: Path) -> Iterator[tuple[str, AnyEvent]]:
+    """Every event that waits in a spool, with its document."""
+    for path in _files(folder):
+        for body in _bodies(path.read_bytes())[0]:
+            request = _decoded(body)
+            if request is not None:
+                yield from _events(request)
+
+
+def scrub(folder: Path, left: Left) -> int:
+    """Take out of every spool, or change, what may not stay so; how many events.
+
+    Raises Unavailable while a client holds one for too long.
+    """
+    for path in folder.glob("*" + LINES):
+        if path.stat().st_size and not (taken := path.with_name(path.name + ".taken")).exists():
+            take_lines(path, taken)
+    return sum(_scrub(path, left) for path in _files(folder))
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*") if path.is_file() and path.suffix not in NO_SPOOLS)
+
+
+def _scrub(path: Path, allowed: Left) -> int:
+    with ExitStack() as locks:
+        for suffix in (".drain", ".lock") if path.suffix not in (LINES, ".taken") else ():
+            locks.enter_context(_locked(path.with_suffix(suffix)))
+        content = path.read_bytes()
+        bodies, end, as_lines = bodies_in(content)
+        kept: list[bytes] = []
+        count = 0
+        for body in bodies:
+            left, dropped = _left(body, allowed)
+            count += dropped
+            kept += [left] if left else []
+        if count:
+            rest = content[end:]
+            whole = b"".join(body + b"\n" if as_lines else framed(body) for body in kept)
+            _replace(path, whole + rest)
+        return count
+
+
+def _bodies(content: bytes) -> tuple[list[bytes], int]:
+    bodies, end, _ = bodies_in(content)
+    return bodies, end
+
+
+def _decoded(body: bytes) -> AnyRequest | None:
+    try:
+        return decode_request(body)
+    except MemdError:
+        return None
+
+
+def _events(request: AnyRequest) -> Iterator[tuple[str, AnyEvent]]:
+    match request:
+        case Capture():
+            yield from ((request.origin.document, event) for event in request.events)
+        case Remember():
+            yield request.origin.document, Noted(turn=request.turn, at=request.at, text=request.text)
+        case _:
+            pass
+
+
+def _left(body: bytes, allowed: Left) -> tuple[bytes, int]:
+    """A request as it may stay, empty if nothing of it may; and how many events went or changed."""
+    request = _decoded(body)
+    if request is None:
+        return body, 0
+    events = [(event, allowed(document, event)) for document, event in _events(request)]
+    changed = sum(after != event for event, after in events)
+    kept = tuple(after for _, after in events if after is not None)
+    if not changed:
+        return body, 0
+    if not kept:
+        return b"", changed
+    if isinstance(request, Remember):
+        after = msgspec.structs.replace(request, text=text(kept[0]))
+    else:
+        after = msgspec.structs.replace(request, events=kept)
+    return encode_request(after, form(body)), changed
+
+
+def _replace(path: Path, content: bytes) -> None:
+    fresh = path.with_suffix(".new")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    sync(path.parent)
+
+
+@contextmanager
+def _locked(path: Path) -> Generator[None]:
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        for tries in range(TRIES):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if tries == TRIES - 1:
+                    hint = "end it, then run the command again"
+                    raise Unavailable(f"a client holds {path.name}", hint=hint) from error
+                time.sleep(POLL_S)
+        yield
+    finally:
+        os.close(file)

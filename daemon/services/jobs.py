@@ -1,0 +1,95 @@
+"""Long work beside the door: one piece at a time, with progress that a client can ask for.
+
+Comes in: a name and a callable that reports how far it is. Goes out: `JobState`. Invariants: at most one job runs, a
+second one is refused with the name of the first (P-1); a job that raises ends as `failed` with its error, and the
+daemon lives.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from ...protocol.errors import MemdError, NotFound, Stopping, Unavailable
+from ...protocol.reply import JobState, Problem
+from ..world import World
+
+KEPT = 20
+
+Report = Mapping[str, str | int | float | list[str]]
+Progress = Callable[[int, int, str], None]
+Work = Callable[[Progress], Report]
+log = logging.getLogger("memd.jobs")
+
+
+class Jobs:
+    """The lane of long work. `Work` gets a `progress(done, total, detail)` and returns its report."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._states: dict[str, JobState] = {}
+        self._lock = threading.Lock()
+        self._running = ""
+        self._thread: threading.Thread | None = None
+        self.stopping = threading.Event()
+
+    def start(self, name: str, work: Work) -> JobState:
+        """Start a job. Raises Unavailable while another one runs, Stopping when none may begin any more."""
+        if self.stopping.is_set():
+            raise Stopping("memd is stopping", hint="ask again when it is up")
+        with self._lock:
+            if self._running:
+                other = self._states[self._running].name
+                raise Unavailable(
+                    f"memd is busy with {other}", hint="`memd status` shows it; try again when it is done"
+                )
+            id = self._world.token(4).hex()
+            self._running = id
+            state = self._states[id] = JobState(id=id, name=name, state="running")
+            for old in list(self._states)[:-KEPT]:
+                del self._states[old]
+        self._thread = threading.Thread(target=self._run, args=(id, work), name=name, daemon=True)
+        self._thread.start()
+        return state
+
+    def _run(self, id: str, work: Work) -> None:
+        def progress(done: int, total: int, detail: str) -> None:
+            self._put(id, done=done, total=total, detail=detail)
+
+        try:
+            report = work(progress)
+            self._put(id, state="done", report=dict(report))
+        except MemdError as error:
+            self._put(id, state="failed", problem=Problem(error.code, error.message, error.hint))
+        except Exception as error:  # a bug in one job must not take the daemon with it
+            log.exception("job %s failed", self._states[id].name)
+            self._put(id, state="failed", problem=Problem("error", repr(error), "see the log"))
+        finally:
+            with self._lock:
+                self._running = ""
+
+    def _put(self, id: str, **changes: object) -> None:
+        with self._lock:
+            self._states[id] = msgspec.structs.replace(self._states[id], **changes)
+
+    def get(self, id: str) -> JobState:
+        """The state of a job. Raises NotFound."""
+        with self._lock:
+            if id not in self._states:
+                raise NotFound(f"no job {id!r}", hint="memd keeps the last few only, and none over a restart")
+            return self._states[id]
+
+    @property
+    def current(self) -> JobState | None:
+        """The job that runs now, if any."""
+        with self._lock:
+            return self._states.get(self._running)
+
+    def stop(self) -> None:
+        """Ask the running job to end, and wait a moment for it; its work must be safe to cut off."""
+        self.stopping.set()
+        if self._thread is not None:
+            self._thread.join(1.0)

@@ -1,0 +1,154 @@
+"""Change conditions: what would make a belief doubtful, and whether it has come to pass (T12, R5, G4).
+
+Comes in: beliefs, and what was said against them: records left for review beside them, conflicts that wait in the
+inbox. Goes out: `reviewed` and `proposed` operations. Invariants: a belief whose condition is met loses confidence and
+is put before the user, and is retired by nothing here; what was said before the belief's last confirmation counts no
+more; as many words against it count once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from ....protocol.fading import Reviewed
+from ....protocol.instant import micros
+from ....protocol.operation import Added, AnyOperation, ChangeProposed, Updated
+from ....protocol.record import LIVE, Record
+from ...forgetting_rules import Rules
+from ...projections.inbox import proposal_id
+from ...projections.stores import Stores
+
+BELIEFS = frozenset({"preference", "convention", "principle"})
+"""Types of clauses that each have a condition (G4); so has what is pinned, of layer L1 or L2, or tagged `principle`."""
+
+_AGAINST = frozenset({"replaces", "contradicts"})
+_STATED = re.compile(r"\b(?P<count>\d{1,3})\s*\+?\s*(?:or more |separate |independent |different )*(?P<of>sessions?|"
+                     r"projects?|days?|times|instances?|people)\b", re.IGNORECASE)  # fmt: skip
+
+
+class Condition(NamedTuple):
+    """So many sessions, on different days, or so many projects, that say otherwise."""
+
+    least: int
+    projects: bool
+    text: str
+
+
+class Instance(NamedTuple):
+    """A record that speaks against a belief: what it is, when it was said (microseconds), where."""
+
+    record: str
+    at: int
+    day: str
+    document: str
+    project: str
+
+
+def condition(record: Record, rules: Rules) -> Condition | None:
+    """What would make a belief doubtful: its own words, as far as they can be counted, else the rule; None for none."""
+    if not (record.held or record.type in BELIEFS or "principle" in record.tags):
+        return None
+    stated = record.review.change_condition if record.review else ""
+    if found := _STATED.search(stated):
+        return Condition(int(found["count"]), found["of"].lower().startswith("project"), stated)
+    if not rules.change_sessions:
+        return None
+    return Condition(rules.change_sessions, False, f"{rules.change_sessions} sessions on different days say otherwise")
+
+
+def change_condition(record: Record, rules: Rules) -> str:
+    """Return in words what would make a belief doubtful; "" where nothing would."""
+    stated = condition(record, rules)
+    return stated.text if stated else ""
+
+
+class Conditions:
+    """The daily look at them."""
+
+    def __init__(self, stores: Stores, rules: Callable[[], Rules]) -> None:
+        self._stores, self._rules = stores, rules
+
+    def met(self, doubtful: Iterable[str]) -> list[AnyOperation]:
+        """What follows where a condition is met. `doubtful`: the records that were left for review. On the committer's
+        thread: what it returns is to be committed at once."""
+        operations: list[AnyOperation] = []
+        rules = self._rules()
+        against = self._against(doubtful)
+        for belief in self._stores.records.many(sorted(against)).values():
+            told = condition(belief, rules)
+            if told is None or belief.status not in LIVE or rules.is_off(belief.pool):
+                continue
+            said = sorted((each for each in against[belief.id] if each.at > _confirmed(belief)), key=lambda e: e.at)
+            count = _independent(said, told)
+            if count < told.least or count <= (belief.review.against if belief.review else 0):
+                continue
+            why = f"{told.text}: {count} do"
+            operations.append(
+                Reviewed(
+                    id=belief.id,
+                    confidence=round(belief.confidence * rules.changed_confidence, 4),
+                    next=belief.review.next if belief.review else "",
+                    why=why,
+                    against=count,
+                )
+            )
+            operations += self._proposed(belief, said[-1], why)
+        return operations
+
+    def _proposed(self, belief: Record, newest: Instance, why: str) -> Iterator[ChangeProposed]:
+        id = proposal_id(belief.id, newest.record)
+        if self._stores.inbox.get(id) is None:
+            yield ChangeProposed(
+                id=id,
+                what="conflict",
+                record=belief.id,
+                against=newest.record,
+                document=newest.document,
+                label="contradicts",
+                reason=why,
+            )
+
+    def _against(self, doubtful: Iterable[str]) -> dict[str, list[Instance]]:
+        """What speaks against each belief: only live records, none that was rejected, none that gives orders."""
+        pairs = {(belief, id) for id in doubtful for belief in self._left_beside(id)}
+        pairs |= {(each.what.record, each.what.against) for each in self._stores.inbox.list() if each.what.against}
+        records = self._stores.records.many({id for _, id in pairs})
+        found: dict[str, list[Instance]] = {}
+        for belief, id in sorted(pairs):
+            record = records.get(id)
+            asked = self._stores.inbox.get(proposal_id(belief, id))
+            stands = asked is None or asked.state == "open"
+            if record and stands and record.status in LIVE and "injection" not in record.flags:
+                found.setdefault(belief, []).append(self._instance(record))
+        return found
+
+    def _left_beside(self, id: str) -> set[str]:
+        """The records that one was left for review beside, as its last decision says."""
+        for seq in reversed(self._stores.sources.history(id)):
+            entry = self._stores.journal.get(seq)
+            if entry and isinstance(entry.operation, Added | Updated) and entry.operation.record.id == id:
+                near = entry.operation.decision.neighbours
+                return {each.id for each in near if each.label in _AGAINST} - set(entry.operation.record.supersedes)
+        return set()
+
+    def _instance(self, record: Record) -> Instance:
+        said = record.provenance
+        session = self._stores.sources.session(said.source)
+        project = session.opened.project if session else record.pool
+        return Instance(record.id, micros(said.said_at), said.said_at[:10], said.source, project)
+
+
+def _confirmed(belief: Record) -> int:
+    """When somebody last said it, in microseconds."""
+    said = [belief.provenance.said_at, *(each.at for each in belief.provenance.evidence)]
+    return max(map(micros, said))
+
+
+def _independent(said: Iterable[Instance], told: Condition) -> int:
+    """How many count: projects, or sessions of which no two are of one day."""
+    told_by = list(said)
+    if told.projects:
+        return len({each.project for each in told_by if each.project})
+    return min(len({each.document for each in told_by}), len({each.day for each in told_by}))

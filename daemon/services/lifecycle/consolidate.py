@@ -1,0 +1,151 @@
+"""From episodes to knowledge: what was said of several times gets one successor, and is archived after it (T11).
+
+Comes in: the notes that a pool learnt last, with their vectors. Goes out: `added` successors, then `archived` sources.
+Invariants: a successor is a clause of one of its sources, with all of them as lineage; its sources are archived only
+once it can be found; the same episodes never get a second one; nothing that is held, keyed or flagged takes part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+import numpy as np
+
+from ....protocol.fading import Archived
+from ....protocol.operation import Added, Decision, Neighbour, Step
+from ....protocol.record import CONSOLIDATED, LIVE, Evidence, Record, record_id
+from ....stages.episodes import general
+from ...forgetting_rules import Rules
+from ...projections.records import digest
+from ...projections.stores import Stores
+from ..statements import line
+from ..write_thread import Writer
+
+NEWEST = 200
+"""Records of a pool that are looked at in one sleep."""
+
+ORDINAL = 1_000_000
+"""Sets a successor's id apart from those of the statements of its turn."""
+
+HAPPENED = frozenset({"note", "lesson", "fact"})
+"""Types of notes that tell what happened; a rule or a wish that names a time means it."""
+
+
+class Consolidation:
+    """Looks for episodes in a pool; not on the write thread."""
+
+    def __init__(self, stores: Stores, writer: Writer, rules: Callable[[], Rules]) -> None:
+        self._stores, self._writer, self._rules = stores, writer, rules
+
+    def run(self, pool: str) -> tuple[str, ...]:
+        """Give the episodes of a pool their successors, and archive the sources of earlier ones; the new ids."""
+        if self._rules().is_off(pool):
+            return ()
+        newest = self._stores.records.recent(pool, None, NEWEST)
+        for successor in (each for each in newest if CONSOLIDATED in each.tags and each.status in LIVE):
+            if self._stores.vectors.holds(successor.id):
+                self._writer.run(lambda successor=successor: self._archive(successor)).result()
+        found = [successor for group in self._episodes(newest) if (successor := self._successor(group)) is not None]
+        for successor, near in found:
+            self._writer.run(lambda s=successor, near=near: self._add(s, near)).result()
+        return tuple(successor.id for successor, _ in found)
+
+    def _episodes(self, newest: Sequence[Record]) -> list[tuple[Record, ...]]:
+        """Groups of notes that are alike, each record in one group, the most central first in each."""
+        notes = [each for each in newest if _is_episode(each)]
+        places, vectors = self._stores.vector_store.get([digest(each.description) for each in notes])
+        notes = [notes[place] for place in places]
+        rows = vectors.astype(np.float32)
+        alike = rows @ rows.T >= self._rules().episode_alike
+        groups: list[tuple[Record, ...]] = []
+        taken: set[int] = set()
+        for place in np.argsort(-alike.sum(axis=1), kind="stable"):
+            inside = [
+                int(n) for n in np.flatnonzero(alike[place]) if int(n) not in taken and _same(notes, int(place), int(n))
+            ]
+            if int(place) in taken or not self._is_enough([notes[n] for n in inside]):
+                continue
+            taken.update(inside)
+            central = sorted(inside, key=lambda n: (-float((rows[n] @ rows[inside].T).sum()), notes[n].id))
+            groups.append(tuple(notes[n] for n in central))
+        return groups
+
+    def _is_enough(self, group: Sequence[Record]) -> bool:
+        rules = self._rules()
+        return (
+            len(group) >= rules.episodes and len({each.provenance.source for each in group}) >= rules.episode_sessions
+        )
+
+    def _successor(self, group: Sequence[Record]) -> tuple[Record, tuple[Neighbour, ...]] | None:
+        """The medoid's clause without its time and place, resting on all of them; None where it is there already."""
+        medoid, others = group[0], group[1:]
+        span = medoid.provenance.spans[0]
+        id = record_id(medoid.pool, span.document, span.turn, span.start, ORDINAL)
+        if self._stores.records.get(id) is not None:
+            return None
+        content = general(medoid.content, [each.content for each in others])
+        description = general(medoid.description, [each.description for each in others])
+        evidence = tuple(
+            Evidence(
+                kind="restated", span=each.provenance.spans[0], trust=each.provenance.trust, at=each.provenance.said_at
+            )
+            for each in others
+        )
+        signals = self._stores.counters.signals(group).values()
+        strongest = max(signals, key=lambda signal: (signal.level, signal.strength))
+        provenance = msgspec.structs.replace(
+            medoid.provenance, evidence=(*medoid.provenance.evidence, *evidence), distiller="consolidation"
+        )
+        successor = msgspec.structs.replace(
+            medoid,
+            id=id,
+            rev=1,
+            content=content,
+            description=line(description),
+            tags=(*medoid.tags, CONSOLIDATED),
+            provenance=provenance,
+            supersedes=tuple(each.id for each in group),
+            valid_from="",
+            learned_at=0,
+            volatility="stable",
+            signal=msgspec.structs.replace(strongest, importance=max(each.signal.importance for each in group)),
+        )
+        return successor, tuple(Neighbour(each.id, each.rev, 1.0, "episode") for each in group)
+
+    # --- on the write thread -----------------------------------------------------------------------------------
+    def _add(self, successor: Record, near: Sequence[Neighbour]) -> None:
+        standing = self._stores.records.many(each.id for each in near)
+        if all(id in standing and standing[id].status in LIVE for id in successor.supersedes):
+            steps = (Step("sleep", "a clause of one of them, without its time and place"),)
+            reason = f"{len(near)} episodes say the same of different times"
+            decision = Decision(action="add", reason=reason, steps=steps, neighbours=tuple(near))
+            self._stores.commit([Added(record=successor, decision=decision)])
+
+    def _archive(self, successor: Record) -> None:
+        sources = self._stores.records.many(successor.supersedes).values()
+        live = (each.id for each in sources if each.status in LIVE and not each.held)
+        if ids := tuple(id for id in live if not self._came_back(id)):
+            self._stores.commit([Archived(pool=successor.pool, ids=ids, why="consolidated", by=successor.id)])
+
+    def _came_back(self, id: str) -> bool:
+        """Whether a record was archived before: whoever restored it wants it beside its successor."""
+        entries = (self._stores.journal.get(seq) for seq in self._stores.sources.history(id))
+        return any(entry is not None and isinstance(entry.operation, Archived) for entry in entries)
+
+
+def _is_episode(record: Record) -> bool:
+    return (
+        record.status in LIVE
+        and record.kind == "note"
+        and record.type in HAPPENED
+        and not (record.held or record.key or record.flags or record.needs_review)
+        and CONSOLIDATED not in record.tags
+        and bool(record.provenance.spans)
+    )
+
+
+def _same(notes: Sequence[Record], one: int, other: int) -> bool:
+    """Whether two notes may share a successor: of one sort, and of one trust."""
+    a, b = notes[one], notes[other]
+    return (a.type, a.provenance.trust, a.status) == (b.type, b.provenance.trust, b.status)

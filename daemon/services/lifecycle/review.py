@@ -1,0 +1,131 @@
+"""Review: what was said long ago and may have changed is believed a little less until somebody confirms it (T12).
+
+Comes in: records, and time. Goes out: `reviewed` operations, and those of change conditions. Invariants: only what can
+change has a review date, and pinned, used or restated records move it; a run writes few operations and starts only on a
+machine that is idle and on power; what is due is seen from the records alone, so a restart loses nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Container, Iterator
+from pathlib import Path
+
+from ....protocol.fading import Reviewed
+from ....protocol.instant import from_micros, micros
+from ....protocol.record import LIVE, Record, Signal
+from ...forgetting_rules import Rules
+from ...projections.stores import Stores
+from ...projections.strength import DAY
+from ..write_thread import Writer
+from .conditions import Conditions
+
+MOST = 200
+"""Records reviewed a run."""
+
+KEPT = 2000
+"""Records that are known to be due, at most."""
+
+UNUSED = Signal()
+"""Being used only puts a review off: what is not due without it needs no look at the counters."""
+
+POWER = Path("/sys/class/power_supply")
+
+
+def cadence_days(record: Record, rules: Rules) -> float:
+    """Calendar days between two reviews of a record; 0 for one that has none: a stable one, or of a kind that never
+    fades."""
+    if record.review and record.review.cadence_days:
+        return record.review.cadence_days
+    if record.kind in rules.never or record.held or record.volatility == "stable":
+        return 0.0
+    return rules.review_days * (1 if record.volatility == "situational" else 2)
+
+
+def due_at(record: Record, signal: Signal, rules: Rules) -> int:
+    """When a record is to be looked at again, in microseconds; 0 = never. Saying it again, or using it, puts it off."""
+    if not (cadence := cadence_days(record, rules)):
+        return 0
+    if record.review and record.review.next:
+        planned = micros(record.review.next)
+    else:
+        planned = micros(record.provenance.said_at) + int(cadence * DAY)
+    seen = max([signal.last_access, *(micros(each.at) for each in record.provenance.evidence)])
+    return max(planned, seen + int(cadence * DAY) if seen else 0)
+
+
+def is_quiet() -> bool:
+    """Whether the machine is idle and on power, as far as it says."""
+    if os.getloadavg()[0] > (os.cpu_count() or 1):
+        return False
+    for supply in POWER.glob("*/online"):
+        try:
+            if supply.read_text().strip() == "0":
+                return False
+        except OSError:
+            continue
+    return True
+
+
+class ReviewJob:
+    """The daily look at what is overdue."""
+
+    def __init__(self, stores: Stores, writer: Writer, rules: Callable[[], Rules], now: Callable[[], int]) -> None:
+        self._stores, self._writer, self._rules, self._now = stores, writer, rules, now
+        self.conditions = Conditions(stores, rules)
+        self._due: list[str] = []
+        self._looked_at: int | None = None
+
+    def overdue(self, pools: Container[str]) -> Iterator[Record]:
+        """The live records of these pools whose review is due, in order of id; what came due or came in since the last
+        look at all of them, at most a day ago, is left for the next one."""
+        if self._looked_at is None or self._now() - self._looked_at >= DAY:
+            self._look()
+        records = self._stores.records.many(self._due).values()
+        return (record for record in records if record.pool in pools and self._is_overdue(record))
+
+    def _look(self) -> list[str]:
+        """Look at every record, and keep which are due; which were left for review."""
+        due: list[str] = []
+        doubtful: list[str] = []
+        for record in self._stores.records.everything():
+            if record.needs_review and record.status in LIVE:
+                doubtful.append(record.id)
+            if len(due) < KEPT and self._is_overdue(record):
+                due.append(record.id)
+        self._due, self._looked_at = due, self._now()
+        return doubtful
+
+    def _is_overdue(self, record: Record) -> bool:
+        rules, now = self._rules(), self._now()
+        if record.status not in LIVE or rules.is_off(record.pool) or not 0 < due_at(record, UNUSED, rules) <= now:
+            return False
+        return due_at(record, self._stores.counters.signals([record])[record.id], rules) <= now
+
+    def run(self) -> int:
+        """Lower the confidence of what is overdue, or whose change condition is met; how many. Not on the committer's
+        thread."""
+        doubtful, overdue = self._look(), self._due[:MOST]
+        return self._writer.run(lambda: self._review(overdue) + self._doubt(doubtful)).result()
+
+    def _doubt(self, doubtful: list[str]) -> int:
+        operations = self.conditions.met(doubtful)
+        if operations:
+            self._stores.commit(operations)
+        return sum(isinstance(each, Reviewed) for each in operations)
+
+    def _review(self, ids: list[str]) -> int:
+        rules, now = self._rules(), self._now()
+        operations = [
+            Reviewed(
+                id=record.id,
+                confidence=round(record.confidence * rules.overdue_confidence, 4),
+                next=from_micros(now + int(cadence_days(record, rules) * DAY)),
+                why="overdue",
+            )
+            for record in self._stores.records.many(ids).values()
+            if record.status in LIVE
+        ]
+        if operations:
+            self._stores.commit(operations)
+        return len(operations)

@@ -1,0 +1,149 @@
+"""Which of the recalled records an answer used: seen in the answer itself, once it is captured (T3).
+
+Comes in: recalls with what they brought up, and captures of assistants. Goes out: uses, counted. Invariants: nothing is
+asked of a model, the answer's sentences are encoded by the table; a record counts once a recall; a recall that nobody
+answers within ten minutes is let go, and so are the oldest when there are many.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from ....protocol.event import Said
+from ....protocol.record import LIVE, Record
+from ...forgetting_rules import Rules
+from ...projections.records import digest
+from ...projections.stores import Stores
+from ..search_model import Encode
+from .counting import UseCounter
+
+WINDOW_S = 600.0
+"""How long after a recall an answer may come."""
+
+KEPT = 64
+"""Recalls that wait for their answer at most."""
+
+READ = 256
+"""Captures looked at in one go."""
+
+SENTENCES = 200
+"""Sentences of an answer that are compared."""
+
+_WORD = re.compile(r"[^\W_]+")
+_SENTENCE = re.compile(r"[^.!?。！？\n]+")
+
+
+class PendingRecall(msgspec.Struct):
+    """A recall whose answer has not come yet: what was asked, of which pools, what it brought up, and where the archive
+    stood."""
+
+    query: str
+    pools: frozenset[str]
+    ids: set[str]
+    archive_seq: int
+    until: float
+
+
+class UseDetector:
+    """Recalls on one side, answers on the other. Any thread may call it."""
+
+    def __init__(
+        self,
+        stores: Stores,
+        counting: UseCounter,
+        rules: Callable[[], Rules],
+        encode: Callable[[], Encode | None],
+        monotonic: Callable[[], float],
+        fed_by: Callable[[str], Sequence[str]],
+    ) -> None:
+        """`encode`: what turns a sentence into a vector now, or None; `fed_by`: the pools that a session's turns belong
+        to."""
+        self._stores, self._counting, self._rules = stores, counting, rules
+        self.encode, self._monotonic, self._fed_by = encode, monotonic, fed_by
+        self._waiting: list[PendingRecall] = []
+        self._lock = threading.Lock()
+
+    def recalled(self, query: str, pools: Sequence[str], ids: Sequence[str]) -> None:
+        """A question brought these records up."""
+        if ids:
+            until = self._monotonic() + WINDOW_S
+            recall = PendingRecall(query, frozenset(pools), set(ids), self._stores.archive.last, until)
+            with self._lock:
+                self._waiting = [*self._waiting[-KEPT + 1 :], recall]
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an answer would be looked at."""
+        return bool(self._waiting)
+
+    def heard(self) -> int:
+        """Look at what assistants said since; how many records they used. Not on the write thread. Raises
+        StorageFull, Stopping."""
+        now = self._monotonic()
+        with self._lock:
+            self._waiting = [each for each in self._waiting if each.until > now and each.ids]
+            waiting = list(self._waiting)
+        if not waiting:
+            return 0
+        used: dict[int, set[str]] = {}
+        last = 0
+        for seq, captured in self._stores.archive.after(min(each.archive_seq for each in waiting), READ):
+            last = seq
+            event = captured.event
+            if isinstance(event, Said) and event.role == "assistant" and captured.live:
+                pools = frozenset(self._fed_by(captured.document))
+                for number, recall in enumerate(waiting):
+                    if seq > recall.archive_seq and recall.pools <= pools:
+                        left = recall.ids - used.get(number, set())
+                        used.setdefault(number, set()).update(self.used_in(event.text, recall.query, left))
+        ids = sorted(set[str]().union(*used.values()))
+        if ids:
+            self._counting.used(ids).result()  # it raises where a use could not be written: then all is looked at again
+        for number, recall in enumerate(waiting):
+            recall.archive_seq = max(recall.archive_seq, last)
+            recall.ids -= used.get(number, set())
+        return len(ids)
+
+    def used_in(self, answer: str, query: str, ids: set[str]) -> set[str]:
+        """Those of these records that an answer shows to have used: by a rare tag, or by a sentence that is alike."""
+        records = [each for each in self._stores.records.many(ids).values() if each.status in LIVE]
+        said, asked = _words(answer), _words(query)
+        used = {each.id for each in records if any(self._is_rare(tag, each) for tag in _shown(each, said, asked))}
+        left = [each for each in records if each.id not in used]
+        return used | self._alike(answer, left)
+
+    def _is_rare(self, tag: str, record: Record) -> bool:
+        """Whether a tag is in at most the configured share of the pool; in a small pool, in this record alone (T3)."""
+        counts = self._stores.records.tally().get(record.pool, {})
+        most = max(1, int(sum(counts.get(status, 0) for status in LIVE) * self._rules().rare_tag))
+        return len(self._stores.keywords.search(tag, [record.pool], most + 1)[0]) <= most
+
+    def _alike(self, answer: str, records: Sequence[Record]) -> set[str]:
+        encode = self.encode()
+        if encode is None or not records:
+            return set()
+        places, vectors = self._stores.vector_store.get([digest(each.description) for each in records])
+        sentences = [each for each in _SENTENCE.findall(answer)[:SENTENCES] if len(each.split()) > 2 or len(each) > 20]
+        if not sentences or not len(places):
+            return set()
+        said = np.stack([encode(each) for each in sentences])
+        best = (vectors.astype(np.float32) @ said.T).max(axis=1)
+        same = self._rules().same
+        return {records[place].id for place, cosine in zip(places, best, strict=True) if cosine >= same}
+
+
+def _words(text: str) -> str:
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
+
+
+def _shown(record: Record, said: str, asked: str) -> Iterator[str]:
+    """Tags of a record that the answer holds and the question does not; the first one is its type."""
+    for tag in record.tags[1:]:
+        word = _words(tag)
+        if len(word) > 4 and word in said and word not in asked:
+            yield tag

@@ -1,0 +1,1 @@
+"""Backups, retention, verification, rebuilds, disk usage, index commits."""

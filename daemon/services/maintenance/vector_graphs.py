@@ -1,0 +1,77 @@
+"""Graphs of vectors are made beside the daemon, and taken into use when they are whole (Q2).
+
+Comes in: time. Goes out: graphs where a pool outgrew its index. Invariants: at most one is made at a time, in a child
+of low priority; the index before serves until the swap, which happens on the write thread; what was begun before
+something was forgotten is thrown away.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+from pathlib import Path
+
+from ....protocol.errors import MemdError
+from ...projections.stores import Stores
+from ...projections.vector_index import NeighbourGraph, Rows, read, save_rows
+from ...projections.vectors import embedded
+from ..maintenance_process import MaintenanceProcess
+from ..write_thread import Writer
+
+log = logging.getLogger("memd.graphs")
+
+
+def begun(stores: Stores, pool: str, folder: Path) -> Path:
+    """A folder that says what the graph of a pool is to hold."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700, parents=True)
+    live, store = embedded(stores.records, pool), stores.vectors.store
+    save_rows(folder, Rows(store.model, store.dimension, tuple(id for id, _ in live), tuple(mark for _, mark in live)))
+    return folder
+
+
+class VectorGraphBuilder:
+    """Looks now and then whether a pool wants a graph, and has it made."""
+
+    def __init__(self, stores: Stores, writer: Writer, maintenance: MaintenanceProcess) -> None:
+        self._stores, self._writer, self._maintenance = stores, writer, maintenance
+        self._thread: threading.Thread | None = None
+
+    def tick(self) -> None:
+        """Start to make the graph that is wanted most, if any is, and none is on its way."""
+        if self._thread is not None and self._thread.is_alive():
+            return
+        if pool := self._stores.vectors.outgrown():
+            self._thread = threading.Thread(target=self._make, args=(pool,), name="graphs", daemon=True)
+            self._thread.start()
+
+    def _make(self, pool: str) -> None:
+        vectors = self._stores.vectors
+        place = vectors.place(pool)
+        building, swept = place.with_suffix(".new"), vectors.swept
+        try:
+            begun(self._stores, pool, building)
+            told = self._maintenance.run("graph", self._stores.folder, [str(building)], lambda done, total, what: None)
+            graph = read(building, vectors.store.model)
+            if graph is not None and self._writer.run(lambda: self._take(pool, graph, building, swept)).result():
+                log.info("a graph serves %s vectors of %s", told["vectors"], pool)
+        except (MemdError, OSError) as error:  # busy, stopping, swept, or a full disk: it is tried again
+            log.info("no graph of vectors for %s now: %s", pool, error)
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
+
+    def _take(self, pool: str, graph: NeighbourGraph, building: Path, swept: int) -> bool:
+        vectors = self._stores.vectors
+        if vectors.swept != swept or vectors.store.model != graph.rows.model:
+            return False
+        place = vectors.place(pool)
+        shutil.rmtree(place, ignore_errors=True)
+        building.rename(place)
+        vectors.take_graph(pool, graph)
+        return True
+
+    def stop(self) -> None:
+        """Wait until what was begun has ended; its child has been ended."""
+        if self._thread is not None:
+            self._thread.join(5.0)

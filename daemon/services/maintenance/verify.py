@@ -1,0 +1,291 @@
+"""`memd verify`: does everything memd believes follow from its journal, and is every quote what was captured (W8, U3)?
+
+Comes in: a data folder, whose owner may go on writing. Goes out: a report with a verdict, and what is damaged with what
+to do about it. Invariants: read-only but for a fresh replay below `building`; live tables are compared with a replay up
+to the very seq they are at, row by row; what changed during a comparison is looked at again before it is called damage.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import lmdb
+
+from ....protocol.errors import MemdError
+from ....protocol.event import text
+from ....protocol.record import LIVE, Record, Span
+from ...projections import turns as turns_of
+from ...projections.folded import TableSet
+from ...projections.keywords import text_of
+from ...projections.replay import Emit, ReplayLogs, ReplayProgress, Told
+from ...projections.terms import TermDocument, check_of, contents
+from ...projections.tokens import TermTokens
+from ...storage.archive import Archive, decode
+from ...storage.checksummed_rows import unseal
+from ...storage.folder_swap import fresh_folder
+from ...storage.lmdb_environment import Environment
+from ...storage.log import Log
+from ...world import World
+
+AGAIN_S = 2.0
+"""Seconds after which an index that differed is compared once more: it commits every second."""
+
+RESTORE = "`memd restore-backup` puts the newest backup back"
+
+
+class Verification:
+    """One look at a data folder. `damage` says what is wrong: store, what, remedy."""
+
+    def __init__(self, folder: Path, world: World, emit: Emit) -> None:
+        self._folder, self._world, self._emit = folder, world, emit
+        self._course = ReplayProgress(emit, 0)
+        self._unmade = False
+        self.damage: list[str] = []
+        self.report: Told = {}
+
+    def run(self) -> Told:
+        """Everything, in order; later checks rest on earlier ones."""
+        try:
+            sources = ReplayLogs(self._folder, self._world)
+        except MemdError as error:
+            self._damaged("the logs", error.message, RESTORE)
+            return self._verdict()
+        operations, captures = sources.journal.last, sources.archive.last
+        self._course = ReplayProgress(self._emit, operations, captures, operations, operations)
+        journal_holds = self._chain("journal", "operations", sources.journal.log)
+        archive_holds = self._chain("archive", "captures", sources.archive.log)
+        if archive_holds and not sources.archive.is_indexed():
+            self._damaged("archive", "its index is not what was written", "`memd down && memd up` writes it anew")
+        if journal_holds:
+            building = fresh_folder(sources.projections)
+            try:
+                fresh = sources.fold(building / "tables", self._course)
+                self._course.finish(operations, "comparing tables with a replay")
+                self._unmade = not any(
+                    (sources.projections / name).exists() for name in ("tables", "keywords", "turns")
+                )
+                if self._unmade:  # as a restore leaves it: the next start replays the journal
+                    self.report["records"] = _records(fresh)
+                else:
+                    self._projections(sources, fresh)
+                if archive_holds:
+                    self._quotes(fresh, sources.archive)
+                fresh.close()
+            finally:
+                shutil.rmtree(building, ignore_errors=True)
+        return self._verdict()
+
+    def _damaged(self, store: str, what: str, remedy: str) -> None:
+        self.damage.append(f"{store}: {what}; {remedy}")
+
+    def _chain(self, name: str, unit: str, log: Log) -> bool:
+        count = 0
+        try:
+            for _ in log.read():
+                count += 1
+                if count % 5000 == 0:
+                    self._course.at(count, f"checking the chain of the {name}")
+        except MemdError as error:
+            self._damaged(name, error.message, RESTORE)
+            return False
+        self.report[unit] = count
+        self._course.finish(count, f"checked the chain of the {name}")
+        return True
+
+    def _projections(self, sources: ReplayLogs, fresh: TableSet) -> None:
+        rebuild = "`memd rebuild {}` makes it anew".format
+        checks: tuple[tuple[str, Callable[[], list[str]]], ...] = (
+            ("tables", lambda: self._tables(sources, fresh)),
+            ("keywords", lambda: self._keywords(sources, fresh)),
+            ("turns", lambda: self._turns(sources)),
+            ("vectors", self._vectors),
+        )
+        for name, check in checks:
+            self._course.at(0, f"comparing {name} with a replay")
+            for what in _told(check) if name == "vectors" else _twice(check):
+                self._damaged(name, what, "memd gives them anew by itself" if name == "vectors" else rebuild(name))
+
+    def _tables(self, sources: ReplayLogs, fresh: TableSet) -> list[str]:
+        live = TableSet(sources.projections / "tables", readonly=True)
+        found: list[str] = []
+        with live.tables.environment.read() as snapshot:
+            stored = live.tables.applied_in(snapshot)
+            _follow(sources, fresh, stored)
+            behind = fresh.tables.applied_seq - stored
+            with fresh.tables.environment.read() as replayed:
+                for name in live.tables.databases if not behind else ():
+                    here, there = live.tables.environment.db(name), fresh.tables.environment.db(name)
+                    count, example = _differing(snapshot.cursor(here), replayed.cursor(there))
+                    if count:
+                        found.append(f"{count:,} rows of {name} are not what a replay gives, the first at {example}")
+        live.tables.environment.close()
+        if behind:
+            found.append(f"{behind:,} operations of the journal are missing")
+        self.report["records"] = _records(fresh)
+        return found
+
+    def _keywords(self, sources: ReplayLogs, fresh: TableSet) -> list[str]:
+        folder = sources.projections / "keywords"
+        mark, found = _applied(folder), dict(contents(folder))
+        _follow(sources, fresh, None)
+        texts = (text_of(record) for record in fresh.records.everything())
+        wrong = _differing_texts(texts, found)
+        return _named([id for id in wrong if max(fresh.sources.history(id), default=0) <= mark], "records")
+
+    def _turns(self, sources: ReplayLogs) -> list[str]:
+        folder = sources.projections / "turns"
+        mark, found = _applied(folder), dict(contents(folder))
+        texts: dict[int, TermDocument] = {}
+        for entry in sources.archive.log.read():
+            if (captured := decode(entry)) is None:
+                continue
+            texts.pop(captured.replaces, None)
+            if (said := turns_of.text_of(entry.seq, captured)) is not None:
+                texts[entry.seq] = said
+        wrong = _differing_texts(texts.values(), found)
+        return _named([id for id in wrong if int(id) <= mark], "turns")
+
+    def _vectors(self) -> list[str]:
+        environment = Environment(self._folder / "vectors", ("meta", "vectors"), durable=False, readonly=True)
+        damaged = 0
+        with environment.read() as transaction:
+            for _, stored in transaction.cursor(environment.db("vectors")).iternext():
+                try:
+                    unseal(b"", stored, "a vector")
+                except MemdError:
+                    damaged += 1
+        environment.close()
+        return [f"{damaged:,} vectors are damaged"] if damaged else []
+
+    def _quotes(self, fresh: TableSet, archive: Archive) -> None:
+        held = expired = 0
+        for number, record in enumerate(fresh.records.everything(), 1):
+            if record.status not in LIVE or not record.provenance.spans:
+                continue
+            try:
+                holds = quote_holds(record, archive)
+            except MemdError as error:
+                self._damaged("archive", error.message, RESTORE)
+                return
+            if holds is False:
+                self._damaged("records", f"the quote of {record.id} is not what was captured", "`memd why` shows it")
+            held, expired = held + (holds is True), expired + (holds is None)
+            if number % 2000 == 0:
+                self._course.at(number, "looking quotes up in the archive")
+        self.report["quotes"], self.report["expired"] = held, expired
+
+    def _verdict(self) -> Told:
+        told = self.report
+        if self.damage:
+            what = "1 thing is" if len(self.damage) == 1 else f"{len(self.damage)} things are"
+            words = f"Not all is well: {what} damaged."
+        else:
+            operations, captures, records, quotes = (
+                _so_many(told[name], name) for name in ("operations", "captures", "records", "quotes")
+            )
+            words = (
+                f"Everything memd believes follows from its journal: {operations}, chain intact; {captures}, chain "
+                f"intact; {records} as a replay gives them; {quotes} found word for word"
+            ) + (f", {told['expired']:,} whose source has expired." if told["expired"] else ".")
+            words += " What is searched is made from it at the next start." if self._unmade else ""
+        return {"verdict": words, "intact": int(not self.damage), "damage": self.damage, **told}
+
+
+def verify(folder: Path, world: World, emit: Emit) -> Told:
+    """The report on a data folder: `verdict`, `intact` (1 or 0), `damage`, and what was counted."""
+    return Verification(folder, world, emit).run()
+
+
+def quote_holds(record: Record, archive: Archive) -> bool | None:
+    """Whether a record's quote stands at its span, in any version of the turn; None where that is not retained."""
+    span, found = record.provenance.spans[0], False
+    for said in _versions(span, archive):
+        found = True
+        if said.startswith(record.provenance.quote):
+            return True
+    return False if found else None
+
+
+def _versions(span: Span, archive: Archive) -> Iterator[str]:
+    """The words of a span, in the turn's newest version and in those that it replaced."""
+    seq = archive.seq_of(span.document, span.turn)
+    while seq and (entry := archive.log.get(seq)) is not None and (captured := decode(entry)) is not None:
+        yield text(captured.event)[span.start : span.end]
+        seq = captured.replaces
+
+
+def _records(fresh: TableSet) -> int:
+    return sum(sum(counts.values()) for counts in fresh.records.tally().values())
+
+
+def _follow(sources: ReplayLogs, fresh: TableSet, upto: int | None) -> None:
+    """Replay on, up to a seq, or to the end."""
+    while True:
+        applied = fresh.tables.applied_seq
+        limit = 500 if upto is None else min(500, upto - applied)
+        group = sources.journal.slice(applied, limit) if limit > 0 else []
+        if not group:
+            return
+        fresh.tables.apply(group)
+
+
+def _told(check: Callable[[], list[str]]) -> list[str]:
+    try:
+        return check()
+    except (MemdError, OSError, ValueError) as error:
+        return [f"it can't be read: {error}"]
+
+
+def _twice(check: Callable[[], list[str]]) -> list[str]:
+    """What is wrong still when an index had the time to commit."""
+    if not _told(check):
+        return []
+    time.sleep(AGAIN_S)
+    return _told(check)
+
+
+def _differing(live: lmdb.Cursor, fresh: lmdb.Cursor) -> tuple[int, str]:
+    """How many rows of two tables differ, and the key of the first."""
+    count, first = 0, ""
+    mine, theirs = iter(live.iternext()), iter(fresh.iternext())
+    one, other = next(mine, None), next(theirs, None)
+    while one is not None or other is not None:
+        if one == other:
+            one, other = next(mine, None), next(theirs, None)
+            continue
+        key = min(row[0] for row in (one, other) if row is not None)
+        count, first = count + 1, first or _shown(key)
+        if one is not None and one[0] == key:
+            one = next(mine, None)
+        if other is not None and other[0] == key:
+            other = next(theirs, None)
+    return count, first
+
+
+def _shown(key: bytes) -> str:
+    return key.decode() if key.isascii() and key.decode().isprintable() else key.hex()
+
+
+def _applied(folder: Path) -> int:
+    mark = folder / "applied_seq"
+    return int(mark.read_text()) if mark.exists() else 0
+
+
+def _differing_texts(texts: Iterable[TermDocument], found: dict[str, bytes]) -> list[str]:
+    """Ids of the texts that an index holds differently, lacks, or should not hold."""
+    tokens, wrong = TermTokens(), list[str]()
+    for each in texts:
+        if found.pop(each.id, b"") != check_of(each.group, each.live, tokens.document(each.words)):
+            wrong.append(each.id)
+    return [*wrong, *found]
+
+
+def _named(ids: list[str], what: str) -> list[str]:
+    return [f"{len(ids):,} {what} are not indexed as they are, the first is {ids[0]}"] if ids else []
+
+
+def _so_many(number: object, nouns: str) -> str:
+    return f"{number:,} {nouns if number != 1 else nouns[:-1]}"

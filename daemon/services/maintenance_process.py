@@ -1,0 +1,135 @@
+"""The side of whoever starts the maintenance child: at most one, told how far it is, ended at once when asked.
+
+Comes in: a task. Goes out: its report. Invariant: a child that dies is a finding, not a crash of the daemon: a damaged
+page kills the process that reads it.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+import msgspec
+
+from ...protocol.errors import JournalCorrupt, NotFound, Stopping, Unavailable, by_code
+from ...protocol.places import Places
+from ..projections.replay import Emit, Told
+from ..storage.folder_lock import FolderLock
+from ..storage.layout_version import require_current
+from ..world import World
+
+
+class Step(msgspec.Struct, frozen=True, tag="step"):
+    """How far the task is."""
+
+    done: int
+    total: int
+    detail: str
+
+
+class Finished(msgspec.Struct, frozen=True, tag="finished"):
+    """The task is done."""
+
+    report: Told
+
+
+class Failed(msgspec.Struct, frozen=True, tag="failed"):
+    """The task could not be done: an error of memd's tree."""
+
+    code: str
+    message: str
+    hint: str
+
+
+Line = Step | Finished | Failed
+
+_lines: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
+
+
+class MaintenanceProcess:
+    """One child, or none."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+        self._ended = False
+
+    def run(self, task: str, folder: Path, names: Sequence[str], emit: Emit) -> Told:
+        """The report of a task. Raises the child's own error, JournalCorrupt if it died, Unavailable, Stopping."""
+        process = self._start(
+            [sys.executable, "-P", "-m", "memd.daemon.server.maintenance_child", task, str(folder), *names]
+        )
+        detail = "opening the stores"
+        assert process.stdout is not None
+        try:
+            for raw in process.stdout:
+                match _lines.decode(raw):
+                    case Step() as step:
+                        detail = step.detail
+                        emit(step.done, step.total, step.detail)
+                    case Finished() as finished:
+                        return finished.report
+                    case Failed() as failed:
+                        raise by_code(failed.code, failed.message, failed.hint)
+        finally:
+            status = self._reap(process)
+        if self._ended:
+            raise Stopping("memd is stopping", hint="start it again when it is up")
+        how = signal.Signals(-status).name if status < 0 else f"exit code {status}"
+        raise JournalCorrupt(
+            f"{detail} ended the process that did it ({how}): a page of a store is damaged",
+            hint="`memd down`, then `memd up` looks at each store; `memd restore-backup` puts one back",
+        )
+
+    def _start(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._ended:
+                raise Stopping("memd is stopping", hint="start it again when it is up")
+            if self._process is not None:
+                raise Unavailable("another maintenance task runs", hint="try again when it is done")
+            pipe = subprocess.PIPE
+            self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, cwd="/")
+            return self._process
+
+    def _reap(self, process: subprocess.Popen[bytes]) -> int:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.close()
+        process.stdout.close()
+        status = process.wait()
+        with self._lock:
+            self._process = None
+        return status
+
+    def end(self) -> None:
+        """End the child for good: what it built so far is thrown away at the next start."""
+        with self._lock:
+            self._ended = True
+            if self._process is not None:
+                self._process.kill()
+
+
+def verify_command(home: Places, world: World, arguments: Sequence[str]) -> Told:
+    """`python -m memd.daemon verify`: the report of `memd verify` without a daemon.
+
+    Raises JournalLocked while one runs, NotFound where there is nothing, UnsupportedFormat for a layout that is not
+    migrated yet, JournalCorrupt when anything is damaged; the report then stands on standard output all the same.
+    """
+    if not (home.data / "journal" / "data.mdb").exists():
+        raise NotFound(f"no memory in {home.data}", hint="MEMD_HOME says where it is; `memd up` starts one")
+    lock = FolderLock(home.data)
+    try:
+        require_current(home.data)
+        report = MaintenanceProcess().run("verify", home.data, (), lambda done, total, detail: None)
+    finally:
+        lock.release()
+    if report["damage"]:
+        sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
+        raise JournalCorrupt(
+            str(report["verdict"]), hint="; ".join(damage for damage in cast("list[str]", report["damage"]))
+        )
+    return report

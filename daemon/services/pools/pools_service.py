@@ -1,0 +1,243 @@
+"""Which pool is whose, as the user asks, says and mends it: `scope why`, `bind`, `move`, and `leave` (P3, P4).
+
+Comes in: requests. Goes out: what is true afterwards. Invariants: `why` writes nothing; the rest runs on the
+write thread; records change pools by `moved` alone, under the ids they have, and a key that a live record holds
+there is not taken from it; whatever is bound or left can be bound or come back to again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from ....protocol.agent import Agent, OpenAgent
+from ....protocol.errors import InvalidRequest, NotFound
+from ....protocol.operation import AliasAdded, AnyOperation, Moved, PoolOpened
+from ....protocol.record import LIVE, Record
+from ....protocol.reply import PoolList, PoolSummary
+from ....protocol.request import BindScope, LeaveProject, MoveRecords, Pools, WhyScope
+from ....protocol.scope import Bound, Left, RecordsMoved, Scope
+from ....stages.batch import PERSONAL
+from ....stages.secrets.scan import redact
+from ...projections import project_pointer
+from ...projections.aliases import of_folder, of_pool
+from ...projections.placement import agent_pool
+from ...projections.pool_directory import PoolDirectory
+from ...projections.stores import Stores
+from ...world import World
+from ..service import Handlers, Service, owner
+from .folder_pools import FolderPools
+from .identity import Identity, PoolIdentity, is_project, names_of
+from .pool_opening import PoolOpening
+
+GROUP = 500
+"""Records that one operation moves, at most."""
+
+
+class PoolsService(Service):
+    """Shows and changes which folder belongs to which pool."""
+
+    name = "pools"
+
+    def __init__(
+        self, stores: Stores, identity: Identity, directory: PoolDirectory, folder_pools: FolderPools, world: World
+    ) -> None:
+        self._stores, self._identity, self._directory = stores, identity, directory
+        self._folder_pools, self._world = folder_pools, world
+        self._opening = PoolOpening(stores, identity)
+
+    @property
+    def handlers(self) -> Handlers:
+        """Reads on the slow lane; changes on the write lane."""
+        return {
+            Pools: owner("fast", self.list),
+            WhyScope: owner("slow", self.why),
+            BindScope: owner("write", self.bind),
+            MoveRecords: owner("write", self.move),
+            LeaveProject: owner("write", self.leave),
+            OpenAgent: owner("write", self.open_agent),
+        }
+
+    def start(self) -> None:
+        """Load libgit2 beside everything else where there are projects."""
+        if self._stores.sources.pools():
+            self._identity.prepare()
+
+    def list(self, request: Pools) -> PoolList:
+        """List every pool with its counts."""
+        tally = self._stores.records.tally()
+        mine = PoolSummary(pool=PERSONAL, title="you", counts=tally.get(PERSONAL, {}))
+        others = (
+            PoolSummary(
+                pool=opened.pool,
+                title=opened.title,
+                counts=tally.get(opened.pool, {}),
+                role=opened.role,
+                perspectives=opened.perspectives,
+            )
+            for opened in self._stores.sources.pools()
+            if opened.pool != PERSONAL
+        )
+        return PoolList(pools=(mine, *others))
+
+    def open_agent(self, request: OpenAgent) -> Agent:
+        """An agent with a pool of its own; asked again, with another role and other perspectives (P5).
+
+        Raises InvalidRequest for a name that holds a secret: with a placeholder in it, its sessions would not be found.
+        """
+        if redact(request.agent)[1]:
+            raise InvalidRequest("that name holds a secret", hint="name the agent as its sessions do, without it")
+        pool = agent_pool(request.agent)
+        known = self._stores.sources.pool(pool)
+        role = redact(request.role)[0] or (known.role if known else "")
+        cares = dict.fromkeys(redact(each)[0] for each in request.perspectives)
+        perspectives = tuple(cares) or (known.perspectives if known else ())
+        opened = PoolOpened(
+            pool=pool, title=request.agent, evidence="you opened it", role=role, perspectives=perspectives
+        )
+        if opened != known:
+            self._stores.commit([opened])
+        return Agent(pool=pool, role=role, perspectives=perspectives, new=known is None)
+
+    def why(self, request: WhyScope) -> Scope:
+        """The pool of a folder with the evidence. Raises InvalidRequest without a folder."""
+        place = self._place(request)
+        pool = self._stores.sources.pool(place.pool)
+        return Scope(
+            folder=request.cwd,
+            pool=place.pool,
+            title=self._directory.title(place.pool) or place.title,
+            evidence=place.evidence,
+            reads=self._folder_pools.of(request.cwd, request.repository),
+            seen=place.sight.state,
+            root_commit=place.sight.root_commit,
+            remote=place.sight.remote,
+            names=tuple(alias.name for alias in self._stores.aliases.of_pool(place.pool) if place.pool != PERSONAL),
+            alike=tuple(self._identity.alike(place)),
+            records=self._live(place.pool),
+            left=self._directory.is_left(place.pool),
+            is_open=pool is not None or place.pool == PERSONAL,
+            bound=place.bound,
+        )
+
+    def _place(self, request: WhyScope | BindScope | LeaveProject) -> PoolIdentity:
+        if not request.cwd and request.repository is None:
+            raise InvalidRequest("no folder was named", hint="send `cwd`, or a `repository` hint")
+        return self._identity.place(request.cwd, request.repository)
+
+    def _live(self, pool: str) -> int:
+        counts = self._stores.records.tally().get(pool, {})
+        return sum(number for status, number in counts.items() if status in LIVE)
+
+    # --- binding -----------------------------------------------------------------------------------------------------
+    def bind(self, request: BindScope) -> Bound:
+        """Let a folder's names lead to a pool. Raises NotFound for a pool that there is not, InvalidRequest."""
+        place = self._place(request)
+        pool = self._target(request, place)
+        names = names_of(place.sight, request.cwd)
+        joins = place.pool != pool and (place.pool.startswith("unbound/") or (request.join and is_project(place.pool)))
+        if joins and self._stores.sources.pool(place.pool) is not None:
+            names = (*names, of_pool(place.pool))
+        self._stores.commit(list(self._leading(names, pool, place)))
+        moved, unkeyed = self._bring(self._records_of(place.pool), pool, "its pool was bound") if joins else ([], [])
+        stays = 0 if joins or place.pool in (pool, PERSONAL) else self._live(place.pool)
+        return Bound(
+            folder=request.cwd,
+            pool=pool,
+            title=self._directory.title(pool),
+            was=place.pool,
+            names=names,
+            moved=len(moved),
+            unkeyed=tuple(unkeyed),
+            stays=stays,
+        )
+
+    def _target(self, request: BindScope, place: PoolIdentity) -> str:
+        """The pool that is meant: one that is there, or a new one, opened now."""
+        if request.pool:
+            return self._directory.named(request.pool)
+        own = place.sight.state == "folder" and place.sight.id and self._stores.sources.pool(place.pool) is None
+        pool = place.pool if own and is_project(place.pool) else f"project/{self._world.token(8).hex()}"
+        title = redact(request.title)[0] or place.title or Path(request.cwd).name
+        roots = (place.root or request.cwd,)
+        self._stores.commit([PoolOpened(pool=pool, title=title, roots=roots, evidence="you bound a folder to it")])
+        self._opening.point(pool, title, place.sight.remote, request.at)
+        return pool
+
+    def _leading(self, names: Sequence[str], pool: str, place: PoolIdentity) -> Iterable[AnyOperation]:
+        """The names lead to the pool: on the user's word, but for the place of a repository, where another may be."""
+        beside = of_folder(place.sight.folder) if place.sight.state == "repository" else ""
+        given = tuple(name for name in names if name != beside)
+        if self._stores.aliases.home(pool) != pool:  # it had been joined to another: it is its own again
+            given = (*given, of_pool(pool))
+        yield AliasAdded(pool=pool, names=given, evidence=f"you bound {place.root or 'it'} to it", by="user")
+        if beside in names:
+            yield AliasAdded(pool=pool, names=(beside,), evidence=f"you bound {place.root} to it")
+
+    # --- moving ------------------------------------------------------------------------------------------------------
+    def move(self, request: MoveRecords) -> RecordsMoved:
+        """Put records into another pool. Raises NotFound for an id or a pool that there is not."""
+        if not request.ids:
+            raise InvalidRequest("no record was named", hint="`memd list` shows ids")
+        pool = self._directory.named(request.pool)
+        if pool.startswith("unbound/"):
+            raise InvalidRequest(f"{pool} is no project yet", hint="`memd scope bind` makes it one")
+        records = [self._find(id) for id in dict.fromkeys(request.ids)]
+        there = tuple(record.id for record in records if record.pool == pool)
+        going = [record for record in records if record.pool != pool]
+        moved, unkeyed = self._bring(going, pool, "you moved it")
+        return RecordsMoved(
+            pool=pool, title=self._directory.title(pool), moved=tuple(moved), there=there, unkeyed=tuple(unkeyed)
+        )
+
+    def _find(self, id: str) -> Record:
+        try:
+            record = self._stores.records.named(id)
+        except NotFound as error:
+            raise NotFound(f"{error.message}; nothing was moved", hint=error.hint) from error
+        if record.id == project_pointer.pointer_id(record.key.rsplit(" ", 1)[-1]):
+            raise InvalidRequest("that edge says which projects are yours", hint="`memd leave` closes it")
+        return record
+
+    def _records_of(self, pool: str) -> list[Record]:
+        return [record for record in self._stores.records.everything() if record.pool == pool]
+
+    def _bring(self, records: Sequence[Record], pool: str, reason: str) -> tuple[list[str], list[str]]:
+        """Move records, all or none of them; ids of all, and of those whose key is held there already."""
+        taken: set[str] = set()
+        unkeyed: list[str] = []
+        newest_first = sorted(records, key=lambda record: (record.learned_at, record.id), reverse=True)
+        for record in newest_first:
+            if not record.key or record.status not in LIVE:
+                continue
+            if record.key in taken or self._stores.keys.get(pool, record.key):
+                unkeyed.append(record.id)
+            taken.add(record.key)
+        ids = [record.id for record in records]
+        groups = (ids[start : start + GROUP] for start in range(0, len(ids), GROUP))
+        bare = set(unkeyed)
+        operations: list[AnyOperation] = [
+            Moved(ids=tuple(group), pool=pool, reason=reason, unkeyed=tuple(id for id in group if id in bare))
+            for group in groups
+        ]
+        if operations:
+            self._stores.commit(operations)
+        return ids, unkeyed
+
+    # --- leaving -----------------------------------------------------------------------------------------------------
+    def leave(self, request: LeaveProject) -> Left:
+        """Close or open the pointer to a project. Raises NotFound where there is none."""
+        pool = self._directory.named(request.pool) if request.pool else self._place(request).pool
+        opened = self._stores.sources.pool(pool)
+        if opened is None or not is_project(pool):
+            where = request.pool or request.cwd
+            raise NotFound(f"{where} is no project that memd knows", hint="`memd scope why` says what it is")
+        self._opening.point(pool, opened.title, "", request.at)  # of a time before there were pointers
+        left = self._directory.is_left(pool)
+        edge = self._stores.records.get(project_pointer.pointer_id(pool))
+        assert edge is not None
+        if request.back and left:
+            self._stores.commit([project_pointer.returned(edge, request.at)])
+        elif not request.back and not left:
+            self._stores.commit([project_pointer.left(pool, request.at)])
+        return Left(pool=pool, title=opened.title, records=self._live(pool), left=not request.back)

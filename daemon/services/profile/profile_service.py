@@ -1,0 +1,105 @@
+"""The profile service: the text an agent is given each turn, the context package, and the log of what was given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from ....protocol.profile import (
+    ContextPackage,
+    GetContext,
+    ListInjected,
+    Printed,
+    PrintNoted,
+    Profile,
+    ProfileText,
+)
+from ....protocol.record import Record
+from ...config import Config
+from ...projections.pool_directory import PoolDirectory
+from ...projections.salience import salience
+from ...projections.stores import Stores
+from ...world import World
+from ..activity import Activity
+from ..service import Caller, Handler, Handlers, Permits, Reader, Service, owner
+from .context_package import ContextPackager
+from .echo_ledger import EchoLedger
+from .hot import ProfileCache
+from .injection_log import InjectionLog
+from .profile_lines import ProfileLines
+
+
+class ProfileService(Service):
+    """Renders profiles ahead and serves them from memory."""
+
+    name = "profile"
+
+    def __init__(
+        self,
+        stores: Stores,
+        directory: PoolDirectory,
+        activity: Activity,
+        config: Callable[[], Config],
+        world: World,
+        state: Path,
+        *,
+        pieces: Callable[[str], int],
+        permits: Callable[[Reader], Permits | None],
+    ) -> None:
+        """`pieces`: word pieces of a text by the tokenizer of the model that searches now; `permits`: what a reader
+        may see."""
+        self._stores, self._activity, self._config = stores, activity, config
+        self.injections = InjectionLog(state / "injected", world.now)
+        self.echoes = EchoLedger(state, stores.records, stores.archive, world.now, stores.changed.set)
+
+        def weights(records: Sequence[Record], now: int) -> Mapping[str, float]:
+            signals = stores.counters.signals(records)
+            return {record.id: salience(record, signals[record.id], now, config().forgetting) for record in records}
+
+        lines = ProfileLines(stores.profile, stores.archive, pieces, self._boost, weights)
+        self._cache = ProfileCache(stores.profile, lines, directory.title, permits)
+        self._packager = ContextPackager(stores.records, stores.inbox.held, lines, self._boost, world.now)
+
+    @property
+    def handlers(self) -> Handlers:
+        """The profile on the fast lane, the rest beside it."""
+        return {
+            Profile: Handler("fast", self.profile, under_pass=True, scoped=True),
+            GetContext: Handler("slow", self.context, under_pass=True, scoped=True),
+            Printed: Handler("slow", self.printed, under_pass=True),
+            ListInjected: owner("slow", self.injections.list),
+        }
+
+    def start(self) -> None:
+        """Begin to render profiles ahead."""
+        self._cache.start()
+
+    def reload(self, config: Config) -> None:
+        """Render every profile again when it is next asked for."""
+        self._cache.clear()
+
+    def close(self) -> None:
+        """Save what sessions were given."""
+        self.echoes.save()
+
+    def profile(self, request: Profile, caller: Caller) -> ProfileText:
+        """Return the profile of a scope."""
+        rendered = self._cache.profile(caller.scope, request.budget_tokens, self._stores.pending, caller.reader)
+        self.echoes.note(request.document, rendered.ids)
+        self._activity.note("profiled", f"{len(rendered.ids)} lines, {rendered.tokens} tokens")
+        return self.injections.offer(request, rendered)
+
+    def context(self, request: GetContext, caller: Caller) -> ContextPackage:
+        """Return the context package of a scope (Q11)."""
+        return self._packager.package(request, caller.scope, caller.permits)
+
+    def printed(self, request: Printed, caller: Caller) -> PrintNoted:
+        """Record that a hook printed a profile."""
+        noted = self.injections.printed(request)
+        if noted.known:
+            self._activity.note("injected", request.document)
+        return noted
+
+    def _boost(self, record: Record) -> float:
+        boosts = self._config().tag_boost
+        return max((boosts[tag] for tag in record.tags if tag in boosts), default=1.0)

@@ -1,0 +1,1 @@
+"""Reads of records: get, list, why, export; and their import."""

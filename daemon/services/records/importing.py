@@ -1,0 +1,127 @@
+"""Bringing exported records in: the same ids, statuses, keys and both timelines, as operations like any other (P-25).
+
+Comes in: records of an export, with what happened to them there. Goes out: how many were added, known, differing,
+refused. Invariants: a record that is here stays as it is, so importing twice changes nothing; words pass the same scan
+as captures do, and what was forgotten here stays so (T10); a key that a live record holds here is not taken from it.
+The system times of the export stay on the record (`learned_at`, `retired_at`); the journal's own time says when it
+came here, and the decision what it went through before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from ....protocol.errors import Forgotten, InvalidRequest, MemdError, TooLarge
+from ....protocol.instant import from_micros, parse
+from ....protocol.operation import Added, AnyOperation, Decision, Step
+from ....protocol.record import LIVE, Record
+from ....protocol.reply import Change, RecordsImported, Refusal
+from ....protocol.request import ImportRecords
+from ....protocol.wire import TEXT_LIMIT, problem
+from ....stages.secrets.scan import redact
+from ...projections.placement import Placing, documents_of, narrowed
+from ...projections.stores import Stores
+
+REASON = "imported from an export"
+_ID = re.compile(r"[0-9a-hjkmnp-tv-z]{26}")
+_POOL = re.compile(r"personal|(?:project|agent|unbound)/\S{1,200}")
+
+
+def import_records(stores: Stores, request: ImportRecords) -> RecordsImported:
+    """Add what is not here yet, in one group, on the write thread. Raises StorageFull."""
+    operations: list[AnyOperation] = list(_openings(stores, request))
+    spans = {exported.record.id: exported.record.provenance.spans for exported in request.records}
+    gone = stores.forgotten.among((span.document, span.turn) for each in spans.values() for span in each)
+    here = stores.records.many(exported.record.id for exported in request.records)
+    keys: set[tuple[str, str]] = set()
+    gate = _gate(stores, request)
+    refused: list[Refusal] = []
+    added = known = 0
+    for exported in request.records:
+        try:
+            admitted = admit_record(exported.record)
+            record = gate(admitted)
+            if any((span.document, span.turn) in gone for span in record.provenance.spans):
+                raise Forgotten("it rests on a turn that was forgotten here", hint="say it again in a new turn")
+        except MemdError as error:
+            refused.append(Refusal(exported.record.id, problem(error)))
+            continue
+        if (before := here.get(record.id)) is not None:
+            known += before in (admitted, record)
+            continue
+        place = (record.pool, record.key)
+        free = not record.key or not (place in keys or stores.keys.get(*place))
+        if record.status in LIVE and not free:
+            record = msgspec.structs.replace(record, key="", needs_review=True)
+        elif record.status in LIVE and record.key:
+            keys.add(place)
+        operations.append(Added(record=record, decision=_decision(exported.changes, free)))
+        here[record.id] = record
+        added += 1
+    if operations:
+        stores.commit(operations)
+    differing = len(request.records) - added - known - len(refused)
+    return RecordsImported(added=added, known=known, differing=differing, refused=tuple(refused))
+
+
+def _gate(stores: Stores, request: ImportRecords) -> Callable[[Record], Record]:
+    """What puts a record no wider than its sources, by the sessions here, else by those that come with it (A2)."""
+    coming = {session.document: session for session in request.sessions}
+    placing = Placing(stores.sources, stores.aliases)
+
+    def gate(record: Record) -> Record:
+        documents = documents_of(record)
+        known = stores.sources.sessions_of(documents)
+        sessions = (known[each].opened if each in known else coming.get(each) for each in documents)
+        return narrowed(record, [placing.source(session) for session in sessions])
+
+    return gate
+
+
+def _openings(stores: Stores, request: ImportRecords) -> Iterator[AnyOperation]:
+    for pool in {pool.pool: pool for pool in request.pools}.values():
+        if _POOL.fullmatch(pool.pool) and stores.sources.pool(pool.pool) is None:
+            yield pool
+    for session in {session.document: session for session in request.sessions}.values():
+        known = stores.sources.session(session.document) or stores.forgotten.names(session.document)
+        if not known:
+            yield session
+
+
+def admit_record(record: Record) -> Record:
+    """The record with secrets out. Raises InvalidRequest, NaiveTime or TooLarge for what memd can't have written."""
+    if not _ID.fullmatch(record.id):
+        raise InvalidRequest(f"{record.id!r} is no id of memd")
+    if not _POOL.fullmatch(record.pool):
+        raise InvalidRequest(f"{record.pool!r} is no pool")
+    provenance = record.provenance
+    if not provenance.spans:
+        raise InvalidRequest("it does not say where it comes from", hint="memd believes nothing without its source")
+    times = (record.valid_from, record.valid_to, provenance.said_at, *(each.at for each in provenance.evidence))
+    for time in filter(None, times):
+        parse(time)
+    if len(record.content) > TEXT_LIMIT:
+        raise TooLarge(f"a text of {len(record.content):,} characters")
+    return msgspec.structs.replace(
+        record,
+        content=redact(record.content)[0],
+        description=redact(record.description)[0],
+        value=redact(record.value)[0],
+        learnings={name: redact(words)[0] for name, words in record.learnings.items()},
+        provenance=msgspec.structs.replace(provenance, quote=redact(provenance.quote)[0]),
+    )
+
+
+def _decision(changes: tuple[Change, ...], free: bool) -> Decision:
+    steps = [Step("export", f"{from_micros(change.at)} {_what(change)}") for change in changes]
+    if not free:
+        steps.append(Step("import", "its key is held by another record here: to be looked at"))
+    return Decision(action="add", reason=REASON, steps=tuple(steps))
+
+
+def _what(change: Change) -> str:
+    reason = change.decision.reason if change.decision else change.reason
+    return f"{change.kind}: {reason}" if reason else change.kind

@@ -1,0 +1,21 @@
+"""The vectors that questions are compared with, and the encoder that makes a question a vector of the same model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..projections.vectors import VectorIndexes
+
+Encode = Callable[[str], NDArray[np.float32]]
+
+
+class SearchModel(NamedTuple):
+    """Vectors with the encoder of their model; `encode` is None where the model has no query table."""
+
+    vectors: VectorIndexes
+    encode: Encode | None
+    languages: tuple[str, ...] = ("en",)

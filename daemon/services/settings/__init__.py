@@ -1,0 +1,1 @@
+"""The settings in force, and their change while memd runs."""

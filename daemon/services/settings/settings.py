@@ -1,0 +1,192 @@
+"""The settings while memd runs: followed when memd.toml changes, told, changed (U6).
+
+Comes in: the configuration's folder and the environment. Goes out: a `Config` whenever there is another one, and
+replies. Invariants: a file that does not hold changes nothing, the settings before it stay and `status` says why; a
+value is checked together with all others before the file is written; comments in the file stay.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping, MutableMapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from ....protocol.errors import BadConfig, MemdError, StorageFull
+from ....protocol.places import Places
+from ....protocol.settings import Setting, SettingList
+from ...config import FILE, Config, known, load_config, parsed
+from ...forgetting_rules import Rules
+from ...storage.durable_files import replace
+from ...world import World
+
+AT_NEXT_START = frozenset({"ballast_mb", "spool_s"})
+"""Settings that a running daemon does not follow."""
+
+
+class Settings:
+    """The settings of one home. Any thread asks; changes come from one at a time (the slow lane)."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str], config: Config | None = None) -> None:
+        """`config`: what was loaded already. Raises BadConfig."""
+        self._folder, self._environment = folder, environment
+        self._file = folder / FILE
+        self._seen = self._stamp()
+        self.problem = ""
+        self.config = config or load_config(folder, environment)
+        self._started_with = self.config
+
+    def _stamp(self) -> tuple[int, int, int]:
+        try:
+            found = self._file.stat()
+        except OSError:
+            return 0, 0, 0
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+    def forgetting(self) -> Rules:
+        """The rules of strength, sleep and review in force."""
+        return self.config.forgetting
+
+    def refresh(self) -> Config | None:
+        """The settings, if the file changed and they are others now."""
+        stamp = self._stamp()
+        if stamp == self._seen:
+            return None
+        self._seen = stamp
+        try:
+            config = load_config(self._folder, self._environment)
+        except MemdError as error:
+            self.problem = f"{error.message} ({error.hint}); the settings of before stay in force"
+            return None
+        except OSError as error:
+            self.problem = f"{self._file} can't be read: {error.strerror}; the settings of before stay in force"
+            return None
+        self.problem = ""
+        before, self.config = self.config, config
+        return config if config != before else None
+
+    def list(self) -> SettingList:
+        """Every setting. What only counts from the next start is shown as it is in force."""
+        written = _written(self._file)
+        abouts, default = _abouts(), Config()
+        settings: list[Setting] = []
+        for name in Config.__struct_fields__:
+            held = self._started_with if name in AT_NEXT_START else self.config
+            value = getattr(held, name)
+            from_environment = f"MEMD_{name.upper()}" in self._environment
+            settings.append(
+                Setting(
+                    name=name,
+                    value=toml(value),
+                    default=toml(getattr(default, name)),
+                    source="environment" if from_environment else "file" if name in written else "default",
+                    about=abouts.get(name, ""),
+                    waits=value != getattr(self.config, name),
+                )
+            )
+        return SettingList(file=str(self._file), settings=tuple(settings), problem=self.problem)
+
+    def put(self, name: str, value: str | None) -> SettingList:
+        """Write a setting into the file, or take it out; one of a table is named `table.name`. Raises BadConfig,
+        StorageFull."""
+        import tomlkit
+
+        head, *below = name.split(".")
+        known(head)
+        if value is not None and f"MEMD_{head.upper()}" in self._environment:
+            raise BadConfig(f"MEMD_{head.upper()} decides {head}", hint="unset that variable, then restart memd")
+        try:
+            document: Any = tomlkit.parse(self._file.read_text(encoding="utf-8") if self._file.exists() else "")
+        except (ValueError, OSError) as error:
+            raise BadConfig(f"{self._file} does not parse: {error}", hint="mend it by hand first") from error
+        values: dict[str, Any] = document.unwrap()
+        _change(values, (head, *below), None if value is None else _plain(value))
+        try:
+            checked = parsed(values, self._file)
+        except BadConfig as error:
+            raise BadConfig(error.message, hint=f"nothing was changed; `memd config list` tells of {head}") from error
+        typed: Any = None
+        if value is not None:
+            typed = msgspec.to_builtins(getattr(checked, head))
+            for part in below:
+                typed = typed[part]
+        _change(document, (head, *below), typed)
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            replace(self._file, tomlkit.dumps(document).encode())
+            self._file.chmod(0o600)
+        except OSError as error:
+            raise StorageFull(f"{self._file} can't be written: {error.strerror}", hint="free some space") from error
+        return self.list()
+
+
+def _change(values: MutableMapping[str, Any], path: Sequence[str], value: object) -> None:
+    """Put a value into nested tables, or take it out (None). Raises BadConfig where the way leads through a value."""
+    *way, last = path
+    for part in way:
+        below: object = values.setdefault(part, {})
+        if not isinstance(below, MutableMapping):
+            raise BadConfig(f"{part} is no table", hint="`memd config list` shows what there is")
+        values = cast("MutableMapping[str, Any]", below)
+    if value is None:
+        values.pop(last, None)
+    else:
+        values[last] = value
+
+
+def _plain(value: str) -> object:
+    """A value as it was typed: TOML where it is some, else the text itself."""
+    with suppress(tomllib.TOMLDecodeError):
+        return tomllib.loads(f"value = {value}")["value"]
+    return value
+
+
+def toml(value: object) -> str:
+    """A value as it would stand in the file."""
+    value = msgspec.to_builtins(value)
+    if isinstance(value, dict):
+        rows = cast("dict[str, object]", value).items()
+        return f"{{{', '.join(f'{toml(name)} = {toml(each)}' for name, each in rows)}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(toml(each) for each in cast('list[object]', value))}]"
+    return msgspec.json.encode(value).decode()
+
+
+def _written(file: Path) -> frozenset[str]:
+    """The settings that the file names."""
+    try:
+        return frozenset(tomllib.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return frozenset()
+
+
+def _abouts() -> dict[str, str]:
+    """What stands below each field of `Config`: one text for the reader of the code and for `memd config list`."""
+    import ast
+    import inspect
+    import textwrap
+
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(Config))).body
+    assert isinstance(tree, ast.ClassDef)
+    found: dict[str, str] = {}
+    for field, below in zip(tree.body, tree.body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(below, ast.Expr):
+            found[field.target.id] = " ".join(str(ast.literal_eval(below.value)).split())
+    return found
+
+
+def list_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
+    """`settings`: every setting, while no daemon runs. Raises BadConfig."""
+    return msgspec.to_builtins(Settings(places.config, os.environ).list())
+
+
+def put_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
+    """`put-setting NAME [VALUE]`: change the file. Raises BadConfig, StorageFull."""
+    name, *value = arguments
+    settings = Settings(places.config, {}, Config())  # a file that does not hold must be mendable
+    settings.put(name, value[0] if value else None)
+    return msgspec.to_builtins(Settings(places.config, os.environ).list())

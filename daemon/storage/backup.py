@@ -1,0 +1,308 @@
+"""Backups: consistent copies of journal and archive, taken while writes go on, read back before they count (U3).
+
+Comes in: the two open logs and a folder. Goes out: `<folder>/<UTC time>/{journal,archive,manifest.json}`. Invariants:
+- the journal is copied first, so that every capture an operation speaks of is in the copy of the archive;
+- a backup has its name only once it was read back in a child process, chain and checksums, and its manifest is on the
+  disk; whatever was cut off lies under a name that starts with a dot and is cleared away by the next backup;
+- a manifest holds the last seqs, the hashes of the last headers and of the files, and the format.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+from threading import Event
+
+import msgspec
+
+from ... import __version__
+from ...protocol.errors import JournalCorrupt, NotFound, Refused, Stopping, StorageFull
+from ...protocol.instant import from_micros
+from ...protocol.keeping import BackupInfo, BackupList
+from ...protocol.places import Places
+from ..world import World
+from .archive import Archive
+from .durable_files import replace, sync
+from .journal import JournalLog
+from .layout_version import LAYOUT
+from .log import FORMAT, Log
+from .migrations import check_first, is_first
+
+FOLDER = "backups"
+STORES = ("journal", "archive")
+MANIFEST = "manifest.json"
+CHECK_POLL_S = 0.2
+KEPT = re.compile(r"layout-(\d+)(-\d+)?")
+"""The name of what a migration from that layout kept: a backup without a manifest, and never the newest."""
+
+UNCOUNTED = -1
+
+
+class Copied(msgspec.Struct, frozen=True, kw_only=True):
+    """One store in a backup: its last seq, the hash of its last header, the hash and size of its file."""
+
+    last: int
+    fingerprint: str
+    file_hash: str
+    size_bytes: int
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a backup holds, written after it was verified. `at` is microseconds in UTC."""
+
+    format: int
+    layout: int = 1
+    version: str
+    at: int
+    stores: dict[str, Copied]
+
+    def info(self, name: str) -> BackupInfo:
+        """The same in the words of the protocol."""
+        return BackupInfo(
+            name=name,
+            at=from_micros(self.at),
+            version=self.version,
+            journal_seq=self.stores["journal"].last,
+            archive_seq=self.stores["archive"].last,
+            size_bytes=sum(copied.size_bytes for copied in self.stores.values()),
+            layout=self.layout,
+            current=self.layout == LAYOUT,
+        )
+
+
+def write_backup(journal: JournalLog, archive: Archive, folder: Path, world: World, stopping: Event) -> Path:
+    """Take a backup into a new folder below `folder` and read it back; its path. A job calls this, never two at once.
+
+    Raises StorageFull, JournalCorrupt when the copy does not read back, Stopping, Refused for a folder of others.
+    """
+    _private(folder)
+    for left in folder.glob(".partial-*"):
+        shutil.rmtree(left, ignore_errors=True)
+    at = world.now()
+    name = _free_name(folder, at)
+    partial = folder / f".partial-{name}"
+    try:
+        partial.mkdir(mode=0o700)
+        for store, log in (("journal", journal.log), ("archive", archive.log)):
+            log.environment.rewrite(partial / store)
+        stores = check_in_child(partial, stopping)
+        manifest = Manifest(format=FORMAT, layout=LAYOUT, version=__version__, at=at, stores=stores)
+        replace(partial / MANIFEST, msgspec.json.encode(manifest))
+        (partial / MANIFEST).chmod(0o600)
+        partial.rename(folder / name)
+        sync(folder)
+    except BaseException as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        if not isinstance(error, OSError):
+            raise
+        raise StorageFull(f"no backup in {folder}: {error.strerror}", hint="free some space there") from error
+    return folder / name
+
+
+def _private(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        owner = folder.stat().st_uid
+    except OSError as error:
+        raise Refused(f"{folder}: {error.strerror}", hint="name a folder that memd can write: --to DIR") from error
+    if owner != os.getuid():
+        raise Refused(f"{folder} belongs to uid {owner}", hint="a backup is as private as the memory: use your own")
+
+
+def _free_name(folder: Path, at: int) -> str:
+    base = datetime.fromtimestamp(at / 1e6, UTC).strftime("%Y%m%dT%H%M%SZ")
+    name, number = base, 1
+    while (folder / name).exists():
+        number += 1
+        name = f"{base}-{number}"
+    return name
+
+
+def backups(folder: Path) -> list[tuple[str, Manifest]]:
+    """The finished backups in a folder, oldest first; what has no readable manifest or lacks a store is none."""
+    found: list[tuple[str, Manifest]] = []
+    for path in folder.glob(f"[!.]*/{MANIFEST}"):
+        try:
+            manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            continue
+        if manifest.stores.keys() >= {*STORES} and _is_whole(path.parent):
+            found.append((path.parent.name, manifest))
+    return sorted(found, key=lambda pair: (pair[1].at, pair[0]))
+
+
+def _is_whole(path: Path) -> bool:
+    return all((path / name / "data.mdb").is_file() for name in STORES)
+
+
+def _kept(folder: Path) -> list[tuple[str, Manifest]]:
+    """What migrations kept in a folder. The stores are not opened, so nothing is counted or hashed."""
+    found: list[tuple[str, Manifest]] = []
+    for path in folder.glob("layout-*"):
+        named = KEPT.fullmatch(path.name)
+        if not named or (path / MANIFEST).exists() or not _is_whole(path):
+            continue
+        sizes = {name: (path / name / "data.mdb").stat().st_size for name in STORES}
+        stores = {
+            name: Copied(last=UNCOUNTED, fingerprint="", file_hash="", size_bytes=size) for name, size in sizes.items()
+        }
+        layout, at = int(named[1]), path.stat().st_mtime_ns // 1000
+        found.append((path.name, Manifest(format=layout, layout=layout, version="", at=at, stores=stores)))
+    return found
+
+
+def restorable(folder: Path) -> list[tuple[str, Manifest]]:
+    """The backups in a folder and what migrations kept there, oldest first."""
+    return sorted([*backups(folder), *_kept(folder)], key=lambda pair: (pair[1].at, pair[0]))
+
+
+def listed(own: Path, folder: str) -> BackupList:
+    """What can be restored from a folder; from memd's own, which need not be there yet, for "". Raises NotFound."""
+    where = Path(folder) if folder else own
+    if folder and not where.is_dir():
+        raise NotFound(f"there is no folder {folder}", hint="name the one that was given to `memd backup --to`")
+    return BackupList(folder=str(where), backups=tuple(manifest.info(name) for name, manifest in restorable(where)))
+
+
+def newest(folder: Path, name: str = "newest") -> tuple[Path, Manifest]:
+    """The backup of that name, or the newest; of what migrations kept only by its name. Raises NotFound."""
+    for known, manifest in reversed(backups(folder) if name == "newest" else restorable(folder)):
+        if name in (known, "newest"):
+            return folder / known, manifest
+    names = ", ".join(known for known, _ in restorable(folder))
+    hint = f"there are: {names}" if names else "`memd backup` makes one; `--from FOLDER` takes one of another folder"
+    if not folder.is_dir():
+        raise NotFound(f"no backup: there is no folder {folder}", hint=hint)
+    if (folder / MANIFEST).exists() or KEPT.fullmatch(folder.name):
+        raise NotFound(
+            f"{folder} is a backup, not a folder of backups", hint=f"write `--from {folder.parent} {folder.name}`"
+        )
+    if "/" in name:
+        raise NotFound(f"no backup {name!r}: a name is no path", hint="write `--from FOLDER NAME`")
+    if name and name in {path.name for path in folder.iterdir()}:
+        raise NotFound(f"{folder / name} is no backup, or only a part of one", hint=hint)
+    raise NotFound(f"no backup in {folder}" if name == "newest" else f"no backup {name!r} in {folder}", hint=hint)
+
+
+def is_newer(journal: JournalLog, archive: Archive, folder: Path) -> bool:
+    """Whether anything was written since the newest backup in a folder, or there is none."""
+    found = backups(folder)
+    if not found:
+        return bool(journal.last or archive.last)
+    stores = found[-1][1].stores
+    logs = {"journal": journal.log, "archive": archive.log}
+    return any(log.fingerprint(log.last) != stores[name].fingerprint for name, log in logs.items())
+
+
+def rotate(folder: Path, keep: int) -> list[str]:
+    """Remove all finished backups but the newest `keep` (at least one); the names of those that went."""
+    removed = [name for name, _ in backups(folder)[: -max(1, keep)]]
+    for name in removed:
+        doomed = folder / f".partial-{name}"
+        (folder / name).rename(doomed)  # half a backup must never look like one
+        shutil.rmtree(doomed, ignore_errors=True)
+    return removed
+
+
+# --- reading back ------------------------------------------------------------------------------------------------
+def check_in_child(folder: Path, stopping: Event | None = None) -> dict[str, Copied]:
+    """`check` in a process of its own, at low priority: a damaged page may kill whoever reads it.
+
+    Raises JournalCorrupt with the child's reason, Stopping when the daemon ends meanwhile.
+    """
+    command = [sys.executable, "-P", "-m", "memd.daemon", "check-backup", str(folder)]
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/"
+    )
+    while True:
+        try:
+            told, complaint = process.communicate(timeout=CHECK_POLL_S)
+            break
+        except subprocess.TimeoutExpired as error:
+            if stopping is not None and stopping.is_set():
+                process.kill()
+                process.wait()
+                raise Stopping("memd is stopping", hint="the backup is made when it is up again") from error
+    if process.returncode:
+        said = complaint.decode(errors="replace").splitlines()
+        named = [line.removeprefix("memd: ") for line in said if line.startswith("memd: ")]
+        reason = (named or said[-1:] or [f"reading it ended with status {process.returncode}"])[0]
+        raise JournalCorrupt(
+            f"{folder.name.removeprefix('.partial-')} does not read back: {reason}",
+            hint="`memd verify` checks the live store; `memd backup --list` shows the others",
+        )
+    return msgspec.json.decode(told, type=dict[str, Copied])
+
+
+def check(folder: Path, world: World) -> dict[str, Copied]:
+    """Every hash and link of a backup; its files first, if its manifest is written. Raises JournalCorrupt, NotFound."""
+    file = folder / MANIFEST
+    manifest = msgspec.json.decode(file.read_bytes(), type=Manifest) if file.exists() else None
+    hashes, said = as_written(folder, manifest), manifest.stores if manifest else {}
+    stores: dict[str, Copied] = {}
+    for name, digest in hashes.items():
+        size = (folder / name / "data.mdb").stat().st_size
+        last, tip = check_first(folder / name) if is_first(folder / name) else _check_log(folder / name, world)
+        stores[name] = Copied(last=last, fingerprint=tip, file_hash=digest, size_bytes=size)
+    if said and said != stores:
+        raise JournalCorrupt(f"{folder.name} is not what its manifest says", hint="use another backup")
+    return stores
+
+
+def _check_log(folder: Path, world: World) -> tuple[int, str]:
+    log = Log(folder, world, readonly=True, alone=True)
+    try:
+        log.verify()
+        return log.last, log.fingerprint(log.last)
+    finally:
+        log.close()
+
+
+def as_written(folder: Path, manifest: Manifest | None) -> dict[str, str]:
+    """The hash of each file of a backup, held against its manifest. Raises JournalCorrupt, NotFound."""
+    hashes: dict[str, str] = {}
+    for name in STORES:
+        file = folder / name / "data.mdb"
+        if not file.exists():
+            raise NotFound(f"{folder} has no {name}", hint="it is not a backup of memd")
+        hashes[name] = _file_hash(file)
+        if manifest and manifest.stores[name].file_hash != hashes[name]:
+            raise JournalCorrupt(f"the {name} of {folder.name} is not what was written", hint="use another backup")
+    return hashes
+
+
+def _file_hash(path: Path) -> str:
+    digest = blake2b(digest_size=32)
+    with path.open("rb") as stream:
+        while piece := stream.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def check_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
+    """`check-backup FOLDER`: what `check_in_child` starts."""
+    os.nice(10)
+    return check(Path(arguments[0]), world)
+
+
+def list_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
+    """`list-backups [FOLDER]`: the list without a daemon, which may be why one needs it. Raises NotFound."""
+    return msgspec.to_builtins(listed(places.data / FOLDER, *arguments or [""]))
+
+
+def tips_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
+    """`read-tips FOLDER JOURNAL_SEQ ARCHIVE_SEQ`: the last seqs there, and the hashes of the headers at those."""
+    tips: dict[str, object] = {}
+    for name, seq in zip(STORES, arguments[1:], strict=True):
+        if (Path(arguments[0]) / name / "data.mdb").exists():
+            log = Log(Path(arguments[0]) / name, world, readonly=True, alone=True)
+            tips[name] = {"last": log.last, "fingerprint": log.fingerprint(int(seq))}
+            log.close()
+    return tips

@@ -1,0 +1,95 @@
+"""The journal: the log of operations, the truth from which everything else is replayed (U3, W8).
+
+Comes in: operations. Goes out: logged operations with seq and time. Invariant: a group of operations is one
+transaction, so a contradiction's retirement and its successor are never apart (P-8). Where a payload was removed, what
+its redaction left is read in its place, so that replay believes of everything else what it believed (T10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import lmdb
+import msgspec
+
+from ...protocol import operation
+from ...protocol.operation import AnyOperation, Checkpoint, Redacted, Remnant
+from ...protocol.reply import Logged
+from ..failpoint import reach
+from ..world import World
+from .checksummed_rows import seal, unseal
+from .log import Draft, Entry, Log
+
+_remnants = msgspec.msgpack.Decoder(Remnant)
+
+
+class JournalLog:
+    """The log of operations, typed."""
+
+    def __init__(self, folder: Path, world: World, *, readonly: bool = False) -> None:
+        self.log = Log(folder, world, extra=("remnants",), readonly=readonly, quick=True)
+
+    @property
+    def last(self) -> int:
+        """The seq of the last operation."""
+        return self.log.last
+
+    def commit(self, operations: Sequence[AnyOperation]) -> list[Logged]:
+        """Append operations durably as one group. Raises StorageFull: then none was written."""
+        drafts = [Draft(operation.kind(o), operation.VERSION, operation.encode(o)) for o in operations]
+        meta, remnants = self.log.environment.db("meta"), self.log.environment.db("remnants")
+
+        def alongside(transaction: lmdb.Transaction, entries: Sequence[Entry]) -> None:
+            for entry in entries:
+                if entry.header.kind == "checkpoint":
+                    transaction.put(b"checkpoint", entry.seq.to_bytes(8), db=meta)
+            for redacted in operations:
+                for left in redacted.entries if isinstance(redacted, Redacted) else ():
+                    key = left.seq.to_bytes(8)
+                    transaction.put(key, seal(key, msgspec.msgpack.encode(left)), db=remnants)
+            reach("journal:before-commit")
+
+        entries = self.log.append(drafts, alongside)
+        reach("journal:committed")
+        return [Logged(seq=e.seq, at=e.header.at, operation=o) for e, o in zip(entries, operations, strict=True)]
+
+    def checkpoint(self) -> Checkpoint:
+        """The last checkpoint, or one at the beginning of time."""
+        with self.log.environment.read() as transaction:
+            stored = transaction.get(b"checkpoint", db=self.log.environment.db("meta"))
+        found = self.get(int.from_bytes(stored)) if stored else None
+        return found.operation if found and isinstance(found.operation, Checkpoint) else Checkpoint()
+
+    def slice(self, after: int, limit: int) -> list[Logged]:
+        """At most `limit` operations after `after`, in order."""
+        return [self._logged(entry) for entry in self.log.slice(after, limit)]
+
+    def read(self, after: int = 0) -> Iterator[Logged]:
+        """All operations after `after`, in order, in short transactions."""
+        return map(self._logged, self.log.read(after))
+
+    def get(self, seq: int) -> Logged | None:
+        """The operation at `seq`, or None."""
+        entry = self.log.get(seq)
+        return self._logged(entry) if entry else None
+
+    def _logged(self, entry: Entry) -> Logged:
+        """An entry as an operation; where its payload was removed, what a redaction left in its place."""
+        header, payload = entry.header, entry.payload
+        kind = header.kind
+        if payload is None:
+            kind, payload = self._remnant(header.seq) or (kind, None)
+        found = operation.Unknown(name=kind) if payload is None else operation.decode(kind, payload)
+        return Logged(seq=header.seq, at=header.at, operation=found)
+
+    def _remnant(self, seq: int) -> tuple[str, bytes] | None:
+        key = seq.to_bytes(8)
+        with self.log.environment.read() as transaction:
+            stored = transaction.get(key, db=self.log.environment.db("remnants"))
+        left = _remnants.decode(unseal(key, stored, f"what is left of operation {seq}")) if stored else None
+        return (left.kind, left.payload) if left else None
+
+    def close(self) -> None:
+        """Close the log."""
+        self.log.close()

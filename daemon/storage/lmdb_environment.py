@@ -1,0 +1,243 @@
+"""One LMDB environment: shared reads, one writer, growth and a full disk handled in one place.
+
+Comes in: a folder. Goes out: transactions. Invariants: a write transaction is only begun by the thread that owns
+writing; a full map grows and the whole transaction is redone; nobody reads while the map grows; a refused write leaves
+the environment readable and usable (tried: default mode survives ENOSPC, `writemap` dies by SIGBUS).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+import lmdb
+
+from ...protocol.errors import JournalCorrupt, StorageFull, StoreError
+from .durable_files import sync
+
+T = TypeVar("T")
+DAMAGED = (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.InvalidError, lmdb.PanicError)
+CLOSE_S = 10.0
+"""How long readers are waited for at the end."""
+
+MAP_SIZE = 16 << 30
+"""Address space reserved at first, in bytes; it costs nothing until it is used."""
+
+
+REWRITE_ROWS = 256
+
+
+def _nothing() -> None:
+    pass
+
+
+def _append(transaction: lmdb.Transaction, database: lmdb.Database, rows: Sequence[tuple[bytes, bytes]]) -> None:
+    consumed, _ = transaction.cursor(database).putmulti(rows, append=True)
+    if consumed != len(rows):
+        raise AssertionError(f"{len(rows) - consumed} rows were not taken")
+
+
+class Environment:
+    """An LMDB environment with its named databases opened. `durable=False` is for what replay can rebuild."""
+
+    def __init__(
+        self,
+        folder: Path,
+        databases: tuple[str, ...],
+        *,
+        durable: bool,
+        map_size: int = MAP_SIZE,
+        readonly: bool = False,
+        alone: bool = False,
+    ) -> None:
+        """`readonly`: for a child of the process that owns the folder; `alone`: for a folder that nobody else opens,
+        without LMDB's lock file: that is mapped, and on a full disk ends the process that writes into it.
+
+        Raises JournalCorrupt, StorageFull, StoreError where address space is limited.
+        """
+        self.folder = folder
+        self._databases, self._durable, self._readonly, self._alone = databases, durable, readonly, alone
+        self._gate = threading.Condition()
+        self._readers = 0
+        self._growing = False
+        self.refused: Callable[[], None] = _nothing
+        """Called when the disk refused a write, before StorageFull is raised: whoever has room to give gives it."""
+        self.suspect = False
+        """Whether anything read from it was damaged: the next start must look at all of it."""
+        self._open(map_size)
+
+    def _open(self, map_size: int) -> None:
+        new = not self._readonly and not (self.folder / "data.mdb").exists()
+        try:
+            if new:
+                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lmdb = lmdb.open(
+                str(self.folder),
+                map_size=map_size,
+                max_dbs=len(self._databases),
+                mode=0o600,
+                sync=self._durable,
+                metasync=self._durable,
+                readonly=self._readonly,
+                create=not self._readonly,
+                lock=not self._alone,
+            )
+            self._lmdb.reader_check()
+            create = not self._readonly
+            self._db = {name: self._lmdb.open_db(name.encode(), create=create) for name in self._databases}
+            if new and self._durable:  # LMDB syncs what is in the file, not that there is one
+                sync(self.folder)
+                sync(self.folder.parent)
+        except (lmdb.DiskError, OSError) as error:
+            raise self._full(error) from error
+        except lmdb.MemoryError as error:
+            raise self._limited(map_size) from error
+        except lmdb.Error as error:
+            raise JournalCorrupt(
+                f"{self.folder} can't be opened: {error}", hint="restore the newest backup, or move the folder away"
+            ) from error
+
+    def replace(self, move: Callable[[], None]) -> None:
+        """Close, let `move` put other files in the place of these, open them. Readers wait; only the writer calls it.
+
+        A handle of before is of no use afterwards: ask `db` again. An env that stayed open would serve the old files.
+        """
+        with self._gate:
+            self._growing = True
+            while self._readers:
+                self._gate.wait()
+            try:
+                map_size = self._lmdb.info()["map_size"]
+                self._lmdb.close()
+                try:
+                    move()
+                finally:
+                    self._open(map_size)
+            finally:
+                self._growing = False
+                self._gate.notify_all()
+
+    @property
+    def handles(self) -> Mapping[str, lmdb.Database]:
+        """The handles of all named databases, valid until `replace`."""
+        return self._db
+
+    def db(self, name: str) -> lmdb.Database:
+        """The handle of a named database."""
+        return self._db[name]
+
+    @contextmanager
+    def read(self) -> Generator[lmdb.Transaction]:
+        """A read transaction: a snapshot of the last commit. Keep it short; an open one pins old pages."""
+        with self._gate:
+            while self._growing:
+                self._gate.wait()
+            self._readers += 1
+        try:
+            with self._lmdb.begin(buffers=False) as transaction:
+                yield transaction
+        except lmdb.Error as error:
+            raise self._damaged(error) from error
+        finally:
+            with self._gate:
+                self._readers -= 1
+                self._gate.notify_all()
+
+    def write(self, work: Callable[[lmdb.Transaction], T]) -> T:
+        """`work` in one write transaction, redone from the start if the map was full.
+
+        Raises StorageFull or JournalCorrupt: then nothing was written.
+        """
+        while True:
+            try:
+                with self._lmdb.begin(write=True) as transaction:
+                    return work(transaction)
+            except lmdb.MapFullError:
+                self._grow()
+            except DAMAGED as error:
+                raise self._damaged(error) from error
+            except lmdb.Error as error:  # which one it is differs by file system
+                self.refused()
+                raise self._full(error) from error
+
+    def _full(self, error: Exception) -> StorageFull:
+        return StorageFull(
+            f"the disk refused a write in {self.folder.name}: {error}",
+            hint="free some space; memd stays readable and goes on by itself",
+        )
+
+    def _limited(self, size: int) -> StoreError:
+        return StoreError(
+            f"{self.folder.name} needs {size >> 30} GiB of address space, and this process may not have as much",
+            hint="lift the limit (`ulimit -v unlimited`; in a service LimitAS=infinity): it takes no memory",
+        )
+
+    def _damaged(self, error: Exception) -> JournalCorrupt:
+        self.suspect = True
+        return JournalCorrupt(
+            f"{self.folder.name} is damaged: {error}",
+            hint="`memd down && memd up`: the start looks at every page, and says what to do",
+        )
+
+    def _grow(self) -> None:
+        with self._gate:
+            self._growing = True
+            while self._readers:
+                self._gate.wait()
+            size = self._lmdb.info()["map_size"] * 2
+            try:
+                self._lmdb.set_mapsize(size)
+            except lmdb.MemoryError as error:
+                raise self._limited(size) from error
+            finally:
+                self._growing = False
+                self._gate.notify_all()
+
+    def sync(self) -> None:
+        """Everything committed so far is on the disk when this returns."""
+        self._lmdb.sync(True)
+
+    def rewrite(self, folder: Path) -> None:
+        """The rows of the last commit in a new environment in a new folder, on the disk when this returns; writes go on
+        meanwhile.
+
+        LMDB's own copy takes pages as they are, and in the unused end of a page it leaves what that memory held before:
+        words that were removed since (seen). Rows alone carry nothing else. Raises StorageFull.
+        """
+        size = self._lmdb.info()["map_size"]
+        fresh = Environment(folder, self._databases, durable=False, map_size=size, alone=True)
+        try:
+            with self.read() as snapshot:
+                for name in self._databases:
+                    rows = snapshot.cursor(self._db[name]).iternext()
+                    while group := list(islice(rows, REWRITE_ROWS)):
+                        fresh.write(
+                            lambda transaction, name=name, group=group: _append(transaction, fresh.db(name), group)
+                        )
+            fresh.sync()
+        finally:
+            fresh.close()
+        for path in (folder / "data.mdb", folder):
+            sync(path)
+
+    def free_bytes(self) -> int:
+        """Bytes of the data file that hold nothing any more: what a compact copy would leave behind."""
+        with self.read() as transaction:
+            stats = [self._lmdb.stat(), *(transaction.stat(database) for database in self._db.values())]
+        pages = sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
+        used = (self._lmdb.info()["last_pgno"] + 1) * stats[0]["psize"]
+        return max(0, used - (pages + 2) * stats[0]["psize"])
+
+    def size_bytes(self) -> int:
+        """Bytes of the data file on disk."""
+        return (self.folder / "data.mdb").stat().st_blocks * 512
+
+    def close(self) -> None:
+        """Close, once nobody reads any more: a copy that is under way would read unmapped memory."""
+        with self._gate:
+            self._gate.wait_for(lambda: not self._readers, CLOSE_S)
+        self._lmdb.close()

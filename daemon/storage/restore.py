@@ -1,0 +1,163 @@
+"""Restoring a backup: the present stores are moved aside, never deleted, and the backup's are put in their place (U3).
+
+Comes in: the name of a backup, with the daemon down. Goes out: what was put back, and what of the present is not in it.
+Invariants: the backup is verified first, by a child that reads all of it; what is put in place is of today's layout;
+the plan stands in a file before anything is moved, and every step may be done twice, so that a start after a power cut
+finishes what was begun before it opens a store (`finish`); projections go and are rebuilt by replay.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from ...protocol.errors import InvalidRequest, StorageFull, UnsupportedFormat
+from ...protocol.places import Places
+from ..failpoint import reach
+from ..world import World
+from .backup import FOLDER, STORES, Manifest, check_in_child, newest
+from .durable_files import remove, replace, sync, sync_tree
+from .layout_version import LAYOUT, MIGRATIONS, prepare, take_over
+from .tombstone_carryover import carry
+
+PLAN = "restoring"
+PROJECTIONS = "projections"
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Where the stores come from and where the present ones go, both inside the data folder."""
+
+    incoming: str
+    replaced: str
+
+
+class Tip(msgspec.Struct, frozen=True):
+    """The last seq of a present store, and the hash of its header at the backup's last seq."""
+
+    last: int
+    fingerprint: str
+
+
+def restore_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
+    """`restore-backup [--preview] [--from FOLDER] [NAME]`: verifies, tells what would be lost, restores.
+
+    Raises NotFound, JournalCorrupt for a damaged backup, UnsupportedFormat for one of a layout from which there is no
+    way to today's, StorageFull, JournalLocked while a daemon runs.
+    """
+    words = [word for word in arguments if word != "--preview"]
+    folder = places.data / FOLDER
+    if "--from" in words:
+        at = words.index("--from")
+        folder = Path(words[at + 1])
+        del words[at : at + 2]
+    if len(words) > 1:
+        raise InvalidRequest(f"one backup at a time, not {' '.join(words)}", hint="name one, or none for the newest")
+    from .folder_lock import FolderLock
+
+    lock = FolderLock(places.data)
+    try:
+        finish(places.data)  # one that was cut off: what is there now is what it puts there
+        backup, manifest = newest(folder, *words)
+        manifest = _verified(backup, manifest)
+        report: dict[str, object] = {"backup": msgspec.to_builtins(manifest.info(backup.name)), "verified": True}
+        report["newer"] = _newer(places.data, manifest)
+        if "--preview" not in arguments:
+            report["replaced"] = str(restore(places.data, backup, manifest.layout, world))
+        return report
+    finally:
+        lock.release()
+
+
+def _verified(backup: Path, manifest: Manifest) -> Manifest:
+    """The manifest with what was found in the stores, which of those that a migration kept it does not say."""
+    if manifest.layout > LAYOUT or any(layout not in MIGRATIONS for layout in range(manifest.layout, LAYOUT)):
+        by = f"memd {manifest.version}" if manifest.version else f"a memd of layout {manifest.layout}"
+        raise UnsupportedFormat(
+            f"{backup.name} has layout {manifest.layout}, written by {by}; this one knows {LAYOUT}",
+            hint=f"restore it with {by} in a home of its own",
+        )
+    return msgspec.structs.replace(manifest, stores=check_in_child(backup))
+
+
+def _newer(data: Path, manifest: Manifest) -> dict[str, int]:
+    """How many operations and captures are in the present stores but not in the backup; -1 where they don't read."""
+    seqs = [str(manifest.stores[name].last) for name in STORES]
+    command = [sys.executable, "-P", "-m", "memd.daemon", "read-tips", str(data), *seqs]
+    told = subprocess.run(command, capture_output=True, check=False, cwd="/")
+    if told.returncode:
+        return dict.fromkeys(STORES, -1)
+    tips = msgspec.json.decode(told.stdout, type=dict[str, Tip])
+    newer: dict[str, int] = {}
+    for name in STORES:
+        tip, copied = tips.get(name), manifest.stores[name]
+        if tip is None:
+            newer[name] = 0
+        elif not copied.last or tip.fingerprint == copied.fingerprint:
+            newer[name] = tip.last - copied.last
+        else:  # another history: nothing of the present is known to be in the backup
+            newer[name] = tip.last
+    return newer
+
+
+def restore(data: Path, backup: Path, layout: int, world: World) -> Path:
+    """Put a verified backup of that layout in place; the folder that holds what was there. The caller holds the data
+    folder's lock. Raises StorageFull, JournalCorrupt: then nothing was moved."""
+    mark = world.now()
+    plan = Plan(incoming=f"incoming-{mark}", replaced=f"replaced-{mark}")
+    incoming = data / plan.incoming
+    try:
+        incoming.mkdir(mode=0o700)
+        prepare(data, incoming, world)
+        for name in STORES:
+            (incoming / name).mkdir(mode=0o700)
+            shutil.copyfile(backup / name / "data.mdb", incoming / name / "data.mdb")
+            (incoming / name / "data.mdb").chmod(0o600)
+        for older in range(layout, LAYOUT):
+            MIGRATIONS[older](incoming, world)
+        sync_tree(incoming)
+        carry(data)
+        replace(data / PLAN, msgspec.json.encode(plan))
+    except BaseException as error:
+        (data / PLAN).unlink(missing_ok=True)
+        shutil.rmtree(incoming, ignore_errors=True)
+        if not isinstance(error, OSError):
+            raise
+        raise StorageFull(
+            f"the backup can't be copied: {error.strerror}",
+            hint="nothing was moved; `memd restore-backup` again when there is room",
+        ) from error
+    finish(data)
+    return data / plan.replaced
+
+
+def finish(data: Path) -> bool:
+    """Carry out the plan of a restore, or what is left of it; whether there was one. Needs the folder's lock."""
+    file = data / PLAN
+    if not file.exists():
+        for left in data.glob("incoming-*"):  # of one that was cut off before it had a plan
+            shutil.rmtree(left, ignore_errors=True)
+        return False
+    reach("restore:planned")
+    plan = msgspec.json.decode(file.read_bytes(), type=Plan)
+    incoming, replaced = data / plan.incoming, data / plan.replaced
+    replaced.mkdir(mode=0o700, exist_ok=True)
+    for name in STORES:
+        if (incoming / name).exists():
+            if (data / name).exists():
+                (data / name).rename(replaced / name)
+            reach("restore:moved")
+            (incoming / name).rename(data / name)
+            sync(replaced)
+            sync(data)
+    if incoming.exists():
+        take_over(data, incoming)
+    reach("restore:placed")
+    shutil.rmtree(data / PROJECTIONS, ignore_errors=True)
+    shutil.rmtree(incoming, ignore_errors=True)
+    remove(file)
+    return True

@@ -1,0 +1,168 @@
+"""How a data folder is opened and closed: what is checked before its stores are touched, and what makes an end clean.
+
+Comes in: a locked folder. Goes out: the same, ready to be opened, or an error that names the store, the newest backup
+and the command. Invariants: after an unclean stop journal and archive were read by a child before the daemon maps them;
+projections that may hold half a write are thrown away, the journal has it all; a clean end is one where everything was
+on the disk before the mark went.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from ...protocol.errors import JournalCorrupt, NotFound, StorageFull
+from ...protocol.instant import from_micros
+from ...protocol.operation import Checkpoint
+from ..failpoint import reach
+from ..world import World
+from . import folder_swap
+from .archive import Archive
+from .backup import FOLDER, newest
+from .ballast import Ballast
+from .durable_files import remove, replace, sync_tree
+from .file_checksums import sums_of
+from .inspection import TABLES, inspect
+from .journal import JournalLog
+from .layout_version import DISPOSABLE, STORES, bring_up, settle
+from .run_marker import Marker
+
+CHECKPOINT_EVERY = 10_000
+"""Entries of both logs after which a checkpoint is due while running."""
+
+CHECKPOINT_AT_CLOSE = 256
+"""The same when a clean stop could write one."""
+
+log = logging.getLogger("memd.store")
+
+
+class StartupChecks:
+    """One run of the daemon on one folder, seen from the disk."""
+
+    def __init__(self, folder: Path, world: World, ballast: Ballast) -> None:
+        """Raises UnsupportedFormat, JournalCorrupt, StorageFull."""
+        self._folder, self._world = folder, world
+        self._sums = folder / "sums.json"
+        self._changed = False
+        self._new = bring_up(folder, world)
+        folder_swap.settle(folder / "projections")
+        self._marker = Marker(folder)
+        end = self._marker.last_end()
+        self._unclean = end != "clean"
+        if end == "clean":
+            self._compare_sums()
+        else:
+            log.warning("the last run did not end cleanly (%s): looking at the stores", end)
+            if end != "killed":
+                self._discard("projections", end)
+            self._inspect(thorough=end != "killed")
+        try:
+            self._begin()
+        except OSError:
+            ballast.release()
+            try:
+                self._begin()
+            except OSError as error:
+                raise StorageFull(f"nothing can be written to {folder}", hint="free some space") from error
+        reach("marker:written")
+
+    def _begin(self) -> None:
+        self._marker.opening()
+        remove(self._sums)
+
+    def _discard(self, name: str, why: str) -> None:
+        if (self._folder / name).exists():
+            log.warning("%s are made anew: %s", name, why)
+            shutil.rmtree(self._folder / name, ignore_errors=True)
+
+    def _inspect(self, thorough: bool) -> None:
+        found = inspect(self._folder, [*STORES, TABLES, "vectors"], thorough=thorough)
+        for store, problem in found.items():
+            if store in STORES:
+                raise self._corrupt(f"the {store} is damaged: {problem}")
+            self._discard(store.split("/")[0], problem)
+
+    def _corrupt(self, what: str) -> JournalCorrupt:
+        try:
+            path, manifest = newest(self._folder / FOLDER)
+            hint = f"`memd restore-backup {path.name}` puts back the newest backup, of {from_micros(manifest.at)[:16]}"
+        except NotFound:
+            hint = f"there is no backup in {self._folder / FOLDER}; if you have one elsewhere: `memd restore-backup`"
+        return JournalCorrupt(what, hint=hint)
+
+    def _compare_sums(self) -> None:
+        """What a clean stop left must still be there: a bit that flipped since is not served."""
+        try:
+            written = msgspec.json.decode(self._sums.read_bytes(), type=dict[str, int])
+        except (OSError, msgspec.MsgspecError):
+            written = {}
+        for name in (*STORES, *DISPOSABLE):
+            if not (self._folder / name).exists() or sums_of(self._folder, name) == {
+                path: value for path, value in written.items() if path.startswith(name + "/")
+            }:
+                continue
+            if name in DISPOSABLE:
+                self._discard(name, "not what the last run left")
+            elif written:
+                self._changed = True
+        if self._changed:
+            log.warning("journal or archive are not what the last run left: looking at every page")
+            self._inspect(thorough=True)
+
+    def opened(self, journal: JournalLog, archive: Archive) -> Checkpoint:
+        """The logs are open: verify what came after the last checkpoint; that checkpoint. Raises JournalCorrupt."""
+        try:
+            point = journal.checkpoint()
+            journal.log.verify(point.journal_seq, point.journal_tip)
+            archive.log.verify(point.archive_seq, point.archive_tip)
+            if self._changed or (self._unclean and not archive.is_indexed()):
+                log.warning("the archive's index is written anew")
+                archive.reindex()
+        except JournalCorrupt as error:
+            raise self._corrupt(error.message) from error
+        if self._new:
+            settle(self._folder, self._world)
+        return point
+
+    def serving(self) -> None:
+        """Every store is open and in step."""
+        try:
+            self._marker.serving()
+        except OSError as error:  # the next start is the more careful
+            log.warning("the mark can't be written: %s", error)
+
+    def doubt(self) -> None:
+        """Something that was read was damaged: the next start looks at everything."""
+        try:
+            self._marker.opening()
+        except OSError as error:
+            log.warning("the mark can't be written: %s", error)
+
+    def closed(self) -> None:
+        """Every store is closed: bring all of it to the disk, and only then call the end clean."""
+        try:
+            for name in DISPOSABLE:
+                sync_tree(self._folder / name)
+            names = (*STORES, *DISPOSABLE)
+            sums = {path: value for name in names for path, value in sums_of(self._folder, name).items()}
+            replace(self._sums, msgspec.json.encode(sums))
+        except OSError as error:
+            log.error("the stop is not clean: %s", error)
+            return
+        reach("close:synced")
+        self._marker.clear()
+
+
+def checkpoint(journal: JournalLog, archive: Archive) -> Checkpoint:
+    """A checkpoint of both logs as they are now."""
+    return Checkpoint(
+        journal_seq=journal.last, journal_tip=journal.log.tip, archive_seq=archive.last, archive_tip=archive.log.tip
+    )
+
+
+def due(point: Checkpoint, journal: JournalLog, archive: Archive, every: int = CHECKPOINT_EVERY) -> bool:
+    """Whether so many entries came since a checkpoint that a new one is worth its place."""
+    return journal.last + archive.last - point.journal_seq - point.archive_seq >= every

@@ -1,1 +1,0 @@
-"""The truth and its safety: the log, the archive, the journal. One writer; everything else can be rebuilt."""
