@@ -12,6 +12,22 @@ from typer.main import get_command
 from .commands import ABOUT, ALIASES, COMMANDS, FIRST_STEPS, help_text
 
 
+def _built(module_app: typer.Typer, name: str):
+    """The command or group of that name, without building the module's other commands.
+
+    A module whose Typer has no entry of that name is a group itself, such as `memd config`.
+    """
+    for group in module_app.registered_groups:
+        if group.name == name and group.typer_instance:
+            return get_command(group.typer_instance)
+    for command in module_app.registered_commands:
+        if name == (command.name or getattr(command.callback, "__name__", "")):
+            single = typer.Typer(rich_markup_mode=None, add_completion=False)
+            single.registered_commands = [command]
+            return get_command(single)
+    return get_command(module_app)
+
+
 class LazyGroup(TyperGroup):
     """A group that imports a command when it is named."""
 
@@ -20,10 +36,7 @@ class LazyGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str):
         module = COMMANDS.get(cmd_name) or ALIASES.get(cmd_name)
-        if module is None:
-            return None
-        command = get_command(importlib.import_module(f".{module}", __package__).app)
-        return command.commands.get(cmd_name, command) if isinstance(command, TyperGroup) else command
+        return None if module is None else _built(importlib.import_module(f".{module}", __package__).app, cmd_name)
 
     def get_help(self, ctx: Any) -> str:
         return help_text()

@@ -69,8 +69,8 @@ def _why_lines(scope: Scope) -> Iterator[str]:
     yield from wrapped(f"a search from here reads {' and '.join(plain(pool) for pool in scope.reads)}")
     for name in scope.names:
         kind, _, rest = name.partition(":")
-        text = f"  also identified by {_KINDS.get(kind, kind)} {plain(rest)}"
-        yield from (styled(line, "dim") for line in wrapped(text, "    "))
+        text = f"also identified by {_KINDS.get(kind, kind)} {plain(rest)}"
+        yield from (styled(line, "dim") for line in wrapped(text, "    ", "  "))
     for pool, difference in scope.alike:
         yield from wrapped(f"similar to {plain(pool)}: {difference}; if they are the same, use `memd scope bind`")
     if scope.pool.startswith("unbound/"):
