@@ -42,7 +42,7 @@ def add(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Create a memory for an agent, or change the agent's role and perspectives.
+    """Create an agent's memory, or change its role and perspectives.
 
     From then on memd stores what the agent says in its own memory, and what you say in yours.
 

@@ -66,7 +66,8 @@ def context(
 ) -> None:
     """Build the context package of a project.
 
-    It contains all pinned records, the playbook for the given tags, and recent records. Without --out it prints the text; with --out it writes context.md and selected_memory.json.
+    It contains all pinned records, the playbook for the given tags, and recent records. Without --out the command
+    prints the text; with --out it writes context.md and selected_memory.json.
 
     \b
     Examples:

@@ -152,31 +152,36 @@ def _about(operation: ops.AnyOperation) -> str:
             return f"{short(operation.id)} repeated: {operation.decision.reason}"
         case ops.Invalidated():
             return f"{short(operation.id)} {operation.reason}"
-        case ops.PoolOpened():
-            return f"{operation.pool} {operation.title}"
-        case ops.AliasAdded():
-            return f"{operation.pool} also identified by {', '.join(operation.names)}"
         case ops.Moved():
             return f"{', '.join(short(id) for id in operation.ids)} to {operation.pool}: {operation.reason}"
-        case ops.SessionOpened() | ops.SessionClosed() | ops.SessionResumed():
-            return operation.document
-        case ops.Retried():
-            return f"capture {operation.archive_seq}: {operation.failed.error if operation.failed else 'done'}"
         case ops.Pinned():
-            layer = f" ({operation.layer})" if operation.layer else ""
-            return f"{short(operation.id)} {'pinned' if operation.pinned else 'unpinned'}{layer}"
-        case ops.Granted():
-            sources = ", ".join(operation.sources)
-            return f"{operation.subject} gets a pass" if operation.grant else f"{sources} restored"
-        case ops.Revoked():
-            return ", ".join((*operation.grants, *operation.sources))
+            return f"{short(operation.id)} {'pinned' if operation.pinned else 'unpinned'}"
         case ops.ChangeProposed():
             against = f" against {short(operation.against)}" if operation.against else ""
             return f"{operation.what} {short(operation.record)}{against}"
         case ops.ChangeDecided():
             return f"{short(operation.id)} {'accepted' if operation.accepted else 'rejected'}"
+        case _:
+            return _about_others(operation)
+
+
+def _about_others(operation: ops.AnyOperation) -> str:
+    """The subject of an operation on pools, sessions, captures or passes."""
+    match operation:
+        case ops.PoolOpened():
+            return f"{operation.pool} {operation.title}"
+        case ops.AliasAdded():
+            return f"{operation.pool} also identified by {', '.join(operation.names)}"
+        case ops.SessionOpened() | ops.SessionClosed() | ops.SessionResumed():
+            return operation.document
         case ops.Distilled():
             failed = f", {len(operation.failed)} failed" if operation.failed else ""
             return f"{count(operation.captures, 'capture')} → {count(operation.candidates, 'candidate')}{failed}"
+        case ops.Retried():
+            return f"capture {operation.archive_seq}: {operation.failed.error if operation.failed else 'done'}"
+        case ops.Granted():
+            return f"pass for {operation.subject}" if operation.grant else f"{', '.join(operation.sources)} restored"
+        case ops.Revoked():
+            return ", ".join((*operation.grants, *operation.sources))
         case _:
             return ""

@@ -32,9 +32,9 @@ def fading(
     limit: Annotated[int, typer.Option(min=1, max=500, help="At most this many records.")] = 20,
     as_json: JsonFlag = False,
 ) -> None:
-    """List records that memd will archive soon unless they are used, by working days left.
+    """List records that memd will archive soon unless they are used.
 
-    `memd recall --all` still finds an archived record and `memd restore` restores it. A pinned record never fades.
+    The number is the working days left. `memd recall --all` still finds an archived record and `memd restore` restores it. A pinned record never fades.
     The table [forgetting] of memd.toml sets the pace, or switches forgetting off.
 
     \b

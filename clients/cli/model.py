@@ -51,7 +51,7 @@ class ModelCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 @app.command("list")
 def list_models(as_json: JsonFlag = False) -> None:
-    """List the package's own model and the selected one, with the progress of a change.
+    """List the package's own model and the selected one.
 
     \b
     Examples:
@@ -92,7 +92,7 @@ def use(
     folder: Annotated[str, typer.Argument(help="A folder with a manifest.json, or default.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Select another model. memd checks it, then embeds all records again; until then searches use the current model.
+    """Select another model. memd checks it, then embeds all records again. Until then searches use the current model.
 
     \b
     Examples:
@@ -125,7 +125,9 @@ def verify(
     folder: Annotated[str, typer.Argument(help="A folder, or default. Without it: the selected model.")] = "",
     as_json: JsonFlag = False,
 ) -> None:
-    """Check the hash of each model file and try the model on three sentences. The exit code is 6 if anything is wrong.
+    """Check the files of a model and try the model.
+
+    The command compares each file with its hash and embeds three sentences. The exit code is 6 if anything is wrong.
 
     \b
     Examples:

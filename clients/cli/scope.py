@@ -75,7 +75,7 @@ def _why_lines(scope: Scope) -> Iterator[str]:
         yield from wrapped(f"similar to {plain(pool)}: {difference}; if they are the same, use `memd scope bind`")
     if scope.pool.startswith("unbound/"):
         yield from wrapped(
-            "this folder is not linked to a project: `memd scope bind POOL` links it, `memd scope bind --new` creates one"
+            "this folder is not linked to a project; to link it: `memd scope bind POOL`, or `memd scope bind --new`"
         )
 
 
@@ -91,9 +91,9 @@ def bind(
     join: Annotated[bool, typer.Option("--join", help="Also move the records of its current project.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Assign a folder to a pool: a repository with all its clones, or a folder with everything below it.
+    """Assign a folder to a pool.
 
-    Records that memd learned there while the folder was unbound move along.
+    This covers a repository with all its clones, or a folder with everything below it. Records that memd learned there while the folder was unbound move along.
 
     \b
     Examples:

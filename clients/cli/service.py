@@ -42,7 +42,7 @@ def install(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the files and write none.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Install the service: memd runs now, starts at each login and restarts after a failure.
+    """Install the service. memd runs now, starts at each login and restarts after a failure.
 
     \b
     Examples:

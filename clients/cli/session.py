@@ -64,7 +64,7 @@ def show(
     id: Annotated[str, typer.Argument(help="A session as `memd session list` names it, or a unique prefix.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Show one session: when it started and ended, its turns, and the records that memd learned from it.
+    """Show one session: times, turns and outcome.
 
     \b
     Example:

@@ -19,7 +19,8 @@ from ...protocol.errors import InvalidRequest
 from ...protocol.instant import day, from_micros
 from ...protocol.recall import Belief, Feedback, FeedbackTaken, Hit, Line
 from ...protocol.record import STATES, Record
-from ..python.client import Client, Spooled, remembering
+from ..python.client import Client, remembering
+from ..python.spool import Spooled
 from . import arguments as given
 
 _FENCE = re.compile(r"</?memd-context", re.IGNORECASE)

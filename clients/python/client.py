@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
 
@@ -28,8 +28,10 @@ from .asking import AskingRequests
 from .giving import GivingRequests
 from .lifetime import LifetimeRequests
 from .running import RunningRequests, nothing
-from .spool import Drained, Spool, Spooled, Waiting
 from .zmtp import Connection, Deadline
+
+if TYPE_CHECKING:
+    from .spool import Drained, Spool, Spooled, Waiting
 
 T = TypeVar("T")
 
@@ -109,10 +111,14 @@ class Client(RunningRequests, GivingRequests, AskingRequests, LifetimeRequests):
     @property
     def spool(self) -> Spool:
         """What waits on this machine until the daemon is reached."""
+        from .spool import Spool  # most commands need none
+
         return Spool(self.places.spool)
 
     def drain(self) -> Drained:
         """Delivers what waits in the spool, in order; stops at the first request that can't be delivered now."""
+        from .spool import Drained
+
         return Drained() if self.disabled else self.spool.drain(self._deliver)
 
     def _deliver(self, wish: Waiting) -> reply.Taken | reply.Remembered:
@@ -357,8 +363,6 @@ __all__ = [
     "Client",
     "DaemonDown",
     "DeadlineExceeded",
-    "Drained",
-    "Spooled",
     "now",
     "places_here",
     "remembering",
