@@ -41,51 +41,51 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Every setting with its default. Times in seconds unless the name says otherwise."""
 
     idle_s: Seconds = 20.0
-    """Captures are distilled once none has come for this long (W2)."""
+    """memd distils captures after this many seconds without a new one."""
     session_idle_min: Seconds = 30.0
-    """A live session without captures for this long counts as ended (W2)."""
+    """memd ends a live session after this many minutes without a capture."""
     worker_idle_s: Seconds = 30.0
-    """The worker process ends after this long without work (P-1)."""
+    """The worker process ends after this many seconds without work."""
     worker_threads: Positive = 1
-    """Threads of the model in the worker (P-2)."""
+    """Threads that the model uses in the worker process."""
     batch_captures: Positive = 64
-    """Captures distilled, judged and committed together."""
+    """Captures that memd distils and commits as one batch."""
     keyword_commit_s: Seconds = 1.0
-    """At most this long a new record waits in the tail before the keyword index holds it."""
+    """Longest time, in seconds, until memd commits a new record to the keyword index."""
     relevance_floor: Annotated[float, Meta(ge=0, le=1)] = 0.22
-    """Recall abstains below this relevance (P-23)."""
+    """Recall abstains if the best record's relevance is lower than this."""
     simple_below_sessions: Count = 150
-    """Below this many sessions in reach, recall also searches what was said, word for word (Q4)."""
+    """Recall also searches the raw captures if the question covers fewer sessions than this."""
     spool_s: Seconds = 2.0
-    """How often the daemon looks into the spool folder for what clients left there (W10)."""
+    """Seconds between the daemon's checks of the spool folder."""
     log_bytes: Count = 5_000_000
-    """The daemon's log file rotates at this size."""
+    """Size in bytes at which memd rotates its log file."""
     ballast_mb: Size = 8.0
-    """Megabytes held back on the disk, so that a full one leaves room to forget and to stop; 0 = none."""
+    """Megabytes that memd reserves so that it can still forget and stop on a full disk; 0 = none."""
     upkeep_s: Seconds = 600.0
-    """How often the daemon looks whether a backup or the archive's retention is due."""
+    """Seconds between checks whether a backup or the archive's retention is due."""
     backup_every_h: Size = 24.0
-    """A backup is made when the newest is older than this and something changed since; 0 = never by itself."""
+    """Hours after which memd makes a new backup if something changed; 0 = no automatic backup."""
     backup_keep: Count = 7
-    """The newest so many backups stay in memd's own folder."""
+    """Number of backups that memd keeps in its own folder."""
     archive_keep_days: Size = 365.0
-    """Raw captures that no record rests on are removed after so many days; 0 = never."""
+    """Days after which memd removes raw captures that no record cites; 0 = never."""
     archive_keep_mb: Size = 2000.0
-    """Megabytes of raw captures a pool; past it the oldest that no record rests on are removed; 0 = no limit."""
+    """Megabytes of raw captures per pool; above it memd removes the oldest that no record cites; 0 = no limit."""
     archive_keep_by_pool: dict[str, Keep] = {}
-    """Other limits for single pools, as tables `[archive_keep_by_pool."personal"]` with `days` and `mb`."""
+    """Archive limits for single pools, as tables `[archive_keep_by_pool."personal"]` with `days` and `mb`."""
 
     forgetting: Rules = Rules()
-    """Strength, sleep and review, as a table `[forgetting]`: see `lifecycle/rules.py`. In the environment it is inline:
+    """Strength, sleep and review, as the table `[forgetting]`. In the environment, write it inline:
     `MEMD_FORGETTING='{floor = 0.2}'`."""
     tag_boost: dict[str, Annotated[float, Meta(ge=0, le=10)]] = msgspec.field(
         default_factory=lambda: {"workflow": 2.0, "architecture": 1.5}
     )
-    """How much more a record with this tag counts when a profile or a context package is put together (Q11)."""
+    """Factor by which a tag raises a record's weight in the profile and the context package."""
 
     ignored_folders: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
-    """Nothing is captured of these folders and all below: globs, `~` is the home; a bare name is a folder's anywhere.
-    In the environment they are separated by colons."""
+    """Folders (with subfolders) from which memd captures nothing: glob patterns; `~` is your home folder; a bare name
+    matches a folder anywhere. In the environment, separate them with colons."""
 
 
 def load_config(folder: Path, environment: Mapping[str, str]) -> Config:
@@ -96,7 +96,7 @@ def load_config(folder: Path, environment: Mapping[str, str]) -> Config:
         try:
             values.update(tomllib.loads(file.read_text(encoding="utf-8")))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise BadConfig(f"{file.name} does not parse: {error}", hint=f"mend {file}") from error
+            raise BadConfig(f"{file.name} does not parse: {error}", hint=f"correct {file}") from error
     for name, text in environment.items():
         if name.startswith("MEMD_") and name not in NOT_SETTINGS:
             values[name.removeprefix("MEMD_").lower()] = text
@@ -117,7 +117,7 @@ def parsed(values: Mapping[str, object], file: Path) -> Config:
     except msgspec.ValidationError as error:
         what, _, where = str(error).replace("`", "").rpartition(" - at $.")
         said = f"{where}: {what[:1].lower()}{what[1:]}" if what else str(error)
-        raise BadConfig(f"a setting has a wrong value: {said}", hint=f"mend {file} or the MEMD_ variable") from error
+        raise BadConfig(f"a setting has a wrong value: {said}", hint=f"correct {file} or the MEMD_ variable") from error
 
 
 def _table(text: str, file: Path) -> object:
@@ -125,7 +125,9 @@ def _table(text: str, file: Path) -> object:
     try:
         return tomllib.loads(f"table = {text}")["table"]
     except tomllib.TOMLDecodeError as error:
-        raise BadConfig(f"{text!r} is no inline table: {error}", hint=f"mend {file} or the MEMD_ variable") from error
+        raise BadConfig(
+            f"{text!r} is not an inline TOML table: {error}", hint=f"correct {file} or the MEMD_ variable"
+        ) from error
 
 
 def known(name: str) -> None:
@@ -134,5 +136,5 @@ def known(name: str) -> None:
     if name not in names:
         near = difflib.get_close_matches(name, names, n=1)
         raise BadConfig(
-            f"no setting {name!r}", hint=f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
+            f"unknown setting {name!r}", hint=f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
         )

@@ -66,7 +66,7 @@ def arm(text: str) -> None:
     if not nth.isdigit():
         name, nth = text, "1"
     if name and name not in NAMES:
-        raise BadConfig(f"no fail point {name!r}", hint=f"there are: {', '.join(NAMES)}")
+        raise BadConfig(f"unknown fail point {name!r}", hint=f"there are: {', '.join(NAMES)}")
     _armed, _nth = name, int(nth)
 
 

@@ -85,7 +85,7 @@ def encode(previous: bytes, kept: Sequence[Kept], strategy: int = zlib.Z_DEFAULT
 def decode(row: bytes) -> list[Kept]:
     """The entries of a row. Raises ValueError where it is none."""
     if not row.startswith(MARK):
-        raise ValueError("no block begins like this")
+        raise ValueError("unknown block header")
     try:
         return _decoder.decode(zlib.decompress(row[BEGIN:], RAW))
     except (zlib.error, msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -140,7 +140,7 @@ def vouched(seq: int, stored: bytes) -> bytes | None:
     payload = stored[len(REWRITTEN) + TIP :]
     if stored == rewritten(seq, payload):
         return payload
-    raise ValueError(f"entry {seq} is not what was written")
+    raise ValueError(f"entry {seq} does not match its checksum")
 
 
 class Packer:

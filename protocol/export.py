@@ -76,7 +76,7 @@ def decode_line(raw: bytes) -> AnyLine:
     try:
         return _decoder.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidRequest(f"not a line of an export: {error}") from error
+        raise InvalidRequest(f"this line is not part of an export: {error}") from error
 
 
 def leaving(exported: ExportedRecord, shareable: bool) -> ExportedRecord:

@@ -29,10 +29,10 @@ def parse(text: str) -> datetime:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise InvalidRequest(
-            f"{text!r} is not a time", hint="write it like 2026-03-04T18:30:00+01:00 or 2026-03-04T17:30:00Z"
+            f"{text!r} is not a time", hint="use the form 2026-03-04T18:30:00+01:00 or 2026-03-04T17:30:00Z"
         ) from error
     if moment.tzinfo is None:
-        raise NaiveTime(f"{text!r} has no offset", hint="append Z for UTC or an offset such as +01:00")
+        raise NaiveTime(f"{text!r} has no UTC offset", hint="append Z for UTC or an offset such as +01:00")
     return moment
 
 

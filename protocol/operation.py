@@ -400,5 +400,5 @@ def decode(name: str, payload: bytes) -> AnyOperation:
         return _decoder().decode(payload)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise JournalCorrupt(
-            f"an operation of kind {name!r} does not decode: {error}", hint="run `memd verify`"
+            f"cannot decode an operation of kind {name!r}: {error}", hint="run `memd verify`"
         ) from error

@@ -74,7 +74,7 @@ def form(body: bytes) -> Form:
 def decode_request(body: bytes) -> AnyRequest:
     """The request in `body`. Raises TooLarge, UnknownRequest or InvalidRequest, each saying what is wrong."""
     if len(body) > BODY_LIMIT:
-        raise TooLarge(f"a body of {len(body):,} bytes", hint=f"send at most {BODY_LIMIT:,} bytes at once")
+        raise TooLarge(f"the message has {len(body):,} bytes", hint=f"send at most {BODY_LIMIT:,} bytes at once")
     try:
         request = _request_decoder(form(body)).decode(body)
     except _UNDECODABLE as error:
@@ -98,18 +98,19 @@ def _explain(body: bytes, error: Exception) -> MemdError:
         found = (msgspec.json if form(body) == "json" else msgspec.msgpack).decode(body, type=_Head)
     except _UNDECODABLE:
         return InvalidRequest(
-            "the body is neither MessagePack nor JSON of a request", hint="see docs/PROTOCOL.md for the forms"
+            "the message is neither a MessagePack nor a JSON request", hint="docs/PROTOCOL.md describes the format"
         )
     if found.v > PROTOCOL:
         return _too_new(found.v)
     if found.request not in _names:
-        return UnknownRequest(f"no request {found.request!r}", hint=f"there are: {', '.join(_names)}")
-    return InvalidRequest(f"{found.request}: {error}", hint="see docs/PROTOCOL.md for the fields")
+        return UnknownRequest(f"unknown request {found.request!r}", hint=f"there are: {', '.join(_names)}")
+    return InvalidRequest(f"{found.request}: {error}", hint="docs/PROTOCOL.md lists the fields of each request")
 
 
 def _too_new(version: int) -> UnknownRequest:
     return UnknownRequest(
-        f"the client speaks protocol {version}, this daemon {PROTOCOL}", hint="restart it: `memd down; memd up`"
+        f"the client uses protocol version {version}, the daemon version {PROTOCOL}",
+        hint="restart the daemon: `memd down; memd up`",
     )
 
 
@@ -117,7 +118,7 @@ def encode_request(request: Request, as_form: Form = "msgpack") -> bytes:
     """Bytes of a request. Raises TooLarge: a socket would only cut the connection."""
     body = _encoders[as_form].encode(request)
     if len(body) > BODY_LIMIT:
-        raise TooLarge(f"a request of {len(body):,} bytes", hint=f"send at most {BODY_LIMIT:,} bytes at once")
+        raise TooLarge(f"the request has {len(body):,} bytes", hint=f"send at most {BODY_LIMIT:,} bytes at once")
     return body
 
 
@@ -139,10 +140,10 @@ def decode_reply(body: bytes, data: type[T]) -> tuple[int, T]:
             return raw.rid, msgspec.msgpack.decode(raw.data, type=data)
     except _UNDECODABLE as error:
         raise InvalidRequest(
-            f"the daemon's reply does not decode: {error}",
-            hint="client and daemon differ: `memd down; memd up`",
+            f"cannot decode the daemon's reply: {error}",
+            hint="client and daemon may have different versions: `memd down; memd up`",
         ) from error
-    problem = raw.error or Problem("error", "the daemon gave no reason")
+    problem = raw.error or Problem("error", "the daemon returned an error without a reason")
     raise by_code(problem.code, problem.message, problem.hint)
 
 

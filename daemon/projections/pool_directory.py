@@ -62,7 +62,7 @@ class PoolDirectory:
         Raises NotFound, and InvalidRequest for "", which is a prefix of every name.
         """
         if not pool:
-            raise InvalidRequest("a pool without a name", hint="`memd pools` lists them")
+            raise InvalidRequest("the name of the pool is empty", hint="`memd pools` lists them")
         known = self._stores.sources.pools()
         if pool == PERSONAL or any(pool == opened.pool for opened in known):
             return pool

@@ -58,8 +58,8 @@ class ProjectionDriver:
                 if isinstance(error, MemdError):
                     raise
                 raise StoreError(
-                    f"{projection.name} can't take in operation {projection.applied_seq + 1}: {error!r}",
-                    hint="nothing is lost, the journal has it: `memd rebuild`; memd's log has the details",
+                    f"{projection.name} failed to apply operation {projection.applied_seq + 1}: {error!r}",
+                    hint="no data is lost: run `memd rebuild`; the daemon's log has details",
                 ) from error
             self.broken.pop(projection.name, None)
             reach("projection:applied")
@@ -68,5 +68,10 @@ class ProjectionDriver:
         """A projection failed; it is behind until `follow` brings it back."""
         told = getattr(error, "message", None) or repr(error)
         if self.broken.get(name) != told:
-            log.error("%s failed and will be replayed: %s", name, told, exc_info=not isinstance(error, MemdError))
+            log.error(
+                "%s failed; memd will replay it from the journal: %s",
+                name,
+                told,
+                exc_info=not isinstance(error, MemdError),
+            )
         self.broken[name] = told

@@ -32,7 +32,9 @@ SAME = "\0"
 
 def no_record(id: str) -> NotFound:
     """The same words whether there is none, it was taken back, or a pass does not reach it."""
-    return NotFound(f"no record {id!r}", hint="`memd list` shows ids; what `memd undo` hid, `memd redo` shows")
+    return NotFound(
+        f"no record {id!r}", hint="`memd list` shows ids; `memd redo` brings back records that `memd undo` hid"
+    )
 
 
 def _encode(record: Record) -> bytes:
@@ -184,7 +186,7 @@ class Records:
         prefix = id.strip().lower()
         ids = self.starting(prefix) if prefix else []
         if len(ids) > 1:
-            raise NotFound(f"several records start with {id!r}", hint="give more of the id")
+            raise NotFound(f"several records start with {id!r}", hint="give more characters of the id")
         record = self.get(ids[0]) if ids else None
         if record is None or record.status == "hidden":
             raise no_record(id)

@@ -147,7 +147,7 @@ class SourceTable:
             )
         if len(found) > 1 and not source:
             few = ", ".join(sorted(found)[:5])
-            raise InvalidRequest(f"{len(found)} sessions are named like {name!r}", hint=f"give one in full: {few}")
+            raise InvalidRequest(f"{len(found)} sessions match {name!r}", hint=f"give one in full: {few}")
         return frozenset(found)
 
     def sessions(self) -> list[str]:

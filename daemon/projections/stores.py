@@ -165,8 +165,8 @@ class Stores:
     def _admit(self) -> None:
         if not self.ballast.regained():
             raise StorageFull(
-                "the disk is full: memd takes nothing new until there is room",
-                hint="free some space (`memd du` shows memd's own); it stays readable and goes on by itself",
+                "the disk is full: memd rejects writes until there is free space",
+                hint="free some space (`memd du` shows memd's share); memd then resumes writes automatically",
             )
 
     def _with_ballast(self, work: Callable[[], T]) -> T:
@@ -204,7 +204,7 @@ class Stores:
     def troubles(self) -> tuple[str, ...]:
         """What is wrong with the stores now, in words, for `memd status`."""
         broken = (f"{name} is behind the journal: {why}" for name, why in self.following.broken.items())
-        return ("the disk is full: nothing new is taken until there is room", *broken)[not self.ballast.full :]
+        return ("the disk is full: memd rejects writes until there is free space", *broken)[not self.ballast.full :]
 
     def size_bytes(self) -> dict[str, int]:
         """Bytes on disk by store."""
@@ -233,7 +233,7 @@ class Stores:
             try:
                 end()
             except Exception:  # the others must be closed all the same
-                log.exception("the stop is not clean")
+                log.exception("could not stop cleanly")
                 whole = False
         if any(environment.suspect for environment in self._environments):
             self._opening.doubt()

@@ -19,20 +19,25 @@ NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.ssh
 def check_home(places: Places) -> None:
     """Make the folders, 0700, and refuse what would not be safe. Raises Refused."""
     if os.environ.get("SUDO_UID", str(os.getuid())) != str(os.getuid()):
-        raise Refused("memd will not run under sudo", hint="run it as the user whose memory it is")
+        raise Refused("memd does not run under sudo", hint="run it as the user who owns the memory")
     _check_owner(places)
     for folder in (places.data, places.state, places.config, places.run, places.spool):
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             found = folder.stat()
         except OSError as error:
-            raise Refused(f"{folder}: {error.strerror}", hint="give memd a folder it can write: MEMD_HOME") from error
+            raise Refused(
+                f"{folder}: {error.strerror}", hint="set MEMD_HOME to a folder that memd can write"
+            ) from error
         if found.st_uid != os.getuid():
-            raise Refused(f"{folder} belongs to uid {found.st_uid}", hint="use a home of your own: MEMD_HOME")
+            raise Refused(f"the owner of {folder} is uid {found.st_uid}", hint="use a home of your own: MEMD_HOME")
         if stat.S_IMODE(found.st_mode) & 0o077:
-            raise Refused(f"others may enter {folder}", hint=f"chmod 700 {folder}")
+            raise Refused(f"other users can enter {folder}", hint=f"chmod 700 {folder}")
     if (kind := _file_system(places.data)) in NETWORK_FILE_SYSTEMS:
-        raise Refused(f"{places.data} lies on {kind}", hint="a memory map needs a local disk: set MEMD_HOME to one")
+        raise Refused(
+            f"{places.data} is on a {kind} file system",
+            hint="memd needs a local disk for memory-mapped files: set MEMD_HOME to a folder on one",
+        )
 
 
 def _check_owner(places: Places) -> None:

@@ -85,7 +85,7 @@ def graph(folder: Path, place: Path, emit: Emit) -> Told:
     try:
         return {"vectors": build(place, folder / "vectors", real_world())}
     except (OSError, RuntimeError) as error:
-        raise Unavailable(f"no graph of vectors: {error}", hint="memd tries again by itself") from error
+        raise Unavailable(f"could not build the vector graph: {error}", hint="memd retries automatically") from error
 
 
 def run(task: str, folder: Path, names: Sequence[str], emit: Emit) -> Told:

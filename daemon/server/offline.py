@@ -50,7 +50,7 @@ def run(name: str, arguments: Sequence[str], places: Places, world: World) -> in
     try:
         arm(os.environ.get("MEMD_FAIL", ""))
         if name not in COMMANDS:
-            raise UnknownRequest(f"no offline command {name!r}", hint=f"there are: {', '.join(COMMANDS)}")
+            raise UnknownRequest(f"unknown offline command {name!r}", hint=f"there are: {', '.join(COMMANDS)}")
         module, function = COMMANDS[name]
         command: Command = getattr(importlib.import_module(f"...{module}", __package__), function)
         report = command(places, world, arguments)
@@ -59,7 +59,8 @@ def run(name: str, arguments: Sequence[str], places: Places, world: World) -> in
         return error.exit_code
     except OSError as error:
         print(
-            f"memd: {error}\nhint: see that {places.data} can be written, and that its disk has room", file=sys.stderr
+            f"memd: {error}\nhint: check that memd can write {places.data} and that the disk has free space",
+            file=sys.stderr,
         )
         return StoreError.exit_code
     sys.stdout.write(msgspec.json.encode(report).decode() + "\n")

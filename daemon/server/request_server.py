@@ -222,7 +222,7 @@ class RequestServer:
         try:
             request = decode_request(body)
         except MemdError as error:
-            log.warning("refused a message of %d bytes: %s", len(body), error.message)
+            log.warning("rejected a message of %d bytes: %s", len(body), error.message)
             self._send(route, encode_error(error, head(body)[0], as_form))
             return
         by = self._dispatch.lane(request)
@@ -231,7 +231,10 @@ class RequestServer:
         elif by == "slow":
             self._slow.put(lambda: self._replies.put(route, self._answered(request, as_form)))
         elif self._waiting_bytes > WAITING_BYTES:
-            busy = Unavailable("memd is behind with writing", hint="send it again in a moment; a client's spool does")
+            busy = Unavailable(
+                "the write queue is full",
+                hint="send the request again in a moment; clients with a spool do so automatically",
+            )
             self._send(route, encode_error(busy, request.rid, as_form))
         else:
             self._waiting_bytes += len(body)
@@ -263,10 +266,10 @@ class RequestServer:
         except MemdError as error:
             return encode_error(error, request.rid, as_form)
         except Exception as error:  # a bug in one answer must not close the door to all: it is logged and told
-            log.exception("a bug while answering %s", type(request).__name__)
+            log.exception("internal error while handling %s", type(request).__name__)
             bug = MemdError(
                 f"memd failed on this request: {type(error).__name__}",
-                hint="the daemon's log has more",
+                hint="the daemon's log has details: `memd logs`",
             )
             return encode_error(bug, request.rid, as_form)
 

@@ -241,7 +241,7 @@ class Daemon:
         config = self._settings.refresh()
         if config is None:
             return
-        log.info("memd.toml changed: following the new settings")
+        log.info("reloaded memd.toml")
         for service in self._services:
             service.reload(config)
         for handler in logging.getLogger().handlers:

@@ -39,7 +39,7 @@ class Supervision:
                 channel.connect(address)
                 channel.sendall(message.encode())
             except OSError as error:
-                log.warning("the service manager can't be told %s: %s", message, error)
+                log.warning("could not notify the service manager (%s): %s", message, error)
 
     def ping(self, is_well: Callable[[], bool]) -> None:
         """Tell the watchdog, twice in each of its intervals, that memd is well; who is not well is started anew."""

@@ -27,23 +27,30 @@ def admit(origin: Origin, event: AnyEvent) -> Captured:
     if not event.turn or len(event.turn) > NAME_LIMIT:
         raise InvalidRequest("a turn id must have 1 to 512 characters", hint="use the host's own id of the turn")
     if not origin.host or len(origin.document) > NAME_LIMIT:
-        raise InvalidRequest("an origin needs a host and a session of at most 512 characters")
+        raise InvalidRequest("an origin must name a host and a session of at most 512 characters each")
     if len(origin.cwd) > PATH_LIMIT:
-        raise InvalidRequest(f"a folder of {len(origin.cwd):,} characters", hint=f"at most {PATH_LIMIT:,}")
+        raise InvalidRequest(f"the folder's path has {len(origin.cwd):,} characters", hint=f"at most {PATH_LIMIT:,}")
     parse(event.at)
     event = shut(event)
     if not SHORTEST_TIME <= len(event.at) <= LONGEST_TIME:
-        raise InvalidRequest(f"{event.at[:60]!r} is not RFC 3339", hint="write it like 2026-03-04T18:30:00+01:00")
+        raise InvalidRequest(
+            f"{event.at[:60]!r} is not an RFC 3339 time", hint="use the form 2026-03-04T18:30:00+01:00"
+        )
     words = text(event)
     if len(words) > TEXT_LIMIT:
-        raise TooLarge(f"a text of {len(words):,} characters", hint=f"split it: at most {TEXT_LIMIT:,} a turn")
+        raise TooLarge(
+            f"the text has {len(words):,} characters",
+            hint=f"split the text: a turn may have at most {TEXT_LIMIT:,} characters",
+        )
     try:
         words.encode()
     except UnicodeEncodeError as error:
-        raise InvalidRequest(f"the text is not valid Unicode: {error.reason}", hint="drop lone surrogates") from error
+        raise InvalidRequest(f"the text is not valid Unicode: {error.reason}", hint="remove lone surrogates") from error
     clean, found = redact(_INJECTED.sub("", words) if "<memd-context" in words else words)
     if isinstance(event, Noted | Reworded) and not clean.replace(SHUT, "").strip():
-        raise InvalidRequest("there is nothing to remember", hint="it is empty, private, or memd's own context alone")
+        raise InvalidRequest(
+            "there is nothing to remember", hint="the text is empty, private, or only memd's own context"
+        )
     return Captured(
         document=origin.document,
         event=event if clean == words else with_text(event, clean),
@@ -54,5 +61,7 @@ def admit(origin: Origin, event: AnyEvent) -> Captured:
 
 def bug(error: BaseException) -> MemdError:
     """What a client is told of an error that is none of the tree."""
-    log.error("a bug while committing", exc_info=error)
-    return MemdError(f"memd failed on this request: {type(error).__name__}", hint="the daemon's log has the details")
+    log.error("internal error while committing", exc_info=error)
+    return MemdError(
+        f"memd failed on this request: {type(error).__name__}", hint="the daemon's log has details: `memd logs`"
+    )

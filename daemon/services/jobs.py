@@ -39,12 +39,13 @@ class Jobs:
     def start(self, name: str, work: Work) -> JobState:
         """Start a job. Raises Unavailable while another one runs, Stopping when none may begin any more."""
         if self.stopping.is_set():
-            raise Stopping("memd is stopping", hint="ask again when it is up")
+            raise Stopping("memd is stopping", hint="send the request again when memd runs")
         with self._lock:
             if self._running:
                 other = self._states[self._running].name
                 raise Unavailable(
-                    f"memd is busy with {other}", hint="`memd status` shows it; try again when it is done"
+                    f"another job is running: {other}",
+                    hint="`memd status` shows its progress; try again when it has finished",
                 )
             id = self._world.token(4).hex()
             self._running = id
@@ -66,7 +67,7 @@ class Jobs:
             self._put(id, state="failed", problem=Problem(error.code, error.message, error.hint))
         except Exception as error:  # a bug in one job must not take the daemon with it
             log.exception("job %s failed", self._states[id].name)
-            self._put(id, state="failed", problem=Problem("error", repr(error), "see the log"))
+            self._put(id, state="failed", problem=Problem("error", repr(error), "see `memd logs`"))
         finally:
             with self._lock:
                 self._running = ""
@@ -79,7 +80,9 @@ class Jobs:
         """The state of a job. Raises NotFound."""
         with self._lock:
             if id not in self._states:
-                raise NotFound(f"no job {id!r}", hint="memd keeps the last few only, and none over a restart")
+                raise NotFound(
+                    f"there is no job {id!r}", hint="memd keeps only the most recent jobs and drops them at a restart"
+                )
             return self._states[id]
 
     @property

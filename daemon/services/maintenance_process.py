@@ -79,19 +79,19 @@ class MaintenanceProcess:
         finally:
             status = self._reap(process)
         if self._ended:
-            raise Stopping("memd is stopping", hint="start it again when it is up")
+            raise Stopping("memd is stopping", hint="start the task again when memd runs")
         how = signal.Signals(-status).name if status < 0 else f"exit code {status}"
         raise JournalCorrupt(
-            f"{detail} ended the process that did it ({how}): a page of a store is damaged",
-            hint="`memd down`, then `memd up` looks at each store; `memd restore-backup` puts one back",
+            f"the maintenance process crashed while {detail} ({how}): a page of a store is damaged",
+            hint="`memd down`, then `memd up` checks each store; `memd restore-backup` restores a backup",
         )
 
     def _start(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
         with self._lock:
             if self._ended:
-                raise Stopping("memd is stopping", hint="start it again when it is up")
+                raise Stopping("memd is stopping", hint="start the task again when memd runs")
             if self._process is not None:
-                raise Unavailable("another maintenance task runs", hint="try again when it is done")
+                raise Unavailable("another maintenance task is running", hint="try again when it has finished")
             pipe = subprocess.PIPE
             self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, cwd="/")
             return self._process
@@ -120,7 +120,7 @@ def verify_command(home: Places, world: World, arguments: Sequence[str]) -> Told
     migrated yet, JournalCorrupt when anything is damaged; the report then stands on standard output all the same.
     """
     if not (home.data / "journal" / "data.mdb").exists():
-        raise NotFound(f"no memory in {home.data}", hint="MEMD_HOME says where it is; `memd up` starts one")
+        raise NotFound(f"{home.data} holds no memory", hint="MEMD_HOME names the folder; `memd up` creates a memory")
     lock = FolderLock(home.data)
     try:
         require_current(home.data)

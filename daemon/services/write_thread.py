@@ -72,7 +72,10 @@ class WriteThread(Generic[J]):
     def submit(self, jobs: Sequence[J]) -> None:
         """Queue capture jobs that arrived together. Raises Stopping once `stop` was called."""
         if self._stopping:
-            raise Stopping("memd is stopping", hint="send it again when it is up; a client's spool does that")
+            raise Stopping(
+                "memd is stopping",
+                hint="send the request again when memd runs; clients with a spool do so automatically",
+            )
         self._queue.put(list(jobs))
 
     def run(self, work: Callable[[], T]) -> Future[T]:

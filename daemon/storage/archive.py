@@ -45,7 +45,7 @@ def decode(entry: Entry) -> Captured | None:
     try:
         return _decoder.decode(entry.payload)
     except msgspec.MsgspecError as error:
-        raise JournalCorrupt(f"capture {entry.seq} does not decode: {error}", hint="run `memd verify`") from error
+        raise JournalCorrupt(f"cannot decode capture {entry.seq}: {error}", hint="run `memd verify`") from error
 
 
 def _turn_key(document: str, turn: str) -> bytes:
@@ -255,7 +255,7 @@ class Archive:
         entry = self.log.get(seq)
         captured = decode(entry) if entry else None
         if entry is None or (captured and _turn_key(captured.document, captured.event.turn) != key):
-            raise self._wrong(f"is wrong about capture {seq}")
+            raise self._wrong(f"does not match capture {seq}")
         return captured
 
     def _wrong(self, what: str) -> JournalCorrupt:

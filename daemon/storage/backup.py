@@ -102,7 +102,9 @@ def write_backup(journal: JournalLog, archive: Archive, folder: Path, world: Wor
         shutil.rmtree(partial, ignore_errors=True)
         if not isinstance(error, OSError):
             raise
-        raise StorageFull(f"no backup in {folder}: {error.strerror}", hint="free some space there") from error
+        raise StorageFull(
+            f"could not write a backup to {folder}: {error.strerror}", hint="free some space there"
+        ) from error
     return folder / name
 
 
@@ -111,9 +113,11 @@ def _private(folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         owner = folder.stat().st_uid
     except OSError as error:
-        raise Refused(f"{folder}: {error.strerror}", hint="name a folder that memd can write: --to DIR") from error
+        raise Refused(f"{folder}: {error.strerror}", hint="give a folder that memd can write with --to DIR") from error
     if owner != os.getuid():
-        raise Refused(f"{folder} belongs to uid {owner}", hint="a backup is as private as the memory: use your own")
+        raise Refused(
+            f"{folder} belongs to uid {owner}", hint="a backup is as private as the memory: use a folder of your own"
+        )
 
 
 def _free_name(folder: Path, at: int) -> str:
@@ -167,7 +171,7 @@ def listed(own: Path, folder: str) -> BackupList:
     """What can be restored from a folder; from memd's own, which need not be there yet, for "". Raises NotFound."""
     where = Path(folder) if folder else own
     if folder and not where.is_dir():
-        raise NotFound(f"there is no folder {folder}", hint="name the one that was given to `memd backup --to`")
+        raise NotFound(f"there is no folder {folder}", hint="give the folder of an earlier `memd backup --to`")
     return BackupList(folder=str(where), backups=tuple(manifest.info(name) for name, manifest in restorable(where)))
 
 
@@ -177,17 +181,17 @@ def newest(folder: Path, name: str = "newest") -> tuple[Path, Manifest]:
         if name in (known, "newest"):
             return folder / known, manifest
     names = ", ".join(known for known, _ in restorable(folder))
-    hint = f"there are: {names}" if names else "`memd backup` makes one; `--from FOLDER` takes one of another folder"
+    hint = f"there are: {names}" if names else "`memd backup` makes one; `--from FOLDER` reads another folder"
     if not folder.is_dir():
         raise NotFound(f"no backup: there is no folder {folder}", hint=hint)
     if (folder / MANIFEST).exists() or KEPT.fullmatch(folder.name):
         raise NotFound(
-            f"{folder} is a backup, not a folder of backups", hint=f"write `--from {folder.parent} {folder.name}`"
+            f"{folder} is a backup, not a folder of backups", hint=f"use `--from {folder.parent} {folder.name}`"
         )
     if "/" in name:
-        raise NotFound(f"no backup {name!r}: a name is no path", hint="write `--from FOLDER NAME`")
+        raise NotFound(f"{name!r} is not the name of a backup but a path", hint="use `--from FOLDER NAME`")
     if name and name in {path.name for path in folder.iterdir()}:
-        raise NotFound(f"{folder / name} is no backup, or only a part of one", hint=hint)
+        raise NotFound(f"{folder / name} is not a complete backup", hint=hint)
     raise NotFound(f"no backup in {folder}" if name == "newest" else f"no backup {name!r} in {folder}", hint=hint)
 
 
@@ -229,13 +233,13 @@ def check_in_child(folder: Path, stopping: Event | None = None) -> dict[str, Cop
             if stopping is not None and stopping.is_set():
                 process.kill()
                 process.wait()
-                raise Stopping("memd is stopping", hint="the backup is made when it is up again") from error
+                raise Stopping("memd is stopping", hint="memd makes the backup after the next start") from error
     if process.returncode:
         said = complaint.decode(errors="replace").splitlines()
         named = [line.removeprefix("memd: ") for line in said if line.startswith("memd: ")]
-        reason = (named or said[-1:] or [f"reading it ended with status {process.returncode}"])[0]
+        reason = (named or said[-1:] or [f"the process that read it ended with status {process.returncode}"])[0]
         raise JournalCorrupt(
-            f"{folder.name.removeprefix('.partial-')} does not read back: {reason}",
+            f"{folder.name.removeprefix('.partial-')} failed verification: {reason}",
             hint="`memd verify` checks the live store; `memd backup --list` shows the others",
         )
     return msgspec.json.decode(told, type=dict[str, Copied])
@@ -252,7 +256,7 @@ def check(folder: Path, world: World) -> dict[str, Copied]:
         last, tip = check_first(folder / name) if is_first(folder / name) else _check_log(folder / name, world)
         stores[name] = Copied(last=last, fingerprint=tip, file_hash=digest, size_bytes=size)
     if said and said != stores:
-        raise JournalCorrupt(f"{folder.name} is not what its manifest says", hint="use another backup")
+        raise JournalCorrupt(f"{folder.name} does not match its manifest", hint="use another backup")
     return stores
 
 
@@ -274,7 +278,7 @@ def as_written(folder: Path, manifest: Manifest | None) -> dict[str, str]:
             raise NotFound(f"{folder} has no {name}", hint="it is not a backup of memd")
         hashes[name] = _file_hash(file)
         if manifest and manifest.stores[name].file_hash != hashes[name]:
-            raise JournalCorrupt(f"the {name} of {folder.name} is not what was written", hint="use another backup")
+            raise JournalCorrupt(f"the {name} of {folder.name} does not match its checksum", hint="use another backup")
     return hashes
 
 

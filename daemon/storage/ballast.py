@@ -41,7 +41,7 @@ class Ballast:
     def release(self) -> None:
         """The disk refused a write: give the room back."""
         if not self.full:
-            log.error("the disk is full: no new captures until there is room")
+            log.error("the disk is full: memd rejects captures until there is free space")
         self.full = True
         self._probed = self._world.monotonic()
         self._file.unlink(missing_ok=True)
@@ -53,7 +53,7 @@ class Ballast:
         if self._world.monotonic() - self._probed < PROBE_S or not self._probe():
             return False
         self.full = False
-        log.info("the disk has room again")
+        log.info("the disk has free space again")
         return True
 
     def _probe(self) -> bool:

@@ -19,7 +19,7 @@ CHECK = 4
 """Bytes before each value."""
 
 WALK_ROWS = 512
-REBUILD = "run `memd rebuild all`: the journal still has it"
+REBUILD = "run `memd rebuild all`: the journal still holds the data"
 
 
 def seal(key: bytes, value: bytes) -> bytes:
@@ -56,4 +56,4 @@ def walk(transaction: lmdb.Transaction, table: lmdb.Database) -> Iterator[tuple[
         count, last = count + len(group), keys[-1]
         yield from group
     if count != transaction.stat(table)["entries"]:
-        raise JournalCorrupt(f"{count:,} rows are not all that were written", hint=REBUILD)
+        raise JournalCorrupt(f"rows are missing: only {count:,} are left", hint=REBUILD)

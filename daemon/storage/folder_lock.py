@@ -30,7 +30,8 @@ class FolderLock:
             holder = self._holder()
             self._file.close()
             raise JournalLocked(
-                f"{folder} is in use by process {holder}", hint="one daemon per home: `memd status`, or `memd down`"
+                f"process {holder} already uses {folder}",
+                hint="only one daemon may use a home: see `memd status`, or run `memd down`",
             ) from error
         self._file.truncate(0)
         with suppress(OSError):  # a full disk: the number only says who it is

@@ -63,7 +63,7 @@ def inspect(folder: Path, stores: Sequence[str], *, thorough: bool = True) -> di
                     found[line.store] = line.problem
         if left:  # it died of the store it had announced last, or before any
             culprit = left.pop(0)
-            found[culprit] = f"reading it ended the process: {_death(told.returncode, told.stderr)}"
+            found[culprit] = f"the process that read it crashed: {_death(told.returncode, told.stderr)}"
     return found
 
 

@@ -87,7 +87,7 @@ class JournalLog:
         key = seq.to_bytes(8)
         with self.log.environment.read() as transaction:
             stored = transaction.get(key, db=self.log.environment.db("remnants"))
-        left = _remnants.decode(unseal(key, stored, f"what is left of operation {seq}")) if stored else None
+        left = _remnants.decode(unseal(key, stored, f"the remainder of operation {seq}")) if stored else None
         return (left.kind, left.payload) if left else None
 
     def close(self) -> None:

@@ -72,7 +72,7 @@ def read_format(folder: Path) -> Format | None:
     except msgspec.MsgspecError as error:
         raise UnsupportedFormat(
             f"{folder / 'format.json'} does not parse: {error}",
-            hint="mend it by hand; `memd restore-backup` writes it anew",
+            hint="correct it by hand; `memd restore-backup` rewrites it",
         ) from error
 
 
@@ -90,8 +90,8 @@ def bring_up(
     while found.layout < layout:
         if found.layout not in migrations:
             raise UnsupportedFormat(
-                f"{folder} has layout {found.layout}, from which this version has no way to {layout}",
-                hint="let a version between the two migrate it first",
+                f"{folder} has layout {found.layout}, which this version cannot migrate to {layout}",
+                hint="migrate it with an intermediate version first",
             )
         found = _migrate(folder, found, migrations[found.layout], world)
     if (folder / MIGRATING).exists():  # also where only this was cut off
@@ -100,7 +100,7 @@ def bring_up(
     for name in STORES:
         if not (folder / name / "data.mdb").exists():
             raise JournalCorrupt(
-                f"{folder / name} is gone, and memd does not put an empty one in its place",
+                f"{folder / name} is missing; memd does not replace it with an empty store",
                 hint="move it back, or see `memd restore-backup`",
             )
     return False
@@ -115,7 +115,7 @@ def require_current(folder: Path) -> None:
     if found.layout < LAYOUT:
         raise UnsupportedFormat(
             f"{folder} has layout {found.layout}, of an older memd; memd {__version__} reads {LAYOUT}",
-            hint="`memd up` brings it to that layout, and keeps a copy of it as it is",
+            hint="`memd up` migrates it and keeps a copy of the old layout",
         )
 
 
@@ -123,7 +123,7 @@ def _refuse_newer(folder: Path, found: Format, layout: int) -> None:
     if found.layout > layout:
         newest = found.history[-1].memd if found.history else "a later version"
         raise UnsupportedFormat(
-            f"{folder} has layout {found.layout}, written by memd {newest}; memd {__version__} knows {layout}",
+            f"{folder} has layout {found.layout}, written by memd {newest}; memd {__version__} reads layout {layout}",
             hint=f"install memd {newest} or later",
         )
 
@@ -135,7 +135,7 @@ def _look_without_format(folder: Path) -> bool:
     if strange or ("archive" in names and "journal" not in names):
         raise UnsupportedFormat(
             f"{folder} holds {', '.join(strange) or 'an archive without its journal'} and no format.json",
-            hint="memd takes an empty folder or one of its own: move these away, or set MEMD_HOME to another",
+            hint="memd needs an empty folder or one of its own: move these files, or set MEMD_HOME to another folder",
         )
     return True
 
@@ -199,7 +199,7 @@ def _migrate(folder: Path, found: Format, migration: Migration, world: World) ->
         return _write(folder, found, found.layout + 1, world)
     except OSError as error:
         raise StorageFull(
-            f"the migration from layout {found.layout} can't be written: {error.strerror}",
+            f"could not migrate from layout {found.layout}: {error.strerror}",
             hint=f"free some space and start again; the old stores are safe in {kept}",
         ) from error
 
@@ -227,7 +227,7 @@ def _went_on(folder: Path, kept: Path) -> bool:
         return False
     if all((now[name].last, now[name].fingerprint) == (then[name].last, then[name].fingerprint) for name in STORES):
         return False
-    log.warning("%s was written to since it was copied to %s: it is copied anew", folder, kept)
+    log.warning("%s changed after it was copied to %s; copying it again", folder, kept)
     return True
 
 

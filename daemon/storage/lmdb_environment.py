@@ -166,21 +166,21 @@ class Environment:
 
     def _full(self, error: Exception) -> StorageFull:
         return StorageFull(
-            f"the disk refused a write in {self.folder.name}: {error}",
-            hint="free some space; memd stays readable and goes on by itself",
+            f"could not write to {self.folder.name}: {error}",
+            hint="free some space; memd still answers reads and resumes writes automatically",
         )
 
     def _limited(self, size: int) -> StoreError:
         return StoreError(
-            f"{self.folder.name} needs {size >> 30} GiB of address space, and this process may not have as much",
-            hint="lift the limit (`ulimit -v unlimited`; in a service LimitAS=infinity): it takes no memory",
+            f"{self.folder.name} needs {size >> 30} GiB of address space, more than this process may use",
+            hint="raise the limit (`ulimit -v unlimited`; in a service LimitAS=infinity); address space uses no memory",
         )
 
     def _damaged(self, error: Exception) -> JournalCorrupt:
         self.suspect = True
         return JournalCorrupt(
             f"{self.folder.name} is damaged: {error}",
-            hint="`memd down && memd up`: the start looks at every page, and says what to do",
+            hint="run `memd down && memd up`: at the start memd checks every page and says what to do",
         )
 
     def _grow(self) -> None:

@@ -124,7 +124,7 @@ class Log:
             transaction.put(b"format", str(FORMAT).encode(), db=meta)
         elif int(found) != FORMAT:
             raise UnsupportedFormat(
-                f"{self.environment.folder} has format {int(found)}, this version knows {FORMAT}",
+                f"{self.environment.folder} has format {int(found)}, this version reads {FORMAT}",
                 hint="install the version of memd that wrote it, or a newer one",
             )
 
@@ -133,7 +133,7 @@ class Log:
         written = transaction.get(b"tip", db=self.environment.db("meta"))
         if not cursor.last():
             if written:
-                raise self._corrupt("every entry is gone")
+                raise self._corrupt("all entries are missing")
             return End(0, GENESIS, 0)
         entries, tip = self._entries(*cursor.item())
         last = entries[-1].header
@@ -198,7 +198,7 @@ class Log:
         """Rows behind all that are there."""
         _, added = transaction.cursor(self._blocks).putmulti(rows, append=True, overwrite=False)
         if added != len(rows):
-            raise self._corrupt(f"entry {int.from_bytes(rows[0][0])}, or one before it, can't be appended")
+            raise self._corrupt(f"entry {int.from_bytes(rows[0][0])} or an earlier one cannot be appended")
 
     def erase(self, seqs: Sequence[int]) -> None:
         """Remove payload and blind of these entries, all or none; headers stay. The bytes go with `compact` (T10)."""
@@ -269,7 +269,7 @@ class Log:
         try:
             return block.decode(row)
         except ValueError as error:
-            raise self._corrupt(f"a block does not decode: {error}") from error
+            raise self._corrupt(f"cannot decode a block: {error}") from error
 
     def _entries(self, key: bytes, row: bytes) -> tuple[list[Entry], bytes]:
         """The entries of a block and the tip after it, which the next one vouches for."""
@@ -285,7 +285,7 @@ class Log:
             tip = blake2b(_encode(header), digest_size=TIP).digest()
             entries.append(Entry(header, self._vouched(seq, stored) if each.payload_hash else stored[BLIND:]))
         if not entries or entries[0].seq < 1:
-            raise self._corrupt(f"the block that ends with entry {int.from_bytes(key)} is not what was written")
+            raise self._corrupt(f"the block that ends with entry {int.from_bytes(key)} does not match its checksum")
         if len(read) >= READ_BLOCKS:
             read = self._read = {}
         read[key] = row, entries, tip
@@ -334,7 +334,7 @@ class Log:
         if after == 0:
             tip = GENESIS
         elif tip and self.fingerprint(after) != tip.hex():
-            raise self._corrupt(f"entry {after} is not the one that was verified before")
+            raise self._corrupt(f"entry {after} differs from the one that was verified")
         count = 0
         for entry in self.read(after):
             if tip and entry.header.previous != tip:

@@ -56,7 +56,7 @@ def restore_command(places: Places, world: World, arguments: Sequence[str]) -> M
         folder = Path(words[at + 1])
         del words[at : at + 2]
     if len(words) > 1:
-        raise InvalidRequest(f"one backup at a time, not {' '.join(words)}", hint="name one, or none for the newest")
+        raise InvalidRequest(f"give one backup, not {' '.join(words)}", hint="name one backup, or none for the newest")
     from .folder_lock import FolderLock
 
     lock = FolderLock(places.data)
@@ -78,8 +78,8 @@ def _verified(backup: Path, manifest: Manifest) -> Manifest:
     if manifest.layout > LAYOUT or any(layout not in MIGRATIONS for layout in range(manifest.layout, LAYOUT)):
         by = f"memd {manifest.version}" if manifest.version else f"a memd of layout {manifest.layout}"
         raise UnsupportedFormat(
-            f"{backup.name} has layout {manifest.layout}, written by {by}; this one knows {LAYOUT}",
-            hint=f"restore it with {by} in a home of its own",
+            f"{backup.name} has layout {manifest.layout}, written by {by}; this version reads up to layout {LAYOUT}",
+            hint=f"restore it with {by} in a separate home",
         )
     return msgspec.structs.replace(manifest, stores=check_in_child(backup))
 
@@ -129,7 +129,7 @@ def restore(data: Path, backup: Path, layout: int, world: World) -> Path:
             raise
         raise StorageFull(
             f"the backup can't be copied: {error.strerror}",
-            hint="nothing was moved; `memd restore-backup` again when there is room",
+            hint="memd moved no file; run `memd restore-backup` again when there is free space",
         ) from error
     finish(data)
     return data / plan.replaced

@@ -55,7 +55,7 @@ class StartupChecks:
         if end == "clean":
             self._compare_sums()
         else:
-            log.warning("the last run did not end cleanly (%s): looking at the stores", end)
+            log.warning("the last run did not end cleanly (%s): checking the stores", end)
             if end != "killed":
                 self._discard("projections", end)
             self._inspect(thorough=end != "killed")
@@ -66,7 +66,7 @@ class StartupChecks:
             try:
                 self._begin()
             except OSError as error:
-                raise StorageFull(f"nothing can be written to {folder}", hint="free some space") from error
+                raise StorageFull(f"cannot write to {folder}", hint="free some space") from error
         reach("marker:written")
 
     def _begin(self) -> None:
@@ -75,7 +75,7 @@ class StartupChecks:
 
     def _discard(self, name: str, why: str) -> None:
         if (self._folder / name).exists():
-            log.warning("%s are made anew: %s", name, why)
+            log.warning("rebuilding %s: %s", name, why)
             shutil.rmtree(self._folder / name, ignore_errors=True)
 
     def _inspect(self, thorough: bool) -> None:
@@ -88,9 +88,9 @@ class StartupChecks:
     def _corrupt(self, what: str) -> JournalCorrupt:
         try:
             path, manifest = newest(self._folder / FOLDER)
-            hint = f"`memd restore-backup {path.name}` puts back the newest backup, of {from_micros(manifest.at)[:16]}"
+            hint = f"`memd restore-backup {path.name}` restores the newest backup, of {from_micros(manifest.at)[:16]}"
         except NotFound:
-            hint = f"there is no backup in {self._folder / FOLDER}; if you have one elsewhere: `memd restore-backup`"
+            hint = f"there is no backup in {self._folder / FOLDER}; see `memd restore-backup --from FOLDER`"
         return JournalCorrupt(what, hint=hint)
 
     def _compare_sums(self) -> None:
@@ -105,11 +105,11 @@ class StartupChecks:
             }:
                 continue
             if name in DISPOSABLE:
-                self._discard(name, "not what the last run left")
+                self._discard(name, "changed since the last run")
             elif written:
                 self._changed = True
         if self._changed:
-            log.warning("journal or archive are not what the last run left: looking at every page")
+            log.warning("journal or archive changed since the last run: checking every page")
             self._inspect(thorough=True)
 
     def opened(self, journal: JournalLog, archive: Archive) -> Checkpoint:
@@ -119,7 +119,7 @@ class StartupChecks:
             journal.log.verify(point.journal_seq, point.journal_tip)
             archive.log.verify(point.archive_seq, point.archive_tip)
             if self._changed or (self._unclean and not archive.is_indexed()):
-                log.warning("the archive's index is written anew")
+                log.warning("rebuilding the archive's index")
                 archive.reindex()
         except JournalCorrupt as error:
             raise self._corrupt(error.message) from error
@@ -150,7 +150,7 @@ class StartupChecks:
             sums = {path: value for name in names for path, value in sums_of(self._folder, name).items()}
             replace(self._sums, msgspec.json.encode(sums))
         except OSError as error:
-            log.error("the stop is not clean: %s", error)
+            log.error("could not stop cleanly: %s", error)
             return
         reach("close:synced")
         self._marker.clear()

@@ -128,6 +128,6 @@ def test_the_context_package_as_files_Q11(daemon: Any, known: list[str], memd: A
     assert (tmp_path / "out" / "context.md").stat().st_mode & 0o077 == 0
     with daemon.client() as client:
         client.pin(late)
-        assert late in {each.record.id for each in client.context().selected}, "L1 stands in full, however old"
+        assert late in {each.record.id for each in client.context().selected}, "L1 is always included, however old"
     (tmp_path / "file").write_text("")
     assert memd("context", "--out", str(tmp_path / "file" / "out")).code == 7

@@ -45,10 +45,10 @@ def printed(each: InjectionLog, rev: str, document: str = DOCUMENT) -> bool:
 
 
 def test_a_sticky_host_prints_a_revision_once_and_again_when_its_context_is_new_Q1(deliveries: InjectionLog) -> None:
-    assert offered(deliveries, "r1") == (True, "this session was given nothing yet")
+    assert offered(deliveries, "r1") == (True, "the session has no profile yet")
     assert offered(deliveries, "r1")[0], "it counts once the hook says that it printed it"
     assert printed(deliveries, "r1")
-    assert offered(deliveries, "r1") == (False, "this revision was printed before")
+    assert offered(deliveries, "r1") == (False, "the session already has this revision")
     assert offered(deliveries, "r2") == (True, "it changed")
     assert printed(deliveries, "r2") and not offered(deliveries, "r2")[0]
     for trigger in ("start", "resume", "clear", "compact"):
@@ -60,7 +60,7 @@ def test_a_sticky_host_prints_a_revision_once_and_again_when_its_context_is_new_
 
 def test_a_host_that_keeps_nothing_gets_it_every_turn_Q1(deliveries: InjectionLog) -> None:
     for _ in range(3):
-        assert offered(deliveries, "r1", delivery="per_turn") == (True, "this host keeps it for one turn")
+        assert offered(deliveries, "r1", delivery="per_turn") == (True, "this host keeps the profile for one turn only")
         assert printed(deliveries, "r1")
     (kept,) = deliveries.list(ListInjected()).injections
     assert (kept.times, kept.rev, kept.text) == (3, "r1", text("r1").text)
@@ -118,7 +118,7 @@ def test_a_forgotten_word_is_gone_from_what_was_given_T10(deliveries: InjectionL
     deliveries.forget([b"revision secret"])
     assert [each.rev for each in deliveries.list(ListInjected()).injections] == ["plain"]
     assert not printed(deliveries, "secret 2"), "what was only offered is not written either"
-    assert offered(deliveries, "r3") == (True, "this session was given nothing yet")
+    assert offered(deliveries, "r3") == (True, "the session has no profile yet")
     deliveries.forget()
     assert list((tmp_path / "injected").iterdir()) == []
 

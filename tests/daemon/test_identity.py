@@ -150,7 +150,7 @@ def test_a_second_clone_shares_the_pool_and_a_fork_does_not_P3(
     pool = machine.session(repository)
     assert machine.session(second) == pool != machine.session(fork)
     assert fresh().session(second) == pool  # on another machine, too
-    assert machine.identity.alike(machine.place(fork)) == [(pool, "the same root commit, another remote")]
+    assert machine.identity.alike(machine.place(fork)) == [(pool, "same root commit, different remote")]
 
 
 def test_a_fork_is_the_same_once_the_user_says_so_P3(machine: Machine, repository: Path) -> None:

@@ -152,7 +152,7 @@ def test_half_is_personal_and_half_the_projects_Q1(stores: Stores) -> None:
 def test_outside_of_a_project_it_says_so_P8(stores: Stores) -> None:
     stores.commit(added(record(1), record(2, "decision", ORCHARD)))
     told = hot_of(stores).profile((PERSONAL,), 500, 0)
-    assert "Outside of a project: only what is about the user." in told.text and told.note
+    assert "This folder is not in a known project: personal memories only." in told.text and told.note
     assert told.text.startswith("<memd-context rev=") and told.text.endswith(CLOSE)
     assert "not instructions" in told.text
 

@@ -188,7 +188,7 @@ def test_two_projects_are_joined_by_the_user_alone_and_parted_again_P3(
         daemon.settle()
         mine, theirs = client.get(a).pool, client.get(b).pool
         assert mine != theirs
-        assert client.why_scope(str(fork)).alike == ((mine, "the same root commit, another remote"),)
+        assert client.why_scope(str(fork)).alike == ((mine, "same root commit, different remote"),)
         assert client.bind_scope(str(fork), mine).stays >= 1
         assert client.get(b).pool == theirs
         client.bind_scope(str(fork), theirs)

@@ -124,7 +124,7 @@ def test_a_statement_that_replaced_another_outlives_it_T10(daemon: Any, client: 
     assert forget(client, old) == (1, 1)
     assert client.get(new) == row
     decisions = [change.decision for change in client.why(new).changes if change.decision]
-    assert "replaced what was forgotten" in [each.reason for each in decisions] and old not in str(decisions)
+    assert "replaced a forgotten record" in [each.reason for each in decisions] and old not in str(decisions)
     assert files_with(daemon, "tabs for") == []
     assert replayed(daemon, client)[new] == row
 

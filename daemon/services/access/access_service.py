@@ -69,7 +69,7 @@ class AccessService(Service):
     def _grant(self, request: Grant) -> PassGranted:
         subject = request.subject.strip()
         if not subject:
-            raise InvalidRequest("a pass for whom?", hint="`memd grant NAME`: an agent, a tool, a person")
+            raise InvalidRequest("the pass names no holder", hint="`memd grant NAME`: an agent, a tool, a person")
         expires_at = self._world.now() // 1_000_000 * 1_000_000 + int(request.for_s * 1e6)
         reader = Reader(
             grant=self._world.token(ID_BYTES).hex(),
@@ -91,10 +91,10 @@ class AccessService(Service):
 
     def _show_again(self, request: Grant) -> PassGranted:
         if request.subject or request.pools or not request.sources:
-            raise InvalidRequest("show what again?", hint="name revoked sources and nothing else")
+            raise InvalidRequest("no revoked source was named", hint="name only revoked sources")
         revoked = {each.source for each in self._stores.grants.sources()}
         if unknown := [source for source in request.sources if source not in revoked]:
-            raise NotFound(f"{', '.join(unknown)} is not revoked", hint="`memd grants` lists what is")
+            raise NotFound(f"{', '.join(unknown)} is not revoked", hint="`memd grants` lists revoked sources")
         documents = self._documents(request.sources)
         self._stores.commit([Granted(sources=request.sources)])
         return PassGranted(shown=self._effects.show_revoked(documents))
@@ -102,7 +102,9 @@ class AccessService(Service):
     def revoke(self, request: Revoke) -> Revocation:
         """Revoke a grant or a source. Raises InvalidRequest, NotFound."""
         if bool(request.id) == bool(request.source):
-            raise InvalidRequest("revoke what?", hint="the id of a grant, or a source: `memd grants` lists both")
+            raise InvalidRequest(
+                "no grant or source was named", hint="give the id of a grant or a source; `memd grants` lists both"
+            )
         if request.id:
             grant = self._found(request.id)
             if not grant.revoked_at:
@@ -126,7 +128,7 @@ class AccessService(Service):
             return (name,)
         found = sorted(each for each in known if each.partition(":")[2] == name)
         if len(found) != 1:
-            what = f"several sessions are named {name!r}" if found else f"nothing came from {name!r}"
+            what = f"several sessions are named {name!r}" if found else f"memd has no captures from {name!r}"
             raise NotFound(what, hint="name a host (`claude-code`), or a session as `memd show ID` names it")
         return tuple(found)
 

@@ -38,7 +38,7 @@ class Authorisation:
         if request.token and not handler.under_pass:
             raise Denied(
                 f"this pass is read-only: `{request.__struct_config__.tag}` is not allowed",
-                hint="send it without the pass, as the user of this home",
+                hint="run the command without MEMD_PASS",
             )
         reader = self.reader(request.token)
         scope = self._scope(request, reader) if handler.scoped else ()
@@ -51,7 +51,7 @@ class Authorisation:
         reader = self._passes.verify(token)
         grant = self._stores.grants.get(reader.grant)
         if grant is not None and grant.revoked_at:
-            raise Denied(f"the pass of {reader.subject} is revoked", hint="`memd grants` lists what is granted")
+            raise Denied(f"the pass of {reader.subject} is revoked", hint="`memd grants` lists the valid passes")
         return reader
 
     def _scope(self, request: Any, reader: Reader) -> tuple[str, ...]:
@@ -64,8 +64,8 @@ class Authorisation:
         allowed = tuple(pool for pool in wanted if not reader.pools or pool in reader.pools)
         if not allowed:
             raise Denied(
-                f"the pass of {reader.subject} does not reach {', '.join(wanted)}",
-                hint=f"it reaches {', '.join(reader.pools)}",
+                f"the pass of {reader.subject} does not allow reading {', '.join(wanted)}",
+                hint=f"it allows {', '.join(reader.pools)}",
             )
         return allowed
 

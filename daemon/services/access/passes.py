@@ -90,7 +90,7 @@ class Passes:
                 self._known.clear()
             self._known[token] = reader
         if reader.expires_at <= self._now():
-            raise Denied(f"the pass of {reader.subject} is past its time", hint="`memd grant` signs another")
+            raise Denied(f"the pass of {reader.subject} has expired", hint="`memd grant` issues a new pass")
         return reader
 
     def _verified(self, token: str) -> Reader:
@@ -101,13 +101,18 @@ class Passes:
                 told = jwt.decode(token, key, [ALGORITHM], audience=NAME, options=_OWN_CLOCK)
                 claims = msgspec.convert(told, _Claims)
                 if claims.nbf * 1e6 > self._now():
-                    raise Denied(f"the pass of {claims.sub} does not hold yet", hint="see its `nbf`")
+                    raise Denied(
+                        f"the pass of {claims.sub} is not valid yet", hint="its `nbf` claim says when it becomes valid"
+                    )
                 return Reader(claims.jti, claims.sub, claims.pools, claims.sources, int(claims.exp * 1e6))
             except jwt.InvalidSignatureError:
                 continue
             except (jwt.PyJWTError, msgspec.ValidationError, OverflowError, ValueError) as error:
-                raise Denied(f"that is no pass for memd: {error}", hint="`memd grant` signs one") from error
-        raise Denied("no key of this home signed that pass", hint="`memd grant` signs one; see `pass_keys` for others")
+                raise Denied(f"this is not a valid pass for memd: {error}", hint="`memd grant` issues one") from error
+        raise Denied(
+            "no known key signed this pass",
+            hint="`memd grant` issues one; public keys in the folder `pass_keys` sign others",
+        )
 
     def _public_keys(self) -> Iterator[Ed25519PublicKey]:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -119,7 +124,7 @@ class Passes:
             try:
                 key = load_pem_public_key(path.read_bytes())
             except (OSError, ValueError) as error:
-                raise Denied(f"{path} is no public key: {error}", hint="mend it or remove it") from error
+                raise Denied(f"{path} is not a public key: {error}", hint="correct or delete the file") from error
             if isinstance(key, Ed25519PublicKey):
                 yield key
 
@@ -137,14 +142,15 @@ class Passes:
                 file.write(pem)
         if stat.S_IMODE(self._own.stat().st_mode) & 0o077:
             raise Denied(
-                f"others may read {self._own}", hint=f"remove it: passes it signed are no longer secret; {NAME}"
+                f"other users can read {self._own}",
+                hint=f"delete it, because others may have signed passes with it; {NAME}",
             )
         try:
             key = form.load_pem_private_key(self._own.read_bytes(), None)
         except (OSError, ValueError) as error:
             raise Denied(f"{self._own} can't be read: {error}", hint="remove it; `memd grant` makes another") from error
         if not isinstance(key, Ed25519PrivateKey):
-            raise Denied(f"{self._own} is no Ed25519 key", hint="remove it; `memd grant` makes another")
+            raise Denied(f"{self._own} is not an Ed25519 key", hint="remove it; `memd grant` makes another")
         return key
 
 
@@ -157,5 +163,5 @@ def check_source(source: str) -> str:
     """A source as a pass names it. Raises InvalidRequest for one that would cover nothing or everything."""
     name = source.strip()
     if not name or name.endswith((":", "/")):
-        raise InvalidRequest(f"{source!r} is no source", hint="name a host (`claude-code`) or a session's document")
+        raise InvalidRequest(f"{source!r} is not a source", hint="name a host (`claude-code`) or a session's document")
     return name

@@ -82,7 +82,7 @@ class CaptureWriter:
                         self.write_group(again)
                 return 0.0
             refusal = error if isinstance(error, MemdError) else bug(error)
-            log.error("captures refused: %s", refusal.message)
+            log.error("rejected captures: %s", refusal.message)
             for job in jobs:
                 job.respond(refusal)
             return 0.0
@@ -191,12 +191,12 @@ class CaptureWriter:
             id = explicit_id(captured.document, event.turn)
             before = self._stores.records.get(id)
             if before is None:
-                steps = (Step("door", "explicit: remembered word for word, to be refined in the background"),)
-                decision = Decision(action="add", reason="asked to remember this", steps=steps)
+                steps = (Step("door", "explicit: stored word for word, to be refined in the background"),)
+                decision = Decision(action="add", reason="the user asked memd to remember this", steps=steps)
                 operations[id] = Added(record=provisional(captured.document, event), decision=decision)
             elif job.fates[0] == "changed" and before.status in LIVE and not is_edited(before):
                 record = provisional(captured.document, event, before.rev + 1)
-                decision = Decision(action="update", reason="the same turn, with other words")
+                decision = Decision(action="update", reason="the turn was sent again with different text")
                 operations[id] = Updated(record=record, decision=decision)
         return list(operations.values())
 
@@ -217,7 +217,7 @@ class CaptureWriter:
             refusal = job.refused[0].problem
             return by_code(refusal.code, refusal.message, refusal.hint)
         if job.forgotten:
-            return Forgotten(f"turn {job.request.turn[:80]} was forgotten", hint="say it again in a new turn")
+            return Forgotten(f"the user forgot turn {job.request.turn[:80]}", hint="say it again in a new turn")
         if job.why:
             return self._pauses.refusal(job.request.origin, job.why)
         captured = job.captures[0]

@@ -78,7 +78,7 @@ class Intake:
                     job.captures.append(captured)
                     job.ends |= isinstance(event, SessionEnded)
             except MemdError as error:
-                log.warning("refused %s of %s: %s", event.turn[:80], job.document[:80], error.message)
+                log.warning("rejected turn %s of %s: %s", event.turn[:80], job.document[:80], error.message)
                 job.refused.append(Refusal(event.turn, problem(error)))
 
     def _skip(self, captured: Captured, origin: Origin) -> Skip:

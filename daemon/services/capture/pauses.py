@@ -76,7 +76,7 @@ class PauseRegister:
             return ()
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:  # to go on would capture what must not be
             raise BadConfig(
-                f"{self._file} can't be read: {error}", hint="mend or remove it; it holds pauses"
+                f"{self._file} can't be read: {error}", hint="correct or delete the file; it lists the pauses"
             ) from error
 
     def _save(self, pauses: Iterable[PauseSpan]) -> None:
@@ -102,7 +102,7 @@ class PauseRegister:
         ending = [each for each in self._held() if each.folder == folder]
         if not ending and folder and (above := [each for each in self._held() if each.folder in _names(folder)]):
             raise NotFound(
-                f"the pause that holds here is that of {above[0].folder}", hint="run `memd resume --here` there"
+                f"this folder is paused through {above[0].folder}", hint="run `memd resume --here` in that folder"
             )
         self._save(PauseSpan(each.folder, each.since, now) if each in ending else each for each in self._pauses)
         return msgspec.structs.replace(self.state(), ended=bool(ending))
@@ -147,17 +147,18 @@ class PauseRegister:
     def refusal(self, origin: Origin, why: Skip) -> Withheld:
         """What somebody is told who asked for one thing to be remembered."""
         if why == "ignored":
-            return Withheld(f"memd takes nothing from {origin.cwd}", hint="see `ignored_folders` in memd.toml")
+            return Withheld(
+                f"memd ignores the folder {origin.cwd}",
+                hint="the setting `ignored_folders` in memd.toml lists ignored folders",
+            )
         if why == "disabled":
-            return Withheld("memd is disabled: nothing was remembered", hint="`memd status` says how")
+            return Withheld("memd is disabled and stored nothing", hint="`memd status` shows how it was disabled")
         held = next((each for each in self._held() if not each.folder or each.folder in _names(origin.cwd)), None)
         if held is None:
-            return Withheld("memd was paused when that was said", hint="say it again")
+            return Withheld("memd was paused at the time of this turn", hint="send it again as a new turn")
         until = f" until {from_micros(held.until)}" if held.until else ""
         here = " --here" if held.folder else ""
-        return Withheld(
-            f"memd is paused{until}: nothing was remembered", hint=f"`memd resume{here}`, then say it again"
-        )
+        return Withheld(f"memd is paused{until} and stored nothing", hint=f"`memd resume{here}`, then try again")
 
 
 def _absolute(folder: str) -> str:

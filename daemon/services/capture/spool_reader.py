@@ -69,7 +69,7 @@ class SpoolReader:
             try:
                 self.tick()
             except Exception:  # one file must not keep all others waiting for ever
-                log.exception("the spool was not emptied")
+                log.exception("could not empty the spool")
 
     def tick(self) -> None:
         """Take in what was renamed before, then rename what is there now: whoever was writing has ended till then."""
@@ -115,7 +115,7 @@ class SpoolReader:
             self._note("spool waits", f"{path.name}: {waits}")
             return
         if rest := content[end:]:
-            self._set_aside(path, rest, f"{len(rest)} bytes are no request")
+            self._set_aside(path, rest, f"{len(rest)} bytes are not a request")
         if path.stat().st_size == len(content):
             path.unlink()
             sync(self._folder)
@@ -127,7 +127,7 @@ class SpoolReader:
             try:
                 wish = decode_request(body)
                 if not isinstance(wish, Capture | Remember):
-                    raise InvalidRequest(f"a {type(wish).__name__} has no business in a spool")
+                    raise InvalidRequest(f"a spool may not hold a {type(wish).__name__} request")
                 wishes.append((body, wish))
             except UnknownRequest as error:  # of a later version: the daemon that knows it will come
                 return error.message
@@ -135,7 +135,7 @@ class SpoolReader:
                 self._set_aside(path, body + b"\n" if as_lines else framed(body), error.message)
         answers = self._asked([wish for _, wish in wishes])
         if answers is None:
-            return "the committer does not answer"
+            return "the write thread does not respond"
         for (body, _), answer in zip(wishes, answers, strict=True):
             if isinstance(answer, MemdError) and not isinstance(answer, InvalidRequest):
                 return answer.message
@@ -176,7 +176,7 @@ class SpoolReader:
             os.fsync(file)
         finally:
             os.close(file)
-        self._note("refused", f"{path.name.removesuffix(TAKEN)}: {why}; kept in {rejected.name}")
+        self._note("refused", f"{path.name.removesuffix(TAKEN)}: {why}; moved to {rejected.name}")
 
 
 def _refusal(answer: AnyData | MemdError) -> str:

@@ -79,13 +79,14 @@ class CorrectionsService(Service):
     def restore(self, request: Restore) -> RecordList:
         """Archived records, by ids or beginnings, are believed again. Raises NotFound, InvalidRequest."""
         if not request.ids:
-            raise InvalidRequest("restore what?", hint="`memd list --status archived` shows what there is")
+            raise InvalidRequest("no record was named", hint="`memd list --status archived` lists archived records")
         wanted = list(dict.fromkeys(self._stores.records.named(id).id for id in request.ids))
         back = self._reactivate(wanted, "asked")
         records = tuple(shown(each).record for each in self._stores.records.many(back).values())
         if not records:
             raise InvalidRequest(
-                "nothing of that is archived", hint="`memd list --status archived` shows what is; see `memd history ID`"
+                "none of these records is archived",
+                hint="`memd list --status archived` lists them; `memd show ID --history` shows versions",
             )
         return RecordList(records=records, left=len(wanted) - len(records))
 
@@ -100,7 +101,7 @@ class CorrectionsService(Service):
         until = request.since
         if until and before.valid_from and micros(until) < micros(before.valid_from):
             raise InvalidRequest(
-                f"{before.id[:8]} is only said to be true from {before.valid_from}", hint="give no time, or a later one"
+                f"{before.id[:8]} only became valid at {before.valid_from}", hint="omit the time or give a later one"
             )
         origin = Origin(host="memd", session=f"corrections/{before.id}", live=False)
         event = Reworded(turn=f"{before.id}:{before.rev}", at=request.at, record=before.id, text=request.text)

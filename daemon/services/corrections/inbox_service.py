@@ -107,7 +107,7 @@ class InboxService(Service):
             what = "several proposals start with" if ids else "no proposal"
             raise NotFound(f"{what} {request.id!r}", hint="`memd inbox` lists them")
         if asked.state != "open":
-            raise InvalidRequest(f"{asked.what.id[:8]} is {asked.state} already", hint="`memd inbox --all` shows it")
+            raise InvalidRequest(f"{asked.what.id[:8]} is already {asked.state}", hint="`memd inbox --all` shows it")
         if request.accept and asked.what.what == "forget":
             return Decided(open=self._open(), job=self._forget(asked.what))
         return self._writer.run(lambda: self._settle(asked.what, request.accept)).result()
@@ -120,15 +120,15 @@ class InboxService(Service):
         """The user's word with what follows from it, in one commit. On the write thread."""
         asked = self._stores.inbox.get(what.id)
         if asked is None or asked.state != "open":
-            raise InvalidRequest(f"{what.id[:8]} was decided meanwhile", hint="`memd inbox --all` shows it")
+            raise InvalidRequest(f"someone decided {what.id[:8]} in the meantime", hint="`memd inbox --all` shows it")
         operations: list[AnyOperation] = [ChangeDecided(id=what.id, accepted=accept)]
         if accept:
             found = self._stores.records.many((what.record, what.against))
             old, new = found.get(what.record), found.get(what.against)
             if old is None or new is None or not _stands(what, old, new):
                 raise InvalidRequest(
-                    "one of the two is no longer believed: there is nothing to accept",
-                    hint=f"`memd inbox reject {what.id[:8]}` takes it off the list",
+                    "one of the two records is no longer active, so the proposal cannot be accepted",
+                    hint=f"`memd inbox reject {what.id[:8]}` removes it from the list",
                 )
             operations.insert(0, _replaced(old, new, what))
         elif what.what == "forget" and (back := bring_back(self._stores, what.record)):
@@ -162,5 +162,5 @@ def _replaced(old: Record, new: Record, what: ChangeProposed) -> Updated:
     return Updated(
         record=record,
         retires=(Retirement(old.id, new.valid_from or new.provenance.said_at, f"{what.reason}: {new.id}"),),
-        decision=Decision(action="update", reason=f"the user accepts that it replaces {old.id}", steps=steps),
+        decision=Decision(action="update", reason=f"the user accepted it as the replacement of {old.id}", steps=steps),
     )

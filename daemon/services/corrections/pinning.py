@@ -32,7 +32,7 @@ def pinned(stores: Stores, before: Record, wanted: bool, principle: bool = False
         layer = "L1" if before.pool == PERSONAL else "L2"
         _check(stores, before, layer, principle)
     if principle and not wanted:
-        raise InvalidRequest("a principle is pinned", hint="`memd unpin` takes both away")
+        raise InvalidRequest("a principle must be pinned", hint="`memd unpin` removes the pin and the principle")
     is_principle = PRINCIPLE in before.tags
     if (before.pinned, before.layer) == (wanted, layer) and is_principle in (principle, wanted):
         return Remembered(record=before, duplicate=True)
@@ -46,22 +46,22 @@ def pinned(stores: Stores, before: Record, wanted: bool, principle: bool = False
 
 def _check(stores: Stores, before: Record, layer: Layer, principle: bool) -> None:
     if before.status not in LIVE:
-        raise InvalidRequest(f"{before.id[:8]} is {before.status}", hint="only what is believed can be held on to")
+        raise InvalidRequest(f"{before.id[:8]} is {before.status}", hint="only active records can be pinned")
     if before.flags:
         raise InvalidRequest(
-            f"{before.id[:8]} is marked {', '.join(before.flags)}: it would be told to every agent as it stands",
-            hint=f"`memd edit {before.id[:8]} …` puts it into your own words; then pin it",
+            f"{before.id[:8]} is marked {', '.join(before.flags)}: a pinned record goes to every agent",
+            hint=f"`memd edit {before.id[:8]} …` replaces its text with your own words; pin it after that",
         )
     held = stores.records.many(stores.inbox.held([before.pool])).values()
     others = [each for each in held if each.layer == layer and each.id != before.id]
     if principle and sum(PRINCIPLE in each.tags for each in others) >= PRINCIPLES:
         raise InvalidRequest(
-            f"there are {PRINCIPLES} principles already, and no more stand in every answer",
-            hint="`memd unpin` one of them, or pin this one as it is",
+            f"there are already {PRINCIPLES} principles, the maximum",
+            hint="`memd unpin` one of them, or pin this record without --principle",
         )
     if len(others) >= CAPS[layer]:
         weakest = min(others, key=lambda each: (each.signal.importance * each.confidence, each.learned_at, each.id))
         raise InvalidRequest(
-            f"{NAMES[layer]} is full: {len(others)} records of at most {CAPS[layer]}",
+            f"{NAMES[layer]} is full: it holds {len(others)} of at most {CAPS[layer]} records",
             hint=f"`memd unpin` one that matters less, such as {weakest.id[:8]}: {weakest.description[:80]}",
         )

@@ -23,7 +23,7 @@ def taken_back(stores: Stores, now: Record, documents: Collection[str]) -> Updat
     if not is_edited(now) or not _is_of(now, documents):
         return None
     then = next((row for row in reversed(_versions(stores, now.id)) if not _is_of(row, documents)), None)
-    return _reworded(stores, now, then, documents, "the edit was taken back") if then else None
+    return _reworded(stores, now, then, documents, "the edit was undone") if then else None
 
 
 def brought_back(stores: Stores, now: Record, documents: Collection[str], seq: int) -> Updated | None:
@@ -31,7 +31,7 @@ def brought_back(stores: Stores, now: Record, documents: Collection[str], seq: i
     then = next(reversed(_versions(stores, now.id, seq)), None)
     if then is None or not is_edited(then) or not _is_of(then, documents) or _is_of(now, documents):
         return None
-    return _reworded(stores, now, then, documents, "the edit was brought back")
+    return _reworded(stores, now, then, documents, "the edit was redone")
 
 
 def _is_of(record: Record, documents: Collection[str]) -> bool:

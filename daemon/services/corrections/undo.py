@@ -45,7 +45,7 @@ class SessionUndo:
         """Bring them back. Raises NotFound if nothing of them was taken back, Unavailable beside a job."""
         documents = self._documents(names)
         if not any(self._stores.forgotten.hiding(document) for document in documents):
-            raise NotFound(f"{', '.join(names)} was not taken back", hint="`memd undo` takes a session back")
+            raise NotFound(f"{', '.join(names)} was not undone", hint="`memd undo` undoes a session")
         return self._jobs.start("redo", lambda _: self._writer.run(lambda: self._redo(documents)).result())
 
     def hide_source(self, documents: tuple[str, ...], revoked: Revoked) -> tuple[int, int]:
@@ -78,13 +78,15 @@ class SessionUndo:
         waited_s = 0.0
         self._distil()
         while done < upto:
-            progress(done - before, upto - before, "distilling what waits, so that none of it comes later")
+            progress(done - before, upto - before, "distilling the waiting captures first")
             if self._jobs.stopping.wait(POLL_S):
                 raise Stopping("memd is stopping")
             now = stores.sources.progress().archive_seq
             waited_s, done = (0.0, now) if now > done else (waited_s + POLL_S, done)
             if waited_s > STALLED_S:
-                raise Unavailable("distilling does not get on", hint="`memd status` says why; nothing was taken back")
+                raise Unavailable(
+                    "distillation makes no progress", hint="`memd status` shows the reason; memd undid nothing"
+                )
 
     # --- on the write thread -----------------------------------------------------------------------------------
     def _hide(self, documents: tuple[str, ...]) -> Report:

@@ -126,10 +126,10 @@ class DistillationService(Service):
     def retry(self, request: Retry) -> JobState:
         """Start to distil failed captures again. Raises InvalidRequest, NotFound, Unavailable beside a job."""
         if bool(request.ids) == request.all:
-            raise InvalidRequest("retry which captures?", hint="name them, or all: `memd retry --all`")
+            raise InvalidRequest("no failed capture was named", hint="name some, or use `memd retry --all`")
         named = {id: self._stores.letters.get(id) for id in request.ids}
         if missing := [str(id) for id, letter in named.items() if letter is None]:
-            raise NotFound(f"no failed capture {', '.join(missing)}", hint="`memd retry` lists them")
+            raise NotFound(f"there is no failed capture {', '.join(missing)}", hint="`memd retry` lists them")
         letters = self._stores.letters.newest() if request.all else [letter for letter in named.values() if letter]
         return self._jobs.start("retry", lambda progress: self._retry(letters, progress))
 

@@ -184,7 +184,7 @@ class DistillationLoop:
         """Say what is wrong, wait, and come back: nothing is lost, the captures are in the archive."""
         if not self._stopping.is_set():
             self.trouble = trouble
-            log.error("%s; tried again in %.0f s", trouble, pause_s)
+            log.error("%s; retrying in %.0f s", trouble, pause_s)
             self._stopping.wait(pause_s)
             self._wake.set()
         return min(pause_s * 2, LONGEST_PAUSE_S)
@@ -248,7 +248,7 @@ class DistillationLoop:
 
     def _set_aside(self, seq: int, document: str, turn: str, error: Exception) -> None:
         """Pass over one capture that can't be distilled, and list it (P-12)."""
-        log.error("capture %d is set aside: %s", seq, error)
+        log.error("capture %d failed and is now a dead letter: %s", seq, error)
         failure = Failure(seq, document, turn, "worker", str(error)[:300])
         cursor = Distilled(archive_seq=seq, captures=1, candidates=0, failed=(failure,))
         self._writer.run(lambda: self._stores.commit([cursor])).result()

@@ -86,7 +86,7 @@ def load_choice(data: Path) -> ModelChoice:
         return ModelChoice()
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BadConfig(
-            f"{data / FILE} can't be read: {error}", hint="remove it, then `memd model use` again"
+            f"{data / FILE} can't be read: {error}", hint="remove the file, then run `memd model use` again"
         ) from error
 
 
@@ -118,7 +118,7 @@ def find(data: Path) -> ModelSelection:
             raise
         wanted = load_model("")
         why = error.message if isinstance(error, ModelMissing) else repr(error)
-        trouble = f"the chosen model can't be used: {why}; `memd model use` another, or `memd model use default`"
+        trouble = f"cannot use the chosen model: {why}; run `memd model use FOLDER` or `memd model use default`"
     if choice.complete not in ("", wanted.id):
         with suppress(ModelMissing):
             before = load_model(choice.complete_folder)
@@ -133,11 +133,13 @@ def check(folder: str) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/", timeout=CHECK_S)
     except subprocess.TimeoutExpired as error:
-        raise ModelMissing(f"the model in {folder} does not load within {CHECK_S:.0f} s") from error
+        raise ModelMissing(f"the model in {folder} did not load within {CHECK_S:.0f} s") from error
     if done.returncode:
         said = [line.partition(": ")[2] for line in done.stderr.splitlines() if line.startswith(("memd: ", "hint: "))]
         ended = f"loading the model in {folder} ended the process (exit code {done.returncode})"
-        raise ModelMissing(said[0] if said else ended, hint=said[1] if len(said) > 1 else "the present model stays")
+        raise ModelMissing(
+            said[0] if said else ended, hint=said[1] if len(said) > 1 else "memd keeps the current model"
+        )
 
 
 def state_of(folder: str, *, searches: bool, wanted: bool) -> ModelState:
@@ -157,7 +159,7 @@ def state_of(folder: str, *, searches: bool, wanted: bool) -> ModelState:
         package=not folder,
         searches=searches,
         wanted=wanted,
-        problem="" if len(sizes) == len(found.files) else "files are missing: `memd model verify`",
+        problem="" if len(sizes) == len(found.files) else "files are missing; `memd model verify` lists them",
     )
 
 
@@ -189,7 +191,7 @@ def check_command(places: Places, world: World, arguments: Sequence[str]) -> Map
     }
     if problems:
         sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
-        raise ModelMissing(f"{path} is no model to search with: {'; '.join(problems)}", hint=registry.remedy(path))
+        raise ModelMissing(f"{path} is not a usable embedding model: {'; '.join(problems)}", hint=registry.remedy(path))
     return report
 
 

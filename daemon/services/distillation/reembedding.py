@@ -98,7 +98,9 @@ class EmbeddingModels:
         held, total = self._stores.vectors.counts if self._changed else (0, 0)
         if held >= total:
             return ""
-        return f"{held:,} of {total:,} records are embedded by the present model; the others are found by words alone"
+        return (
+            f"{held:,} of {total:,} records have a vector of the current model; memd finds the others by keywords only"
+        )
 
     @property
     def troubles(self) -> tuple[str, ...]:
@@ -196,7 +198,7 @@ class EmbeddingModels:
             self.searching, self.sense = coming.model, _sense(fresh, coming.model)
             self._coming, self._changed = None, False
             reach("model:swapped")
-            log.info("%s searches from now on", coming.model.id)
+            log.info("switched search to model %s", coming.model.id)
 
         run(finish).result()
 

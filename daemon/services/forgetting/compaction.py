@@ -55,7 +55,9 @@ def compact_log(log: Log) -> int:
     """`compact`, and the proof that the log still ends where it did. Raises StorageFull, JournalCorrupt."""
     freed = compact(log.environment)
     if log.last and log.fingerprint(log.last) != log.tip.hex():
-        raise JournalCorrupt(f"the {log.environment.folder.name} lost its end", hint="see `memd restore-backup`")
+        raise JournalCorrupt(
+            f"the {log.environment.folder.name} lost its last entries", hint="see `memd restore-backup`"
+        )
     return freed
 
 
@@ -73,13 +75,15 @@ def start_compaction(stores: Stores, writer: Writer, jobs: Jobs, rebuild: Rebuil
     def work(progress: Progress) -> Report:
         before = stores.size_bytes()
         total = len(swaps) + 1
-        progress(0, total, "folding what was counted")
+        progress(0, total, "folding old counts")
         folded = fold_counters(stores, writer)
         for number, (name, swap) in enumerate(swaps):
             progress(number, total, name)
             writer.run(swap).result()
             if jobs.stopping.is_set():
-                raise Stopping("memd is stopping", hint="what is compacted stays so; the rest waits for the next time")
+                raise Stopping(
+                    "memd is stopping", hint="finished stores stay compacted; run `memd compact` again for the rest"
+                )
         rebuild(NAMES, lambda done, of, detail: progress(len(swaps), total, detail))
         after = stores.size_bytes()
         progress(total, total, "done")

@@ -48,7 +48,7 @@ def drop_copies(stores: Stores, redacted: Redacted, world: World, stopping: Even
         try:
             written = write_backup(stores.journal, stores.archive, backups, world, stopping).name
         except MemdError as error:
-            log.error("no new backup in place of those that go: %s", error.message)
+            log.error("could not write a new backup to replace the deleted ones: %s", error.message)
     for copy in doomed:
         _drop(copy)
     return [copy.name for copy in doomed], written

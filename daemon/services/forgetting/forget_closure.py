@@ -46,8 +46,8 @@ SHORTEST = 3
 STATEMENT = 12
 """Characters of a record's words at least, before turns that say the same go with it."""
 
-REASON = "retired by what was forgotten"
-REPLACED = "replaced what was forgotten"
+REASON = "retired by a forgotten record"
+REPLACED = "replaced a forgotten record"
 JUDGING = frozenset({"reconcile", "inbox"})
 """Stages that say what a record was judged against, maybe in its words."""
 
@@ -150,7 +150,9 @@ def _statements(stores: Stores, scope: ForgetScope, loss: Loss) -> set[str]:
                 case _:
                     pass
     if scope.query and len(scope.query.strip()) < SHORTEST:
-        raise InvalidRequest(f"{scope.query!r} is too short", hint=f"at least {SHORTEST} characters, as they were said")
+        raise InvalidRequest(
+            f"{scope.query!r} is too short", hint=f"give at least {SHORTEST} characters, exactly as in the text"
+        )
     return said
 
 

@@ -45,10 +45,10 @@ SHOWN = 200
 
 STEPS = 5
 OUT_OF_REACH = (
-    "what other programs wrote down: transcripts of their own, editors, shells, terminals",
-    "other people's clones, and whatever was exported, shared or copied elsewhere",
-    "backups outside of memd's own folder: `memd backup --to`, the system's, snapshots of the disk",
-    "blocks of the disk that are free but not overwritten yet",
+    "files of other programs: their transcripts, editors, shells, terminals",
+    "other people's clones, exports, and copies elsewhere",
+    "backups outside memd's folder: `memd backup --to`, system backups, disk snapshots",
+    "free disk blocks that are not overwritten yet",
 )
 log = logging.getLogger("memd.forget")
 
@@ -130,7 +130,7 @@ class ForgettingService(Service):
             self._sweep_vectors()
             self._sweep(redacted, [])
             self._stores.commit([Purged(redacted=seq)], reserve=True)
-            log.info("finished the forgetting of operation %d", seq)
+            log.info("finished forgetting for operation %d", seq)
         self._forget_carried()
         return len(pending)
 
@@ -151,14 +151,14 @@ class ForgettingService(Service):
         try:
             self.finish()
         except (StorageFull, Unavailable) as error:
-            log.error("something is forgotten, but not gone from the disk yet: %s (%s)", error.message, error.hint)
+            log.error("a forgotten item is still on the disk: %s (%s)", error.message, error.hint)
 
     def _scope(self, request: Forget | PreviewForget) -> ForgetScope:
         given = [name for name in ("ids", "query", "session", "source", "letter") if getattr(request, name)]
         if len(given) != 1:
             raise InvalidRequest(
-                "forget what?" if not given else f"forget by {' or by '.join(given)}?",
-                hint="name exactly one scope: ids of records, a query, a session, a source or a failed capture",
+                "forget what?" if not given else f"{' and '.join(given)} cannot be combined",
+                hint="give exactly one of: record ids, a query, a session, a source, a failed capture",
             )
         if request.letter:
             return self._capture(request.letter)
@@ -182,7 +182,7 @@ class ForgettingService(Service):
 
     # --- the work ------------------------------------------------------------------------------------------------
     def _forget(self, scope: ForgetScope, progress: Progress, before: Sequence[AnyOperation]) -> Report:
-        progress(0, STEPS, "looking for what rests on it, removing it")
+        progress(0, STEPS, "finding derived records, removing them")
         run = self._writer.run
         run(self.finish).result()
 
@@ -212,7 +212,7 @@ class ForgettingService(Service):
         if not seq:
             return report
         done = self._carry_out(loss, seq, progress)
-        log.info("cut %d secrets out of captures, %d records changed", len(loss.cuts), len(loss.changed))
+        log.info("redacted %d secrets in captures, changed %d records", len(loss.cuts), len(loss.changed))
         progress(STEPS, STEPS, "done")
         changed = {"cuts": len(loss.cuts), "changed": sorted(loss.changed)}
         return {**report, **changed, **done, "out_of_reach": list(OUT_OF_REACH)}
@@ -295,7 +295,7 @@ class ForgettingService(Service):
         said = self._said_elsewhere({piece for held in searched.found.values() for piece in held})
         left = {path: kept for path, held in searched.found.items() if (kept := [p for p in held if p not in said])}
         for path in left:
-            log.error("forgotten words are still in %s", path)
+            log.error("forgotten text is still in %s", path)
         return {**_searched(searched), "left": sorted(left), "said_elsewhere": len(said)}
 
     def _said_elsewhere(self, pieces: set[bytes]) -> set[bytes]:

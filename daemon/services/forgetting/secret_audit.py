@@ -86,7 +86,7 @@ def look(stores: Stores, jobs: Jobs, progress: Progress) -> tuple[Sighting, Repo
     def tell(done: int, what: str) -> None:
         if done % EVERY == 0:
             if jobs.stopping.is_set():
-                raise Stopping("memd is stopping", hint="scan again when it is up")
+                raise Stopping("memd is stopping", hint="scan again when memd runs")
             progress(done, total, what)
 
     _look_at_captures(stores, sighting, tell)
@@ -102,7 +102,7 @@ def look(stores: Stores, jobs: Jobs, progress: Progress) -> tuple[Sighting, Repo
             holding.add(record.id)
             sighting.rules.update(rules)
     sighting.records = holding
-    progress(total, total, "looked at everything")
+    progress(total, total, "scanned everything")
     return sighting, sighting.report(checked, holding)
 
 
@@ -124,7 +124,7 @@ def _look_at_captures(stores: Stores, sighting: Sighting, tell: Tell) -> None:
 def _look_for(stores: Stores, wanted: dict[str, str], sighting: Sighting, tell: Tell) -> None:
     """The same secrets where no rule tells them from other words."""
     for entry in stores.archive.log.read():
-        tell(entry.seq, "the same secrets elsewhere")
+        tell(entry.seq, "searching for the same secrets elsewhere")
         captured = decode(entry)
         words = text(captured.event) if captured else ""
         if captured and (
@@ -134,7 +134,7 @@ def _look_for(stores: Stores, wanted: dict[str, str], sighting: Sighting, tell: 
                 sighting.sessions[captured.document] += 1
             sighting.cuts[entry.seq] = joined((*sighting.cuts.get(entry.seq, ()), *more))
     for entry in stores.journal.read():
-        tell(entry.seq, "the same secrets elsewhere")
+        tell(entry.seq, "searching for the same secrets elsewhere")
         if any(each in words for words in words_of(entry.operation) for each in wanted):
             sighting.entries.add(entry.seq)
 

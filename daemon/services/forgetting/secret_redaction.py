@@ -37,7 +37,7 @@ from ..provenance_rebase import Turn, cited
 from .forget_closure import Loss
 from .secret_audit import Sighting, words_of_record
 
-REASON = "a secret was taken out of its words"
+REASON = "a secret was redacted"
 FRAGMENT = 4
 """Characters of a secret at least that are told from other words where only a part of it is left."""
 

@@ -137,8 +137,8 @@ def _locked(path: Path) -> Generator[None]:
                 break
             except BlockingIOError as error:
                 if tries == TRIES - 1:
-                    hint = "end it, then run the command again"
-                    raise Unavailable(f"a client holds {path.name}", hint=hint) from error
+                    hint = "end that client, then run the command again"
+                    raise Unavailable(f"a client has locked {path.name}", hint=hint) from error
                 time.sleep(POLL_S)
         yield
     finally:

@@ -55,7 +55,7 @@ def condition(record: Record, rules: Rules) -> Condition | None:
         return Condition(int(found["count"]), found["of"].lower().startswith("project"), stated)
     if not rules.change_sessions:
         return None
-    return Condition(rules.change_sessions, False, f"{rules.change_sessions} sessions on different days say otherwise")
+    return Condition(rules.change_sessions, False, f"{rules.change_sessions} sessions on different days contradict it")
 
 
 def change_condition(record: Record, rules: Rules) -> str:
@@ -84,7 +84,7 @@ class Conditions:
             count = _independent(said, told)
             if count < told.least or count <= (belief.review.against if belief.review else 0):
                 continue
-            why = f"{told.text}: {count} do"
+            why = f"{told.text}: met by {count}"
             operations.append(
                 Reviewed(
                     id=belief.id,

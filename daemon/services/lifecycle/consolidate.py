@@ -117,8 +117,8 @@ class Consolidation:
     def _add(self, successor: Record, near: Sequence[Neighbour]) -> None:
         standing = self._stores.records.many(each.id for each in near)
         if all(id in standing and standing[id].status in LIVE for id in successor.supersedes):
-            steps = (Step("sleep", "a clause of one of them, without its time and place"),)
-            reason = f"{len(near)} episodes say the same of different times"
+            steps = (Step("sleep", "a clause of one episode, without its time and place"),)
+            reason = f"{len(near)} episodes at different times say the same"
             decision = Decision(action="add", reason=reason, steps=steps, neighbours=tuple(near))
             self._stores.commit([Added(record=successor, decision=decision)])
 

@@ -100,7 +100,7 @@ class LifecycleService(Service):
         if self._world.monotonic() - self._reviewed_at >= DAY_S and is_quiet():
             self._reviewed_at = self._world.monotonic()
             if count := self.review.run():
-                log.info("%d records are past their review, or doubted", count)
+                log.info("lowered the confidence of %d records: review overdue or change condition met", count)
 
     # --- recalls and uses (T3) -----------------------------------------------------------------------------------
     def recalled(self, query: str, scope: Sequence[str], ids: Sequence[str]) -> None:
@@ -119,7 +119,7 @@ class LifecycleService(Service):
         try:
             self._detector.heard()
         except MemdError as error:
-            log.info("uses are not counted yet: %s", error.message)
+            log.info("could not count uses yet: %s", error.message)
 
     def reactivated(self, ids: Sequence[str]) -> None:
         """Bring back those of these records that are archived (T7); on the write thread, soon."""
@@ -169,7 +169,7 @@ class LifecycleService(Service):
         try:
             self._rest(pool)
         except MemdError as error:  # a full disk, or a stop: what is weak is still so at the next sleep
-            log.info("the sweep of %s waits: %s", pool, error.message)
+            log.info("postponed the sweep of %s: %s", pool, error.message)
 
     def _rest(self, pool: str) -> Slumber:
         """What a sleep does beside the committer: consolidate, archive, prune."""
@@ -242,7 +242,7 @@ class LifecycleService(Service):
         try:
             self.counter.flush().result()
         except MemdError as error:  # they are only light counts
-            log.warning("some retrievals are not counted: %s", error.message)
+            log.warning("could not count some retrievals: %s", error.message)
 
 
 def _days_left(weak: Weak, floor: float, loss: float) -> float:

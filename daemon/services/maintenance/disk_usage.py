@@ -14,7 +14,7 @@ from ...projections.stores import Stores
 from ...storage.backup import FOLDER
 
 BLOCK = 512
-REBUILT = "`memd rebuild all` makes it anew from the journal"
+REBUILT = "`memd rebuild all` rebuilds it from the journal"
 
 
 def disk_use(stores: Stores, places: Places) -> DiskUse:
@@ -60,17 +60,21 @@ def _part(below: Path, places: Places, path: Path) -> str:
 def _described(name: str, size: int, free: int) -> DiskPart:
     match name:
         case "journal" | "archive":
-            return DiskPart(name=name, size_bytes=size, free_bytes=free, freed_by="`memd compact`" if free else "")
+            return DiskPart(
+                name=name, size_bytes=size, free_bytes=free, freed_by="`memd maintain compact`" if free else ""
+            )
         case "tables":
             return DiskPart(name=name, size_bytes=size, free_bytes=free, freed_by=REBUILT if free else "")
         case "replaced":
-            freed_by = "remove the folders replaced-… of the data folder once the restored memory is as it should be"
+            freed_by = "delete the folders replaced-… in the data folder once you have checked the restored memory"
             return DiskPart(name=name, size_bytes=size, free_bytes=size, freed_by=freed_by)
         case _ if name == FOLDER:
             return DiskPart(name=name, size_bytes=size, freed_by="`memd backup --keep 1`, or the setting backup_keep")
         case "spool":
-            return DiskPart(name=name, size_bytes=size, free_bytes=size, freed_by="`memd up` delivers what waits")
+            return DiskPart(
+                name=name, size_bytes=size, free_bytes=size, freed_by="`memd up` delivers the waiting requests"
+            )
         case "logs":
-            return DiskPart(name=name, size_bytes=size, freed_by="rotates by itself: the setting log_bytes")
+            return DiskPart(name=name, size_bytes=size, freed_by="memd rotates it; the setting log_bytes sets its size")
         case _:
             return DiskPart(name=name, size_bytes=size)

@@ -135,7 +135,7 @@ class MaintenanceService(Service):
             elif self._world.monotonic() - self._expired_at >= DAY_S and self._limits_exist():
                 self.expire(Expire())
         except (Unavailable, Stopping) as error:
-            log.info("upkeep waits: %s", error.message)
+            log.info("postponed maintenance: %s", error.message)
 
     def _limits_exist(self) -> bool:
         config = self._config()
@@ -157,12 +157,12 @@ class MaintenanceService(Service):
         if to and not Path(to).is_absolute():
             raise InvalidRequest(f"{to!r} is not an absolute path", hint="the daemon does not know your folder")
         if keep < 0:
-            raise InvalidRequest("a negative number of backups to keep", hint="keep at least one")
+            raise InvalidRequest("the number of backups to keep is negative", hint="keep at least one")
         folder = Path(to) if to else self._folder
 
         def work(progress: Progress) -> Report:
             total = self._stores.journal.last + self._stores.archive.last
-            progress(0, total, "copying, then reading it back")
+            progress(0, total, "copying and verifying")
             path = write_backup(self._stores.journal, self._stores.archive, folder, self._world, self._jobs.stopping)
             progress(total, total, "verified")
             removed = [] if to else rotate(folder, keep or self._config().backup_keep)
@@ -206,7 +206,7 @@ class MaintenanceService(Service):
         doomed = retention.over_limit(upto, self._world.now(), lambda seq: progress(seq, upto, "looking"))
         while group := list(islice(doomed, SLICE)):
             if self._jobs.stopping.is_set():
-                raise Stopping("memd is stopping", hint="the rest is removed when it is up again")
+                raise Stopping("memd is stopping", hint="memd removes the rest after the next start")
             captures += len(group)
             removed_bytes += sum(each.size_bytes for each in group) if dry_run else self._remove(retention, group)
         report: Report = {
@@ -216,7 +216,7 @@ class MaintenanceService(Service):
         }
         if not dry_run:
             self._expired_at = self._world.monotonic()
-            what = f"{captures} captures, {removed_bytes} bytes removed" if captures else "nothing was over its limit"
+            what = f"{captures} captures, {removed_bytes} bytes removed" if captures else "no capture exceeds a limit"
             self._activity.put("expired", Outcome(at=from_micros(self._world.now()), what=what))
         return report
 

@@ -55,9 +55,9 @@ class VectorGraphBuilder:
             told = self._maintenance.run("graph", self._stores.folder, [str(building)], lambda done, total, what: None)
             graph = read(building, vectors.store.model)
             if graph is not None and self._writer.run(lambda: self._take(pool, graph, building, swept)).result():
-                log.info("a graph serves %s vectors of %s", told["vectors"], pool)
+                log.info("built a graph of %s vectors for %s", told["vectors"], pool)
         except (MemdError, OSError) as error:  # busy, stopping, swept, or a full disk: it is tried again
-            log.info("no graph of vectors for %s now: %s", pool, error)
+            log.info("could not build a vector graph for %s: %s", pool, error)
         finally:
             shutil.rmtree(building, ignore_errors=True)
 

@@ -33,7 +33,7 @@ from ...world import World
 AGAIN_S = 2.0
 """Seconds after which an index that differed is compared once more: it commits every second."""
 
-RESTORE = "`memd restore-backup` puts the newest backup back"
+RESTORE = "`memd restore-backup` restores the newest backup"
 
 
 class Verification:
@@ -58,7 +58,7 @@ class Verification:
         journal_holds = self._chain("journal", "operations", sources.journal.log)
         archive_holds = self._chain("archive", "captures", sources.archive.log)
         if archive_holds and not sources.archive.is_indexed():
-            self._damaged("archive", "its index is not what was written", "`memd down && memd up` writes it anew")
+            self._damaged("archive", "its index does not match its checksum", "`memd down && memd up` writes it anew")
         if journal_holds:
             building = fresh_folder(sources.projections)
             try:
@@ -96,7 +96,7 @@ class Verification:
         return True
 
     def _projections(self, sources: ReplayLogs, fresh: TableSet) -> None:
-        rebuild = "`memd rebuild {}` makes it anew".format
+        rebuild = "`memd rebuild {}` rebuilds it".format
         checks: tuple[tuple[str, Callable[[], list[str]]], ...] = (
             ("tables", lambda: self._tables(sources, fresh)),
             ("keywords", lambda: self._keywords(sources, fresh)),
@@ -106,7 +106,9 @@ class Verification:
         for name, check in checks:
             self._course.at(0, f"comparing {name} with a replay")
             for what in _told(check) if name == "vectors" else _twice(check):
-                self._damaged(name, what, "memd gives them anew by itself" if name == "vectors" else rebuild(name))
+                self._damaged(
+                    name, what, "memd computes them again automatically" if name == "vectors" else rebuild(name)
+                )
 
     def _tables(self, sources: ReplayLogs, fresh: TableSet) -> list[str]:
         live = TableSet(sources.projections / "tables", readonly=True)
@@ -120,7 +122,7 @@ class Verification:
                     here, there = live.tables.environment.db(name), fresh.tables.environment.db(name)
                     count, example = _differing(snapshot.cursor(here), replayed.cursor(there))
                     if count:
-                        found.append(f"{count:,} rows of {name} are not what a replay gives, the first at {example}")
+                        found.append(f"{count:,} rows of {name} differ from a replay, the first at {example}")
         live.tables.environment.close()
         if behind:
             found.append(f"{behind:,} operations of the journal are missing")
@@ -171,17 +173,17 @@ class Verification:
                 self._damaged("archive", error.message, RESTORE)
                 return
             if holds is False:
-                self._damaged("records", f"the quote of {record.id} is not what was captured", "`memd why` shows it")
+                self._damaged("records", f"the quote of {record.id} differs from the capture", "`memd why` shows it")
             held, expired = held + (holds is True), expired + (holds is None)
             if number % 2000 == 0:
-                self._course.at(number, "looking quotes up in the archive")
+                self._course.at(number, "checking quotes against the archive")
         self.report["quotes"], self.report["expired"] = held, expired
 
     def _verdict(self) -> Told:
         told = self.report
         if self.damage:
             what = "1 thing is" if len(self.damage) == 1 else f"{len(self.damage)} things are"
-            words = f"Not all is well: {what} damaged."
+            words = f"Verification failed: {what} damaged."
         else:
             operations, captures, records, quotes = (
                 _so_many(told[name], name) for name in ("operations", "captures", "records", "quotes")
@@ -190,7 +192,7 @@ class Verification:
                 f"Everything memd believes follows from its journal: {operations}, chain intact; {captures}, chain "
                 f"intact; {records} as a replay gives them; {quotes} found word for word"
             ) + (f", {told['expired']:,} whose source has expired." if told["expired"] else ".")
-            words += " What is searched is made from it at the next start." if self._unmade else ""
+            words += " memd rebuilds the search indexes from it at the next start." if self._unmade else ""
         return {"verdict": words, "intact": int(not self.damage), "damage": self.damage, **told}
 
 
@@ -284,7 +286,7 @@ def _differing_texts(texts: Iterable[TermDocument], found: dict[str, bytes]) -> 
 
 
 def _named(ids: list[str], what: str) -> list[str]:
-    return [f"{len(ids):,} {what} are not indexed as they are, the first is {ids[0]}"] if ids else []
+    return [f"the index of {len(ids):,} {what} is out of date, first {ids[0]}"] if ids else []
 
 
 def _so_many(number: object, nouns: str) -> str:

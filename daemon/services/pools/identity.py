@@ -89,7 +89,9 @@ class Identity:
         of several machines apart where nothing else is known."""
         if hint is not None and (hint.root_commit or hint.remote):
             remote = canonical_remote(hint.remote)
-            sight = RepoEvidence("repository", hint.root_commit.strip().lower(), remote, why="as the client says")
+            sight = RepoEvidence(
+                "repository", hint.root_commit.strip().lower(), remote, why="the client sent this repository"
+            )
             if sight.root_commit or sight.remote:
                 return self._settled(self._of_repository(sight), hint.root or cwd)
         folder = cwd or (hint.root if hint else "")
@@ -109,7 +111,7 @@ class Identity:
         names = tuple(name for name in place.names if self._leads(name) != place.pool)
         pool = self._aliases.home(place.pool)
         title = place.title or Path(place.root or cwd).name or cwd
-        evidence = f"{place.evidence}; you joined that pool to this one" if pool != place.pool else place.evidence
+        evidence = f"{place.evidence}; you joined that pool into this one" if pool != place.pool else place.evidence
         return place._replace(pool=pool, title=title, names=names, evidence=evidence)
 
     def _leads(self, name: str) -> str:
@@ -122,9 +124,9 @@ class Identity:
         shown = _shown(sight)
         for alias, why in (
             (self._aliases.get(of_repository(sight.root_commit, sight.remote)), shown),
-            (self._same_checkout(sight), f"this checkout has been that project's before; now it shows {shown}"),
+            (self._same_checkout(sight), f"this checkout belonged to that project before; now it has {shown}"),
             (self._bound_folder(sight), shown),
-            (self._same_file(sight), f"its file {sight.id!r}, and {shown}"),
+            (self._same_file(sight), f"its id file says {sight.id!r}; it has {shown}"),
         ):
             if alias is not None:
                 names = names_of(sight, "")
@@ -133,7 +135,7 @@ class Identity:
                 return PoolIdentity(alias.pool, title, sight.folder, why, names, sight, bound)
         pool = self._completed(sight)
         if pool:
-            why = f"{shown}: the one project known with it"
+            why = f"{shown}, which only one known project has"
         else:
             pool, why = f"project/{mark(sight.root_commit, sight.remote)}", shown
         return PoolIdentity(pool, title, sight.folder, why, names_of(sight, ""), sight)
@@ -183,8 +185,8 @@ class Identity:
         """Other pools that share a root commit or a remote with a place, each with what they share."""
         found: dict[str, str] = {}
         roots, remotes = self._aliases.of_root(place.sight.root_commit), self._aliases.of_remote(place.sight.remote)
-        shared = [(alias, "the same root commit, another remote") for alias in roots]
-        shared += [(alias, "the same remote, another root commit") for alias in remotes]
+        shared = [(alias, "same root commit, different remote") for alias in roots]
+        shared += [(alias, "same remote, different root commit") for alias in remotes]
         for alias, what in shared:
             pool = self._aliases.home(alias.pool)
             if pool != place.pool:
@@ -206,7 +208,7 @@ class Identity:
             names = (of_folder(folder),)
             return PoolIdentity(f"unbound/{mark(host, folder)}", "", folder, why, names, sight)
         alias, where = known
-        what = "you bound it" if alias.by == "user" else "it was this project's before"
+        what = "you bound it" if alias.by == "user" else "the folder belonged to this project before"
         why = f"{sight.why}; {'' if where == folder else f'of {where}: '}{what}"
         if alias.pool.startswith("unbound/"):
             why = f"{sight.why}, and nothing is known of it"

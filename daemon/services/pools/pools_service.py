@@ -86,7 +86,9 @@ class PoolsService(Service):
         Raises InvalidRequest for a name that holds a secret: with a placeholder in it, its sessions would not be found.
         """
         if redact(request.agent)[1]:
-            raise InvalidRequest("that name holds a secret", hint="name the agent as its sessions do, without it")
+            raise InvalidRequest(
+                "the name contains a secret", hint="use the agent's name from its sessions, without the secret"
+            )
         pool = agent_pool(request.agent)
         known = self._stores.sources.pool(pool)
         role = redact(request.role)[0] or (known.role if known else "")
@@ -181,7 +183,7 @@ class PoolsService(Service):
             raise InvalidRequest("no record was named", hint="`memd list` shows ids")
         pool = self._directory.named(request.pool)
         if pool.startswith("unbound/"):
-            raise InvalidRequest(f"{pool} is no project yet", hint="`memd scope bind` makes it one")
+            raise InvalidRequest(f"{pool} is not a project yet", hint="`memd scope bind` makes the folder a project")
         records = [self._find(id) for id in dict.fromkeys(request.ids)]
         there = tuple(record.id for record in records if record.pool == pool)
         going = [record for record in records if record.pool != pool]
@@ -194,9 +196,11 @@ class PoolsService(Service):
         try:
             record = self._stores.records.named(id)
         except NotFound as error:
-            raise NotFound(f"{error.message}; nothing was moved", hint=error.hint) from error
+            raise NotFound(f"{error.message}; memd moved no record", hint=error.hint) from error
         if record.id == project_pointer.pointer_id(record.key.rsplit(" ", 1)[-1]):
-            raise InvalidRequest("that edge says which projects are yours", hint="`memd leave` closes it")
+            raise InvalidRequest(
+                "this record says which projects you work on", hint="`memd leave` ends your work on a project"
+            )
         return record
 
     def _records_of(self, pool: str) -> list[Record]:
@@ -231,7 +235,9 @@ class PoolsService(Service):
         opened = self._stores.sources.pool(pool)
         if opened is None or not is_project(pool):
             where = request.pool or request.cwd
-            raise NotFound(f"{where} is no project that memd knows", hint="`memd scope why` says what it is")
+            raise NotFound(
+                f"{where} is not a known project", hint="`memd scope why` shows what memd knows about the folder"
+            )
         self._opening.point(pool, opened.title, "", request.at)  # of a time before there were pointers
         left = self._directory.is_left(pool)
         edge = self._stores.records.get(project_pointer.pointer_id(pool))

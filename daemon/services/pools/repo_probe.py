@@ -73,7 +73,7 @@ class RepoProbe:
         if done is not None:
             done.wait(wait_s)
         seen = self._seen.get(folder)
-        return seen[1] if seen is not None else RepoEvidence("unseen", why="looking at it takes too long")
+        return seen[1] if seen is not None else RepoEvidence("unseen", why="reading the repository takes too long")
 
     def prepare(self) -> None:
         """Load libgit2 in a thread of its own: its import keeps the interpreter for itself, some 0.1 s."""
@@ -128,7 +128,7 @@ class RepoProbe:
         root = self._known_root(checkout, repository)
         if not root:
             if folder not in self._seen and remote:  # good enough for whoever can't wait for a long walk
-                self._keep(folder, self._monotonic() - FRESH_S, sight._replace(why="its history is being read"))
+                self._keep(folder, self._monotonic() - FRESH_S, sight._replace(why="memd is still reading its history"))
             root = _root_commit(repository, name)
             self._walked[checkout] = root
         why = "" if root else "it has no commit yet, or too long a history"
@@ -153,7 +153,7 @@ def _plain(folder: str, top: str = "") -> RepoEvidence:
             return RepoEvidence("folder", folder=str(each), id=id)
         if str(each) == top:
             break
-    return RepoEvidence("folder", folder=folder, why="it is no git repository")
+    return RepoEvidence("folder", folder=folder, why="it is not a git repository")
 
 
 def _checkout(repository: pygit2.Repository) -> str:

@@ -26,7 +26,7 @@ DAY = 86_400_000_000
 OWN_TAGS = 12
 """The commonest tags of a project's recent records speak for it where nobody names any."""
 
-HEADINGS: dict[Layer, str] = {"L1": "Identity (L1)", "L2": "Playbook (L2)", "L3": "Lately (L3)"}
+HEADINGS: dict[Layer, str] = {"L1": "Identity (L1)", "L2": "Playbook (L2)", "L3": "Recent (L3)"}
 
 
 class ContextPackager:
@@ -53,7 +53,7 @@ class ContextPackager:
         second = [each for each in seen if each.layer == "L2" and (each.pool != PERSONAL or _fits(each, tags, scope))]
         recent.sort(key=lambda each: (-self._salience(each), -micros(each.provenance.said_at), each.id))
         chosen = [
-            *((each, "L1 stands in full") for each in self._in_order(first)),
+            *((each, "L1 is always included") for each in self._in_order(first)),
             *((each, _why_second(each, tags)) for each in self._in_order(second)),
             *((each, f"of the last {request.days} days") for each in recent[:CAP]),
         ]

@@ -69,12 +69,12 @@ class InjectionLog:
                 document=request.document,
                 at="",
                 rev=told.rev,
-                why=why or "it asked again",
+                why=why or "the session asked again",
                 text=told.text,
                 ids=told.ids,
                 tokens=told.tokens,
             )
-        return msgspec.structs.replace(told, due=bool(why), why=why or "this revision was printed before")
+        return msgspec.structs.replace(told, due=bool(why), why=why or "the session already has this revision")
 
     def printed(self, request: Printed) -> PrintNoted:
         """A hook printed a revision: it counts from now on, if it was offered."""
@@ -157,12 +157,12 @@ class InjectionLog:
 def _why(request: Profile, rev: str, current: str) -> str:
     """Why it is to be printed now; "" if it is not."""
     if request.delivery == "per_turn":
-        return "this host keeps it for one turn"
+        return "this host keeps the profile for one turn only"
     if request.trigger != "turn":
         return WHY[request.trigger]
     if not current:
-        return "this session was given nothing yet"
-    return "" if rev == current else "it changed"
+        return "the session has no profile yet"
+    return "" if rev == current else "the profile changed"
 
 
 def _named(wanted: str, documents: Sequence[str]) -> str:
@@ -172,8 +172,8 @@ def _named(wanted: str, documents: Sequence[str]) -> str:
         each for each in documents if each.startswith(wanted) or each.partition(":")[2].startswith(wanted)
     ]
     if not names:
-        raise NotFound(f"no session {wanted!r} was given anything", hint="`memd injected` lists those that were")
+        raise NotFound(f"session {wanted!r} received no profile", hint="`memd injected` lists the sessions that did")
     if len(names) > 1:
         few = ", ".join(names[:5])
-        raise InvalidRequest(f"{len(names)} sessions are named like {wanted!r}", hint=f"give one in full: {few}")
+        raise InvalidRequest(f"{len(names)} sessions match {wanted!r}", hint=f"give one in full: {few}")
     return names[0]

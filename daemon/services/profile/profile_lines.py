@@ -25,11 +25,11 @@ from .profile_line_filter import is_worth_a_line
 
 PRINCIPLES, PINNED = "Principles", "Pinned by the user"
 STATIC = {"identity": "About the user", "preference": "Preferences"}
-THREADS, OTHER = "Open threads", "Facts"
+THREADS, OTHER = "Open items", "Facts"
 RECENT = {
     "decision": "Recent decisions",
     "convention": "Conventions",
-    "lesson": "Lessons learnt",
+    "lesson": "Lessons learned",
     "commitment": THREADS,
 }
 AT_MOST = 6

@@ -89,13 +89,15 @@ class FeedbackLearner:
         """Write feedback down. Raises InvalidRequest for none, NotFound for a record that is not there."""
         named = tuple(dict.fromkeys((*request.used, *request.helpful, *request.wrong)))
         if not named:
-            raise InvalidRequest("feedback about which records?", hint="name some: used, helpful or wrong")
+            raise InvalidRequest("the feedback names no record", hint="name records as used, helpful or wrong")
         full = {id: self._stores.records.named(id).id for id in named}
         used, helpful, wrong = (
             tuple(dict.fromkeys(full[id] for id in ids)) for ids in (request.used, request.helpful, request.wrong)
         )
         if both := set(wrong) & {*used, *helpful}:
-            raise InvalidRequest(f"{min(both)} can't be both wrong and of use", hint="name it once")
+            raise InvalidRequest(
+                f"{min(both)} is named both as wrong and as used or helpful", hint="name each record once"
+            )
         answer = self._recent.get(request.recall) if request.recall else None
         samples = _samples(answer, {*used, *helpful}, set(wrong), FAILED if request.failed else 1.0) if answer else ()
         agent = answer.agent if answer else ""
@@ -109,7 +111,7 @@ class FeedbackLearner:
             self._count_use(helpful, answer.perspective if answer else "", "helpful")
         count = self._stores.lessons.count(agent)
         self._learn(agent, count)
-        note = "" if answer or not request.recall else "that answer is too long ago to learn from"
+        note = "" if answer or not request.recall else "the answer is too old to learn from"
         return FeedbackTaken(records=len(set(full.values())), samples=len(samples), learnt_from=count, note=note)
 
     def _learn(self, agent: str, count: int) -> None:
@@ -125,12 +127,12 @@ class FeedbackLearner:
             text = str(told[agent])
             network = decoded(text)
         except (MemdError, KeyError, ValueError) as error:  # busy, or stopping: the next feedback tries again
-            log.info("the scorer of %r is not fitted now: %s", agent, error)
+            log.info("could not train the scorer of %r: %s", agent, error)
             return
         self._kept[agent], self._networks[agent] = StoredScorer(count, text), network
         with suppress(OSError):
             replace(self._place, msgspec.json.encode(self._kept))
-        log.info("fitted the scorer of %r to %d samples", agent, count)
+        log.info("trained the scorer of %r on %d samples", agent, count)
 
     def stop(self) -> None:
         """Wait until a fit ends; its child has been ended."""

@@ -111,7 +111,7 @@ class RecallService(Service):
     def recall(self, request: Recall, caller: Caller) -> Recalled:
         """Answer a question. Raises InvalidRequest for an empty one."""
         if not request.query.strip():
-            raise InvalidRequest("an empty question", hint="say what you look for, or use `memd list`")
+            raise InvalidRequest("the query is empty", hint="give some words to search for, or use `memd list`")
         view = self._timeline.view(request.as_of, request.believed_at)
         question = narrowed(request) if request.deep else request
         answer = self._warm.recall(question, caller.scope, self._stores.pending, view, caller.permits)

@@ -70,7 +70,7 @@ def decoded(text: str) -> ScorerNetwork:
     numbers = np.frombuffer(base64.b85decode(text), "<f4")
     sizes = [int(np.prod(shape)) for shape in _SHAPES]
     if len(numbers) != sum(sizes):
-        raise ValueError(f"{len(numbers)} numbers are no scorer")
+        raise ValueError(f"a scorer cannot have {len(numbers)} parameters")
     parts = np.split(numbers, np.cumsum(sizes)[:-1])
     first, first_bias, second, second_bias = (part.reshape(s) for part, s in zip(parts, _SHAPES, strict=True))
     return ScorerNetwork(first, first_bias, second, second_bias)

@@ -140,7 +140,9 @@ class WarmRecall:
             recall=self._recent.note(request.agent, request.perspective, {id: given[id].features for id in prices}),
             strength=round(strength, 4),
             abstained=not kept,
-            reason="" if kept else ("nothing relevant enough" if count else "nothing here shares a word or a sense"),
+            reason=""
+            if kept
+            else ("no record is relevant enough" if count else "no record matches by keyword or by meaning"),
             nearest=None if kept else self._nearest(found, scope, request, view, permits),
             filtered=max(0, count - len(kept)),
             pending=pending,
@@ -153,7 +155,7 @@ class WarmRecall:
         if options is None:
             return max(self._floor(), request.threshold), _DEFAULT
         if os.environ.get("MEMD_BENCH") != "1":
-            raise InvalidRequest("`options` are for measurements", hint="start the daemon with MEMD_BENCH=1")
+            raise InvalidRequest("`options` are for benchmarks only", hint="start the daemon with MEMD_BENCH=1")
         try:
             weights = msgspec.structs.replace(_DEFAULT, **options.weights)
         except TypeError as error:

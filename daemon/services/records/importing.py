@@ -45,7 +45,7 @@ def import_records(stores: Stores, request: ImportRecords) -> RecordsImported:
             admitted = admit_record(exported.record)
             record = gate(admitted)
             if any((span.document, span.turn) in gone for span in record.provenance.spans):
-                raise Forgotten("it rests on a turn that was forgotten here", hint="say it again in a new turn")
+                raise Forgotten("the record's source is a turn that the user forgot", hint="say it again in a new turn")
         except MemdError as error:
             refused.append(Refusal(exported.record.id, problem(error)))
             continue
@@ -94,17 +94,17 @@ def _openings(stores: Stores, request: ImportRecords) -> Iterator[AnyOperation]:
 def admit_record(record: Record) -> Record:
     """The record with secrets out. Raises InvalidRequest, NaiveTime or TooLarge for what memd can't have written."""
     if not _ID.fullmatch(record.id):
-        raise InvalidRequest(f"{record.id!r} is no id of memd")
+        raise InvalidRequest(f"{record.id!r} is not a valid record id")
     if not _POOL.fullmatch(record.pool):
-        raise InvalidRequest(f"{record.pool!r} is no pool")
+        raise InvalidRequest(f"{record.pool!r} is not a valid pool")
     provenance = record.provenance
     if not provenance.spans:
-        raise InvalidRequest("it does not say where it comes from", hint="memd believes nothing without its source")
+        raise InvalidRequest("the record has no provenance", hint="every imported record must name its source")
     times = (record.valid_from, record.valid_to, provenance.said_at, *(each.at for each in provenance.evidence))
     for time in filter(None, times):
         parse(time)
     if len(record.content) > TEXT_LIMIT:
-        raise TooLarge(f"a text of {len(record.content):,} characters")
+        raise TooLarge(f"the text has {len(record.content):,} characters")
     return msgspec.structs.replace(
         record,
         content=redact(record.content)[0],
@@ -118,7 +118,7 @@ def admit_record(record: Record) -> Record:
 def _decision(changes: tuple[Change, ...], free: bool) -> Decision:
     steps = [Step("export", f"{from_micros(change.at)} {_what(change)}") for change in changes]
     if not free:
-        steps.append(Step("import", "its key is held by another record here: to be looked at"))
+        steps.append(Step("import", "another record already has this key; the user should review both"))
     return Decision(action="add", reason=REASON, steps=tuple(steps))
 
 

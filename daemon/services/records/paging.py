@@ -69,4 +69,6 @@ def cursor_of(after: str, pools: list[str]) -> tuple[int, tuple[int, str] | None
             raise ValueError(after)
         return start, (int(learned_at), id)
     except ValueError as error:
-        raise InvalidRequest(f"{after!r} is no cursor", hint="pass `next` of the page before, unchanged") from error
+        raise InvalidRequest(
+            f"{after!r} is not a page cursor", hint="pass the `next` value of the previous page unchanged"
+        ) from error

@@ -76,8 +76,8 @@ class RecordsService(Service):
         if view is None:
             return self._stores.counters.with_signal(record)
         if (past := view.get(record.id)) is None:
-            hint = f"`memd why {record.id[:8]}` has its times"
-            raise NotFound(f"{record.id} was not known or not true then", hint=hint)
+            hint = f"`memd why {record.id[:8]}` shows when it was known and valid"
+            raise NotFound(f"{record.id} was not known or not valid at that time", hint=hint)
         return past
 
     def _named(self, id: str, caller: Caller) -> Record:
@@ -196,7 +196,7 @@ class RecordsService(Service):
         """Return what was true of a subject when. Raises InvalidRequest, NotFound."""
         subject = request.subject.strip()
         if not subject:
-            raise InvalidRequest("a timeline of what?", hint='name a key or words: memd timeline "editor"')
+            raise InvalidRequest("the timeline has no subject", hint='name a key or words: memd timeline "editor"')
         words, possible = self._stores.keywords.search(subject, caller.scope, 4 * request.limit, past=True)
         ids = [id for id, score in words.items() if possible and score / possible >= ALIKE]
         keyed = [id for pool in caller.scope for id in self._stores.records.ever(pool, subject)]

@@ -60,10 +60,10 @@ class Settings:
         try:
             config = load_config(self._folder, self._environment)
         except MemdError as error:
-            self.problem = f"{error.message} ({error.hint}); the settings of before stay in force"
+            self.problem = f"{error.message} ({error.hint}); memd keeps the previous settings"
             return None
         except OSError as error:
-            self.problem = f"{self._file} can't be read: {error.strerror}; the settings of before stay in force"
+            self.problem = f"{self._file} can't be read: {error.strerror}; memd keeps the previous settings"
             return None
         self.problem = ""
         before, self.config = self.config, config
@@ -98,17 +98,19 @@ class Settings:
         head, *below = name.split(".")
         known(head)
         if value is not None and f"MEMD_{head.upper()}" in self._environment:
-            raise BadConfig(f"MEMD_{head.upper()} decides {head}", hint="unset that variable, then restart memd")
+            raise BadConfig(
+                f"the variable MEMD_{head.upper()} sets {head}", hint="unset the variable, then restart memd"
+            )
         try:
             document: Any = tomlkit.parse(self._file.read_text(encoding="utf-8") if self._file.exists() else "")
         except (ValueError, OSError) as error:
-            raise BadConfig(f"{self._file} does not parse: {error}", hint="mend it by hand first") from error
+            raise BadConfig(f"{self._file} does not parse: {error}", hint="correct the file by hand first") from error
         values: dict[str, Any] = document.unwrap()
         _change(values, (head, *below), None if value is None else _plain(value))
         try:
             checked = parsed(values, self._file)
         except BadConfig as error:
-            raise BadConfig(error.message, hint=f"nothing was changed; `memd config list` tells of {head}") from error
+            raise BadConfig(error.message, hint=f"memd changed nothing; `memd config list` describes {head}") from error
         typed: Any = None
         if value is not None:
             typed = msgspec.to_builtins(getattr(checked, head))
@@ -130,7 +132,7 @@ def _change(values: MutableMapping[str, Any], path: Sequence[str], value: object
     for part in way:
         below: object = values.setdefault(part, {})
         if not isinstance(below, MutableMapping):
-            raise BadConfig(f"{part} is no table", hint="`memd config list` shows what there is")
+            raise BadConfig(f"{part} is not a table", hint="`memd config list` shows what there is")
         values = cast("MutableMapping[str, Any]", below)
     if value is None:
         values.pop(last, None)
