@@ -34,8 +34,9 @@ def fading(
 ) -> None:
     """List records that memd will archive soon unless they are used.
 
-    The number is the working days left. `memd recall --all` still finds an archived record and `memd restore` restores it. A pinned record never fades.
-    The table [forgetting] of memd.toml sets the pace, or switches forgetting off.
+    The number is the working days left. `memd recall --all` still finds an archived record and `memd restore`
+    restores it. A pinned record never fades. The table [forgetting] of memd.toml sets the pace, or switches
+    forgetting off.
 
     \b
     Examples:

@@ -93,7 +93,8 @@ def bind(
 ) -> None:
     """Assign a folder to a pool.
 
-    This covers a repository with all its clones, or a folder with everything below it. Records that memd learned there while the folder was unbound move along.
+    This covers a repository with all its clones, or a folder with everything below it. Records that memd learned
+    there while the folder was unbound move along.
 
     \b
     Examples:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from memd.clients.bench.part import Setting
-from memd.clients.cli.bench import part_lines
 from memd.clients.cli.application import LazyGroup
+from memd.clients.cli.bench import part_lines
 from memd.clients.cli.commands import ALIASES, COMMANDS, PANELS, help_text
 from memd.clients.importers import claude_code
 from memd.clients.importers.transcript import batches
