@@ -22,7 +22,7 @@ from ...protocol.places import Places
 from ...protocol.recall import Recalled
 from ...protocol.record import Record
 from ...protocol.reply import Explained, ProfileText
-from ..bench.home import temporary_home
+from ..bench.temporary_daemon import temporary_home
 from ..importers import claude_code, git_log
 from ..importers.delivery import Imported, imported, send
 from ..importers.transcript import Transcript
