@@ -85,7 +85,8 @@ def _draw(options: BenchOptions) -> PartResult:
     counts = defaultdict[str, int](int)
     for record in live:
         counts[_session(record.provenance.source)] += 1
-    large = {name for name in _large(options) if name in hours}
+    paths = (path for agent, path in files(options, sample=False) if agent == "claude-code")
+    large = {f"claude-code:{path.stem}" for path in paths if path.stat().st_size > LARGE_BYTES} & hours.keys()
     total_hours = round(sum(hours.values()), 2)
     drawn_records = drawn(live, real.sessions, options.seed)
     sheet = Sheet(seed=options.seed, records=len(live), hours=total_hours, drawn=drawn_records)
@@ -104,7 +105,7 @@ def _draw(options: BenchOptions) -> PartResult:
     by_session = [f"{name}: {counts[name]} records in {hours[name]:.2f} h" for name in sorted(hours)]
     next_step = f"grade {markdown} by docs/RUBRIC.md, then: memd bench gate --grades {markdown}"
     return PartResult(
-        figures=figures,
+        figures,
         notes=(next_step, *real.left_out, *by_session),
         shows_not="whether the records are right: the grades show that",
     )
@@ -113,12 +114,6 @@ def _draw(options: BenchOptions) -> PartResult:
 def _session(document: str) -> str:
     """The session of a document: documents of subagents belong to the session that started them."""
     return document.partition("/")[0]
-
-
-def _large(options: BenchOptions) -> set[str]:
-    """The sessions of Claude Code whose files are large."""
-    paths = (path for agent, path in files(options, sample=False) if agent == "claude-code")
-    return {f"claude-code:{path.stem}" for path in paths if path.stat().st_size > LARGE_BYTES}
 
 
 def hours_of(sessions: Iterable[Session]) -> dict[str, float]:
@@ -216,4 +211,4 @@ def _verdict(path: Path) -> PartResult:
     numbers = {grade: [str(n) for n, other in enumerate(given, 1) if other == grade] for grade in GRADES[1:]}
     notes = tuple(f"{grade}: {', '.join(of_grade)}" for grade, of_grade in numbers.items() if of_grade)
     shows_not = "facts that were said and not recorded; how another reader would have graded"
-    return PartResult(figures=figures, notes=notes, shows_not=shows_not)
+    return PartResult(figures, notes=notes, shows_not=shows_not)

@@ -42,17 +42,14 @@ class MarkedStatement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def remember(self) -> request.Remember:
-        """The statement as a request to remember it."""
         return request.Remember(text=self.text, turn=self.turn, at=AT, origin=self.origin)
 
     @property
     def said(self) -> Said:
-        """The statement as an event of a session."""
         return Said(turn=self.turn, at=AT, role="user", text=self.text)
 
     @property
     def origin(self) -> Origin:
-        """The session of the statement."""
         return Origin(host="bench", session=self.session)
 
 
@@ -97,7 +94,7 @@ def hard(options: BenchOptions) -> PartResult:
     )
     notes = [f"came back: {text}" for text in (*returned, *returned_later)[:NAMED]]
     notes += [f"in a file: {line}" for line in left[:NAMED]]
-    return PartResult(figures=figures, notes=tuple(notes), shows_not="copies that other programs or places hold")
+    return PartResult(figures, notes=tuple(notes), shows_not="copies that other programs or places hold")
 
 
 def _captured(client: Client, statement: MarkedStatement) -> MarkedStatement:

@@ -9,43 +9,12 @@ import math
 from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import cycle
+from pathlib import Path
 
 from .measurement import Figure, PartResult, Plot
 from .report import Report, interval, mark, number, run_details, value_as_targeted
 
-STYLE = """
-:root { color-scheme: light dark; --ink: #1f2430; --dim: #6b7280; --line: #e3e6ec; --paper: #fff; --card: #fafbfc;
-  --good: #047857; --bad: #b91c1c; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e5e7eb; --dim: #9ca3af; --line: #2d3340; --paper: #14171d;
-  --card: #1a1e26; --good: #34d399; --bad: #f87171; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 2.5rem 1.25rem 4rem; max-width: 62rem; background: var(--paper); color: var(--ink);
-  font: 15px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.7rem; margin: 0 0 .25rem; }
-h2 { font-size: 1.2rem; margin: 2.6rem 0 .5rem; text-transform: capitalize; }
-h3 { font-size: 1rem; margin: 0; }
-p { margin: .3rem 0; }
-section { border: 1px solid var(--line); border-radius: 10px; background: var(--card); padding: 1rem 1.1rem;
-  margin: .9rem 0; }
-.dim, footer { color: var(--dim); font-size: .87rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; margin: .7rem 0 .4rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .28rem .6rem .28rem 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
-th { color: var(--dim); font-weight: 500; font-size: .82rem; }
-.number { text-align: right; white-space: nowrap; }
-.sub td:first-child { padding-left: 1rem; color: var(--dim); }
-.met { color: var(--good); font-weight: 600; }
-.missed { color: var(--bad); font-weight: 600; }
-.sum { font-size: 1.1rem; margin: 1rem 0; }
-ul { margin: .4rem 0; padding-left: 1.2rem; font-size: .9rem; overflow-wrap: anywhere; }
-details summary { cursor: pointer; color: var(--dim); font-size: .9rem; }
-svg { width: 100%; max-width: 44rem; height: auto; margin: .6rem 0; }
-svg text { fill: var(--dim); font: 12px system-ui, sans-serif; }
-svg .title { fill: var(--ink); font-weight: 600; font-size: 13px; }
-svg .middle { text-anchor: middle; }
-svg .end { text-anchor: end; }
-svg .grid { stroke: var(--line); }
-"""
+STYLE = Path(__file__).with_name("report.css")
 FOLDED = 5
 """A part with more notes than this shows them folded."""
 
@@ -57,14 +26,14 @@ Points = dict[str, list[tuple[float, float]]]
 
 
 def page(content: Report) -> str:
-    """The report as a page."""
     return "\n".join(_page(content)) + "\n"
 
 
 def _page(content: Report) -> Iterator[str]:
     yield '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f"<title>memd: benchmarks</title>\n<style>{STYLE}</style>\n<h1>memd: benchmarks</h1>"
+    style = STYLE.read_text(encoding="utf-8")
+    yield f"<title>memd: benchmarks</title>\n<style>\n{style}</style>\n<h1>memd: benchmarks</h1>"
     dates = sorted({part.at for part in content.parts if part.at})
     versions = sorted({part.version for part in content.parts if part.version})
     when = " – ".join(dict.fromkeys([dates[0], dates[-1]])) if dates else ""
@@ -143,25 +112,25 @@ class Axis:
             self._high += self._high == self._low
             self.ticks = [10.0**power for power in range(int(self._low), int(self._high) + 1)]
         else:
-            step = _round_step((high - min(low, 0.0)) or 1.0)
+            span = (high - min(low, 0.0)) or 1.0
+            power = 10.0 ** math.floor(math.log10(span / TICKS))
+            step = next(power * factor for factor in (1, 2, 5, 10) if power * factor * TICKS >= span)
             first, last = math.floor(min(low, 0.0) / step), math.ceil(high / step)
             self.ticks = [step * n for n in range(first, max(last, first + 1) + 1)]
             self._low, self._high = self.ticks[0], self.ticks[-1]
 
     def __call__(self, value: float) -> float:
-        """The pixel of a value."""
         at = math.log10(value) if self._log else value
         return round(self._start + (at - self._low) / (self._high - self._low) * (self._end - self._start), 1)
 
 
-def _round_step(span: float) -> float:
-    power = 10.0 ** math.floor(math.log10(span / TICKS))
-    return next(power * factor for factor in (1, 2, 5, 10) if power * factor * TICKS >= span)
-
-
 def svg(plot: Plot) -> str:
     """The plot as one `<svg>`, "" if no point can be drawn: not finite, or not positive on a logarithmic axis."""
-    series = {name: [point for point in points if _is_drawable(plot, *point)] for name, points in plot.series.items()}
+
+    def is_drawable(x: float, y: float) -> bool:
+        return math.isfinite(x) and math.isfinite(y) and (x > 0 or not plot.log_x) and (y > 0 or not plot.log_y)
+
+    series = {name: [point for point in points if is_drawable(*point)] for name, points in plot.series.items()}
     series = {name: points for name, points in series.items() if points}
     if not series:
         return ""
@@ -171,10 +140,6 @@ def svg(plot: Plot) -> str:
     drawn = [*_frame(plot, across, up), *(_points if plot.scattered else _lines)(series, across, up)]
     head = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(plot.title)}">'
     return "\n".join([head, *drawn, "</svg>"])
-
-
-def _is_drawable(plot: Plot, x: float, y: float) -> bool:
-    return math.isfinite(x) and math.isfinite(y) and (x > 0 or not plot.log_x) and (y > 0 or not plot.log_y)
 
 
 def _frame(plot: Plot, across: Axis, up: Axis) -> Iterator[str]:

@@ -6,22 +6,38 @@ Requests and echoes alternate on the same connection class, so that a busy momen
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from ...protocol import request, wire
 from ...protocol.event import Origin
 from ..python.client import now, socket_path
 from ..python.zmtp import Connection, Deadline
-from .baselines import DEADLINE_MS, baseline, echo_call, exchange
 from .measurement import BenchOptions, PartResult, Target, at_most, elapsed_ms, percentile_figure
+from .processes import baseline
 from .temporary_daemon import settle, temporary_daemon
 
+DEADLINE_MS = 5_000
 ROUNDS = 1000
 RECORDS = 200
 _NOUNS = "orchard server migration bucket printer database invoice calendar router parser".split()
 _VERBS = "prefer use keep avoid check deploy rename test archive review".split()
+
+
+def exchange(connection: Connection, body: bytes) -> bytes:
+    """Send a message and wait for the answer."""
+    deadline = Deadline(DEADLINE_MS)
+    connection.send(body, deadline)
+    return connection.receive(deadline)
+
+
+@contextmanager
+def echo_call(path: Path, size: int) -> Generator[Callable[[], bytes]]:
+    """A function that sends `size` bytes to an echo on `path` and waits until they are back."""
+    body = bytes(size)
+    with baseline("echo", path), closing(Connection(path, Deadline(DEADLINE_MS))) as connection:
+        yield lambda: exchange(connection, body)
 
 
 def recall(options: BenchOptions) -> PartResult:
@@ -84,11 +100,7 @@ def _rounds(options: BenchOptions) -> int:
 
 
 def _alternated(
-    name: str,
-    rounds: int,
-    call: Callable[[int], object],
-    floor: Callable[[int], object],
-    median: Target | None = None,
+    name: str, rounds: int, call: Callable[[int], object], floor: Callable[[int], object], median: Target | None = None
 ) -> PartResult:
     """Percentiles of the call and its floor, each round one of both; some rounds first that do not count."""
     warm = min(20, rounds)
@@ -101,7 +113,7 @@ def _alternated(
         percentile_figure(f"{name} p{point}", times[warm:], point, floors[warm:], target)
         for point, target in ((50, median), (99, None))
     )
-    return PartResult(figures=tuple(figures), shows_not="many clients at once, or a large memory")
+    return PartResult(tuple(figures), shows_not="many clients at once, or a large memory")
 
 
 def _statement(n: int) -> str:

@@ -36,12 +36,10 @@ class Target(msgspec.Struct, frozen=True):
 
 
 def at_most(bound: float, times: bool = False) -> Target:
-    """An upper bound."""
     return Target("≤", bound, times)
 
 
 def at_least(bound: float, times: bool = False) -> Target:
-    """A lower bound."""
     return Target("≥", bound, times)
 
 
@@ -96,7 +94,6 @@ def percentile_figure(
 
 
 def mean_figure(name: str, values: Sequence[float], target: Target | None = None) -> Figure:
-    """The mean of values, 0 for none."""
     return Figure(name, fmean(values) if values else 0.0, samples=len(values), target=target)
 
 
@@ -117,7 +114,6 @@ def share(name: str, right: int, total: int, target: Target | None = None) -> Fi
 
 
 def elapsed_ms(call: Callable[P, object], *arguments: P.args, **options: P.kwargs) -> float:
-    """Milliseconds that one call takes."""
     begin = time.perf_counter()
     call(*arguments, **options)
     return (time.perf_counter() - begin) * 1000
@@ -125,10 +121,6 @@ def elapsed_ms(call: Callable[P, object], *arguments: P.args, **options: P.kwarg
 
 class DataMissing(NotFound):
     """The data that a part measures on is not on this machine."""
-
-
-def _no_progress(message: str) -> None:
-    """Drop a progress message."""
 
 
 class BenchOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,7 +134,7 @@ class BenchOptions(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 7
     sheet: Path | None = None
     grades: Path | None = None
-    progress: Callable[[str], None] = _no_progress
+    progress: Callable[[str], None] = lambda _: None
 
     def find(self, name: str) -> Path:
         """A file or folder of the data. Raises DataMissing."""
@@ -165,7 +157,7 @@ class Plot(msgspec.Struct, frozen=True, kw_only=True):
     scattered: bool = False
 
 
-class PartResult(msgspec.Struct, frozen=True, kw_only=True):
+class PartResult(msgspec.Struct, frozen=True):
     """The result of one part. `shows_not`: what its figures do not cover; `notes`: differences, errors, cases.
 
     The runner sets the fields from `group` on. `what`: the first line of the part's docstring; `skipped`: why the part
@@ -190,7 +182,6 @@ class PartResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def missed(self) -> tuple[Figure, ...]:
-        """The figures that miss their target."""
         return tuple(figure for figure in self.figures if figure.met is False)
 
 

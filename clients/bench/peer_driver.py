@@ -40,133 +40,111 @@ class KnownVectors:
         return self._raw[at : at + self._size]
 
     def embed(self, text: str, action: object = None) -> list[float]:
-        """One text's vector."""
         return array("f", self.raw(text)).tolist()
 
     def embed_batch(self, texts: list[str], action: object = None) -> list[list[float]]:
-        """The vectors of several texts."""
         return [self.embed(text) for text in texts]
 
     def encode(self, texts: Any, **_: object) -> Any:
-        """One text's vector, or those of several."""
         return self.embed(texts) if isinstance(texts, str) else self.embed_batch(texts)
 
 
-class Chroma:
+Peer = tuple[Callable[[str, str], object], Callable[[str], list[str]]]
+"""A function that stores a text under a name, and one that finds the best texts."""
+
+
+def chroma(folder: str, vectors: KnownVectors) -> Peer:
     """chromadb, a persistent collection with cosine."""
+    chromadb: Any = import_module("chromadb")
+    client = chromadb.PersistentClient(folder, settings=chromadb.Settings(anonymized_telemetry=False))
+    space = {"hnsw:space": "cosine"}
+    collection = client.get_or_create_collection("memory", metadata=space, embedding_function=None)
 
-    def __init__(self, folder: str, vectors: KnownVectors) -> None:
-        chromadb: Any = import_module("chromadb")
-        settings = chromadb.Settings(anonymized_telemetry=False)
-        client = chromadb.PersistentClient(folder, settings=settings)
-        space = {"hnsw:space": "cosine"}
-        self._collection = client.get_or_create_collection("memory", metadata=space, embedding_function=None)
-        self._vectors = vectors
+    def add(name: str, text: str) -> None:
+        collection.add(ids=[name], documents=[text], embeddings=[vectors.embed(text)])
 
-    def add(self, name: str, text: str) -> None:
-        """Store a text."""
-        self._collection.add(ids=[name], documents=[text], embeddings=[self._vectors.embed(text)])
+    def search(query: str) -> list[str]:
+        return collection.query(query_embeddings=[vectors.embed(query)], n_results=TOP)["documents"][0]
 
-    def search(self, query: str) -> list[str]:
-        """The best texts."""
-        return self._collection.query(query_embeddings=[self._vectors.embed(query)], n_results=TOP)["documents"][0]
+    return add, search
 
 
-class Mem0:
+def mem0(folder: str, vectors: KnownVectors) -> Peer:
     """mem0 without its language model (`infer=False`), over its default store on this disk."""
+    os.environ["MEM0_DIR"], os.environ["MEM0_TELEMETRY"] = folder, "False"
+    factory: Any = import_module("mem0.utils.factory")
+    factory.EmbedderFactory.create = staticmethod(lambda *_, **__: vectors)  # pyright: ignore[reportUnknownLambdaType]
+    store = {"collection_name": "memory", "path": f"{folder}/qdrant", "embedding_model_dims": 384, "on_disk": True}
+    config = {
+        "vector_store": {"provider": "qdrant", "config": store},
+        "llm": {"provider": "openai", "config": {"api_key": "none"}},
+        "history_db_path": f"{folder}/history.db",
+    }
+    memory: Any = import_module("mem0").Memory.from_config(config)
 
-    def __init__(self, folder: str, vectors: KnownVectors) -> None:
-        os.environ["MEM0_DIR"], os.environ["MEM0_TELEMETRY"] = folder, "False"
-        factory: Any = import_module("mem0.utils.factory")
-        factory.EmbedderFactory.create = staticmethod(lambda *_, **__: vectors)  # pyright: ignore[reportUnknownLambdaType]
-        store = {"collection_name": "memory", "path": f"{folder}/qdrant", "embedding_model_dims": 384, "on_disk": True}
-        self._memory = import_module("mem0").Memory.from_config(
-            {
-                "vector_store": {"provider": "qdrant", "config": store},
-                "llm": {"provider": "openai", "config": {"api_key": "none"}},
-                "history_db_path": f"{folder}/history.db",
-            }
-        )
-
-    def add(self, name: str, text: str) -> None:
-        """Store a text."""
-        self._memory.add(text, user_id="bench", infer=False)
-
-    def search(self, query: str) -> list[str]:
-        """The best texts."""
-        answer = self._memory.search(query, top_k=TOP, filters={"user_id": "bench"}, threshold=0.0)
+    def search(query: str) -> list[str]:
+        answer = memory.search(query, top_k=TOP, filters={"user_id": "bench"}, threshold=0.0)
         return [result["memory"] for result in answer["results"]]
 
+    return lambda name, text: memory.add(text, user_id="bench", infer=False), search
 
-class SqliteVec:
-    """sqlite-vec in a file with a write-ahead log, flushed at each commit as memd does."""
 
-    def __init__(self, folder: str, vectors: KnownVectors) -> None:
-        apsw: Any = import_module("apsw")
-        self._connection = apsw.Connection(f"{folder}/memory.db")
-        self._connection.enableloadextension(True)
-        self._connection.loadextension(import_module("sqlite_vec").loadable_path())
-        self._connection.setbusytimeout(10_000)
-        self._connection.execute("pragma journal_mode=wal")
-        self._connection.execute("pragma synchronous=full")
-        columns = "vector float[384] distance_metric=cosine, +text text"
-        self._connection.execute(f"create virtual table if not exists held using vec0({columns})")
-        self._vectors = vectors
+def _sqlite(connection: Any, columns: str) -> Any:
+    """A table that is flushed at each commit, as memd's storage is."""
+    connection.execute("pragma journal_mode=wal")
+    connection.execute("pragma synchronous=full")
+    connection.execute(f"create virtual table if not exists held using {columns}")
+    return connection
 
-    def add(self, name: str, text: str) -> None:
-        """Store a text."""
-        self._connection.execute("insert into held(vector, text) values(?, ?)", (self._vectors.raw(text), text))
 
-    def search(self, query: str) -> list[str]:
-        """The best texts."""
+def sqlite_vec(folder: str, vectors: KnownVectors) -> Peer:
+    """sqlite-vec in a file with a write-ahead log."""
+    connection: Any = import_module("apsw").Connection(f"{folder}/memory.db")
+    connection.enableloadextension(True)
+    connection.loadextension(import_module("sqlite_vec").loadable_path())
+    connection.setbusytimeout(10_000)
+    _sqlite(connection, "vec0(vector float[384] distance_metric=cosine, +text text)")
+
+    def add(name: str, text: str) -> None:
+        connection.execute("insert into held(vector, text) values(?, ?)", (vectors.raw(text), text))
+
+    def search(query: str) -> list[str]:
         statement = "select text from held where vector match ? and k = ? order by distance"
-        return [row[0] for row in self._connection.execute(statement, (self._vectors.raw(query), TOP))]
+        return [row[0] for row in connection.execute(statement, (vectors.raw(query), TOP))]
+
+    return add, search
 
 
-class Fts5:
-    """SQLite's own full text index with Porter stems, flushed at each commit."""
+def fts5(folder: str, vectors: KnownVectors) -> Peer:
+    """SQLite's own full text index with Porter stems; finds the best texts by BM25 with any word of the query."""
+    connection = import_module("sqlite3").connect(f"{folder}/memory.db", isolation_level=None, timeout=10)
+    _sqlite(connection, "fts5(text, tokenize='porter unicode61')")
 
-    def __init__(self, folder: str, vectors: KnownVectors) -> None:
-        self._connection = import_module("sqlite3").connect(f"{folder}/memory.db", isolation_level=None, timeout=10)
-        self._connection.execute("pragma journal_mode=wal")
-        self._connection.execute("pragma synchronous=full")
-        columns = "text, tokenize='porter unicode61'"
-        self._connection.execute(f"create virtual table if not exists held using fts5({columns})")
-
-    def add(self, name: str, text: str) -> None:
-        """Store a text."""
-        self._connection.execute("insert into held(text) values(?)", (text,))
-
-    def search(self, query: str) -> list[str]:
-        """The best texts by BM25 with any word of the query."""
+    def search(query: str) -> list[str]:
         words = "".join(char if char.isalnum() else " " for char in query).split()
-        statement = "select text from held where held match ? order by bm25(held) limit ?"
         match = " OR ".join(f'"{word}"' for word in words)
-        return [row[0] for row in self._connection.execute(statement, (match, TOP))]
+        statement = "select text from held where held match ? order by bm25(held) limit ?"
+        return [row[0] for row in connection.execute(statement, (match, TOP))]
+
+    return lambda name, text: connection.execute("insert into held(text) values(?)", (text,)), search
 
 
-class Yantrik:
-    """yantrikdb with the known vectors."""
+def yantrikdb(folder: str, vectors: KnownVectors) -> Peer:
+    database: Any = import_module("yantrikdb").YantrikDB(f"{folder}/memory.db", embedding_dim=384)
+    database.set_embedder(vectors, allow_unverified_embedder=True)
 
-    def __init__(self, folder: str, vectors: KnownVectors) -> None:
-        self._database = import_module("yantrikdb").YantrikDB(f"{folder}/memory.db", embedding_dim=384)
-        self._database.set_embedder(vectors, allow_unverified_embedder=True)
+    def search(query: str) -> list[str]:
+        return [result["text"] for result in database.recall(query=query, top_k=TOP)]
 
-    def add(self, name: str, text: str) -> None:
-        """Store a text."""
-        self._database.record(text)
-
-    def search(self, query: str) -> list[str]:
-        """The best texts."""
-        return [result["text"] for result in self._database.recall(query=query, top_k=TOP)]
+    return lambda name, text: database.record(text), search
 
 
-PEERS: dict[str, Callable[[str, KnownVectors], Any]] = {
-    "chroma": Chroma,
-    "mem0": Mem0,
-    "sqlite-vec": SqliteVec,
-    "fts5": Fts5,
-    "yantrikdb": Yantrik,
+PEERS: dict[str, Callable[[str, KnownVectors], Peer]] = {
+    "chroma": chroma,
+    "mem0": mem0,
+    "sqlite-vec": sqlite_vec,
+    "fts5": fts5,
+    "yantrikdb": yantrikdb,
 }
 
 
@@ -178,43 +156,45 @@ def main(name: str, phase: str, folder: str, work_file: str) -> None:
     vectors = KnownVectors(work["vectors"], [*texts, *work["questions"]], work["dimension"])
     begin = time.perf_counter()
     with contextlib.redirect_stdout(sys.stderr):
-        peer = PEERS[name](folder, vectors)
+        add, search = PEERS[name](folder, vectors)
     _print({"opened_s": time.perf_counter() - begin})
     if phase == "write":
         sys.stdin.readline()  # all writers begin at once
     with contextlib.redirect_stdout(sys.stderr):
         if phase == "measure":
-            outcome = _measured(peer, texts, work["questions"])
+            outcome = _measured(add, search, texts, work["questions"])
         elif phase == "write":
-            outcome = _written(peer, texts)
+            outcome = _written(add, texts)
         else:
-            outcome = {"held": [at for at, text in enumerate(texts) if text in peer.search(text)]}
+            outcome = {"held": [at for at, text in enumerate(texts) if text in search(text)]}
     _print(outcome)
     os._exit(0)  # threads that a peer leaves running would keep this process alive
 
 
-def _measured(peer: Any, texts: Sequence[str], questions: Sequence[str]) -> dict[str, Any]:
-    writes: list[float] = []
-    reads: list[float] = []
-    for at, text in enumerate(texts):
+def _measured(
+    add: Callable[[str, str], object],
+    search: Callable[[str], list[str]],
+    texts: Sequence[str],
+    questions: Sequence[str],
+) -> dict[str, Any]:
+    def elapsed_ms(call: Callable[..., Any], *arguments: str) -> tuple[float, Any]:
         begin = time.perf_counter()
-        peer.add(str(at), text)
-        writes.append((time.perf_counter() - begin) * 1000)
-    found: list[list[str]] = []
-    for question in questions:
-        begin = time.perf_counter()
-        found.append(peer.search(question))
-        reads.append((time.perf_counter() - begin) * 1000)
+        result = call(*arguments)
+        return (time.perf_counter() - begin) * 1000, result
+
+    writes = [elapsed_ms(add, str(at), text)[0] for at, text in enumerate(texts)]
+    reads = [elapsed_ms(search, question) for question in questions]
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return {"writes_ms": writes, "reads_ms": reads, "found": found, "memory_bytes": memory}
+    times, found = [read for read, _ in reads], [texts for _, texts in reads]
+    return {"writes_ms": writes, "reads_ms": times, "found": found, "memory_bytes": memory}
 
 
-def _written(peer: Any, texts: Sequence[str]) -> dict[str, Any]:
+def _written(add: Callable[[str, str], object], texts: Sequence[str]) -> dict[str, Any]:
     """Write texts, and report each as soon as it is acknowledged."""
     failed = 0
     for at, text in enumerate(texts):
         try:
-            peer.add(f"{os.getpid()}-{at}", text)
+            add(f"{os.getpid()}-{at}", text)
         except Exception:
             failed += 1
             continue

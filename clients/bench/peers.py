@@ -195,7 +195,6 @@ class PeerDriver:
         installed.touch()
 
     def versions(self) -> str:
-        """The installed versions of the peer's packages."""
         code = "import sys, importlib.metadata as m; print(', '.join(f'{p} {m.version(p)}' for p in sys.argv[1:]))"
         command = [str(self._python), "-c", code, *PACKAGES[self._name]]
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
@@ -316,7 +315,7 @@ def _peer(name: str, options: BenchOptions) -> PartResult:
         series={name: ((percentile(reads, 50), recall.value),)},
     )
     return PartResult(
-        figures=figures,
+        figures,
         notes=(driver.versions(),) if driver and PACKAGES[name] else (),
         plots=(plot,),
         shows_not="a power cut; peers run inside the calling process, memd answers over its socket",
@@ -335,11 +334,7 @@ def _recall(conversations: Sequence[PeerConversation], timings: Sequence[PeerTim
 
 
 def measures() -> dict[str, Measure]:
-    """A part for each peer, memd first."""
-    return {name: _named(name) for name in PACKAGES}
-
-
-def _named(name: str) -> Measure:
-    measure = partial(_peer, name)
-    measure.__doc__ = f"{name} on LoCoMo turns: the same texts, questions and vectors, a fresh store a conversation."
-    return measure
+    parts = {name: partial(_peer, name) for name in PACKAGES}
+    for name, part in parts.items():
+        part.__doc__ = f"{name} on LoCoMo turns: the same texts, questions and vectors, a fresh store a conversation."
+    return dict(parts)

@@ -9,7 +9,6 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -38,15 +37,12 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """Parts, and the machine that they were measured on."""
-
     format: int = FORMAT
     machine: Machine
     parts: tuple[PartResult, ...]
 
     @property
     def held(self) -> list[Figure]:
-        """The figures that have a target."""
         return [figure for part in self.parts for figure in part.figures if figure.met is not None]
 
     @property
@@ -57,27 +53,20 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 # --- this machine ----------------------------------------------------------------------------------------------------
 def machine() -> Machine:
-    """This machine."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     except (ValueError, OSError):
         memory = 0.0
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return Machine(
         system=f"{platform.system()} {platform.release().split('-')[0]}",
-        processor=_processor(),
+        processor=next(models, "") or platform.processor() or platform.machine(),
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         memory_gb=round(memory, 1),
         python=platform.python_version(),
     )
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(models, "") or platform.machine()
 
 
 def version() -> str:
@@ -95,19 +84,8 @@ def version() -> str:
     return f"{__version__} ({commit}{'+' if git('status', '--porcelain', '--untracked-files=no') else ''})"
 
 
-def system_load() -> float:
-    """The number of processes that were ready to run, averaged over the last minute."""
-    return round(os.getloadavg()[0], 1)
-
-
-def utc_minute() -> str:
-    """The time to the minute."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ")
-
-
 # --- files -----------------------------------------------------------------------------------------------------------
 def report(parts: Sequence[PartResult]) -> Report:
-    """A report of parts that were measured here."""
     return Report(machine=machine(), parts=tuple(parts))
 
 

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 
 import msgspec
 
 from ...protocol.errors import InvalidRequest, MemdError
-from . import agent_costs, decay, gate, hard_forgetting, latency, peers, report, shell_prompt, soak, storage
+from . import client_costs, gate, hard_forgetting, latency, peers, report, soak, storage
 from .measurement import BenchOptions, DataMissing, Measure, PartResult
-from .read import abstention, locomo_pipeline, multilingual_recall, ranking, recall_speed
-from .write import (
-    capture_sources,
-    contradiction_pairs,
-    delivery_order,
-    multilingual_capture,
-    pool_identity,
-    secret_detection,
-    write_speed,
-)
+from .read import locomo_pipeline, multilingual_recall, ranking, recall_speed
+from .write import capture_sources, multilingual_capture, pool_identity, reconciliation, secret_detection, write_speed
 
 GROUPS: dict[str, dict[str, Measure]] = {
     "latency": {
@@ -35,16 +29,13 @@ GROUPS: dict[str, dict[str, Measure]] = {
         "replay": storage.replay,
         "years": storage.ten_years,
     },
-    "time": {
-        "sleep": decay.sleep,
-        "forgetting": decay.forgetting,
-    },
+    "time": {"sleep": storage.sleep, "forgetting": storage.forgetting},
     "write": {
         "speed": write_speed.imported,
         "hot": write_speed.hot,
         "idle": write_speed.idle,
-        "again": delivery_order.again,
-        "order": delivery_order.any_order,
+        "again": reconciliation.again,
+        "order": reconciliation.any_order,
         "live": capture_sources.live_then_import,
         "quotes": capture_sources.quotes,
         "echoes": capture_sources.echoes,
@@ -52,32 +43,26 @@ GROUPS: dict[str, dict[str, Measure]] = {
         "invisible": secret_detection.invisible,
         "identity": pool_identity.identity,
         "languages": multilingual_capture.languages,
-        "reconcile": contradiction_pairs.reconcile,
+        "reconcile": reconciliation.reconcile,
     },
     "read": {
         "relevance": ranking.relevance,
         "pipeline": locomo_pipeline.pipeline,
         "weights": ranking.weights,
         "ablation": ranking.ablation,
-        "abstention": abstention.abstention,
+        "abstention": ranking.abstention,
         "languages": multilingual_recall.languages,
         "speed": recall_speed.speed,
     },
-    "forget": {
-        "hard": hard_forgetting.hard,
-    },
+    "forget": {"hard": hard_forgetting.hard},
     "agents": {
-        "hook": agent_costs.hook,
-        "reading-on": agent_costs.reading_on,
-        "mcp": agent_costs.server,
-        "prompt": shell_prompt.prompt,
+        "hook": client_costs.hook,
+        "reading-on": client_costs.reading_on,
+        "mcp": client_costs.server,
+        "prompt": client_costs.prompt,
     },
-    "soak": {
-        "mixed": soak.mixed,
-    },
-    "gate": {
-        "records": gate.gate,
-    },
+    "soak": {"mixed": soak.mixed},
+    "gate": {"records": gate.gate},
     "peers": peers.measures(),
 }
 """All parts. Modules named here import at their head only packages that every command may load; numpy, pyzmq and the
@@ -105,7 +90,7 @@ def run(wanted: Sequence[tuple[str, str]], options: BenchOptions) -> Iterator[Pa
     for group, name in wanted:
         options.progress(f"{group}/{name}")
         measure = GROUPS[group][name]
-        begin, at, load = time.perf_counter(), report.utc_minute(), report.system_load()
+        begin, at, load = time.perf_counter(), datetime.now(UTC), os.getloadavg()[0]
         try:
             result = measure(options)
         except DataMissing as error:
@@ -119,7 +104,7 @@ def run(wanted: Sequence[tuple[str, str]], options: BenchOptions) -> Iterator[Pa
             what=(measure.__doc__ or "").strip().partition("\n")[0],
             seconds=round(time.perf_counter() - begin, 1),
             quick=options.quick,
-            at=at,
+            at=at.strftime("%Y-%m-%dT%H:%MZ"),
             version=report.version(),
-            load=(load, report.system_load()),
+            load=(round(load, 1), round(os.getloadavg()[0], 1)),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,7 +13,7 @@ from ...protocol import event
 from ...protocol.errors import StoreError
 from ...protocol.event import AnyEvent, Said, ToolCalled
 from ...protocol.instant import from_micros
-from ...protocol.record import Record
+from ...protocol.record import Record, Status
 from ..importers import claude_code
 from ..importers.agents import AGENTS, reader
 from ..importers.cursors import Cursors
@@ -108,11 +108,11 @@ def deliver(client: Client, sessions: Iterable[Session]) -> int:
     )
 
 
-def records(client: Client) -> Iterator[Record]:
-    """Every record that is listed, retired ones included, newest first."""
+def records(client: Client, pools: Sequence[str] = (), statuses: Sequence[Status] = ()) -> Iterator[Record]:
+    """Every record that is listed, retired ones included, newest first; with `pools` or `statuses` those of them."""
     after = ""
     while True:
-        page = client.list(after=after, limit=PAGE)
+        page = client.list(pools=pools, statuses=statuses, after=after, limit=PAGE)
         yield from page.records
         if not (after := page.next):
             return

@@ -230,7 +230,7 @@ def mixed(options: BenchOptions) -> PartResult:
         notes.append("no disk pressure: this user may not mount a file system")
     if clock is None:
         notes.append("the clock did not jump: that needs Linux and a C compiler")
-    return PartResult(figures=_figures(ledger, runs, outcome), notes=tuple(notes), shows_not="weeks of use")
+    return PartResult(_figures(ledger, runs, outcome), notes=tuple(notes), shows_not="weeks of use")
 
 
 def _runs(

@@ -1,16 +1,16 @@
-"""The storage: durable captures beside two baselines, growth of the journal, bytes on disk, replay, opening.
+"""The storage and full-size memories: captures beside two baselines, growth, bytes on disk, replay, opening, sleep.
 
-The baselines run alternately with memd, driven by the same 32 sockets with the same bodies. Replay is measured in CPU
-seconds by the daemon's own offline commands.
+The baselines run alternately with memd, driven by the same 32 sockets with the same bodies.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median, stdev
 
 import msgspec
 
@@ -19,8 +19,8 @@ from ...protocol.errors import Unavailable
 from ...protocol.event import AnyEvent, Origin, Said
 from ..importers.transcript import BATCH_BYTES, BATCH_EVENTS, batches
 from ..python.client import Client, socket_path
-from .baselines import ANSWER, baseline
-from .measurement import BenchOptions, Figure, PartResult, at_least, at_most
+from .measurement import BenchOptions, Figure, PartResult, at_least, at_most, mean_figure
+from .processes import ANSWER, baseline
 from .session_data import turns
 from .temporary_daemon import empty_home, offline, running, settle, temporary_daemon
 
@@ -37,81 +37,64 @@ RAW = frozenset({"archive", "turns"})
 NO_DISTILLING = {"MEMD_IDLE_S": "1000000"}
 
 
-class ReplayTimes(msgspec.Struct, frozen=True):
-    """The output of the daemon's `replay` command: operations, records, and CPU seconds."""
-
-    operations: int
-    chain_s: float
-    tables_s: float
-    keywords_s: float
-    vectors_s: float
-    records: int = 0
-
-
 # --- acknowledged captures a second ----------------------------------------------------------------------------------
 def captures(options: BenchOptions) -> PartResult:
     """Durable captures from 32 clients, against the smaller of an echo and of a bare group commit."""
     seconds = 0.7 if options.quick else 2.0
     rates: dict[str, list[float]] = {"echo": [], "lmdb": [], "memd": []}
     with temporary_daemon(NO_DISTILLING) as client:
-        load, run = CaptureLoad(), client.places.run
+        numbers, run = count(1), client.places.run
         with baseline("answer", run / "echo.sock") as echo, baseline("lmdb", run / "lmdb.sock") as bare:
             for _ in range(TURNS):
-                rates["echo"].append(load.rate(echo, seconds))
-                rates["lmdb"].append(load.rate(bare, seconds))
-                rates["memd"].append(load.rate(socket_path(client.places), seconds))
+                rates["echo"].append(capture_rate(echo, seconds, numbers))
+                rates["lmdb"].append(capture_rate(bare, seconds, numbers))
+                rates["memd"].append(capture_rate(socket_path(client.places), seconds, numbers))
     echoed, committed, captured = (median(rates[kind]) for kind in ("echo", "lmdb", "memd"))
     figures = (
         Figure("captures acknowledged", captured, "/s", min(echoed, committed), TURNS, at_least(0.6, times=True)),
         Figure("  bare ROUTER echo", echoed, "/s", samples=TURNS),
         Figure("  bare LMDB group commit", committed, "/s", samples=TURNS),
     )
-    return PartResult(figures=figures, shows_not="the later cost of distilling the captures")
+    return PartResult(figures, shows_not="the later cost of distilling the captures")
 
 
-class CaptureLoad:
-    """32 sockets, each with one message in flight: the next is sent when the answer has come."""
+def capture_rate(path: Path, seconds: float, numbers: Iterator[int]) -> float:
+    """Answers a second to 32 sockets, each with one message in flight. Raises Unavailable after five silent seconds."""
+    import zmq
 
-    def __init__(self) -> None:
-        self._number = 0
-
-    def _body(self, client: int) -> bytes:
-        self._number += 1
-        text = f"Step {self._number}: I keep the planting date as plain text, because a date has no zone; tests follow."
-        said = Said(turn=f"t{self._number}", at="2026-01-01T09:00:00+01:00", role="assistant", text=text)
+    def body(client: int) -> bytes:
+        number = next(numbers)
+        text = f"Step {number}: I keep the planting date as plain text, because a date has no zone; tests follow."
+        said = Said(turn=f"t{number}", at="2026-01-01T09:00:00+01:00", role="assistant", text=text)
         origin = Origin(host="bench", session=f"client{client}", live=False)
-        return wire.encode_request(request.Capture(rid=self._number, origin=origin, events=(said,)))
+        return wire.encode_request(request.Capture(rid=number, origin=origin, events=(said,)))
 
-    def rate(self, path: Path, seconds: float) -> float:
-        """Answers a second. Raises Unavailable when none comes for five seconds."""
-        import zmq
-
-        bodies = {n: [self._body(n) for _ in range(int(seconds * 1000))] for n in range(CLIENTS)}
-        with zmq.Context() as context:
-            sockets = {context.socket(zmq.DEALER): n for n in range(CLIENTS)}
-            poller = zmq.Poller()
-            for socket, n in sockets.items():
-                socket.linger = 0
-                socket.connect(f"ipc://{path}")
-                poller.register(socket, zmq.POLLIN)
-                socket.send(bodies[n].pop())
-            answered = 0
-            begin = now = time.perf_counter()
-            while now < begin + seconds:
-                ready = poller.poll(5_000)
-                if not ready:
-                    raise Unavailable(f"{path.name} has stopped answering")
-                for socket, _ in ready:
-                    answer = socket.recv()
-                    answered += b"accepted" in answer or len(answer) == len(ANSWER)
-                    if waiting := bodies[sockets[socket]]:
-                        socket.send(waiting.pop())
-                now = time.perf_counter()
-                if not any(bodies.values()):
-                    break
-            for socket in sockets:
-                socket.close()
-        return answered / (now - begin)
+    bodies = {n: [body(n) for _ in range(int(seconds * 1000))] for n in range(CLIENTS)}
+    with zmq.Context() as context:
+        sockets = {context.socket(zmq.DEALER): n for n in range(CLIENTS)}
+        poller = zmq.Poller()
+        for socket, n in sockets.items():
+            socket.linger = 0
+            socket.connect(f"ipc://{path}")
+            poller.register(socket, zmq.POLLIN)
+            socket.send(bodies[n].pop())
+        answered = 0
+        begin = now = time.perf_counter()
+        while now < begin + seconds:
+            ready = poller.poll(5_000)
+            if not ready:
+                raise Unavailable(f"{path.name} has stopped answering")
+            for socket, _ in ready:
+                answer = socket.recv()
+                answered += b"accepted" in answer or len(answer) == len(ANSWER)
+                if waiting := bodies[sockets[socket]]:
+                    socket.send(waiting.pop())
+            now = time.perf_counter()
+            if not any(bodies.values()):
+                break
+        for socket in sockets:
+            socket.close()
+    return answered / (now - begin)
 
 
 # --- bytes -----------------------------------------------------------------------------------------------------------
@@ -126,7 +109,7 @@ def journal_growth(options: BenchOptions) -> PartResult:
             client.recall(f"where is lamp{n % 60}")
             client.profile()
         grown = client.status().size_bytes["journal"] - before
-    return PartResult(figures=(Figure("journal at 500 recalls", grown / MB, "MB", samples=RECALLS, target=at_most(1)),))
+    return PartResult((Figure("journal at 500 recalls", grown / MB, "MB", samples=RECALLS, target=at_most(1)),))
 
 
 def on_disk(options: BenchOptions) -> PartResult:
@@ -150,7 +133,7 @@ def on_disk(options: BenchOptions) -> PartResult:
         Figure(f"  distilled, a record every {RECORD_EVERY / 1000:.1f} kB", derived, "×"),
         Figure(f"  a record's bytes, of {captured_kb:.1f} kB said", record_bytes, "B", samples=records),
     )
-    return PartResult(figures=figures, shows_not="a session that gives more records a byte than the five real ones did")
+    return PartResult(figures, shows_not="a session that gives more records a byte than the five real ones did")
 
 
 def _distilled(client: Client, source: Iterator[AnyEvent], size_bytes: int) -> tuple[int, int, int]:
@@ -188,7 +171,7 @@ def _data_bytes(client: Client, but: frozenset[str] = frozenset()) -> int:
     return sum(part.size_bytes for part in client.disk_usage().parts if part.name not in outside)
 
 
-# --- replay and opening ----------------------------------------------------------------------------------------------
+# --- full size, measured by the daemon's own offline commands --------------------------------------------------------
 def replay(options: BenchOptions) -> PartResult:
     """A journal of 100,000 records read back, applied to each projection, and a daemon that opens it."""
     records = 10_000 if options.quick else 100_000
@@ -196,7 +179,7 @@ def replay(options: BenchOptions) -> PartResult:
         options.progress(f"filling a home with {records:,} records")
         offline(environment, "fill-home", str(records))
         options.progress("replaying it")
-        times = msgspec.json.decode(offline(environment, "replay"), type=ReplayTimes)
+        times = _numbers(offline(environment, "replay"))
 
         def opening() -> float:
             """Seconds from the start of a process to its first answer, after a clean stop."""
@@ -205,17 +188,23 @@ def replay(options: BenchOptions) -> PartResult:
                 return time.perf_counter() - begin
 
         opened = median(opening() for _ in range(ROUNDS))
+    operations = int(times["operations"])
     rates = (
         Figure(f"replay: {name}", count / max(seconds, 1e-9), "/s", samples=count, target=target)
         for name, seconds, count, target in (
-            ("read, decode, chain", times.chain_s, times.operations, at_least(250_000)),
-            ("tables", times.tables_s, times.operations, at_least(30_000)),
-            ("keywords", times.keywords_s, times.operations, None),
-            ("vectors", times.vectors_s, times.records, None),
+            ("read, decode, chain", times["chain_s"], operations, at_least(250_000)),
+            ("tables", times["tables_s"], operations, at_least(30_000)),
+            ("keywords", times["keywords_s"], operations, None),
+            ("vectors", times["vectors_s"], int(times["records"]), None),
         )
     )
     opening_figure = Figure(f"open to serving, {records:,} records", opened, "s", samples=ROUNDS, target=at_most(1))
-    return PartResult(figures=(*rates, opening_figure), shows_not="a cold page cache: the files were just written")
+    return PartResult((*rates, opening_figure), shows_not="a cold page cache: the files were just written")
+
+
+def _numbers(output: bytes) -> dict[str, float]:
+    """The output of an offline command: counts, seconds of CPU (`_s`), milliseconds (`_ms`)."""
+    return msgspec.json.decode(output, type=dict[str, float])
 
 
 def ten_years(options: BenchOptions) -> PartResult:
@@ -226,16 +215,72 @@ def ten_years(options: BenchOptions) -> PartResult:
         options.progress(f"writing ten years of operations on {records:,} records")
         offline(environment, "fill-years", str(records), str(sleeps), str(counts))
         options.progress("replaying them")
-        times = msgspec.json.decode(offline(environment, "replay"), type=ReplayTimes)
-    seconds = times.chain_s + times.tables_s + times.keywords_s + times.vectors_s
-    figures = (
-        Figure(name, value, "s", samples=times.operations, target=target)
-        for name, value, target in (
-            (f"{sleeps:,} sleeps, {counts:,} counts replayed", seconds, at_most(60)),
-            ("read, decode, chain", times.chain_s, None),
-            ("tables, counters among them", times.tables_s, None),
-            ("keywords", times.keywords_s, None),
-            ("vectors", times.vectors_s, None),
-        )
+        times = _numbers(offline(environment, "replay"))
+    parts = {
+        "read, decode, chain": times["chain_s"],
+        "tables, counters among them": times["tables_s"],
+        "keywords": times["keywords_s"],
+        "vectors": times["vectors_s"],
+    }
+    samples, name = int(times["operations"]), f"{sleeps:,} sleeps, {counts:,} counts replayed"
+    total = Figure(name, sum(parts.values()), "s", samples=samples, target=at_most(60))
+    return PartResult(
+        (total, *(Figure(name, seconds, "s", samples=samples) for name, seconds in parts.items())),
+        shows_not="a cold page cache; vectors are read, not computed",
     )
-    return PartResult(figures=tuple(figures), shows_not="a cold page cache; vectors are read, not computed")
+
+
+def sleep(options: BenchOptions) -> PartResult:
+    """Sleep over 100,000 records: its commit, the search for weak records, archiving them in slices."""
+    records = 10_000 if options.quick else 100_000
+    with empty_home() as (_, environment):
+        options.progress(f"filling a home with {records:,} records")
+        offline(environment, "fill-home", str(records))
+        options.progress("sleeping through sixty days")
+        times = _numbers(offline(environment, "measure-sleep"))
+    slices = int(times["slices"])
+    figures = (
+        Figure("sleep committed", times["commit_ms"], "ms", samples=180, target=at_most(5)),
+        Figure("  99 of 100 within", times["commit_p99_ms"], "ms", samples=180),
+        Figure("sweep: the look at every record", times["look_ms"], "ms", target=at_most(300)),
+        Figure("  a slice archived", times["slice_ms"], "ms", samples=slices, target=at_most(300)),
+        Figure("  the slowest slice", times["slowest_slice_ms"], "ms", samples=slices),
+        Figure("records archived, at most 5 %", times["archived"], samples=int(times["records"])),
+    )
+    shows_not = "waiting for the disk, and captures that arrive meanwhile: they are committed between two slices"
+    return PartResult(figures, shows_not=shows_not)
+
+
+class ForgettingComparison(msgspec.Struct, frozen=True):
+    """The output of the daemon's `measure-forgetting` command, with forgetting on and off.
+
+    `precision`: by subject, the share of its answers that are still true; `recall`: by seldom used fact, whether it is
+    found.
+    """
+
+    precision_on: list[float]
+    precision_off: list[float]
+    recall_on: list[float]
+    recall_off: list[float]
+    live_on: int
+    live_off: int
+
+
+def forgetting(options: BenchOptions) -> PartResult:
+    """Half a year of facts that change unsaid, recalled with forgetting on and off: are more of the answers true?"""
+    with empty_home() as (_, environment):
+        options.progress("simulating half a year twice")
+        outcome = msgspec.json.decode(offline(environment, "measure-forgetting"), type=ForgettingComparison)
+    gains = [on - off for on, off in zip(outcome.precision_on, outcome.precision_off, strict=True)]
+    recall_gain = fmean(outcome.recall_on) - fmean(outcome.recall_off)
+    half, gain = 1.96 * stdev(gains) / math.sqrt(len(gains)), fmean(gains)
+    rare = len(outcome.recall_on)
+    figures = (
+        Figure("precision gained", gain, "", 0.0, len(gains), at_least(0.05), gain - half, gain + half),
+        mean_figure("  with forgetting", outcome.precision_on),
+        mean_figure("  without", outcome.precision_off),
+        Figure("seldom used facts found, more or less", recall_gain, samples=rare, target=at_least(-0.02)),
+        Figure("live records with forgetting", outcome.live_on, floor=outcome.live_off),
+    )
+    shows_not = "how often stale facts are never corrected in real work: here none of them is ever contradicted"
+    return PartResult(figures, shows_not=shows_not)

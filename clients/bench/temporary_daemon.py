@@ -52,17 +52,7 @@ def running(home: Places, environment: Mapping[str, str], wait_s: float = START_
 
 
 @contextmanager
-def temporary_home(
-    settings: Mapping[str, str] | None = None, prefix: str = "memd-bench-", keep: bool = False
-) -> Generator[Places]:
-    """The home of a running daemon; with `keep` the folder stays, without its daemon."""
-    with empty_home(settings, prefix, keep) as (home, environment), running(home, environment):
-        yield home
-
-
-@contextmanager
 def temporary_daemon(settings: Mapping[str, str] | None = None) -> Generator[Client]:
-    """A client of a running daemon in a temporary home."""
     with empty_home(settings) as (home, environment), running(home, environment) as client:
         yield client
 
@@ -82,11 +72,7 @@ def offline(environment: Mapping[str, str], *arguments: str) -> bytes:
     Raises Unavailable with the command's error output.
     """
     process = subprocess.run(
-        [*launch.command(), *arguments],
-        capture_output=True,
-        check=False,
-        cwd="/",
-        env=launch.surroundings(environment),
+        [*launch.command(), *arguments], capture_output=True, check=False, cwd="/", env=launch.surroundings(environment)
     )
     if process.returncode:
         errors = process.stderr.decode(errors="replace")

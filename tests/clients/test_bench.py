@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from memd.clients.bench import hard_forgetting, runner, shell_prompt
+from memd.clients.bench import client_costs, hard_forgetting, runner
 from memd.clients.bench.html_report import page, svg
 from memd.clients.bench.measurement import BenchOptions, Figure, PartResult, Plot, at_least, at_most, share
 from memd.clients.bench.report import load, markdown, report, save
@@ -117,11 +117,11 @@ def test_a_shell_that_is_missing_is_told_and_the_others_are_measured_U5(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     here = [each for each in ("bash", "zsh") if shutil.which(each)]
-    found = shell_prompt.prompt(QUICK)
+    found = client_costs.prompt(QUICK)
     assert len(found.figures) == 2 * len(here) and all(each.samples for each in found.figures)
     assert [each.target is not None for each in found.figures] == [True, False] * len(here)
     monkeypatch.setenv("PATH", str(tmp_path))
-    found = shell_prompt.prompt(QUICK)
+    found = client_costs.prompt(QUICK)
     assert not found.figures and found.notes[:2] == (
         "bash was not measured: it is not installed",
         "zsh was not measured: it is not installed",

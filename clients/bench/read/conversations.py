@@ -158,8 +158,6 @@ MONTHS = "January February March April May June July August September October No
 
 
 class Project(msgspec.Struct, frozen=True):
-    """A project, its parts and its people."""
-
     name: str
     parts: tuple[str, ...]
     people: tuple[str, ...]
@@ -174,14 +172,11 @@ class Topic(msgspec.Struct, frozen=True):
 
 
 class ProjectSet(msgspec.Struct, frozen=True):
-    """The projects and topics of one set."""
-
     projects: tuple[Project, ...]
     topics: tuple[Topic, ...]
 
 
 def projects(half: Half) -> list[Conversation]:
-    """The conversations of one set, one a project."""
     sample = msgspec.convert(tomllib.loads(PROJECTS.read_text(encoding="utf-8")), dict[str, ProjectSet])[half]
     chance = random.Random(5)
     return [_project(project, sample.topics, chance) for project in sample.projects]

@@ -53,7 +53,7 @@ def pipeline(options: BenchOptions) -> PartResult:
         _add(score, conversation)
     name = f"recall@{FIRST} of covered, {BUDGET} tokens"
     return PartResult(
-        figures=(
+        (
             share("evidence turns covered", score.covered, score.evidence, at_least(0.6)),
             Figure("records a turn", score.records / score.turns, samples=score.turns, target=at_most(0.45)),
             mean_figure(name, score.recalls, at_least(0.75)),
@@ -88,7 +88,6 @@ def _add(score: PipelineScore, conversation: Conversation) -> None:
 
 
 def _capture(client: Client, conversation: Conversation, user: str) -> None:
-    """Capture the whole conversation from the view of `user`, and distil it."""
     by_session: dict[str, list[Said]] = {}
     for note in conversation.notes:
         text = note.text.removeprefix(f"{note.author}: ")
@@ -103,7 +102,6 @@ def _capture(client: Client, conversation: Conversation, user: str) -> None:
 
 
 def _turns(record: Record) -> list[str]:
-    """The turns that a record rests on."""
     evidence = [item.span.turn for item in record.provenance.evidence]
     return [*(span.turn for span in record.provenance.spans), *evidence]
 

@@ -83,4 +83,4 @@ def languages(options: BenchOptions) -> PartResult:
         for first, kind in enumerate(("as noted", "reworded"))
     ]
     shows_not = "free text: notes and questions come from one author's grammar of real sentences"
-    return PartResult(figures=(*figures, *halves), shows_not=shows_not)
+    return PartResult((*figures, *halves), shows_not=shows_not)

@@ -1,20 +1,21 @@
-"""The quality of ranking: LoCoMo by fitted and by shipped weights, without each part, and the fit of what ships.
+"""The quality of ranking: LoCoMo by fitted and by shipped weights, without each part, the fit of those; abstention.
 
-Each turn of a conversation is one memory, and the abstention floor is off. Weights are tried on other conversations
-than those they were fitted on; what ships is fitted on invented conversations alone, then rounded.
+Each turn of a conversation is one memory. The abstention floor is off, but for `abstention`. Weights are tried on other
+conversations than those they were fitted on; what ships is fitted on invented conversations alone, then rounded.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from ....protocol.recall import RecallOptions
 from ...python.client import Client
-from ..measurement import BenchOptions, Figure, PartResult, Target, at_least, mean_figure
+from ..measurement import BenchOptions, Figure, PartResult, Target, at_least, at_most, mean_figure, share
 from ..temporary_daemon import temporary_daemon
-from .conversations import Conversation, dialogues, locomo, projects
+from .conversations import ANSWERABLE, SAMPLES, Conversation, dialogues, locomo, projects
 from .seeded_pools import WITH_OPTIONS, SeededPool, await_vectors, fill
 
 if TYPE_CHECKING:
@@ -70,7 +71,6 @@ class Ranking(NamedTuple):
 
     @property
     def recall(self) -> float:
-        """The share of the evidence among the first ten."""
         return recall_at(self.names, self.evidence)
 
 
@@ -208,11 +208,8 @@ def relevance(options: BenchOptions) -> PartResult:
         figures += _figures(name, _cross_fitted(lists, groups, [PARTS.index(part) for part in parts]))
     means = ", ".join(f"{part} {fmean(weights[group][part] for group in groups):.2f}" for part in PARTS)
     return PartResult(
-        figures=tuple(figures),
-        notes=(
-            f"weights, mean of the folds: {means}",
-            f"{len(fit)} questions of categories 1-5; goal 0.80 and 0.56",
-        ),
+        tuple(figures),
+        notes=(f"weights, mean of the folds: {means}", f"{len(fit)} questions of categories 1-5; goal 0.80 and 0.56"),
         shows_not="the part of a conversation that the pipeline records, or whether an answer is right",
     )
 
@@ -232,7 +229,7 @@ def ablation(options: BenchOptions) -> PartResult:
             figures.append(_bootstrapped(f"recall@10, {label}", [ranking.recall for ranking in rankings]))
             figures.append(_bootstrapped(f"MRR, {label}", places))
     return PartResult(
-        figures=tuple(figures),
+        tuple(figures),
         notes=("no record of this data is an edge, and none was ever used: graph and use can show nothing here",),
         shows_not="the worth of a part for other kinds of conversation",
     )
@@ -272,7 +269,77 @@ def weights(options: BenchOptions) -> PartResult:
                 figures += _figures(f"{name}, {label}", rankings)
     described = ", ".join(f"{part} {value:.2f}" for part, value in fit.items())
     return PartResult(
-        figures=tuple(figures),
+        tuple(figures),
         notes=(f"fit on {len(lists)} questions, words as one: {described}",),
         shows_not="how real people talk: `read/relevance` measures that",
     )
+
+
+# --- abstention: recall must tell questions that the store can't answer from those that it can (P-23, Q10) -----------
+OTHER_QUESTIONS = 40
+UNKNOWN = SAMPLES / "unknown.txt"
+"""Authored questions of a developer about projects that no store here knows."""
+
+
+class AnswerStrength(NamedTuple):
+    strength: float
+    abstained: bool
+
+
+def abstention(options: BenchOptions) -> PartResult:
+    """LoCoMo: answerable questions against those of other conversations and those of an unknown developer."""
+    conversations = locomo(options)
+    unknown_texts = UNKNOWN.read_text(encoding="utf-8").splitlines()
+    chance = random.Random(7)
+    known: list[AnswerStrength] = []
+    fifth: list[AnswerStrength] = []
+    others: list[AnswerStrength] = []
+    unknown: list[AnswerStrength] = []
+    with temporary_daemon(WITH_OPTIONS) as client:
+        filled = _filled(client, {f"talk-{number}": item for number, item in enumerate(conversations)})
+        await_vectors(client)
+        for conversation, pool in filled:
+            for question in conversation.questions:
+                strengths = known if question.category in ANSWERABLE else fifth
+                strengths.append(_strength(client, question.text, pool))
+            for other in conversations:
+                if other.name != conversation.name:
+                    others += [_strength(client, text, pool) for text in _some(other, chance)]
+            unknown += [_strength(client, text, pool) for text in unknown_texts]
+    return PartResult(
+        (
+            _separation("AUROC, other conversations' questions (a)", known, others, at_least(0.93)),
+            _separation("AUROC, unknown developer questions (b)", known, unknown, at_least(0.90)),
+            _separation("AUROC, category 5", known, fifth),
+            _abstained("abstained, (a)", others, at_least(0.80)),
+            _abstained("abstained, (b)", unknown, at_least(0.80)),
+            _abstained("abstained, answerable", known, at_most(0.05)),
+            _abstained("abstained, category 5", fifth),
+        ),
+        shows_not="whether an answer is right when recall does not abstain",
+    )
+
+
+def _some(conversation: Conversation, chance: random.Random) -> list[str]:
+    texts = [question.text for question in conversation.questions if question.category in ANSWERABLE]
+    return chance.sample(texts, min(OTHER_QUESTIONS, len(texts)))
+
+
+def _strength(client: Client, text: str, pool: SeededPool) -> AnswerStrength:
+    answer = pool.ask(client, text, RecallOptions())
+    return AnswerStrength(answer.strength, answer.abstained)
+
+
+def _abstained(name: str, answers: Sequence[AnswerStrength], target: Target | None = None) -> Figure:
+    return share(name, sum(answer.abstained for answer in answers), len(answers), target)
+
+
+def _separation(
+    name: str, known: Sequence[AnswerStrength], others: Sequence[AnswerStrength], target: Target | None = None
+) -> Figure:
+    """AUROC: the chance that a known question's strength is above another one's; ties count half."""
+    import numpy as np
+
+    above = np.array([answer.strength for answer in known])[:, None] - [answer.strength for answer in others]
+    auroc = float((above > 0).mean() + (above == 0).mean() / 2)
+    return Figure(name, auroc, samples=len(known) + len(others), target=target)

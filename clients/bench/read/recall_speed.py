@@ -20,18 +20,10 @@ from ....protocol import wire
 from ....protocol.recall import Recall, Recalled
 from ...python.client import Client, socket_path
 from ...python.zmtp import Connection, Deadline
-from ..baselines import echo_call, exchange
-from ..measurement import (
-    BenchOptions,
-    Figure,
-    PartResult,
-    at_least,
-    at_most,
-    elapsed_ms,
-    percentile,
-    percentile_figure,
-)
+from ..latency import echo_call, exchange
+from ..measurement import BenchOptions, Figure, PartResult, at_least, at_most, elapsed_ms, percentile, percentile_figure
 from ..processes import memory_bytes
+from ..session_data import records
 from ..temporary_daemon import empty_home, offline, running, temporary_daemon
 
 SIZES, QUICK = (1_000, 10_000, 100_000), (1_000, 5_000)
@@ -56,7 +48,7 @@ def speed(options: BenchOptions) -> PartResult:
         with empty_home() as (home, environment):
             offline(environment, "fill-home", str(size), str(ACTIVE))
             with running(home, environment, START_S) as client:
-                texts = _active_texts(client)
+                texts = [item.description for item in records(client, pools=("personal",), statuses=("active",))]
                 questions = _questions(texts)
                 client.recall(questions[0])
                 figures.append(_memory(f"memory, {size:,} records", client, most=350 if size == 100_000 else 0))
@@ -68,22 +60,12 @@ def speed(options: BenchOptions) -> PartResult:
     if len(medians) == len(SIZES):
         growth = medians[-1] / medians[-2]
         figures.append(Figure("growth of p50, 10,000 to 100,000", growth, "×", target=at_most(3.0)))
-    return PartResult(figures=tuple(figures), shows_not="a memory that is written to meanwhile")
+    return PartResult(tuple(figures), shows_not="a memory that is written to meanwhile")
 
 
 def _memory(name: str, client: Client, most: int) -> Figure:
     time.sleep(1.0)
     return Figure(name, memory_bytes(client.status().pid) / MB, "MB", target=at_most(most) if most else None)
-
-
-def _active_texts(client: Client) -> list[str]:
-    texts: list[str] = []
-    after = ""
-    while True:
-        page = client.list(pools=("personal",), statuses=("active",), after=after, limit=500)
-        texts += [record.description for record in page.records]
-        if not (after := page.next):
-            return texts
 
 
 def _questions(texts: Sequence[str]) -> list[str]:

@@ -58,7 +58,6 @@ class SeededPool(msgspec.Struct, frozen=True, kw_only=True):
         return client.ask(wish, Recalled)
 
     def ranked(self, answer: Recalled) -> tuple[str, ...]:
-        """The names of the notes of an answer's hits, best first."""
         return tuple(self.names[hit.record.id] for hit in answer.hits)
 
 

@@ -21,7 +21,6 @@ NAMED = 10
 
 
 def _evidence(client: Client) -> dict[str, int]:
-    """The number of pieces of evidence of each record."""
     return {record.id: len(record.provenance.evidence) for record in records(client)}
 
 
@@ -49,7 +48,7 @@ def live_then_import(options: BenchOptions) -> PartResult:
         zero_figure("  captures taken twice", accepted),
         zero_figure("  operations of the import", grown),
     )
-    return PartResult(figures=figures, shows_not="hooks that give a turn another id than its transcript does")
+    return PartResult(figures, shows_not="hooks that give a turn another id than its transcript does")
 
 
 # --- quotes ----------------------------------------------------------------------------------------------------------
@@ -78,7 +77,7 @@ def quotes(options: BenchOptions) -> PartResult:
         Figure("  compared with the transcript too", compared, samples=total),
     )
     notes = (*broken[:NAMED], *(f"left out: {reason}" for reason in real.left_out))
-    return PartResult(figures=figures, notes=notes, shows_not="a quote that is verbatim and still misleads")
+    return PartResult(figures, notes=notes, shows_not="a quote that is verbatim and still misleads")
 
 
 def _span_text(record: Record, turns: dict[tuple[str, str], str]) -> str | None:
@@ -147,6 +146,4 @@ def echoes(options: BenchOptions) -> PartResult:
         zero_figure("evidence won from it", len(restated), len(names)),
     )
     notes = [f"learnt: {name}" for name in learnt] + [f"counted as evidence: {name}" for name in restated]
-    return PartResult(
-        figures=figures, notes=tuple(notes), shows_not="a host that rewrites what it was given in its own words"
-    )
+    return PartResult(figures, notes=tuple(notes), shows_not="a host that rewrites what it was given in its own words")

@@ -34,7 +34,11 @@ def languages(options: BenchOptions) -> PartResult:
     with temporary_daemon() as client:
         for language, sentences in samples.items():
             for number, sentence in enumerate(sentences):
-                _capture(client, language, number, sentence)
+                turn, at, text = str(number), sentence.at, sentence.text
+                said = Origin(host="bench", session=f"said-{language}")
+                client.capture(said, [Said(turn=turn, at=at, role="user", text=text)])
+                remembered = Origin(host="bench", session=f"told-{language}")
+                client.remember(request.Remember(text=text, turn=turn, at=at, origin=remembered))
         settle(client)
         checked = {
             language: [_checked(client, language, *numbered) for numbered in enumerate(sentences)]
@@ -57,19 +61,10 @@ def languages(options: BenchOptions) -> PartResult:
         if not all(outcome.values())
     ]
     shows_not = "recall by meaning, among many, of inflected words: `memd bench read` measures that"
-    return PartResult(figures=tuple(figures), notes=tuple(notes), shows_not=shows_not)
-
-
-def _capture(client: Client, language: str, number: int, sentence: DatedSentence) -> None:
-    """Say a sentence in a session, and remember it in another one."""
-    origin = Origin(host="bench", session=f"said-{language}")
-    client.capture(origin, [Said(turn=str(number), at=sentence.at, role="user", text=sentence.text)])
-    remembered = Origin(host="bench", session=f"told-{language}")
-    client.remember(request.Remember(text=sentence.text, turn=str(number), at=sentence.at, origin=remembered))
+    return PartResult(tuple(figures), notes=tuple(notes), shows_not=shows_not)
 
 
 def _checked(client: Client, language: str, number: int, sentence: DatedSentence) -> dict[str, bool]:
-    """Whether each of the checks passes."""
     answer = client.recall(sentence.word, limit=20, budget_tokens=4000)
     records = [
         record

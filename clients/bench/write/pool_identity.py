@@ -46,7 +46,6 @@ class GitCase:
             raise Refused("git is not installed", hint="these cases need it") from error
 
     def clone(self, name: str, remote: str, *options: str) -> Path:
-        """A clone with that remote."""
         self.git(self.folder, "clone", *options, f"file://{self.repository}", name)
         self.git(self.folder / name, "remote", "set-url", "origin", remote)
         return self.folder / name
@@ -62,30 +61,28 @@ class GitCase:
 Pools = tuple[list[str], list[str]]
 """The pools that must be one, and those that must not be among them."""
 
-Case = Callable[[GitCase], Pools]
 
-
-def _worktree(case: GitCase) -> Pools:
+def a_worktree(case: GitCase) -> Pools:
     case.git(case.repository, "worktree", "add", str(case.folder / "tree"))
     return [case.pool(), case.pool(case.folder / "tree")], []
 
 
-def _second_clone(case: GitCase) -> Pools:
+def a_second_clone_over_https(case: GitCase) -> Pools:
     second = case.clone("second", "https://example.org/Ada/orchard")
     return [case.pool(), case.pool(second)], []
 
 
-def _fork(case: GitCase) -> Pools:
+def a_fork(case: GitCase) -> Pools:
     fork = case.clone("fork", EVE)
     return [case.pool()], [case.pool(fork)]
 
 
-def _fork_first(case: GitCase) -> Pools:
+def a_fork_that_is_seen_first(case: GitCase) -> Pools:
     other = case.pool(case.clone("fork", EVE))
     return [case.pool()], [other]
 
 
-def _renamed(case: GitCase) -> Pools:
+def a_renamed_remote_and_folder(case: GitCase) -> Pools:
     pools = [case.pool()]
     case.git(case.repository, "remote", "set-url", "origin", "git@example.org:ada/garden.git")
     pools.append(case.pool())
@@ -93,19 +90,19 @@ def _renamed(case: GitCase) -> Pools:
     return [*pools, case.pool(moved)], []
 
 
-def _shallow(case: GitCase) -> Pools:
+def a_shallow_clone(case: GitCase) -> Pools:
     shallow = case.clone("shallow", ADA, "--depth=1")
     return [case.pool(), case.pool(shallow)], []
 
 
-def _shallow_completed(case: GitCase) -> Pools:
+def a_completed_shallow_clone(case: GitCase) -> Pools:
     shallow = case.clone("shallow", ADA, "--depth=1")
     pools = [case.pool(shallow)]
     case.git(shallow, "fetch", "--unshallow", f"file://{case.repository}")
     return [*pools, case.pool(shallow), case.pool()], []
 
 
-def _remote_later(case: GitCase) -> Pools:
+def a_remote_that_is_added_later(case: GitCase) -> Pools:
     case.git(case.repository, "remote", "remove", "origin")
     pools = [case.pool()]
     case.git(case.repository, "remote", "add", "origin", ADA)
@@ -113,50 +110,49 @@ def _remote_later(case: GitCase) -> Pools:
     return [*pools, case.pool(case.clone("second", ADA))], [case.pool(case.clone("fork", EVE))]
 
 
-def _deleted(case: GitCase) -> Pools:
+def a_deleted_folder(case: GitCase) -> Pools:
     pools = [case.pool()]
     shutil.rmtree(case.repository)
     return [*pools, case.pool(case.repository / "src")], [case.pool(case.folder / "never")]
 
 
-def _container(case: GitCase) -> Pools:
+def a_container_path_with_a_hint(case: GitCase) -> Pools:
     root = case.git(case.repository, "rev-list", "--max-parents=0", "HEAD")
     hint = Repository(root="/inside/orchard", root_commit=root, remote="https://example.org/ada/orchard")
     inside = case.pool("/inside/orchard", hint)
     return [case.pool(), inside], [case.pool("/inside/orchard")]
 
 
-def _nowhere(case: GitCase) -> Pools:
+def a_folder_without_git(case: GitCase) -> Pools:
     plain = case.folder / "plain"
     plain.mkdir()
     return [case.pool(plain), case.pool(plain)], [case.pool(), case.pool(case.folder)]
 
 
-CASES: dict[str, Case] = {
-    "a worktree": _worktree,
-    "a second clone, over https": _second_clone,
-    "a fork is another project": _fork,
-    "a fork that is seen first": _fork_first,
-    "a renamed remote, a moved folder": _renamed,
-    "a shallow clone": _shallow,
-    "a shallow clone, completed": _shallow_completed,
-    "no remote, added later": _remote_later,
-    "a deleted folder": _deleted,
-    "a container's path with a hint": _container,
-    "a folder without git": _nowhere,
-}
+CASES: tuple[Callable[[GitCase], Pools], ...] = (
+    a_worktree,
+    a_second_clone_over_https,
+    a_fork,
+    a_fork_that_is_seen_first,
+    a_renamed_remote_and_folder,
+    a_shallow_clone,
+    a_completed_shallow_clone,
+    a_remote_that_is_added_later,
+    a_deleted_folder,
+    a_container_path_with_a_hint,
+    a_folder_without_git,
+)
 
 
 def identity(options: BenchOptions) -> PartResult:
     """Worktree, clone, fork, rename, shallow clone, late remote, deleted folder, container: each the right pool."""
     wrong: list[str] = []
-    for name, case in CASES.items():
+    for case in CASES:
+        name = case.__name__.replace("_", " ")
         options.progress(f"write/identity: {name}")
         with TemporaryDirectory(prefix="memd-bench-") as folder, temporary_daemon() as client:
             same, others = case(GitCase(client, Path(folder)))
         if len(set(same)) != 1 or set(same) & set(others) or "" in same:
             wrong.append(f"{name}: one project has {', '.join(same)}; others {', '.join(others) or 'none'}")
     figure = zero_figure("cases with a wrong pool", len(wrong), len(CASES))
-    return PartResult(
-        figures=(figure,), notes=tuple(wrong), shows_not="submodules, and repositories that share no commit"
-    )
+    return PartResult((figure,), notes=tuple(wrong), shows_not="submodules, and repositories that share no commit")

@@ -57,12 +57,10 @@ class ScanOutput(msgspec.Struct, frozen=True):
 
     @property
     def rules(self) -> tuple[tuple[str, ...], ...]:
-        """The rules that hit each text."""
         return tuple(tuple(rule for rule, _, _ in hits) for hits in self.hits)
 
 
 def scanned(environment: Mapping[str, str], texts: Sequence[str]) -> ScanOutput:
-    """Scan texts with the daemon's own stage."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "texts.json"
         path.write_bytes(msgspec.json.encode(texts))
@@ -79,8 +77,6 @@ class LabelledRow(msgspec.Struct, frozen=True):
 
 
 class JudgedRow(msgspec.Struct, frozen=True):
-    """A labelled row with the scan's hits."""
-
     row: LabelledRow
     hits: tuple[tuple[str, int, int], ...]
 
@@ -119,7 +115,7 @@ def secrets(options: BenchOptions) -> PartResult:
         if names
     ]
     notes += [f"alarm on a transcript: {rule}" for rule in alarms[:NAMED]]
-    return PartResult(figures=figures, notes=tuple(notes), shows_not="secrets of forms that no public rule knows")
+    return PartResult(figures, notes=tuple(notes), shows_not="secrets of forms that no public rule knows")
 
 
 def _figures(judged: Sequence[JudgedRow]) -> Iterator[Figure]:
@@ -209,6 +205,4 @@ def invisible(options: BenchOptions) -> PartResult:
         zero_figure("alarms on honest text", len(alarms), len(cases.honest)),
     )
     notes = [f"missed: {text!a}" for text in missed] + [f"alarm: {text!a}" for text in alarms]
-    return PartResult(
-        figures=figures, notes=tuple(notes), shows_not="whole words in look-alike letters of one other script"
-    )
+    return PartResult(figures, notes=tuple(notes), shows_not="whole words in look-alike letters of one other script")

@@ -16,9 +16,9 @@ from ....protocol.errors import Unavailable
 from ...importers import claude_code
 from ...python import launch
 from ...python.client import Client
-from ..baselines import cpu_load, echo_call
+from ..latency import echo_call
 from ..measurement import BenchOptions, Figure, PartResult, at_most, elapsed_ms, percentile_figure
-from ..processes import cpu_s, highest_niceness
+from ..processes import cpu_load, cpu_s, highest_niceness
 from ..session_data import deliver, large_session
 from ..temporary_daemon import empty_home, running, settle, temporary_daemon
 
@@ -50,7 +50,7 @@ def imported(options: BenchOptions) -> PartResult:
         Figure("  captures", status.archive_seq),
         Figure("  records", sum(status.records.values())),
     )
-    return PartResult(figures=figures, shows_not="whether the records are any good: the gate measures that")
+    return PartResult(figures, shows_not="whether the records are any good: the gate measures that")
 
 
 def hot(options: BenchOptions) -> PartResult:
@@ -73,8 +73,7 @@ def hot(options: BenchOptions) -> PartResult:
         percentile_figure("  p50", times, 50, floors),
         Figure("  share of a core that distilling burns", sum(shares) / len(shares), samples=len(shares)),
     )
-    shows_not = "more than one client, or a machine that is busy with other things as well"
-    return PartResult(figures=figures, shows_not=shows_not)
+    return PartResult(figures, shows_not="more than one client, or a machine that is busy with other things as well")
 
 
 def _distilling(client: Client, times: list[float]) -> tuple[float, int]:
@@ -117,5 +116,4 @@ def idle(options: BenchOptions) -> PartResult:
             time.sleep(min(5.0, seconds - passed))
         core_share = (cpu_s(pid) - cpu) / (time.perf_counter() - begin)
     figure = Figure(f"idle, share of a core over {seconds:.0f} s", core_share * 100, "%", target=at_most(0.1))
-    shows_not = "wake-ups, which use more of a battery than their CPU time shows"
-    return PartResult(figures=(figure,), shows_not=shows_not)
+    return PartResult((figure,), shows_not="wake-ups, which use more of a battery than their CPU time shows")

@@ -1,4 +1,5 @@
-"""Delivery order: the same records from sessions sent twice, interrupted, shuffled or halved (W13, P-7, P-12).
+"""Contradictions, and delivery order: a later statement retires the one it contradicts (T1, W6, P-8); sessions that are
+sent twice, interrupted, shuffled or halved give the same records (W13, P-7, P-12).
 
 Each order of delivery has a home of its own. Records are compared by all fields that do not depend on when they were
 learnt.
@@ -12,20 +13,93 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 
-from ....protocol.errors import MemdError
+from ....protocol import request
+from ....protocol.errors import MemdError, StoreError
 from ....protocol.event import Origin, Said
 from ....protocol.record import Record
 from ...importers.transcript import Session
 from ...python import launch
 from ...python.client import Client
-from ..measurement import BenchOptions, Figure, PartResult, at_least, zero_figure
+from ..measurement import BenchOptions, Figure, PartResult, at_least, share, zero_figure
 from ..session_data import deliver, read, records
 from ..temporary_daemon import DEADLINE_MS, START_S, empty_home, running, settle, temporary_daemon
-from .contradiction_pairs import NEW, OLD, PAIRS, pairs
 
+# --- contradictions --------------------------------------------------------------------------------------------------
+PAIRS = Path(__file__).parents[1] / "samples" / "contradictions.json"
+OLD, NEW = "2026-03-01T09:00:00+01:00", "2026-04-12T09:00:00+02:00"
+PAIRS_NAMED = 15
+
+
+class StatementPair(msgspec.Struct, frozen=True):
+    """Two statements, the second one later, and a word to ask for it. With the shape `keep` both hold."""
+
+    shape: str
+    old: str
+    new: str
+    word: str = ""
+
+
+def pairs(path: Path) -> list[StatementPair]:
+    """The pairs of a file. Raises StoreError."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=list[StatementPair])
+    except msgspec.MsgspecError as error:
+        raise StoreError(f"{path} holds no pairs: {error}", hint="a list of {shape, old, new, word}") from error
+
+
+def reconcile(options: BenchOptions) -> PartResult:
+    """Authored pairs, said one after the other: the old one retired or both kept, and never the old one recalled."""
+    figures: list[Figure] = []
+    notes: list[str] = []
+    more = sorted((options.data / "reconcile").glob("*.json")) if options.data else []
+    for path in (PAIRS, *more):
+        options.progress(f"write/reconcile: {path.stem}")
+        of_file, wrong = _outcome(pairs(path), "" if path == PAIRS else f", {path.stem}")
+        figures += of_file
+        notes += wrong[:PAIRS_NAMED]
+    shows_not = "statements in long sessions, whose meaning depends on other sentences"
+    return PartResult(tuple(figures), notes=tuple(notes), shows_not=shows_not)
+
+
+def _outcome(pairs: Sequence[StatementPair], suffix: str) -> tuple[list[Figure], list[str]]:
+    """The figures of these pairs, and a line for each pair with the wrong outcome."""
+    changes = sum(pair.shape != "keep" for pair in pairs)
+    wrong: list[str] = []
+    retired = kept = outranked = 0
+    with temporary_daemon() as client:
+        old_ids = [_remember(client, f"old{n}", pair.old, OLD) for n, pair in enumerate(pairs)]
+        settle(client)
+        new_ids = [_remember(client, f"new{n}", pair.new, NEW) for n, pair in enumerate(pairs)]
+        settle(client)
+        for pair, old_id, new_id in zip(pairs, old_ids, new_ids, strict=True):
+            old, new = client.get(old_id), client.get(new_id)
+            if pair.shape == "keep":
+                is_right = (old.status, new.status) == ("active", "active")
+                kept += is_right
+            else:
+                is_right = (old.status, new.status, old.superseded_by) == ("retired", "active", new.id)
+                retired += is_right
+                hits = [hit.record.id for hit in client.recall(f"{pair.old} {pair.word}").hits]
+                outranked += old.id in hits and (new.id not in hits or hits.index(old.id) < hits.index(new.id))
+            if not is_right:
+                wrong.append(f"{pair.shape}: {pair.old} | {pair.new} → {old.status}, {new.status}")
+    return [
+        share(f"changes that retire the old{suffix}", retired, changes, at_least(0.85)),
+        share(f"second things kept beside the first{suffix}", kept, len(pairs) - changes, at_least(0.9)),
+        zero_figure(f"old ones recalled above the new{suffix}", outranked, changes),
+    ], wrong
+
+
+def _remember(client: Client, turn: str, text: str, at: str) -> str:
+    origin = Origin(host="bench", session="pairs")
+    return client.remember(request.Remember(text=text, turn=turn, at=at, origin=origin)).record.id
+
+
+# --- delivery order --------------------------------------------------------------------------------------------------
 SEED = 7
 KILLS = 6
 NAMED = 12
@@ -47,12 +121,10 @@ class RecordSet(msgspec.Struct, frozen=True):
 
     @property
     def exact(self) -> Rows:
-        """Facts with an exact key, and edges."""
         return {(record.pool, record.kind, record.key, record.value) for record in self.records if _is_exact(record)}
 
     @property
     def notes(self) -> Rows:
-        """All other records, by their text."""
         return {(record.pool, record.kind, record.content) for record in self.records if not _is_exact(record)}
 
 
@@ -61,7 +133,6 @@ def _is_exact(record: Record) -> bool:
 
 
 def _record_set(client: Client) -> RecordSet:
-    """The records once everything is distilled."""
     settle(client)
     return RecordSet(tuple(records(client)), client.status().journal_seq)
 
@@ -88,7 +159,7 @@ def again(options: BenchOptions) -> PartResult:
         *_differences("twice", once.identical, twice.identical),
         *_differences("killed", once.identical, killed.identical),
     )
-    return PartResult(figures=figures, notes=notes, shows_not="a power cut: tests/faults simulates it, write by write")
+    return PartResult(figures, notes=notes, shows_not="a power cut: tests/faults simulates it, write by write")
 
 
 def _killed(sessions: Sequence[Session], seconds: float, options: BenchOptions) -> tuple[RecordSet, int]:
@@ -136,7 +207,7 @@ def any_order(options: BenchOptions) -> PartResult:
         figures.append(Figure(f"  notes, Jaccard, {name}", jaccard, samples=len(union), target=at_least(0.97)))
         notes += _differences(name, whole.exact | whole.notes, other.exact | other.notes)
     shows_not = "two daemons on two machines whose copies are merged: sharing does not exist yet"
-    return PartResult(figures=tuple(figures), notes=tuple(notes), shows_not=shows_not)
+    return PartResult(tuple(figures), notes=tuple(notes), shows_not=shows_not)
 
 
 def _changes() -> Iterator[Session]:
