@@ -130,30 +130,32 @@ def hours_of(sessions: Iterable[Session]) -> dict[str, float]:
 def drawn(live: Sequence[Record], sessions: Iterable[Session], seed: int) -> tuple[SheetRecord, ...]:
     """Fifty of the records, or all if there are fewer, in an order that the seed decides."""
     turns = {(session.origin.document, event.turn): text(event) for session in sessions for event in session.events}
-    chosen = random.Random(seed).sample(live, min(DRAWN, len(live)))
-    return tuple(_in_context(number, record, turns) for number, record in enumerate(chosen, 1))
-
-
-def _in_context(number: int, record: Record, turns: dict[tuple[str, str], str]) -> SheetRecord:
-    span = record.provenance.spans[0]
-    turn, quote = turns.get((span.document, span.turn), ""), record.provenance.quote
-    start = span.start if turn[span.start :].startswith(quote) else max(0, turn.find(quote))
-    return SheetRecord(
-        number=number,
-        id=record.id,
-        session=record.provenance.source,
-        speaker=record.provenance.trust,
-        said_at=record.provenance.said_at,
-        valid_from=record.valid_from,
-        kind=record.kind,
-        type=record.type,
-        key=record.key,
-        value=record.value,
-        description=record.description,
-        quote=quote,
-        before=turn[max(0, start - AROUND) : start],
-        after=turn[start + len(quote) : start + len(quote) + AROUND],
-    )
+    records: list[SheetRecord] = []
+    for number, record in enumerate(random.Random(seed).sample(live, min(DRAWN, len(live))), 1):
+        source, quote = record.provenance, record.provenance.quote
+        span = source.spans[0]
+        turn = turns.get((span.document, span.turn), "")
+        start = span.start if turn[span.start :].startswith(quote) else max(0, turn.find(quote))
+        end = start + len(quote)
+        records.append(
+            SheetRecord(
+                number=number,
+                id=record.id,
+                session=source.source,
+                speaker=source.trust,
+                said_at=source.said_at,
+                valid_from=record.valid_from,
+                kind=record.kind,
+                type=record.type,
+                key=record.key,
+                value=record.value,
+                description=record.description,
+                quote=quote,
+                before=turn[max(0, start - AROUND) : start],
+                after=turn[end : end + AROUND],
+            )
+        )
+    return tuple(records)
 
 
 # --- the sheet -------------------------------------------------------------------------------------------------------

@@ -12,10 +12,10 @@ import os
 import re
 import signal
 import subprocess
-import threading
 import time
 import venv
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -152,24 +152,22 @@ def _memd_killed(texts: Sequence[str]) -> KillOutcome:
         with running(home, environment) as client:
             lost = sum(not is_held(client, id) for id in ids)
     with empty_home() as (home, environment), running(home, environment):
-        failed: list[int] = []
 
-        def write(writer: int) -> None:
+        def write(writer: int) -> bool:
+            """Whether the writer could write all of its texts."""
             try:
                 with Client(home, DEADLINE_MS) as client:
                     for number, text in enumerate(texts[:TEXTS_EACH]):
                         client.remember(_remember(number, text, f"writer{writer}"))
             except MemdError:
-                failed.append(writer)
+                return False
+            return True
 
-        threads = [threading.Thread(target=write, args=(writer,)) for writer in range(WRITERS)]
-        begin = time.perf_counter()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        rate = (WRITERS - len(failed)) * TEXTS_EACH / (time.perf_counter() - begin)
-    return KillOutcome(lost, len(ids), rate, len(failed))
+        with ThreadPoolExecutor(WRITERS) as pool:
+            begin = time.perf_counter()
+            succeeded = sum(pool.map(write, range(WRITERS)))
+            rate = succeeded * TEXTS_EACH / (time.perf_counter() - begin)
+    return KillOutcome(lost, len(ids), rate, WRITERS - succeeded)
 
 
 # --- peers, each in an environment of its own ------------------------------------------------------------------------

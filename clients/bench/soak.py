@@ -15,9 +15,10 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -90,18 +91,15 @@ class SoakClient(threading.Thread):
 
     def _once(self, client: Client) -> None:
         name = self._chance.choices(("capture", "remember", "recall", "profile", "list"), (8, 3, 60, 22, 7))[0]
+        requests: dict[str, Callable[[Client], object]] = {
+            "capture": self._capture,
+            "remember": self._remember,
+            "recall": self._recall,
+            "profile": Client.profile,
+            "list": lambda client: client.list(limit=20),
+        }
         try:
-            match name:
-                case "capture":
-                    self._capture(client)
-                case "remember":
-                    self._remember(client)
-                case "recall":
-                    self._recall(client)
-                case "profile":
-                    client.profile()
-                case _:
-                    client.list(limit=20)
+            requests[name](client)
         except MemdError as error:
             self._ledger.failed(name, error)
             if isinstance(error, EXPECTED):
@@ -191,159 +189,141 @@ def filled_disk(folder: Path) -> Generator[None]:
         file.unlink()
 
 
-class DaemonRun(msgspec.Struct, frozen=True):
+class DaemonRun(NamedTuple):
     """One run of the daemon: seconds from the start of the process to its first answer, memory just before its end."""
 
     started_s: float
     memory: int
 
 
-class SoakPlan(msgspec.Struct, frozen=True):
-    """Seconds in all and of each run of the daemon; whether its disk is small; its clock."""
+class Soak:
+    """The disturbed daemon: its home, whether its disk is small, its clock, and seconds of each of its runs."""
 
-    seconds: float
-    episode: float
-    small: bool
-    clock: JumpingClock | None
+    def __init__(self, home: Places, environment: Mapping[str, str], episode_s: float, small: bool) -> None:
+        self._home, self._environment, self._episode_s, self._small = home, environment, episode_s, small
+        self.clock = jumping_clock(home.state)
+        self.ledger = SoakLedger()
 
+    def runs(self, seconds: float, options: BenchOptions) -> list[DaemonRun]:
+        """Start and kill the daemon until the time is over, with the clients running all the while."""
+        stop = threading.Event()
+        clients = [SoakClient(number, self._home, self.ledger, stop) for number in range(CLIENTS)]
+        end = time.monotonic() + seconds
+        environment = {**self._environment, **(self.clock.environment if self.clock else {})}
+        runs: list[DaemonRun] = []
+        try:
+            while time.monotonic() < end:
+                options.progress(f"soak/mixed: run {len(runs) + 1}, {end - time.monotonic():.0f} s to go")
+                begin = time.perf_counter()
+                process = launch.start(self._home, environment, START_S)
+                started = time.perf_counter() - begin
+                if not runs:
+                    for client in clients:
+                        client.start()
+                memory = self._disturb(len(runs))
+                runs.append(DaemonRun(started, max(memory, anonymous_bytes(process.pid))))
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+        finally:
+            stop.set()
+            for client in clients:
+                if client.ident is not None:
+                    client.join(30)
+            with suppress(MemdError):
+                launch.stop(self._home)
+        return runs
 
-class SoakOutcome(msgspec.Struct, frozen=True):
-    """After the last start: promised words that are lost, forgotten words that returned, the result of `verify`."""
+    def _disturb(self, number: int) -> int:
+        """Disturb one run of the daemon: a full disk in every third, a clock jump, a forget; returns its memory."""
+        time.sleep(self._episode_s / 4)
+        if self._small and number % 3 == 1:
+            with filled_disk(self._home.data):
+                time.sleep(FULL_S)
+        if self.clock:
+            self.clock.set_ahead(JUMPS_S[(number + 1) % len(JUMPS_S)])
+        time.sleep(self._episode_s / 4)
+        self._forget_one()
+        with Client(self._home, DEADLINE_MS) as client, suppress(MemdError):
+            client.distil()
+        time.sleep(self._episode_s / 2)
+        with Client(self._home, DEADLINE_MS) as client, suppress(MemdError):
+            return anonymous_bytes(client.status().pid)
+        return 0
 
-    lost: list[str]
-    returned: list[str]
-    intact: bool
+    def _forget_one(self) -> None:
+        ledger = self.ledger
+        with ledger.lock:
+            id, word = next(iter(ledger.promised.items()), ("", ""))
+        if not id:
+            return
+        try:
+            with Client(self._home, DEADLINE_MS) as client:
+                job = client.forget([id])
+                with ledger.lock:  # from here on the record may be gone, even if the job's end is never reported
+                    del ledger.promised[id]
+                while job.state == "running":
+                    time.sleep(0.1)
+                    job = client.job(job.id)
+        except MemdError as error:
+            ledger.failed("forget", error)
+            return
+        if job.state == "done":
+            with ledger.lock:
+                ledger.forgotten[id] = word
+                ledger.done["forget"] += 1
+
+    def outcome(self) -> tuple[list[str], list[str], bool]:
+        """Start the daemon once more, with the machine's clock, and compare its records with the ledger.
+
+        Returns the promised words that are lost, the forgotten words that returned, and whether `verify` finds all
+        stores intact.
+        """
+
+        def is_held(client: Client, id: str) -> bool:
+            with suppress(NotFound):
+                client.get(id)
+                return True
+            return False
+
+        with running(self._home, self._environment) as client:
+            settle(client)
+            lost = [word for id, word in self.ledger.promised.items() if not is_held(client, id)]
+            returned = [word for id, word in self.ledger.forgotten.items() if is_held(client, id)]
+        report = msgspec.json.decode(offline(self._environment, "verify"), type=dict[str, object])
+        return lost, returned, bool(report.get("intact"))
 
 
 def mixed(options: BenchOptions) -> PartResult:
     """Mixed load of four clients for an hour (`--quick`: five minutes) with kills, clock jumps and a full disk."""
     seconds, episode = (QUICK_SECONDS, QUICK_EPISODE_S) if options.quick else (SECONDS, EPISODE_S)
     settings = {"MEMD_IDLE_S": "2", "MEMD_BACKUP_EVERY_H": "0.05", "MEMD_BACKUP_KEEP": "2", "MEMD_UPKEEP_S": "30"}
-    ledger = SoakLedger()
     with empty_home(settings, "memd-soak-") as (home, environment), small_disk(home) as small:
-        clock = jumping_clock(home.state)
-        runs = _runs(home, environment, ledger, SoakPlan(seconds, episode, small, clock), options)
-        options.progress("soak/mixed: checking what is there")
-        outcome = _outcome(home, environment, ledger)
-    notes = _notes(ledger, outcome)
-    if not small:
-        notes.append("no disk pressure: this user may not mount a file system")
-    if clock is None:
-        notes.append("the clock did not jump: that needs Linux and a C compiler")
-    return PartResult(_figures(ledger, runs, outcome), notes=tuple(notes), shows_not="weeks of use")
-
-
-def _runs(
-    home: Places, environment: Mapping[str, str], ledger: SoakLedger, plan: SoakPlan, options: BenchOptions
-) -> list[DaemonRun]:
-    """Start and kill the daemon until the time is over, with the clients running all the while."""
-    stop = threading.Event()
-    clients = [SoakClient(number, home, ledger, stop) for number in range(CLIENTS)]
-    end = time.monotonic() + plan.seconds
-    clock = plan.clock.environment if plan.clock else {}
-    runs: list[DaemonRun] = []
-    try:
-        while time.monotonic() < end:
-            options.progress(f"soak/mixed: run {len(runs) + 1}, {end - time.monotonic():.0f} s to go")
-            begin = time.perf_counter()
-            process = launch.start(home, {**environment, **clock}, START_S)
-            started = time.perf_counter() - begin
-            if not runs:
-                for client in clients:
-                    client.start()
-            memory = _episode(home, ledger, plan, len(runs))
-            runs.append(DaemonRun(started, max(memory, anonymous_bytes(process.pid))))
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-    finally:
-        stop.set()
-        for client in clients:
-            if client.ident is not None:
-                client.join(30)
-        with suppress(MemdError):
-            launch.stop(home)
-    return runs
-
-
-def _episode(home: Places, ledger: SoakLedger, plan: SoakPlan, number: int) -> int:
-    """Disturb one run of the daemon: a full disk in every third, a clock jump, a forget; returns its memory."""
-    time.sleep(plan.episode / 4)
-    if plan.small and number % 3 == 1:
-        with filled_disk(home.data):
-            time.sleep(FULL_S)
-    if plan.clock:
-        plan.clock.set_ahead(JUMPS_S[(number + 1) % len(JUMPS_S)])
-    time.sleep(plan.episode / 4)
-    _forget_one(home, ledger)
-    with Client(home, DEADLINE_MS) as client, suppress(MemdError):
-        client.distil()
-    time.sleep(plan.episode / 2)
-    with Client(home, DEADLINE_MS) as client, suppress(MemdError):
-        return anonymous_bytes(client.status().pid)
-    return 0
-
-
-def _forget_one(home: Places, ledger: SoakLedger) -> None:
-    with ledger.lock:
-        id, word = next(iter(ledger.promised.items()), ("", ""))
-    if not id:
-        return
-    try:
-        with Client(home, DEADLINE_MS) as client:
-            job = client.forget([id])
-            with ledger.lock:  # from here on the record may be gone, even if the job's end is never reported
-                del ledger.promised[id]
-            while job.state == "running":
-                time.sleep(0.1)
-                job = client.job(job.id)
-    except MemdError as error:
-        ledger.failed("forget", error)
-        return
-    if job.state == "done":
-        with ledger.lock:
-            ledger.forgotten[id] = word
-            ledger.done["forget"] += 1
-
-
-def _outcome(home: Places, environment: Mapping[str, str], ledger: SoakLedger) -> SoakOutcome:
-    """Start the daemon once more, with the machine's clock, and compare its records with the ledger."""
-
-    def is_held(client: Client, id: str) -> bool:
-        with suppress(NotFound):
-            client.get(id)
-            return True
-        return False
-
-    with running(home, environment) as client:
-        settle(client)
-        lost = [word for id, word in ledger.promised.items() if not is_held(client, id)]
-        returned = [word for id, word in ledger.forgotten.items() if is_held(client, id)]
-    report = msgspec.json.decode(offline(environment, "verify"), type=dict[str, object])
-    return SoakOutcome(lost, returned, bool(report.get("intact")))
-
-
-def _figures(ledger: SoakLedger, runs: list[DaemonRun], outcome: SoakOutcome) -> tuple[Figure, ...]:
+        soak = Soak(home, environment, episode, small)
+        runs = soak.runs(seconds, options)
+        options.progress("soak/mixed: comparing records with acknowledgements")
+        lost, returned, intact = soak.outcome()
+    ledger = soak.ledger
     third = max(1, len(runs) // 3)
     early, late = (max(run.memory for run in part) for part in (runs[:third], runs[-third:]))
     grown = late / early if early else 0.0
-    return (
+    figures = (
         Figure("requests answered", sum(ledger.done.values())),
         Figure("kills", len(runs)),
-        zero_figure("acknowledged records lost", len(outcome.lost), len(ledger.promised)),
-        zero_figure("forgotten records that came back", len(outcome.returned), len(ledger.forgotten)),
+        zero_figure("acknowledged records lost", len(lost), len(ledger.promised)),
+        zero_figure("forgotten records that came back", len(returned), len(ledger.forgotten)),
         zero_figure("refused without a cause", len(ledger.wrong)),
-        Figure("stores sound at the end (1: yes)", float(outcome.intact), target=at_least(1)),
+        Figure("stores sound at the end (1: yes)", float(intact), target=at_least(1)),
         Figure("memory, last third of the lives to the first", grown, "×", samples=len(runs), target=at_most(GROWTH)),
         Figure("  most memory of its own", late / 1e6, "MB", samples=third),
         Figure("  longest start after a kill", max(run.started_s for run in runs), "s"),
     )
-
-
-def _notes(ledger: SoakLedger, outcome: SoakOutcome) -> list[str]:
     answered = ", ".join(f"{name} {count:,}" for name, count in ledger.done.most_common())
     refused = ", ".join(f"{name} {count:,}" for name, count in ledger.refused.most_common()) or "nothing"
     notes = [f"answered: {answered}", f"refused while it was down or its disk full: {refused}"]
     notes += [f"wrong: {text}" for text in ledger.wrong[:10]]
-    for what, words in (("lost", outcome.lost), ("came back", outcome.returned)):
-        notes += [f"{what}: {', '.join(words[:10])}"] * bool(words)
-    return notes
+    notes += [f"{what}: {', '.join(words[:10])}" for what, words in (("lost", lost), ("came back", returned)) if words]
+    if not small:
+        notes.append("no disk pressure: this user may not mount a file system")
+    if soak.clock is None:
+        notes.append("the clock did not jump: that needs Linux and a C compiler")
+    return PartResult(figures, notes=tuple(notes), shows_not="weeks of use")
