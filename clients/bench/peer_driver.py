@@ -89,12 +89,11 @@ def mem0(folder: str, vectors: KnownVectors) -> Peer:
     return lambda name, text: memory.add(text, user_id="bench", infer=False), search
 
 
-def _sqlite(connection: Any, columns: str) -> Any:
-    """A table that is flushed at each commit, as memd's storage is."""
+def _sqlite(connection: Any, columns: str) -> None:
+    """Make a table that is flushed at each commit, as memd's storage is."""
     connection.execute("pragma journal_mode=wal")
     connection.execute("pragma synchronous=full")
     connection.execute(f"create virtual table if not exists held using {columns}")
-    return connection
 
 
 def sqlite_vec(folder: str, vectors: KnownVectors) -> Peer:

@@ -267,7 +267,7 @@ class ForgettingComparison(msgspec.Struct, frozen=True):
 
 
 def forgetting(options: BenchOptions) -> PartResult:
-    """Half a year of facts that change unsaid, recalled with forgetting on and off: are more of the answers true?"""
+    """Half a year of facts that change without a word: are more answers true with forgetting on than off?"""
     with empty_home() as (_, environment):
         options.progress("simulating half a year twice")
         outcome = msgspec.json.decode(offline(environment, "measure-forgetting"), type=ForgettingComparison)

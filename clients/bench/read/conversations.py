@@ -89,7 +89,7 @@ def _locomo(number: int, content: dict[str, Any], corrected: dict[str, list[str]
 
 
 # --- invented dialogues: people and agents who talk over years, each line written for its place ---------------------
-DIALOGUES = SAMPLES / "talks.toml"
+DIALOGUES = SAMPLES / "dialogues.toml"
 QUESTION_TYPES = "fjwi"
 """One fact; joined from several lines; when or how long; what follows from a line: categories 1 to 4."""
 

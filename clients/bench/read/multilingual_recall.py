@@ -62,7 +62,7 @@ def _capitalised(text: str) -> str:
 
 def languages(options: BenchOptions) -> PartResult:
     """Chinese, Japanese, Korean, Arabic, German: the right note among the first five of five hundred alike."""
-    content = (SAMPLES / "tongues.toml").read_text(encoding="utf-8")
+    content = (SAMPLES / "multilingual_notes.toml").read_text(encoding="utf-8")
     grammars = msgspec.convert(tomllib.loads(content), dict[str, LanguageGrammar])
     found: dict[str, list[bool]] = {}
     with temporary_daemon(WITH_OPTIONS) as client:

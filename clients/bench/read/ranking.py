@@ -246,7 +246,7 @@ def _bootstrapped(name: str, values: Sequence[float]) -> Figure:
 
 
 def weights(options: BenchOptions) -> PartResult:
-    """Invented talk: the weights of evidence fitted on some projects and dialogues, tried on others."""
+    """Invented conversations: the weights of evidence fitted on some projects and dialogues, tried on others."""
     samples = {"projects": projects, "dialogues": dialogues}
     with temporary_daemon(WITH_OPTIONS) as client:
         train = [_filled(client, {f"{name}-{item.name}": item for item in of("train")}) for name, of in samples.items()]

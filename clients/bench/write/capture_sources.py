@@ -1,4 +1,4 @@
-"""Sources of captures: live capture and import agree, every quote is its span, recalled memory is not learnt again."""
+"""Live capture and import agree (W13), every quote is its span (P-5), recalled memory is not learnt again (W9)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _evidence(client: Client) -> dict[str, int]:
 
 # --- live, then imported ---------------------------------------------------------------------------------------------
 def live_then_import(options: BenchOptions) -> PartResult:
-    """A session captured live, turn by turn, then its transcript imported: no new record, no new evidence (W13)."""
+    """A session captured live, turn by turn, then its transcript imported: no new record, no new evidence."""
     paths = [SAMPLE] if options.quick else [SAMPLE, large_session(options)]
     sessions = [session for path in paths for session in claude_code.read(path).sessions]
     with temporary_daemon() as client:
@@ -53,7 +53,7 @@ def live_then_import(options: BenchOptions) -> PartResult:
 
 # --- quotes ----------------------------------------------------------------------------------------------------------
 def quotes(options: BenchOptions) -> PartResult:
-    """Every record's quote against the archive's span, by the daemon and once more by the transcript (P-5)."""
+    """Every record's quote compared with the archive's span by the daemon, and with the transcript's here."""
     real = read(options)
     turns = {
         (session.origin.document, turn.turn): event.text(turn) for session in real.sessions for turn in session.events
@@ -119,7 +119,7 @@ def _forms(answer: Recalled, context: str) -> Iterator[tuple[str, AnyEvent]]:
 
 
 def echoes(options: BenchOptions) -> PartResult:
-    """What a session was told and says again, in nine forms and as the user's paraphrase: nothing is learnt (W9)."""
+    """Recalled memory that a session repeats, in nine forms and as the user's paraphrase: nothing is learnt from it."""
     learnt: list[str] = []
     restated: list[str] = []
     with temporary_daemon() as client:

@@ -29,7 +29,7 @@ class DatedSentence(msgspec.Struct, frozen=True):
 
 
 def languages(options: BenchOptions) -> PartResult:
-    """zh, ja, ko, ar, de: captured verbatim, recalled by keyword; dates and zones right (P-22)."""
+    """zh, ja, ko, ar, de: captured verbatim, recalled by keyword; dates and zones right."""
     samples = msgspec.json.decode(SAMPLES.read_bytes(), type=dict[str, list[DatedSentence]])
     with temporary_daemon() as client:
         for language, sentences in samples.items():

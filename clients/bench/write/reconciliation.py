@@ -52,7 +52,7 @@ def pairs(path: Path) -> list[StatementPair]:
 
 
 def reconcile(options: BenchOptions) -> PartResult:
-    """Authored pairs, said one after the other: the old one retired or both kept, and never the old one recalled."""
+    """Authored pairs of statements: the old one is retired or both are kept, and the old one is never ranked first."""
     figures: list[Figure] = []
     notes: list[str] = []
     more = sorted((options.data / "reconcile").glob("*.json")) if options.data else []
@@ -138,7 +138,7 @@ def _record_set(client: Client) -> RecordSet:
 
 
 def again(options: BenchOptions) -> PartResult:
-    """Every real session imported twice, and with the daemon killed at any moment: the identical active set."""
+    """Every real session imported twice, and with the daemon killed at random moments: the identical records."""
     sessions = read(options).sessions
     with temporary_daemon() as client:
         begin = time.perf_counter()

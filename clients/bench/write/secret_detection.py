@@ -1,4 +1,4 @@
-"""Secrets and invisible characters: found, not falsely reported, and on no disk afterwards.
+"""Secrets (W5, P-18) and invisible characters (P-19): detected, without false alarms, and not on the disk afterwards.
 
 Texts are judged by the daemon's own scan, in its own process. Misses and false alarms are reported by rule; no secret
 is printed.
@@ -87,7 +87,7 @@ class JudgedRow(msgspec.Struct, frozen=True):
 
 
 def secrets(options: BenchOptions) -> PartResult:
-    """Labelled rows told apart, alarms on real transcripts, speed, and bytes of secrets on the disk (W5, P-18)."""
+    """Labelled rows, false alarms on real transcripts, speed, and secrets that are left on the disk."""
     with gzip.open(options.find("secrets/secrets_dev.jsonl.gz"), "rb") as lines:
         rows = [msgspec.json.decode(line, type=LabelledRow) for line in lines]
     texts = list(_texts(msgspec.structs.replace(options, quick=False)))  # a rate needs all of them
@@ -139,7 +139,7 @@ def _f1(right: int, positive: int, alarms: int) -> float:
 
 
 def _on_disk(judged: Sequence[JudgedRow]) -> tuple[int, int]:
-    """How many of the secrets found by the scan are in a file of a home that captured them, and how many there are."""
+    """Secrets found by the scan that are in a file of a home that captured them, and secrets found in all."""
     wanted = {
         item.row.text[start:end].encode() for item in judged for _, start, end in item.hits if end - start >= LEAST
     }
@@ -193,7 +193,7 @@ class CharacterCases(msgspec.Struct, frozen=True):
 
 
 def invisible(options: BenchOptions) -> PartResult:
-    """Bidi, zero-width, tag and homoglyph cases all found; no alarm on emoji, flags and right-to-left text (P-19)."""
+    """Bidi, zero-width, tag and homoglyph cases all found; no alarm on emoji, flags and right-to-left text."""
     cases = msgspec.json.decode(CHARACTERS.read_bytes(), type=CharacterCases)
     with empty_home() as (_, environment):
         output = scanned(environment, [*cases.hidden, *cases.honest])

@@ -30,7 +30,7 @@ REST_S = 15.0
 
 
 def imported(options: BenchOptions) -> PartResult:
-    """A real session of 2.7 MB imported and distilled by `memd import`, start of the command to the last record."""
+    """A real session of 2.7 MB imported and distilled by `memd import`, from its start to the last record."""
     path = large_session(options)
     with empty_home() as (home, environment), running(home, environment) as client:
         begin, cpu = time.perf_counter(), cpu_s(client.status().pid)
@@ -54,7 +54,7 @@ def imported(options: BenchOptions) -> PartResult:
 
 
 def hot(options: BenchOptions) -> PartResult:
-    """The profile while a long session is distilled, beside an echo next to a process that burns the same CPU."""
+    """The profile while a long session is distilled, beside an echo next to a process that uses as much CPU."""
     path = large_session(options)
     times: list[float] = []
     floors: list[float] = []
@@ -102,7 +102,7 @@ def _paced(call: Callable[[], object], count: int, times: list[float]) -> None:
 
 
 def idle(options: BenchOptions) -> PartResult:
-    """The CPU that a daemon burns when nobody asks for anything, after it learnt a session."""
+    """The CPU that an idle daemon uses after it has learnt a session."""
     seconds = QUICK_IDLE_S if options.quick else IDLE_S
     with temporary_daemon() as client:
         deliver(client, claude_code.read(large_session(options)).sessions)
