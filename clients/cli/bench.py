@@ -14,8 +14,7 @@ import msgspec
 import typer
 
 from ..bench import report as reports
-from ..bench.figure import Figure
-from ..bench.part import Part, Setting
+from ..bench.measurement import BenchOptions, Figure, PartResult
 from ..bench.report import Report, interval, number
 from .contact import path
 from .output import Answer, JsonFlag, plain, say, styled, wrapped
@@ -61,18 +60,18 @@ def bench(
       memd bench --from monday.json --from today.json --markdown BENCHMARKS.md
     """
     with Answer("bench", as_json) as answer:
-        setting = Setting(
+        options = BenchOptions(
             data=data.absolute() if data else None,
             quick=quick,
             seed=seed,
             sheet=sheet.absolute() if sheet else None,
             grades=grades,
         )
-        found = reports.load(kept) if kept else _measured(names or (), setting, save, as_json)
+        found = reports.load(kept) if kept else _measured(names or (), options, save, as_json)
         if save and kept:
             reports.save(found, save)
         if html:
-            from ..bench.page import page
+            from ..bench.html_report import page
 
             reports.write(html, page(found))
         if markdown:
@@ -92,14 +91,14 @@ def _is_missed(found: Report) -> bool:
     return any(part.missed or part.failed for part in found.parts if part.group == "gate")
 
 
-def _measured(names: Sequence[str], setting: Setting, save: Path | None, as_json: bool) -> Report:
+def _measured(names: Sequence[str], options: BenchOptions, save: Path | None, as_json: bool) -> Report:
     """Measures; prints each part as it is done, and keeps it at once: a run may take hours, and be broken off."""
     from ..bench import runner
 
-    done: list[Part] = []
+    done: list[PartResult] = []
     with Ticker(as_json) as ticker:
-        setting = msgspec.structs.replace(setting, tell=ticker.tell)
-        for part in runner.run(runner.chosen(names), setting):
+        options = msgspec.structs.replace(options, progress=ticker.tell)
+        for part in runner.run(runner.chosen(names), options):
             done.append(part)
             ticker.clear()
             if save:
@@ -109,7 +108,7 @@ def _measured(names: Sequence[str], setting: Setting, save: Path | None, as_json
     return reports.report(done)
 
 
-def told(part: Part) -> Iterator[str]:
+def told(part: PartResult) -> Iterator[str]:
     """A part in lines: its figures in columns, what they do not show, what was seen besides."""
     yield styled(f"{part.group}/{part.name}", "bold") + f": {part.what}"
     if reason := part.skipped or part.failed:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memd.clients.bench.part import Setting
+from memd.clients.bench.measurement import BenchOptions
 from memd.clients.cli.bench import told
 from memd.clients.cli.main import COMMANDS
 from memd.clients.importers import claude_code
@@ -91,7 +91,7 @@ def test_status_imports_nothing_heavy(memd: Any) -> None:
     heavy = ("zmq", "rich", "numpy", "lmdb", "onnxruntime", "tantivy", "memd.daemon", "memd.models", "memd.stages")
     assert [name for name in names if name.startswith(heavy)] == []
     assert "memd.clients.python.client" in names
-    assert not set(names) & {"memd.clients.bench.home", "memd.clients.importers.transcript"}
+    assert not set(names) & {"memd.clients.bench.temporary_daemon", "memd.clients.importers.transcript"}
 
 
 def test_a_dry_run_needs_no_daemon_and_accounts_for_every_line(memd: Any) -> None:
@@ -371,7 +371,7 @@ def test_bench_measures_beside_a_floor(monkeypatch: pytest.MonkeyPatch) -> None:
     from memd.clients.bench import latency, runner
 
     monkeypatch.setattr(latency, "ROUNDS", 10)
-    parts = list(runner.run(runner.chosen(["latency"]), Setting()))
+    parts = list(runner.run(runner.chosen(["latency"]), BenchOptions()))
     assert [part.name for part in parts] == ["recall", "profile", "remember", "connect"]
     assert all(figure.value > 0 and figure.floor > 0 for part in parts for figure in part.figures)
     assert [figure.samples for figure in parts[-1].figures] == [5, 5]
