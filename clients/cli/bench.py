@@ -10,8 +10,7 @@ import msgspec
 import typer
 
 from ..bench import report as reports
-from ..bench.figure import Figure
-from ..bench.part import Part, Setting
+from ..bench.measurement import BenchOptions, Figure, PartResult
 from ..bench.report import Report, interval, number
 from .options import path
 from .output import CommandAnswer, JsonFlag, plain, say, styled, wrapped
@@ -56,18 +55,18 @@ def bench(
       memd bench --from monday.json --from today.json --markdown BENCHMARKS.md
     """
     with CommandAnswer("bench", as_json) as answer:
-        setting = Setting(
+        options = BenchOptions(
             data=data.absolute() if data else None,
             quick=quick,
             seed=seed,
             sheet=sheet.absolute() if sheet else None,
             grades=grades,
         )
-        report = reports.load(saved) if saved else _measured(names or (), setting, save, as_json)
+        report = reports.load(saved) if saved else _measured(names or (), options, save, as_json)
         if save and saved:
             reports.save(report, save)
         if html:
-            from ..bench.page import page
+            from ..bench.html_report import page
 
             reports.write(html, page(report))
         if markdown:
@@ -87,14 +86,14 @@ def _is_missed(report: Report) -> bool:
     return any(part.missed or part.failed for part in report.parts if part.group == "gate")
 
 
-def _measured(names: Sequence[str], setting: Setting, save: Path | None, as_json: bool) -> Report:
+def _measured(names: Sequence[str], options: BenchOptions, save: Path | None, as_json: bool) -> Report:
     """Measure; print and save each part as soon as it is done, because a run may take hours and be interrupted."""
     from ..bench import runner
 
-    done: list[Part] = []
+    done: list[PartResult] = []
     with Ticker(as_json) as ticker:
-        setting = msgspec.structs.replace(setting, tell=ticker.tell)
-        for part in runner.run(runner.chosen(names), setting):
+        options = msgspec.structs.replace(options, progress=ticker.tell)
+        for part in runner.run(runner.chosen(names), options):
             done.append(part)
             ticker.clear()
             if save:
@@ -104,7 +103,7 @@ def _measured(names: Sequence[str], setting: Setting, save: Path | None, as_json
     return reports.report(done)
 
 
-def part_lines(part: Part) -> Iterator[str]:
+def part_lines(part: PartResult) -> Iterator[str]:
     """A part in lines: figures in columns, notes, and the limits of the measurement."""
     yield styled(f"{part.group}/{part.name}", "bold") + f": {part.what}"
     if reason := part.skipped or part.failed:

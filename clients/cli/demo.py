@@ -20,7 +20,7 @@ from ...protocol.places import Places
 from ...protocol.recall import Recalled
 from ...protocol.record import Record
 from ...protocol.reply import Explained, ProfileText
-from ..bench.home import temporary_home
+from ..bench.temporary_daemon import empty_home, running
 from ..importers import claude_code, git_log
 from ..importers.delivery import Imported, imported, send
 from ..importers.transcript import Transcript
@@ -87,7 +87,11 @@ def demo(
     """
     signal.signal(signal.SIGTERM, _end)
     started = time.monotonic()
-    with CommandAnswer("demo", as_json) as answer, temporary_home(SAMPLE_IS_OLD, "memd-demo-", keep) as places:
+    with (
+        CommandAnswer("demo", as_json) as answer,
+        empty_home(SAMPLE_IS_OLD, "memd-demo-", keep) as (places, environment),
+        running(places, environment),
+    ):
         home = places.data.parent
         with Client(places, PATIENCE_MS) as client:
             tell(answer, [f"A separate daemon is running in {home}."])

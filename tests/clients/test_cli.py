@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memd.clients.bench.part import Setting
+from memd.clients.bench.measurement import BenchOptions
 from memd.clients.cli.application import LazyGroup
 from memd.clients.cli.bench import part_lines
 from memd.clients.cli.commands import ALIASES, COMMANDS, PANELS, help_text
@@ -118,7 +118,7 @@ def test_status_imports_nothing_heavy(memd: Any) -> None:
     heavy = ("zmq", "rich", "numpy", "lmdb", "onnxruntime", "tantivy", "memd.daemon", "memd.models", "memd.stages")
     assert [name for name in names if name.startswith(heavy)] == []
     assert "memd.clients.python.client" in names
-    assert not set(names) & {"memd.clients.bench.home", "memd.clients.importers.transcript"}
+    assert not set(names) & {"memd.clients.bench.temporary_daemon", "memd.clients.importers.transcript"}
 
 
 def test_a_dry_run_needs_no_daemon_and_accounts_for_every_line(memd: Any) -> None:
@@ -168,7 +168,7 @@ def test_a_daemon_that_can_not_start_says_why(memd: Any, home: dict[str, str]) -
     told = memd("up", "--json")
     assert told.code == 7
     assert told.json["error"]["code"] == "refused"
-    assert "others may enter" in told.json["error"]["message"]
+    assert "other users can enter" in told.json["error"]["message"]
     assert "chmod 700" in told.json["error"]["hint"]
 
 
@@ -398,7 +398,7 @@ def test_bench_measures_beside_a_floor(monkeypatch: pytest.MonkeyPatch) -> None:
     from memd.clients.bench import latency, runner
 
     monkeypatch.setattr(latency, "ROUNDS", 10)
-    parts = list(runner.run(runner.chosen(["latency"]), Setting()))
+    parts = list(runner.run(runner.chosen(["latency"]), BenchOptions()))
     assert [part.name for part in parts] == ["recall", "profile", "remember", "connect"]
     assert all(figure.value > 0 and figure.floor > 0 for part in parts for figure in part.figures)
     assert [figure.samples for figure in parts[-1].figures] == [5, 5]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memd.clients.bench.figure import Figure, percentile
+from memd.clients.bench.measurement import Figure, percentile
 from memd.clients.cli.output import complete, plain, shortened
 from memd.clients.cli.wording import age, count, size, status_counts
 from memd.protocol.operation import Merged

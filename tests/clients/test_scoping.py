@@ -80,7 +80,7 @@ def test_moving_shows_in_why_and_in_tail_P3(daemon: Any, memd: Any, repository: 
         (("scope", "bind", "nowhere"), 4, "no pool 'nowhere'", "there are: personal"),
         (("scope", "move", "7q3hjwch"), 2, "name at least one record, then a pool", "memd scope move"),
         (("scope", "move", "7q3hjwch", "personal"), 4, "no record '7q3hjwch'", "memd list"),
-        (("leave", "/nonexistent"), 4, "is no project that memd knows", "memd scope why"),
+        (("leave", "/nonexistent"), 4, "is not a known project", "memd scope why"),
     ],
 )
 def test_what_can_not_be_done_is_told_with_a_hint_P3(

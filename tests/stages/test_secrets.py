@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from memd.clients.bench.write.secrets import OF_ANOTHER_RULE
+from memd.clients.bench.write.secret_detection import OF_ANOTHER_RULE
 from memd.protocol.redact import redact as first_net
 from memd.stages.secrets.rules import Rule, read
 from memd.stages.secrets.scan import find, redact
