@@ -32,7 +32,7 @@ def test_a_restore_says_that_secrets_may_be_back_P18(memd: Any, daemon: Any) -> 
     assert memd("backup").code == 0
     daemon.terminate()
     told = memd("restore-backup", "--yes")
-    assert told.code == 0 and told.errors.endswith("is back: once memd is up, run `memd scan`\n")
+    assert told.code == 0 and told.errors.endswith("are back: once memd is up, run `memd scan`\n")
     (warning,) = memd("restore-backup", "--yes", "--json").json["warnings"]
     assert "run `memd scan`" in warning
 
