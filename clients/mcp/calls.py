@@ -19,7 +19,7 @@ from ...protocol.errors import InvalidRequest
 from ...protocol.instant import day, from_micros
 from ...protocol.recall import Belief, Feedback, FeedbackTaken, Hit, Line
 from ...protocol.record import STATES, Record
-from ..python.client import Client, Spooled, remembering
+from ..python.client import Client, SpoolReceipt, remembering
 from . import arguments as given
 
 _FENCE = re.compile(r"</?memd-context", re.IGNORECASE)
@@ -89,7 +89,7 @@ class Calls:
         """A capture with the assistant's trust, quarantined (W2)."""
         request = remembering(wish.text, cwd=self._folder(wish.cwd), host="mcp", role="assistant")
         told = self._client.remember_or_spool(request)
-        if isinstance(told, Spooled):
+        if isinstance(told, SpoolReceipt):
             note = f"Kept on this machine; memd takes it when it runs again ({told.reason})."
             return given.Remembered(id="", status="waiting", kept=True, note=note), note
         note = "Remembered as your word, unconfirmed: it is marked as such until the user confirms it."
