@@ -21,7 +21,7 @@ from ...protocol.errors import InvalidRequest
 from ...protocol.event import text
 from ...protocol.instant import micros
 from ...protocol.record import LIVE, Record
-from ..importers.transcript import Session
+from ..importers.transcript import CapturedSession
 from .figure import Figure, at_least, at_most, share
 from .home import empty_home, running, settle
 from .part import Part, Setting
@@ -118,7 +118,7 @@ def _large(setting: Setting) -> set[str]:
     return {f"claude-code:{path.stem}" for path in paths if path.stat().st_size > LARGE_BYTES}
 
 
-def hours_of(sessions: Iterable[Session]) -> dict[str, float]:
+def hours_of(sessions: Iterable[CapturedSession]) -> dict[str, float]:
     """Hours of each session: the time between its lines, each gap at most five minutes."""
     at = defaultdict[str, list[int]](list)
     for session in sessions:
@@ -131,7 +131,7 @@ def hours_of(sessions: Iterable[Session]) -> dict[str, float]:
     return hours
 
 
-def drawn(kept: Sequence[Record], sessions: Iterable[Session], seed: int) -> tuple[Drawn, ...]:
+def drawn(kept: Sequence[Record], sessions: Iterable[CapturedSession], seed: int) -> tuple[Drawn, ...]:
     """Fifty of the records, or all there are, in an order that the seed decides."""
     turns = {(each.origin.document, event.turn): text(event) for each in sessions for event in each.events}
     chosen = random.Random(seed).sample(kept, min(DRAWN, len(kept)))

@@ -14,9 +14,9 @@ import msgspec
 from ...protocol.errors import StoreError
 from ...protocol.event import AnyEvent
 from ...protocol.record import Record
-from ..importers.agents import AGENTS, reader
+from ..importers.agent_files import AGENTS, reader
 from ..importers.cursors import Cursors
-from ..importers.transcript import Session, batches
+from ..importers.transcript import CapturedSession, batches
 from ..python.client import Client
 from .part import Setting
 
@@ -29,7 +29,7 @@ class Found(msgspec.Struct, frozen=True):
     """The sessions of a folder, and what of it was left out: files that can't be read, turns that two files tell
     differently (only the first telling counts: no order of importing both could give the same)."""
 
-    sessions: tuple[Session, ...]
+    sessions: tuple[CapturedSession, ...]
     left_out: tuple[str, ...] = ()
 
 
@@ -48,7 +48,7 @@ def files(setting: Setting, sample: bool = True) -> list[tuple[str, Path]]:
 
 def read(setting: Setting, sample: bool = True) -> Found:
     """Every session of the data, and of the `sample`. Raises DataMissing."""
-    sessions: list[Session] = []
+    sessions: list[CapturedSession] = []
     left_out: list[str] = []
     known: dict[tuple[str, str], AnyEvent] = {}
     for agent, path in files(setting, sample):
@@ -73,7 +73,7 @@ def large_session(setting: Setting) -> Path:
     return next(path for path in sorted(folder.glob("*.jsonl")) if path.stat().st_size > LARGE_BYTES)
 
 
-def deliver(client: Client, sessions: Iterable[Session]) -> int:
+def deliver(client: Client, sessions: Iterable[CapturedSession]) -> int:
     """Sends them, in order, in batches as an import does; how many events were new."""
     return sum(
         client.capture(session.origin, batch).accepted for session in sessions for batch in batches(session.events)

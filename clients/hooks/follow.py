@@ -21,9 +21,9 @@ import msgspec
 from ...protocol.errors import MemdError, Unavailable
 from ...protocol.event import SessionEnded
 from ...protocol.places import Places
-from ..importers.agents import Read, reader
+from ..importers.agent_files import Read, reader
 from ..importers.cursors import Cursors
-from ..importers.delivery import Source, hand_over
+from ..importers.delivery import ImportSource, hand_over
 from ..importers.transcript import Mark, Transcript
 from ..python.client import Client, places_here
 from . import notes
@@ -62,7 +62,7 @@ def read_on(client: Client, note: Note, places: Places) -> None:
     for path in _files(Path(note.path)):
         read = live(reader(note.agent, path, "", cursors), ended=note.ended)
         try:
-            hand_over(client, Source(note.agent, path, read), cursors)
+            hand_over(client, ImportSource(note.agent, path, read), cursors)
         except Unavailable:
             raise
         except MemdError as error:  # of this file alone: `memd import` tells more of it

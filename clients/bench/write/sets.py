@@ -18,7 +18,7 @@ import msgspec
 from ....protocol.errors import MemdError
 from ....protocol.event import Origin, Said
 from ....protocol.record import Record
-from ...importers.transcript import Session
+from ...importers.transcript import CapturedSession
 from ...python import launch
 from ...python.client import Client
 from ..figure import Figure, at_least, at_most
@@ -102,7 +102,7 @@ def again(setting: Setting) -> Part:
     return Part(figures=figures, notes=notes, shows_not="a power cut: tests/faults cuts it, write by write")
 
 
-def _killed(sessions: Sequence[Session], seconds: float, setting: Setting) -> tuple[Beliefs, int]:
+def _killed(sessions: Sequence[CapturedSession], seconds: float, setting: Setting) -> tuple[Beliefs, int]:
     """What a daemon believes that was killed again and again while it learnt, and how often that was."""
     chance = random.Random(SEED)
     kills = 0
@@ -129,7 +129,7 @@ def any_order(setting: Setting) -> Part:
     """Every real session, and authored changes, in another order and in halves: the same facts, edges and notes."""
     sessions = (*read(setting).sessions, *_changes())
     chance = random.Random(SEED)
-    ways: dict[str, list[list[Session]]] = {
+    ways: dict[str, list[list[CapturedSession]]] = {
         "one by one": [[each] for each in sessions],
         "sessions shuffled": [[each] for each in chance.sample(sessions, len(sessions))],
         "turns shuffled": [[_shuffled(each, chance)] for each in chance.sample(sessions, len(sessions))],
@@ -147,26 +147,26 @@ def any_order(setting: Setting) -> Part:
     return Part(figures=tuple(figures), notes=tuple(notes), shows_not=shows_not)
 
 
-def _changes() -> Iterator[Session]:
+def _changes() -> Iterator[CapturedSession]:
     """Two sessions of authored statements: what the first one says, the second one changes. Real ones hold few facts
     with an exact key, and those are what an order could turn round."""
     said = pairs(PAIRS)
     for name, at, texts in (("old", OLD, [pair.old for pair in said]), ("new", NEW, [pair.new for pair in said])):
         events = tuple(Said(turn=str(n), at=at, role="user", text=text) for n, text in enumerate(texts))
-        yield Session(origin=Origin(host="bench", session=name, live=False), events=events)
+        yield CapturedSession(origin=Origin(host="bench", session=name, live=False), events=events)
 
 
-def _stepwise(client: Client, steps: Sequence[Sequence[Session]]) -> None:
+def _stepwise(client: Client, steps: Sequence[Sequence[CapturedSession]]) -> None:
     for sessions in steps:
         deliver(client, sessions)
         settle(client)
 
 
-def _shuffled(session: Session, chance: random.Random) -> Session:
+def _shuffled(session: CapturedSession, chance: random.Random) -> CapturedSession:
     return msgspec.structs.replace(session, events=tuple(chance.sample(session.events, len(session.events))))
 
 
-def _half(session: Session, which: int) -> Session:
+def _half(session: CapturedSession, which: int) -> CapturedSession:
     middle = len(session.events) // 2
     return msgspec.structs.replace(session, events=session.events[middle:] if which else session.events[:middle])
 

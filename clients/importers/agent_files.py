@@ -1,7 +1,6 @@
-"""The agents whose sessions can be imported: where their files lie, which of them are sessions, who reads them.
+"""The agents whose sessions can be imported: their folders, their session files and the readers of those.
 
-Comes in: an agent's name, an environment. Goes out: files, and readers. Invariants: nothing is opened here but to be
-listed; a reader is imported when it is used, so that listing starts fast.
+A reader is imported when it is used, so that listing files starts fast.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from .transcript import Mark, Transcript
 Read = Callable[[Mark | None], Transcript]
 
 _SKIPPED = {"node_modules", "vendor", "dist", "build", "target", "venv", "site-packages", "__pycache__"}
-"""Folders whose Markdown is other people's."""
+"""Folders with other people's Markdown."""
 
 _NO_SESSIONS = {"history.jsonl", "logs.json"}
 _INSTRUCTIONS = ("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "GEMINI.md", ".github/copilot-instructions.md")
 
 
-class Agent(msgspec.Struct, frozen=True):
-    """An agent: the name of its command, its title, its home by an environment variable ("" where it has none)
-    or below `~`, its sessions."""
+class ImportableAgent(msgspec.Struct, frozen=True):
+    """An agent. Its home is in the environment variable `variable` ("" for none), else it is `home` below `~`; sessions
+    are in the folder `inside` it, with file names of these `patterns`."""
 
     name: str
     title: str
@@ -38,7 +37,7 @@ class Agent(msgspec.Struct, frozen=True):
     example: str
 
     def folder(self, environment: Mapping[str, str]) -> Path:
-        """Where its sessions lie on this machine, whether there are any or not."""
+        """Return the folder of its sessions on this machine, which may not exist."""
         home = environment.get(self.variable) or os.path.join(environment.get("HOME") or "/", self.home)
         return Path(home) / self.inside
 
@@ -46,13 +45,13 @@ class Agent(msgspec.Struct, frozen=True):
 AGENTS = {
     each.name: each
     for each in (
-        Agent("claude-code", "Claude Code", "CLAUDE_CONFIG_DIR", ".claude", "projects", ("*.jsonl",),
+        ImportableAgent("claude-code", "Claude Code", "CLAUDE_CONFIG_DIR", ".claude", "projects", ("*.jsonl",),
               "~/.claude/projects/<folder>/<session>.jsonl"),
-        Agent("codex", "Codex", "CODEX_HOME", ".codex", "sessions", ("*.jsonl",),
+        ImportableAgent("codex", "Codex", "CODEX_HOME", ".codex", "sessions", ("*.jsonl",),
               "~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl"),
-        Agent("pi", "pi", "PI_CODING_AGENT_DIR", ".pi/agent", "sessions", ("*.jsonl",),
+        ImportableAgent("pi", "pi", "PI_CODING_AGENT_DIR", ".pi/agent", "sessions", ("*.jsonl",),
               "~/.pi/agent/sessions/--<folder>--/*.jsonl"),
-        Agent("gemini", "Gemini CLI", "", ".gemini", "tmp",
+        ImportableAgent("gemini", "Gemini CLI", "", ".gemini", "tmp",
               ("session-*.json", "session-*.jsonl", "chats/*/*.jsonl"),
               "~/.gemini/tmp/<project>/chats/session-*.json"),
     )
@@ -60,8 +59,8 @@ AGENTS = {
 MARKDOWN = "markdown"
 
 
-def agent_named(name: str) -> Agent:
-    """The agent of that name. Raises InvalidRequest."""
+def agent_named(name: str) -> ImportableAgent:
+    """Return the agent of that name. Raises InvalidRequest."""
     if name not in AGENTS:
         raise _unknown(name)
     return AGENTS[name]
@@ -72,7 +71,7 @@ def _unknown(name: str) -> InvalidRequest:
 
 
 def find(paths: Sequence[Path], patterns: Iterable[str], example: str) -> list[Path]:
-    """The sessions among `paths`: files as they are, folders with all below. Raises NotFound."""
+    """Return the named files, and the sessions below the named folders. Raises NotFound."""
     found: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
@@ -81,7 +80,7 @@ def find(paths: Sequence[Path], patterns: Iterable[str], example: str) -> list[P
         elif path.exists():
             found[path] = None
         else:
-            raise NotFound(f"there is no {path}", hint=f"they lie in {example}")
+            raise NotFound(f"there is no {path}", hint=f"sessions are in {example}")
     return list(found)
 
 
@@ -90,7 +89,7 @@ def _is_session(path: Path) -> bool:
 
 
 def find_markdown(paths: Sequence[Path]) -> list[Path]:
-    """Markdown files: those named, and those in folders, without hidden folders and other people's. Raises NotFound."""
+    """Return the named files, and the Markdown files in folders but hidden and foreign ones. Raises NotFound."""
     found: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
@@ -98,7 +97,7 @@ def find_markdown(paths: Sequence[Path]) -> list[Path]:
         elif path.exists():
             found[path] = None
         else:
-            raise NotFound(f"there is no {path}", hint="name Markdown files, or folders that hold some")
+            raise NotFound(f"there is no {path}", hint="name Markdown files, or folders with some")
     unique: dict[Path, Path] = {}
     for path in found:  # AGENTS.md is often a link to CLAUDE.md
         unique.setdefault(path.resolve(), path)
@@ -112,7 +111,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def instructions(environment: Mapping[str, str], cwd: Path) -> list[Path]:
-    """The files in which agents are told how to work: this user's, and those of the folders up from `cwd`."""
+    """Return the instruction files for agents: the user's, and those of the folders from `cwd` up."""
     homes = [agent.folder(environment).parent for agent in AGENTS.values()]
     repository = next((each for each in (cwd, *cwd.parents) if (each / ".git").exists()), cwd)
     inside = [each for each in (cwd, *cwd.parents) if each.is_relative_to(repository)]
@@ -121,7 +120,7 @@ def instructions(environment: Mapping[str, str], cwd: Path) -> list[Path]:
 
 
 def reader(agent: str, path: Path, cwd: str, cursors: Cursors, *, dry_run: bool = False) -> Read:
-    """What reads one file of an agent, from a mark on; it raises InvalidRequest where there is no such agent."""
+    """Return the reader of one file, from a mark on. It raises InvalidRequest for an unknown agent."""
 
     def read(mark: Mark | None) -> Transcript:
         match agent:
@@ -146,8 +145,8 @@ def reader(agent: str, path: Path, cwd: str, cursors: Cursors, *, dry_run: bool 
 
 
 def documents(path: Path, environment: Mapping[str, str], cursors: Cursors) -> set[str]:
-    """The documents that an import of a path would feed, whichever agent's it is; of a folder, those of the sessions
-    in it and of every file below it that was imported. Raises StoreError."""
+    """Return the documents that an import of a path, of any agent, would feed. Those of a folder are of the sessions in
+    it and of every imported file below it. Raises StoreError."""
     places = {agent.name: agent.folder(environment).resolve() for agent in AGENTS.values()}
     name = next((each for each, folder in places.items() if path.resolve().is_relative_to(folder)), "")
     if path.is_dir():
