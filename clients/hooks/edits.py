@@ -13,8 +13,7 @@ from pathlib import Path
 import msgspec
 
 from ...protocol.errors import StoreError
-from ..python.folder import make_private
-from .program import replace
+from ..python.folder import make_private, write_whole
 
 _CHANGED = "changed by the user"
 
@@ -89,11 +88,11 @@ class EditLog:
             return ""
         mark = blake2b(bytes(path), digest_size=4).hexdigest()
         place = self._folder / f"{self._host}.{mark}.{path.name}"
-        replace(place, before)
+        write_whole(place, before)
         return str(place)
 
     def _store(self, files: dict[str, ChangedFile]) -> None:
-        replace(self._place, msgspec.json.format(msgspec.json.encode(list(files.values()))))
+        write_whole(self._place, msgspec.json.format(msgspec.json.encode(list(files.values()))))
 
     def restoring(self, without: Without) -> list[FileEdit]:
         """Return the edits that revert all changes."""
@@ -140,7 +139,7 @@ def read(path: Path) -> bytes | None:
 def _write(path: Path, content: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace(path, content, path.stat().st_mode & 0o777 if path.exists() else 0o600)
+        write_whole(path, content, path.stat().st_mode & 0o777 if path.exists() else 0o600)
     except OSError as error:
         raise StoreError(f"{path} can't be written: {error.strerror}", hint="check its mode and owner") from error
 

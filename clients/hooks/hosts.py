@@ -18,7 +18,7 @@ import msgspec
 from ...protocol.errors import InvalidRequest, MemdError
 from ...protocol.places import Places
 from ..python.client import places_here
-from ..python.folder import make_private
+from ..python.folder import make_private, write_whole
 from . import claude_code, program
 from .edits import EditLog, FileEdit, read
 from .notes import folder
@@ -64,7 +64,7 @@ class Hosts:
         for path, content in self._own_files(name).items():
             if not path.exists() or path.read_bytes() != content:
                 make_private(path.parent)
-                program.replace(path, content)
+                write_whole(path, content)
         self.log(name).apply(edits)
 
     def _own_files(self, name: str) -> dict[Path, bytes]:

@@ -16,7 +16,7 @@ import msgspec
 
 from ... import __version__
 from ...protocol.places import Places
-from ..python.folder import make_private
+from ..python.folder import make_private, write_whole
 from .notes import folder
 
 SOURCE = Path(__file__).with_name("memd_hook.py")
@@ -56,24 +56,13 @@ def install(places: Places, environment: Mapping[str, str]) -> None:
     make_private(folder(places.state))
     for file, content in contents(places, environment).items():
         if not file.exists() or file.read_bytes() != content:
-            replace(file, content)
+            write_whole(file, content)
 
 
 def remove(places: Places) -> None:
     """Remove the program; its notes and counts stay."""
     for file in contents(places, {}):
         file.unlink(missing_ok=True)
-
-
-def replace(file: Path, content: bytes, mode: int = 0o600) -> None:
-    """Write a file whole or not at all. Raises OSError."""
-    fresh = file.with_name(f"{file.name}.{os.getpid()}")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
-    with open(descriptor, "wb") as opened:
-        opened.write(content)
-        os.fchmod(descriptor, mode)
-        os.fsync(descriptor)
-    fresh.replace(file)
 
 
 def command(places: Places, agent: str) -> list[str]:

@@ -43,8 +43,8 @@ class ImportableAgent(msgspec.Struct, frozen=True):
 
 
 AGENTS = {
-    each.name: each
-    for each in (
+    agent.name: agent
+    for agent in (
         ImportableAgent("claude-code", "Claude Code", "CLAUDE_CONFIG_DIR", ".claude", "projects", ("*.jsonl",),
               "~/.claude/projects/<folder>/<session>.jsonl"),
         ImportableAgent("codex", "Codex", "CODEX_HOME", ".codex", "sessions", ("*.jsonl",),
@@ -72,51 +72,47 @@ def _unknown(name: str) -> InvalidRequest:
 
 def find(paths: Sequence[Path], patterns: Iterable[str], example: str) -> list[Path]:
     """Return the named files, and the sessions below the named folders. Raises NotFound."""
-    found: dict[Path, None] = {}
-    for path in paths:
-        if path.is_dir():
-            below = {each for pattern in patterns for each in path.rglob(pattern)}
-            found.update(dict.fromkeys(sorted(each for each in below if each.is_file() and _is_session(each))))
-        elif path.exists():
-            found[path] = None
-        else:
-            raise NotFound(f"there is no {path}", hint=f"sessions are in {example}")
-    return list(found)
 
+    def sessions(folder: Path) -> Iterator[Path]:
+        below = {path for pattern in patterns for path in folder.rglob(pattern)}
+        return (path for path in below if path.is_file() and path.name not in _NO_SESSIONS)
 
-def _is_session(path: Path) -> bool:
-    return path.name not in _NO_SESSIONS
+    return _files(paths, sessions, f"sessions are in {example}")
 
 
 def find_markdown(paths: Sequence[Path]) -> list[Path]:
     """Return the named files, and the Markdown files in folders but hidden and foreign ones. Raises NotFound."""
-    found: dict[Path, None] = {}
+    unique: dict[Path, Path] = {}
+    for path in _files(paths, _walk, "name Markdown files, or folders with some"):
+        unique.setdefault(path.resolve(), path)  # AGENTS.md is often a link to CLAUDE.md
+    return list(unique.values())
+
+
+def _files(paths: Iterable[Path], listed: Callable[[Path], Iterable[Path]], hint: str) -> list[Path]:
+    files: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
-            found.update(dict.fromkeys(sorted(_walk(path))))
+            files.update(dict.fromkeys(sorted(listed(path))))
         elif path.exists():
-            found[path] = None
+            files[path] = None
         else:
-            raise NotFound(f"there is no {path}", hint="name Markdown files, or folders with some")
-    unique: dict[Path, Path] = {}
-    for path in found:  # AGENTS.md is often a link to CLAUDE.md
-        unique.setdefault(path.resolve(), path)
-    return list(unique.values())
+            raise NotFound(f"there is no {path}", hint=hint)
+    return list(files)
 
 
 def _walk(folder: Path) -> Iterator[Path]:
     for here, folders, names in os.walk(folder):
-        folders[:] = sorted(each for each in folders if not each.startswith(".") and each not in _SKIPPED)
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
         yield from (Path(here) / name for name in names if name.lower().endswith((".md", ".markdown")))
 
 
 def instructions(environment: Mapping[str, str], cwd: Path) -> list[Path]:
     """Return the instruction files for agents: the user's, and those of the folders from `cwd` up."""
     homes = [agent.folder(environment).parent for agent in AGENTS.values()]
-    repository = next((each for each in (cwd, *cwd.parents) if (each / ".git").exists()), cwd)
-    inside = [each for each in (cwd, *cwd.parents) if each.is_relative_to(repository)]
+    repository = next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
+    inside = [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(repository)]
     places = [folder / name for folder in (*homes, *inside) for name in _INSTRUCTIONS]
-    return find_markdown([each for each in places if each.is_file()])
+    return find_markdown([path for path in places if path.is_file()])
 
 
 def reader(agent: str, path: Path, cwd: str, cursors: Cursors, *, dry_run: bool = False) -> Read:
@@ -147,18 +143,18 @@ def reader(agent: str, path: Path, cwd: str, cursors: Cursors, *, dry_run: bool 
 def documents(path: Path, environment: Mapping[str, str], cursors: Cursors) -> set[str]:
     """Return the documents that an import of a path, of any agent, would feed. Those of a folder are of the sessions in
     it and of every imported file below it. Raises StoreError."""
-    places = {agent.name: agent.folder(environment).resolve() for agent in AGENTS.values()}
-    name = next((each for each, folder in places.items() if path.resolve().is_relative_to(folder)), "")
+    folders = {agent.name: agent.folder(environment).resolve() for agent in AGENTS.values()}
+    name = next((name for name, folder in folders.items() if path.resolve().is_relative_to(folder)), "claude-code")
+    files = [path]
     if path.is_dir():
-        sessions = find([path], AGENTS[name or "claude-code"].patterns, "")
-        known = [Path(each.path) for each in cursors.all() if Path(each.path).is_relative_to(path.resolve())]
-        files = dict.fromkeys([*(each.resolve() for each in sessions), *(each for each in known if each.is_file())])
-    else:
-        files = [path]
-    found: set[str] = set()
+        sessions = (session.resolve() for session in find([path], AGENTS[name].patterns, ""))
+        imported = (Path(cursor.path) for cursor in cursors.all())
+        below = (file for file in imported if file.is_relative_to(path.resolve()) and file.is_file())
+        files = list(dict.fromkeys([*sessions, *below]))
+    fed: set[str] = set()
     for file in files:
         cursor = cursors.get(file)
-        agent = cursor.agent if cursor else MARKDOWN if file.suffix == ".md" else name or "claude-code"
-        read = reader(agent, file, "", cursors, dry_run=True)
-        found.update(each.origin.document for each in read(None).sessions)
-    return found
+        agent = cursor.agent if cursor else MARKDOWN if file.suffix == ".md" else name
+        transcript = reader(agent, file, "", cursors, dry_run=True)(None)
+        fed.update(session.origin.document for session in transcript.sessions)
+    return fed

@@ -20,7 +20,6 @@ from .summary import KIND as SUMMARY
 from .transcript import CapturedSession, Mark, Transcript
 
 HOST = "claude-code"
-FOLDER = "~/.claude/projects/<folder>/<session>.jsonl"
 
 
 class ClaudeMessage(msgspec.Struct, frozen=True):

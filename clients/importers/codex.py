@@ -22,7 +22,6 @@ from .session_reader import Outcome, SingleReader, read_lines
 from .transcript import Mark, Transcript
 
 HOST = "codex"
-FOLDER = "~/.codex/sessions/YYYY/MM/DD/rollout-<time>-<uuid>.jsonl"
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _REQUEST = re.compile(r"\A# Context from my IDE setup:.*?^## My request for Codex:\s*", re.DOTALL | re.MULTILINE)

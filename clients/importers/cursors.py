@@ -7,7 +7,6 @@ durable; it has names, positions and hashes, and no words of a session (T10).
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -17,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from ...protocol.errors import StoreError
+from ..python.folder import write_whole
 from .transcript import Mark
 
 CHUNK = 1024 * 1024
@@ -67,17 +67,10 @@ class Cursors:
         self._write(self._place(Path(cursor.path)), msgspec.json.encode(cursor))
 
     def _write(self, place: Path, content: bytes) -> None:
-        fresh = place.with_suffix(f".{os.getpid()}")
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            fresh.replace(place)
+            write_whole(place, content)
         except OSError as error:
-            with suppress(OSError):
-                fresh.unlink()
             why = f"{place} can't be written: {error.strerror}"
             raise StoreError(why, hint="check the free space and the owner of that folder") from error
 

@@ -70,7 +70,7 @@ def look(source: ImportSource, cursors: Cursors) -> Imported:
         transcript = source.read(holds(cursor, source.path))
     except StoreError as error:
         return _unreadable(source, error)
-    return imported(transcript, source, tuple(_planned(each, cursor) for each in transcript.sessions))
+    return imported(transcript, source, tuple(_planned(session, cursor) for session in transcript.sessions))
 
 
 def _planned(session: CapturedSession, cursor: Cursor | None) -> Sent:
@@ -92,7 +92,7 @@ def hand_over(client: Client, source: ImportSource, cursors: Cursors) -> Importe
     except StoreError as error:
         return _unreadable(source, error)
     sent = send(client, transcript, cursor)
-    if status and not any(each.skipped for each in sent):  # a later import may deliver the skipped events
+    if status and not any(outcome.skipped for outcome in sent):  # a later import may deliver the skipped events
         _store_cursor(source, transcript, status, cursors)
     return imported(transcript, source, sent)
 
@@ -112,10 +112,11 @@ def _store_cursor(source: ImportSource, transcript: Transcript, status: os.stat_
     digest, probe = "", ("", "")
     if mark:
         digest = digest_of(source.path, mark.offset)
-        first = next((each for each in source.read(mark).sessions if each.events), None)
+        first = next((session for session in source.read(mark).sessions if session.events), None)
         turns = [event for event in first.events if not event.turn.startswith("session-")] if first else []
         probe = (first.origin.document, turns[0].turn) if first and turns else probe
-    times = {event.turn: event.at for each in transcript.sessions if each.is_all for event in each.events}
+    whole = (session for session in transcript.sessions if session.is_all)
+    times = {event.turn: event.at for session in whole for event in session.events}
     cursors.put(
         Cursor(
             path=str(source.path.resolve()),
@@ -186,7 +187,8 @@ def imported(
 ) -> Imported:
     """Return the result of importing a transcript."""
     if sent is None:
-        sent = tuple(Sent(document=each.origin.document, events=len(each.events)) for each in transcript.sessions)
+        sessions = transcript.sessions
+        sent = tuple(Sent(document=session.origin.document, events=len(session.events)) for session in sessions)
     account = transcript.account
     odd = _odd(account, source.agent) if source and source.keeps and not account.before else ""
     return Imported(path=transcript.path, account=account, sessions=sent, odd=odd)

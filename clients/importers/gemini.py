@@ -18,7 +18,6 @@ from .session_reader import Outcome, Role, SingleReader, combined, read_lines, t
 from .transcript import AccountBuilder, Mark, Transcript
 
 HOST = "gemini-cli"
-FOLDER = "~/.gemini/tmp/<project>/chats/session-<time>.json"
 FILE_LIMIT = 64 * 1024 * 1024
 
 _PULLED_IN = re.compile(r"\n?--- Content from referenced files ---.*\Z", re.DOTALL)

@@ -21,7 +21,6 @@ from .session_reader import Document, ReadSoFar, Role, SessionReader, combined, 
 from .transcript import CapturedSession, Mark, Transcript
 
 HOST = "pi"
-FOLDER = "~/.pi/agent/sessions/--<folder>--/<time>_<uuid>.jsonl"
 ANCESTORS = 16
 """The number of forks of forks that are followed."""
 

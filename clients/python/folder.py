@@ -1,4 +1,4 @@
-"""Private folders."""
+"""Private folders, and files that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -21,3 +21,18 @@ def make_private(folder: Path) -> None:
         raise Refused(f"{folder} belongs to uid {status.st_uid}", hint="set MEMD_HOME to a folder of your own")
     if status.st_mode & 0o077:
         folder.chmod(0o700)
+
+
+def write_whole(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """Replace a file's content whole or not at all, synced. Raises OSError."""
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise

@@ -26,7 +26,7 @@ def script(shell: str, places: Places, command: Sequence[str]) -> str:
         "@SPOOL@": shlex.quote(str(places.spool)),
         "@OFF@": shlex.quote(str(places.config / FILE)),
         "@MEMD@": shlex.join(command),
-        "@RULES@": "\n".join(_rule(*each) for each in RULES),
+        "@RULES@": "\n".join(_rule(name, pattern) for name, pattern in RULES),
         "@CLUES@": "|".join(_globs([clue for clues in CLUES.values() for clue in clues])),
     }
     text = (FOLDER / f"memd.{shell}").read_text(encoding="utf-8")
