@@ -123,10 +123,16 @@ class Hook:
     def inject(self, session: str, cwd: str, source: str) -> None:
         """Print the profile where it is due, and report that it was printed."""
         document = f"{self.agent}:{session}"
-        wish = {"request": "profile", "rid": 1, "cwd": cwd, "document": document, "delivery": self.dialect["delivery"]}
+        message = {
+            "request": "profile",
+            "rid": 1,
+            "cwd": cwd,
+            "document": document,
+            "delivery": self.dialect["delivery"],
+        }
         trigger = "turn" if self.event != "SessionStart" else self.dialect["triggers"].get(source, "start")
         connection = HookConnection(self.socket_path(), self.end)
-        profile = connection.ask({**wish, "trigger": trigger})
+        profile = connection.ask({**message, "trigger": trigger})
         text = str(profile.get("text") or "")
         if not text or not profile.get("due", True):
             return
@@ -198,16 +204,16 @@ class HookConnection:
         if self._take(64)[0] != 0xFF or not self._frame()[1].startswith(b"\x05READY"):
             raise Skip("the program on memd's socket does not speak ZMTP 3")
 
-    def ask(self, wish: dict[str, Any]) -> dict[str, Any]:
+    def ask(self, message: dict[str, Any]) -> dict[str, Any]:
         """Send a request and return the data of its reply."""
-        body = encoded(wish)
+        body = encoded(message)
         self._do(lambda: self._socket.sendall(b"\x02" + len(body).to_bytes(8, "big") + body))
         while True:
             flags, content = self._frame()
             if flags & 4:  # a command, such as PING
                 continue
             reply = decoded(content)
-            if reply.get("rid") in (wish["rid"], 0):
+            if reply.get("rid") in (message["rid"], 0):
                 break
         if not reply.get("ok"):
             raise Skip(str(reply.get("error", {}).get("message") or "refused"))

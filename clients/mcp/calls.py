@@ -50,8 +50,8 @@ class Calls:
     def __init__(self, client: Client, here: str) -> None:
         self._client, self._here = client, here
 
-    def call(self, wish: Arguments) -> tuple[msgspec.Struct, str]:
-        """Call the tool that takes `wish`. Raises the errors of the client."""
+    def call(self, arguments: Arguments) -> tuple[msgspec.Struct, str]:
+        """Call the tool that takes these arguments. Raises the errors of the client."""
         calls: dict[type[Arguments], Callable[[Any], tuple[msgspec.Struct, str]]] = {
             RecallArguments: self.recall,
             RememberArguments: self.remember,
@@ -60,16 +60,20 @@ class Calls:
             ProfileArguments: self.profile,
             FeedbackArguments: self.feedback,
         }
-        return calls[type(wish)](wish)
+        return calls[type(arguments)](arguments)
 
     def _folder(self, cwd: str) -> str:
         if cwd and not os.path.isabs(cwd):
             raise InvalidRequest(f"{cwd!r} is not an absolute path", hint="give the absolute path of your folder")
         return cwd or self._here
 
-    def recall(self, wish: RecallArguments) -> tuple[RecallResult, str]:
+    def recall(self, asked: RecallArguments) -> tuple[RecallResult, str]:
         reply = self._client.recall(
-            wish.query, cwd=self._folder(wish.cwd), limit=wish.limit, as_of=wish.as_of, deep=wish.deep
+            asked.query,
+            cwd=self._folder(asked.cwd),
+            limit=asked.limit,
+            as_of=asked.as_of,
+            deep=asked.deep,
         )
         result = RecallResult(
             memories=[_hit(hit) for hit in (*reply.principles, *reply.hits)],
@@ -95,9 +99,9 @@ class Calls:
         )
         return result, _fenced(_recalled(result))
 
-    def remember(self, wish: RememberArguments) -> tuple[RememberResult, str]:
+    def remember(self, arguments: RememberArguments) -> tuple[RememberResult, str]:
         """Save a text with the assistant's trust, quarantined (W2)."""
-        request = remembering(wish.text, cwd=self._folder(wish.cwd), host="mcp", role="assistant")
+        request = remembering(arguments.text, cwd=self._folder(arguments.cwd), host="mcp", role="assistant")
         receipt = self._client.remember_or_spool(request)
         if isinstance(receipt, SpoolReceipt):
             note = f"Saved on this machine; memd reads it when it runs again ({receipt.reason})."
@@ -105,17 +109,17 @@ class Calls:
         note = "Remembered as your statement, marked as unconfirmed until the user confirms it."
         return RememberResult(id=receipt.record.id, status=receipt.record.status, kept=False, note=note), note
 
-    def forget(self, wish: ForgetArguments) -> tuple[ForgetResult, str]:
+    def forget(self, arguments: ForgetArguments) -> tuple[ForgetResult, str]:
         """Hide the memories that an agent may hide, and propose all to the user (T10, G1)."""
-        by = f"mcp: {wish.reason}" if wish.reason else "mcp"
-        proposed = self._client.propose_forget(wish.ids, by, hide=True)
+        by = f"mcp: {arguments.reason}" if arguments.reason else "mcp"
+        proposed = self._client.propose_forget(arguments.ids, by, hide=True)
         note = "The user decides whether to delete it for good or to show it again: `memd inbox`."
         if proposed.shown:
             note = f"{', '.join(proposed.shown)}: pinned or part of the user's identity, so it stays visible. {note}"
         return ForgetResult(hidden=list(proposed.hidden), proposed=list(proposed.ids), note=note), note
 
-    def history(self, wish: HistoryArguments) -> tuple[HistoryResult, str]:
-        explained = self._client.why(wish.id)
+    def history(self, arguments: HistoryArguments) -> tuple[HistoryResult, str]:
+        explained = self._client.why(arguments.id)
         result = HistoryResult(
             memory=_memory(explained.record),
             true_from=explained.record.valid_from,
@@ -132,15 +136,15 @@ class Calls:
         )
         return result, _fenced(_history(result))
 
-    def profile(self, wish: ProfileArguments) -> tuple[ProfileResult, str]:
-        profile = self._client.profile(cwd=self._folder(wish.cwd))
+    def profile(self, arguments: ProfileArguments) -> tuple[ProfileResult, str]:
+        profile = self._client.profile(cwd=self._folder(arguments.cwd))
         result = ProfileResult(text=profile.text, rev=profile.rev, ids=list(profile.ids), searched=list(profile.scope))
         return result, profile.text or "The profile is empty."
 
-    def feedback(self, wish: FeedbackArguments) -> tuple[FeedbackResult, str]:
-        if not (wish.used or wish.helpful or wish.wrong):
+    def feedback(self, rated: FeedbackArguments) -> tuple[FeedbackResult, str]:
+        if not (rated.used or rated.helpful or rated.wrong):
             raise InvalidRequest("no memory is rated", hint="give the ids of used, helpful or wrong memories")
-        taken = self._client.feedback(wish.recall, used=wish.used, helpful=wish.helpful, wrong=wish.wrong)
+        taken = self._client.feedback(rated.recall, used=rated.used, helpful=rated.helpful, wrong=rated.wrong)
         result = FeedbackResult(memories=taken.records, note=taken.note)
         return result, f"Rated {taken.records} memories. {taken.note}".rstrip()
 

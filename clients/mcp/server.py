@@ -131,12 +131,12 @@ class Server:
         if tool is None:
             raise RpcError(_ARGUMENTS, f"no tool {params.get('name')!r}; there are {', '.join(self._tools)}")
         try:
-            wish = msgspec.convert(params.get("arguments") or {}, tool.takes)
+            arguments = msgspec.convert(params.get("arguments") or {}, tool.takes)
         except msgspec.ValidationError as error:
             hint = " It takes ids, never a query: recall first." if tool.name == "memory_forget" else ""
             return _failed(f"{tool.name}: {error}.{hint}")
         try:
-            value, text = self._calls.call(wish)
+            value, text = self._calls.call(arguments)
         except MemdError as error:
             return _failed(f"{error.message}. {error.hint}".rstrip(". ") + ".")
         return {"content": [_text(text)], "structuredContent": msgspec.to_builtins(value), "isError": False}

@@ -67,15 +67,15 @@ class AsyncClient(RequestMethods):
 
         return await asyncio.to_thread(work)
 
-    async def ask(self, wish: request.Request, data: type[T]) -> T:
+    async def ask(self, message: request.Request, data: type[T]) -> T:
         """Send any request and wait for its reply. Raises DaemonDown, DeadlineExceeded, or the daemon's own error.
 
         While memd is disabled this sends nothing (W14): a capture, a recall or a profile gets an empty answer, any
         other request raises Disabled.
         """
         if why := why_disabled(os.environ, self.places):
-            return answer_while_disabled(wish, data, why)
-        rid, body, limit_ms = self._encoded(wish)
+            return answer_while_disabled(message, data, why)
+        rid, body, limit_ms = self._encoded(message)
         try:
             async with asyncio.timeout(limit_ms / 1000):
                 connection = await self._connected()
@@ -84,11 +84,11 @@ class AsyncClient(RequestMethods):
             raise no_answer(limit_ms) from error
         return wire.decode_reply(answer, data)[1]
 
-    async def _ask_or_spool(self, wish: SpooledRequest, data: type[T]) -> T | SpoolReceipt:
+    async def _ask_or_spool(self, message: SpooledRequest, data: type[T]) -> T | SpoolReceipt:
         try:
-            return await self.ask(wish, data)
+            return await self.ask(message, data)
         except Unavailable as error:
-            return await asyncio.to_thread(Spool(self.places.spool).append, wish, reason=error.message)
+            return await asyncio.to_thread(Spool(self.places.spool).append, message, reason=error.message)
 
     async def _connected(self) -> AsyncConnection:
         self._connecting = self._connecting or asyncio.Lock()

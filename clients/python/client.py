@@ -53,24 +53,24 @@ class Client(RequestMethods):
         """Deliver the spooled requests in order, up to the first that can't be delivered now."""
         return Drained() if self.disabled else self.spool.drain(self._deliver)
 
-    def _deliver(self, wish: SpooledRequest) -> reply.Taken | reply.Remembered:
-        if not isinstance(wish, request.Capture):
-            return self.ask(wish, reply.Remembered)
-        taken = self.ask(wish, reply.Taken)
+    def _deliver(self, message: SpooledRequest) -> reply.Taken | reply.Remembered:
+        if not isinstance(message, request.Capture):
+            return self.ask(message, reply.Remembered)
+        taken = self.ask(message, reply.Taken)
         if taken.refused:  # raising makes the spool move the request aside instead of losing the refusal
             first = taken.refused[0].problem
             raise InvalidRequest(f"{len(taken.refused)} events refused: {first.message}", hint=first.hint)
         return taken
 
-    def ask(self, wish: request.Request, data: type[T]) -> T:
+    def ask(self, message: request.Request, data: type[T]) -> T:
         """Send any request and wait for its reply. Raises DaemonDown, DeadlineExceeded, or the daemon's own error.
 
         While memd is disabled this sends nothing (W14): a capture, a recall or a profile gets an empty answer, any
         other request raises Disabled.
         """
         if why := self.disabled:
-            return answer_while_disabled(wish, data, why)
-        rid, body, limit_ms = self._encoded(wish)
+            return answer_while_disabled(message, data, why)
+        rid, body, limit_ms = self._encoded(message)
         deadline = Deadline(limit_ms)
         connection = self._connected(deadline)
         try:
@@ -90,11 +90,11 @@ class Client(RequestMethods):
             self.close()
             raise
 
-    def _ask_or_spool(self, wish: SpooledRequest, data: type[T]) -> T | SpoolReceipt:
+    def _ask_or_spool(self, message: SpooledRequest, data: type[T]) -> T | SpoolReceipt:
         try:
-            return self.ask(wish, data)
+            return self.ask(message, data)
         except Unavailable as error:
-            return self.spool.append(wish, reason=error.message)
+            return self.spool.append(message, reason=error.message)
 
     def _connected(self, deadline: Deadline) -> Connection:
         if self._connection and self._connection.is_closed_by_peer():

@@ -41,7 +41,7 @@ def command() -> list[str]:
     return [sys.executable, "-P", "-m", "memd.daemon"]
 
 
-def surroundings(environment: Mapping[str, str]) -> dict[str, str]:
+def daemon_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the daemon's environment: a relative home becomes absolute, because its working folder is another.
 
     The variable for onnxruntime keeps its wheels from writing a device id and an event queue into the user's
@@ -73,7 +73,7 @@ def spawn(places: Places, environment: Mapping[str, str]) -> tuple[subprocess.Po
             stdout=log,
             stderr=log,
             cwd="/",
-            env=surroundings(environment),
+            env=daemon_environment(environment),
             start_new_session=True,
         )
     finally:

@@ -37,10 +37,10 @@ FAST = (request.Recall, request.Profile, request.Get, request.Distil, request.Po
 FAST_MS, SLOW_MS = 2_000, 10_000
 
 
-def deadline_ms(wish: request.Request) -> int:
+def deadline_ms(message: request.Request) -> int:
     """Return the milliseconds that a request may take, connecting included, without a deadline of the client's own."""
-    is_deep = isinstance(wish, request.Recall) and wish.deep
-    return FAST_MS if isinstance(wish, FAST) and not is_deep else SLOW_MS
+    is_deep = isinstance(message, request.Recall) and message.deep
+    return FAST_MS if isinstance(message, FAST) and not is_deep else SLOW_MS
 
 
 class RequestMethod(Generic[P, T]):
@@ -62,8 +62,8 @@ class RequestMethod(Generic[P, T]):
         return self if client is None else partial(self._send, client)
 
     def _send(self, client: Any, *positional: Any, **named: Any) -> object:
-        wish = self.build(*positional, **named)
-        return (client._ask_or_spool if self.may_spool else client.ask)(wish, self.reply)
+        message = self.build(*positional, **named)
+        return (client._ask_or_spool if self.may_spool else client.ask)(message, self.reply)
 
     def or_spool(self) -> RequestMethod[P, T | SpoolReceipt]:
         """Return a variant that spools the request when the daemon can't be reached in time, or raises TooLarge."""
@@ -107,21 +107,21 @@ def now() -> str:
 
 
 def remembering(
-    wish: request.Remember | str, *, cwd: str = "", host: str = "python", role: Literal["user", "assistant"] = "user"
+    message: request.Remember | str, *, cwd: str = "", host: str = "python", role: Literal["user", "assistant"] = "user"
 ) -> request.Remember:
     """Save a text as a memory, which can be recalled when this returns (W2).
 
     The session is the folder, because a session belongs to one project for good.
     """
-    if isinstance(wish, request.Remember):
-        return wish
+    if isinstance(message, request.Remember):
+        return message
     origin = Origin(host=host, session=cwd or "anywhere", cwd=cwd)
-    return request.Remember(text=wish, turn=str(uuid.uuid4()), at=now(), origin=origin, role=role)
+    return request.Remember(text=message, turn=str(uuid.uuid4()), at=now(), origin=origin, role=role)
 
 
-def _exported(wish: request.ImportRecords) -> request.ImportRecords:
+def _exported(message: request.ImportRecords) -> request.ImportRecords:
     """Add exported records, which are durable when this returns."""
-    return wish
+    return message
 
 
 class RequestMethods:
@@ -136,15 +136,15 @@ class RequestMethods:
         self._deadline_ms = deadline_ms
         self._rid = 0
 
-    def _encoded(self, wish: request.Request) -> tuple[int, bytes, float]:
+    def _encoded(self, message: request.Request) -> tuple[int, bytes, float]:
         """Return the request's number, its bytes and its deadline in ms. Raises InvalidRequest, TooLarge."""
         self._rid += 1
-        numbered = msgspec.structs.replace(wish, rid=self._rid, token=wish.token or self._token)
+        numbered = msgspec.structs.replace(message, rid=self._rid, token=message.token or self._token)
         try:
             body = wire.encode_request(numbered)
         except UnicodeEncodeError as error:
             raise InvalidRequest(f"the text is not valid Unicode: {error.reason}", hint="send it as UTF-8") from error
-        return self._rid, body, self._deadline_ms or deadline_ms(wish)
+        return self._rid, body, self._deadline_ms or deadline_ms(message)
 
     # --- capture -------------------------------------------------------------------------------------------------
     @sends(request.Capture, reply.Taken)
@@ -467,12 +467,12 @@ class RequestMethods:
     import_records = RequestMethod(request.ImportRecords, reply.RecordsImported, _exported)
 
 
-def answer_while_disabled(wish: request.Request, data: type[R], why: str) -> R:
+def answer_while_disabled(message: request.Request, data: type[R], why: str) -> R:
     """Return the empty answer of a disabled memd to a capture, a recall or a profile. Raises Disabled for the rest."""
     empty: object = None
-    match wish:
+    match message:
         case request.Capture():
-            skipped = len(wish.events)
+            skipped = len(message.events)
             empty = reply.Taken(
                 accepted=0, duplicate=0, changed=0, refused=(), pool="", pending=0, skipped=skipped, why="disabled"
             )

@@ -66,9 +66,9 @@ class Spool:
         self._lock = folder / f"{name}.lock"
         self._drain_lock = folder / f"{name}.drain"
 
-    def append(self, wish: SpooledRequest, reason: str = "") -> SpoolReceipt:
+    def append(self, message: SpooledRequest, reason: str = "") -> SpoolReceipt:
         """Append a request without its secrets, and sync. Raises TooLarge when the spool is full."""
-        frame = framed(wire.encode_request(_without_secrets(wish)))
+        frame = framed(wire.encode_request(_without_secrets(message)))
         with _usable(self.path):
             make_private(self._folder)
             with _locked(self._lock), _open(self.path) as file:
@@ -171,10 +171,10 @@ def _is_torn(rest: bytes) -> bool:
 
 def _try(send: Callable[[SpooledRequest], object], body: bytes) -> MemdError | None:
     try:
-        wish = wire.decode_request(body)
-        if not isinstance(wish, SpooledRequest):
-            return InvalidRequest(f"a spool can't hold a {type(wish).__name__}")
-        send(wish)
+        message = wire.decode_request(body)
+        if not isinstance(message, SpooledRequest):
+            return InvalidRequest(f"a spool can't hold a {type(message).__name__}")
+        send(message)
     except (Forgotten, Withheld):  # it must neither wait nor be kept in `.rejected`
         return None
     except MemdError as error:
@@ -187,10 +187,10 @@ def _is_poisoned(error: MemdError) -> bool:
     return isinstance(error, InvalidRequest) and not isinstance(error, UnknownRequest)
 
 
-def _without_secrets(wish: SpooledRequest) -> SpooledRequest:
-    if isinstance(wish, request.Remember):
-        return msgspec.structs.replace(wish, text=redact(without_private(wish.text))[0])
-    return msgspec.structs.replace(wish, events=tuple(_event_without_secrets(event) for event in wish.events))
+def _without_secrets(message: SpooledRequest) -> SpooledRequest:
+    if isinstance(message, request.Remember):
+        return msgspec.structs.replace(message, text=redact(without_private(message.text))[0])
+    return msgspec.structs.replace(message, events=tuple(_event_without_secrets(event) for event in message.events))
 
 
 def _event_without_secrets(captured: AnyEvent) -> AnyEvent:

@@ -40,7 +40,7 @@ def imported(setting: Setting) -> Part:
         begin, burnt = time.perf_counter(), cpu_s(client.status().pid)
         command = [sys.executable, "-P", "-m", "memd.clients.cli.main", "import", "claude-code", str(path), "--json"]
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, env=launch.surroundings(environment)
+            command, capture_output=True, text=True, check=False, env=launch.daemon_environment(environment)
         )
         seconds = time.perf_counter() - begin
         if done.returncode:
