@@ -15,7 +15,9 @@ from ..python import launch
 def offline(environment: Mapping[str, str], *arguments: str) -> bytes:
     """What an offline command of the daemon prints. Raises Unavailable with its reason."""
     command = [*launch.command(), *arguments]
-    done = subprocess.run(command, capture_output=True, check=False, cwd="/", env=launch.daemon_environment(environment))
+    done = subprocess.run(
+        command, capture_output=True, check=False, cwd="/", env=launch.daemon_environment(environment)
+    )
     if done.returncode:
         raise Unavailable(f"{arguments[0]} ended with {done.returncode}", hint=done.stderr.decode(errors="replace"))
     return done.stdout
