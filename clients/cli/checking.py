@@ -58,7 +58,7 @@ def _offline() -> dict[str, Any]:
         check=False,
         text=True,
         cwd="/",
-        env=launch.surroundings(os.environ),
+        env=launch.daemon_environment(os.environ),
     )
     if done.stdout:
         return msgspec.json.decode(done.stdout, type=dict[str, Any])

@@ -16,7 +16,7 @@ import typer
 from ...protocol.errors import InvalidRequest
 from ..hooks.notes import has_notes
 from ..python.client import Client
-from ..python.spool import Drained
+from ..python.spool_writer import Drained
 from .output import Answer
 from .wording import count
 

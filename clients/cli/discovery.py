@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from ..importers.agents import AGENTS, MARKDOWN, find, instructions
+from ..importers.agent_files import AGENTS, MARKDOWN, find, instructions
 from ..importers.cursors import Cursors
 from .output import plain, styled, wrapped
 from .wording import count

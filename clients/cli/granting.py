@@ -44,7 +44,7 @@ def grant(
         if back:
             if subject:
                 raise InvalidRequest("--back takes sources alone", hint="memd grant --back --source NAME")
-            told = client.grant_back(source or ())
+            told = client.grant(sources=source or (), back=True)
         else:
             told = client.grant(subject, pools=pool or (), sources=source or (), for_s=seconds(for_))
         if told.grant and not as_json:

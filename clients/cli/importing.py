@@ -16,9 +16,9 @@ from typing import Annotated
 
 import typer
 
-from ..importers.agents import AGENTS, MARKDOWN, agent_named, find, find_markdown, reader
+from ..importers.agent_files import AGENTS, MARKDOWN, agent_named, find, find_markdown, reader
 from ..importers.cursors import Cursors
-from ..importers.delivery import Imported, Source, hand_over, look
+from ..importers.delivery import Imported, ImportSource, hand_over, look
 from ..python.client import places_here
 from .contact import PATIENCE_MS, deliver, here, path, reach
 from .handover import Import, difference, report, require
@@ -198,7 +198,7 @@ def git(
     from ..importers import git_log
 
     with Answer("import git", as_json) as answer:
-        run(answer, [Source("git", path, lambda _: git_log.read(path, newest), False)], dry_run, no_wait)
+        run(answer, [ImportSource("git", path, lambda _: git_log.read(path, newest), False)], dry_run, no_wait)
 
 
 @app.command("memd")
@@ -230,15 +230,15 @@ def _import_sessions(
         run(answer, [_source(name, path, folder, cursors, dry_run) for path in files], dry_run, no_wait, whole)
 
 
-def _source(name: str, path: Path, cwd: str, cursors: Cursors, dry_run: bool) -> Source:
-    return Source(name, path, reader(name, path, cwd, cursors, dry_run=dry_run))
+def _source(name: str, path: Path, cwd: str, cursors: Cursors, dry_run: bool) -> ImportSource:
+    return ImportSource(name, path, reader(name, path, cwd, cursors, dry_run=dry_run))
 
 
-def run(answer: Answer, sources: Sequence[Source], dry_run: bool, no_wait: bool, whole: bool = False) -> None:
+def run(answer: Answer, sources: Sequence[ImportSource], dry_run: bool, no_wait: bool, whole: bool = False) -> None:
     """Reads each source, sends it, reports; then waits until it is distilled."""
     cursors = Cursors(places_here().state)
     if whole:
-        cursors.pass_over(source.path for source in sources)
+        cursors.ignore(source.path for source in sources)
     if dry_run:
         with Bar(len(sources), "reading", answer.as_json or len(sources) == 1) as bar:
             files = tuple(_stepped(look(source, cursors), bar) for source in sources)

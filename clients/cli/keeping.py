@@ -168,7 +168,7 @@ def _offline(arguments: list[str]) -> Restored:
         raise JournalLocked(f"memd runs (pid {running.pid})", hint="stop it first: `memd down`")
     command = [*launch.command(), "restore-backup", *arguments]
     done = subprocess.run(
-        command, capture_output=True, check=False, text=True, cwd="/", env=launch.surroundings(os.environ)
+        command, capture_output=True, check=False, text=True, cwd="/", env=launch.daemon_environment(os.environ)
     )
     if done.returncode:
         said = done.stderr.splitlines()

@@ -21,7 +21,7 @@ _BY_EXIT_CODE: dict[int, type[MemdError]] = {2: InvalidRequest, 4: NotFound, 5: 
 
 def offline(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs one command of the daemon's `offline.py`."""
-    environment = launch.surroundings(os.environ)
+    environment = launch.daemon_environment(os.environ)
     command: Sequence[str] = [*launch.command(), *arguments]
     return subprocess.run(command, capture_output=True, check=False, text=True, cwd="/", env=environment)
 

@@ -15,7 +15,7 @@ import typer
 
 from ...protocol.errors import InvalidRequest
 from ...protocol.reply import Remembered
-from ..python.spool import Spooled
+from ..python.spool_writer import SpoolReceipt
 from .contact import deliver, here, reach
 from .output import Answer, JsonFlag, plain, styled, wrapped
 from .wording import facts, short
@@ -40,7 +40,7 @@ def remember(
     with Answer("remember", as_json) as answer, reach() as client:
         words = _text(text)
         told = client.remember_or_spool(words, cwd=_folder(cwd), host="cli")
-        if isinstance(told, Spooled):
+        if isinstance(told, SpoolReceipt):
             answer.give(told, [f"spooled ({told.reason}); memd takes it when it is next reached"])
             return
         answer.give(told, _remembered_lines(told))

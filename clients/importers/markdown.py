@@ -20,7 +20,7 @@ import msgspec
 
 from ...protocol.errors import StoreError
 from ...protocol.event import AnyEvent, Origin, Wrote
-from .transcript import Ledger, Session, Transcript
+from .transcript import AccountBuilder, CapturedSession, Transcript
 
 HOST = "markdown"
 FILE_LIMIT = 16 * 1024 * 1024
@@ -57,7 +57,7 @@ def read(path: Path, key: bytes, times: dict[str, str]) -> Transcript:
     Raises StoreError if it can't be read.
     """
     place = path.resolve()
-    ledger = Ledger()
+    ledger = AccountBuilder()
     title, parts = "", list[Part]()
     try:
         found = place.stat()
@@ -72,11 +72,11 @@ def read(path: Path, key: bytes, times: dict[str, str]) -> Transcript:
     name = str(place) if len(str(place)) <= PATH_LIMIT else blake2b(bytes(place), digest_size=16).hexdigest()
     origin = Origin(host=HOST, session=name, cwd=_cwd(place), live=False, title=(title or place.name)[:200])
     is_whole = text is not None
-    sessions = (Session(origin=origin, events=events, is_all=True),) if is_whole else ()
+    sessions = (CapturedSession(origin=origin, events=events, is_all=True),) if is_whole else ()
     return Transcript(path=str(path), sessions=sessions, account=ledger.close())
 
 
-def _decoded(content: bytes | None, ledger: Ledger) -> str | None:
+def _decoded(content: bytes | None, ledger: AccountBuilder) -> str | None:
     if content is None:
         ledger.refuse(f"a file of more than {FILE_LIMIT:,} bytes: split it")
         return None
@@ -110,7 +110,7 @@ def _events(place: Path, parts: list[Part], key: bytes, at: str, times: dict[str
 class _Sections:
     """Reads a file's lines, each into the account and most into a part."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: AccountBuilder) -> None:
         self._ledger = ledger
         self._headings: list[tuple[int, str]] = []
         self._parts: list[Part] = []

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memd.clients.importers import markdown
-from memd.clients.importers.agents import find_markdown, instructions
+from memd.clients.importers.agent_files import find_markdown, instructions
 from memd.clients.importers.transcript import Transcript
 from memd.protocol.errors import NotFound, StoreError
 from memd.protocol.event import Wrote, text, trust
