@@ -1,8 +1,4 @@
-"""The distiller: what a clause is, how it is meant, how much it matters, whom and what it is about (W4).
-
-Comes in: a clause and who says it. Goes out: a `Reading`. Invariants: it labels and marks words, it never writes any;
-a reading depends on nothing but the clause and its speaker.
-"""
+"""Read a clause: its type, modality and salience, and the words that name subject and value (W4)."""
 
 from __future__ import annotations
 
@@ -48,7 +44,7 @@ class Marked(NamedTuple):
     end: int
 
 
-class Reading(NamedTuple):
+class ClauseReading(NamedTuple):
     """What was read. Probabilities by label, from the most likely on; `salience` in [0, 3], `pooled` 384 numbers."""
 
     types: dict[Type, float]
@@ -80,14 +76,14 @@ class Distiller:
         """Load the head of `folder` (default: the package's own weights). Raises `ModelMissing`."""
         self._head = Head("distiller", folder, threads)
 
-    def read(self, clause: str, speaker: Speaker) -> Reading:
+    def read(self, clause: str, speaker: Speaker) -> ClauseReading:
         """What `clause` says, as `speaker`'s words. A clause counts up to its 128th token."""
         who = self._head.tokens.ids(f"{speaker}:")[1:-1]
         encoded = self._head.tokens.encode(clause)
         ids = [encoded.ids[0], *who, *encoded.ids[1:]][:LONGEST]
         offsets = [(0, 0)] * (1 + len(who)) + encoded.offsets[1:][: LONGEST - 1 - len(who)]
         types, modalities, salience, tags, pooled = self._head.run((ids, [SPEAKERS.index(speaker)] * len(ids)))
-        return Reading(
+        return ClauseReading(
             types=_ranked(TYPES, types),
             modalities=_ranked(MODALITIES, modalities),
             salience=float(softmax(salience) @ np.arange(len(salience), dtype=np.float32)),

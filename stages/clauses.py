@@ -70,22 +70,22 @@ class Clause:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class SplitTurn:
     """The clauses of a turn, and the reasons for which parts of it were left out, one entry a part."""
 
     clauses: tuple[Clause, ...]
     dropped: tuple[str, ...] = ()
 
 
-def cut(text: str) -> Cut:
+def split(text: str) -> SplitTurn:
     """`text` in clauses; machine-written turns give none."""
     if _MACHINE.match(text):
-        return Cut((), ("machine-written",))
+        return SplitTurn((), ("machine-written",))
     masked, dropped = _mask(text)
     found: list[Clause] = []
     for block in _blocks(masked, dropped):
         found.extend(_sentences(text, block))
-    return Cut(tuple(found), tuple(dropped))
+    return SplitTurn(tuple(found), tuple(dropped))
 
 
 def _mask(text: str) -> tuple[str, list[str]]:

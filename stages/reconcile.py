@@ -19,8 +19,7 @@ from ..protocol.operation import Decision, Neighbour, Retirement, Step
 from ..protocol.record import LIVE, QUOTE_LIMIT, Evidence, Provenance, Record, Signal, Span, explicit_id, record_id
 from .batch import Candidate, Known, Proposal
 from .contradictions import Verdict, compare, of_another
-from .paraphrase import CERTAIN, PARAPHRASED, PairReader, says_again
-from .retelling import in_full, noted_down, told_again
+from .restatement import CERTAIN, PARAPHRASED, PairReader, in_full, noted_down, says_again, told_again
 from .rules import VERSION
 from .words import STOP, tokens
 

@@ -1,8 +1,6 @@
-"""What the headings above a clause say about it: a plan and an account of what is wrong are no result, a summary is.
+"""What the headings above a clause say about it: a plan or an account of faults is no result, a summary is (P-5).
 
-Comes in: a clause with the headings and announcements above it. Goes out: a reason to leave it out, whether it sums up
-finished work, which type it must be, what it is about. Invariant: pure; a heading that names findings outweighs one
-that names plans (P-5).
+A heading that names findings outweighs one that names plans.
 """
 
 from __future__ import annotations

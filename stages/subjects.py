@@ -1,8 +1,7 @@
-"""Who a clause is about, and the clause retold with that subject named.
+"""Name the subject of a clause, and retell the clause with that subject in one line.
 
-Comes in: a clause, whose words they are, the words before it in its turn. Goes out: the subject, and one line that can
-be read without the turn. Invariants: the line is made of the clause's own words; only pronouns of the speaker are
-replaced, with the verb behind them brought into the third person; negation and modality stay as they were.
+The line is made of the clause's own words; only pronouns of the speaker are replaced, with the verb behind them brought
+into the third person. Negation and modality stay as they were.
 """
 
 from __future__ import annotations

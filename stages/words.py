@@ -1,8 +1,4 @@
-"""Words as the stages count them: language, stems, numbers, keywords.
-
-Comes in: text. Goes out: small values about its words. Invariants: no model and no I/O after import; the same text
-always gives the same answer; a word keeps its own letters wherever it is shown, stems are for comparing only.
-"""
+"""Split text into words: language, tokens, stems, numbers, keywords. Stems are for comparing only."""
 
 from __future__ import annotations
 
@@ -70,7 +66,7 @@ def language(text: str) -> str:
 
 
 def small_words(code: str) -> frozenset[str]:
-    """The words of a language that say nothing by themselves; none for one that is not known."""
+    """The function words of a language; none for an unknown one."""
     return _SMALL.get(code, frozenset())
 
 
