@@ -1,8 +1,4 @@
-"""The pair head: what a later statement does to an earlier one (R1, T1).
-
-Comes in: two statements, the earlier first. Goes out: a probability for each of five labels. Invariants: the order
-counts; a verdict depends on nothing but the two texts.
-"""
+"""The pair head: how a later statement changes an earlier one (R1, T1). The order counts."""
 
 from __future__ import annotations
 

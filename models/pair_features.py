@@ -1,7 +1,6 @@
-"""What the words alone say about two statements: negation, change, numbers, times, how much they share.
+"""Features of two statements' words: negation, change, numbers, times, how much they share.
 
-Comes in: two statements, the earlier first. Goes out: a row of numbers. Invariants: nothing but the two texts counts;
-the recipe that trains the pair head loads this file, so a change here asks for a new head.
+The recipe that trains the pair head loads this file, so a change here requires a new head.
 """
 
 from __future__ import annotations

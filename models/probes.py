@@ -1,9 +1,8 @@
-"""Whether a folder of weights is a model that memd can search with, found out by using it.
+"""Check by use whether memd can search with a folder of weights.
 
-Comes in: a folder. Goes out: what is wrong with it, one line each, or nothing. Invariants: files are compared with the
-manifest before any of them is loaded; it loads onnxruntime, so the daemon runs it in a child; what passes gives unit
-vectors of the dimension it states, the same each time, and a query table that lives in the same space: a table of
-another trunk finds nothing and says nothing (P-14).
+Files are compared with the manifest before any of them is loaded. Checking loads onnxruntime, so the daemon runs it in
+a child. A model that passes gives unit vectors of the dimension it states, the same each time, and a query table of the
+same space: a table of another trunk would find nothing without any error (P-14).
 """
 
 from __future__ import annotations

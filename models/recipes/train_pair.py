@@ -4,8 +4,8 @@ In the environment of `export_trunk.py`, and with the trunk that it made:
 
     python train_pair.py [--trunk FILE] [--out FOLDER] [--epochs 6] [--seed 0]
 
-Comes in: the pairs in `data/`, labelled as LABELS.md says, and for the figures `tests/data/test_pairs.txt` by another
-author. Goes out: the confusion on the test pairs as trained and as exported, and `pair.onnx` beside the trunk. The
+Input: the pairs in `data/`, labelled as LABELS.md says, and for the figures `tests/data/test_pairs.txt` by another
+author. Output: the confusion on the test pairs as trained and as exported, and `pair.onnx` beside the trunk. The
 products run in bfloat16 while it learns, 2.5 times as fast on processors that know it.
 """
 
@@ -30,7 +30,7 @@ SYMMETRIC = {PAIRS.index(name) for name in ("same", "contradicts", "unrelated")}
 Row = tuple[tuple[list[int], list[int]], list[float], int]
 
 
-class Pair(nn.Module):
+class PairNet(nn.Module):
     """ids, segments, mask, words (n x COUNT) -> logits (n x 5)."""
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ def report(name: str, logits: np.ndarray, truth: np.ndarray) -> None:
         print(f"  {' '.join(f'{n:>9}' for n in line)}  {label}", flush=True)
 
 
-def predict(net: Pair, found: list[Row]) -> np.ndarray:
+def predict(net: PairNet, found: list[Row]) -> np.ndarray:
     out = np.empty((len(found), len(PAIRS)), np.float32)
     with torch.no_grad():
         for group in batches([len(one[0][0]) for one in found], 32, None):
@@ -96,7 +96,7 @@ def main() -> None:
     known = rows(written + [(b, a, label) for a, b, label in written if label in SYMMETRIC])
     test = rows(pairs(TESTS / "test_pairs.txt"))
     truth = np.array([one[2] for one in test])
-    net = Pair()
+    net = PairNet()
     loss = nn.CrossEntropyLoss(label_smoothing=0.05)
     print(f"{len(known)} pairs, {sum(p.numel() for p in net.parameters() if p.requires_grad):,} weights", flush=True)
 
