@@ -40,8 +40,8 @@ class PairJudge:
         row = ([*first, *second[1:]], [0] * len(first) + [1] * (len(second) - 1))
         words = np.asarray([features(earlier, later)], np.float32)
         (logits,) = self._head.run(row, words=words)
-        found = zip(RELATIONS, cast("list[float]", softmax(logits).tolist()), strict=True)
-        return dict(sorted(found, key=lambda pair: -pair[1]))
+        ranked = zip(RELATIONS, cast("list[float]", softmax(logits).tolist()), strict=True)
+        return dict(sorted(ranked, key=lambda pair: -pair[1]))
 
     def _unknown(self, text: str) -> set[str]:
         words = {word.lower() for word in _WORD.findall(text)}

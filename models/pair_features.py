@@ -44,8 +44,8 @@ def features(earlier: str, later: str) -> list[float]:
     shared = len(mine & theirs)
     negated = [len(_NEGATION.findall(text)) for text in (earlier, later)]
     changed = [len(_CHANGE.findall(text)) for text in (earlier, later)]
-    numbers = [{found.lower() for found in _NUMBER.findall(text)} for text in (earlier, later)]
-    times = [{found.lower() for found in _TIME.findall(text)} for text in (earlier, later)]
+    numbers = [{hit.lower() for hit in _NUMBER.findall(text)} for text in (earlier, later)]
+    times = [{hit.lower() for hit in _TIME.findall(text)} for text in (earlier, later)]
     row = (
         *negated,
         (negated[0] - negated[1]) % 2,

@@ -33,6 +33,9 @@ _END = re.compile(r"(?<![.!?…])[.!?…]++[)\"'”’»*_\]]*+(?=\s)|[。！？
 _OPENS_CODE = re.compile(
     r"[ \t]*(?:defmodule|def|defp|class|import|from|const|let|var|return|fn|func|public|SELECT)\s\S"
 )
+CODE_INDENT = 4
+"""Columns by which code may be set in."""
+
 NESTING = 100
 """Lists and quotes within each other that are read."""
 
@@ -153,6 +156,7 @@ def _marks(text: str) -> dict[int, _Mark]:
     A fence that stands within another one, or that ends behind its list, leaves a mark that seems to open one more:
     such a mark is one line, and not all that follows.
     """
+    text = text.replace("\r", " ")  # or no fence would close in text with Windows line ends
     lines = text.split("\n")
     marks: dict[int, _Mark] = {}
     tokens = _parser().parse(text)
@@ -160,7 +164,7 @@ def _marks(text: str) -> dict[int, _Mark]:
     for token, following in zip_longest(tokens, tokens[1:]):
         quotes += (token.type == "blockquote_open") - (token.type == "blockquote_close")
         start, end = token.map or (0, 0)
-        if token.type == "heading_open" and following and not quotes:
+        if token.type == "heading_open" and following and not quotes and _indent(lines[start]) < CODE_INDENT:
             marks[start] = _Mark("", int(token.tag[1:]), following.content)
         elif token.type == "fence":
             is_closed = end > start + 1 and lines[end - 1].strip("> \t").startswith(token.markup)
@@ -265,7 +269,7 @@ def _mark(line: str) -> _Mark | None:
         return _Mark("quoted")
     if _LOG.match(line):
         return _Mark("log")
-    is_indented = _indent(line) >= 4 and not _ITEM.match(line)
+    is_indented = _indent(line) >= CODE_INDENT and not _ITEM.match(line)
     return _Mark("code") if (is_indented or _OPENS_CODE.match(line)) and _codelike(stripped) else None
 
 

@@ -20,7 +20,7 @@ from ..protocol.operation import Step
 from ..protocol.record import QUOTE_LIMIT, Span
 from .batch import Batch, Candidate, Item, Rejection
 from .clauses import Clause, split
-from .cues import count_words, foreign, lasting, noise, plain, weights
+from .cues import LEADS, count_words, foreign, lasting, noise, plain, weights
 from .embed import SentenceEmbedder
 from .extraction_gate import (
     FLOOR,
@@ -39,19 +39,16 @@ from .extraction_gate import (
     typed,
     unmeant,
 )
-from .rules import any_of, table
 from .sections import (
     announced,
     asked,
     context,
     defines,
     edited,
-    faults,
     headed,
-    hearsay,
     instructs,
+    listed_under,
     obscure,
-    repairs,
     results,
     section,
     sums_up,
@@ -93,9 +90,6 @@ REPORT = 2500
 PASTED_CHARACTERS = 2500
 """A user turn longer than this that is built like a document was pasted, not said."""
 
-_FIX, _MENDING, _HARMLESS, _NEXT = (
-    any_of(table("noise")["leads"][name]) for name in ("fix", "mending", "harmless", "next")
-)
 _DATA = re.compile(r"""["'}\]]\s*:\s*["'\[{]|["'}\]]\s*,\s*["'{\[]\s*["']?\w+["']?\s*:|\}\s*\]|"\}""")
 _TITLE = re.compile(r"\*\*[^*]+\*\*:?$|^[\w`'-]+(?: [\w`'-]+){0,3}$")
 
@@ -318,7 +312,7 @@ def _goes_on(clauses: Sequence[Clause], words: str) -> bool:
     if not clauses or len(words) > LONG_REMARK:
         return False
     last = clauses[-1].text
-    if words.rstrip().endswith(":") or _NEXT.search(plain(last)):
+    if words.rstrip().endswith(":") or LEADS["next"].search(plain(last)):
         return True
     return len(words) <= REMARK and noise(last, "assistant") == "progress"
 
@@ -349,7 +343,7 @@ def _rejected_by_place(clause: Clause, source: Trust) -> str:
         return ""
     if edited(clause):
         return "edit"
-    if hearsay(clause):
+    if listed_under(clause, "hearsay"):
         return "hearsay"
     return "title" if clause.listed and thin(clause.text) else ""
 
@@ -371,14 +365,14 @@ def _is_request(clause: Clause) -> bool:
 
 def _outlasts(words: str, clause: Clause, after: Clause | None) -> bool:
     """Whether a clause of a turn in progress may be worth more than the step: an item, a finding that is mended."""
-    if clause.listed or clause.path or _HARMLESS.search(clause.text):
+    if clause.listed or clause.path or LEADS["harmless"].search(clause.text):
         return True
     return _is_mended(words, clause, after) and not specific(clause.text)
 
 
 def _is_mended(words: str, clause: Clause, after: Clause | None) -> bool:
     """Whether the sentence right behind a finding says what is done about it."""
-    is_followed = _is_followed(words, clause, after, _FIX)
+    is_followed = _is_followed(words, clause, after, LEADS["fix"])
     return is_followed and after is not None and count_words(after.text) >= FEWEST_OF_FIX
 
 
@@ -429,7 +423,8 @@ def _unworthy(statement: _Statement, type_: str, score: float, reading: ClauseRe
         return ""
     if type_ != "lesson" and troubled(clause):
         return "trouble"
-    return "mended" if repairs(clause) and mended(clause.text, faults(clause)) else ""
+    is_mended = listed_under(clause, "repairs") and mended(clause.text, listed_under(clause, "faults"))
+    return "mended" if is_mended else ""
 
 
 def _end(statement: _Statement) -> int:
@@ -438,7 +433,7 @@ def _end(statement: _Statement) -> int:
     if statement.trust != "assistant" or after is None:
         return clause.end
     words = text(statement.item.captured.event)
-    is_mended = _is_mended(words, clause, after) or _is_followed(words, clause, after, _MENDING)
+    is_mended = _is_mended(words, clause, after) or _is_followed(words, clause, after, LEADS["mending"])
     return after.end if is_mended else clause.end
 
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from ..models.distiller import ClauseReading, Modality, Speaker, Type
 from ..protocol.event import Trust
-from .cues import plain, weights
+from .cues import LEADS, plain, weights
 from .embed import SentenceEmbedder
-from .rules import any_of, table
+from .rules import table
 from .words import STOP, tokens
 
 NEAREST = 3
@@ -101,10 +101,6 @@ _WISH = re.compile(
 )
 """A wish in polite words, which read like a condition."""
 
-_MENDED, _TAUGHT, _SETTING, _CHOICE, _CONTRACT, _CUSTOM, _REASON, _SPECIFIC = (
-    any_of(table("noise")["leads"][name])
-    for name in ("mended", "taught", "setting", "choice", "contract", "custom", "reason", "specific")
-)
 _EMPTY = frozenset({"use", "new"})
 _SELF = re.compile(r"\b(?:i|i'm|i've|me|my|mine|myself)\b", re.IGNORECASE)
 _EXPLAINS = re.compile(r"(?:\*\*[^*]{2,40}\*\*|\*\*[^*]{2,40}:\*\*|`[^`]+`)\s*(?:—|–|-|:|(?<=:\*\*))\s*[^\s\d]")
@@ -198,13 +194,13 @@ def mended(words: str, fault: bool = False) -> bool:
     An error's own text, in quotation marks, may say why it came about; that is not a lesson yet.
     """
     bare = _QUOTED.sub("", plain(words))
-    return (fault or _MENDED.search(bare) is not None) and _TAUGHT.search(bare) is None
+    return (fault or LEADS["mended"].search(bare) is not None) and LEADS["taught"].search(bare) is None
 
 
 def specific(words: str) -> bool:
     """Whether a finding is of the one thing at hand ("the wrapper only holds …"), which the next step changes, and not
     of all of its kind ("`useRef` only holds …")."""
-    return _SPECIFIC.search(plain(words)) is not None
+    return LEADS["specific"].search(plain(words)) is not None
 
 
 def explains(words: str) -> bool:
@@ -233,11 +229,11 @@ def personal(words: str) -> bool:
 def outlasting(words: str) -> float:
     """The salience from which a clause outlasts the step of the work, by its form: it names a setting, a choice, a
     custom, or what a thing needs or gives. Infinite for any other form."""
-    if _SETTING.search(words) or _CHOICE.match(words):
+    if LEADS["setting"].search(words) or LEADS["choice"].match(words):
         return SETTING
-    if _CUSTOM.search(words):
+    if LEADS["custom"].search(words):
         return CUSTOM
-    return CONTRACT if _CONTRACT.search(words) else math.inf
+    return CONTRACT if LEADS["contract"].search(words) else math.inf
 
 
 def typed(
@@ -309,7 +305,7 @@ def _least_salience(source: Trust, score: float, noise: float, position: Positio
 
 def _needs_no_cue(source: Trust, reading: ClauseReading, position: Position) -> bool:
     """Whether a clause without cue words says enough by what the distiller reads in it."""
-    if position.project and reading.salience >= SIGNED and _REASON.search(reading.clause):
+    if position.project and reading.salience >= SIGNED and LEADS["reason"].search(reading.clause):
         return True
     if source != "user":
         return not _is_no_lesson(reading)

@@ -116,20 +116,20 @@ def noted_down(wish: Record, note: Record, cosine: float) -> bool:
     )
 
 
-def says_again(words: str, told: str, reader: PairReader | None) -> bool:
-    """Whether `words` say what was `told`; never where there is no reader.
+def says_again(words: str, given: str, reader: PairReader | None) -> bool:
+    """Whether `words` say what was `given`; never where there is no reader.
 
     Who agrees and names nothing new says it again, however freely: there the model has to see no addition, no more.
     """
-    if reader is None or _values(words) != _values(told):
+    if reader is None or _values(words) != _values(given):
         return False
-    labels = reader.judge(told, words)
+    labels = reader.judge(given, words)
     if labels.get("same", 0.0) >= TOLD:
         return True
     agreed = _AGREEING.match(words)
     if not agreed or not TURN.isdisjoint(words_of(words)) or next(iter(labels)) == "refines":
         return False
-    return _names(words[agreed.end() :]) <= {token.text.casefold() for token in tokens(told)}
+    return _names(words[agreed.end() :]) <= {token.text.casefold() for token in tokens(given)}
 
 
 def _told(record: Record) -> Claim:
@@ -151,10 +151,10 @@ def _in_code(words: str) -> set[str]:
     return {word for span in _CODE.findall(words.lower()) for word in _WORD.findall(span)}
 
 
-def _notes(one: Record, other: Record) -> bool:
+def _notes(left: Record, right: Record) -> bool:
     """Whether both are notes, of different words, and neither is the user's."""
-    notes = one.kind == other.kind == "note" and one.content != other.content
-    return notes and "user" not in {one.provenance.trust, other.provenance.trust}
+    notes = left.kind == right.kind == "note" and left.content != right.content
+    return notes and "user" not in {left.provenance.trust, right.provenance.trust}
 
 
 def _same_sense(more: Claim, less: Claim, *, later: bool = False) -> bool:
@@ -162,13 +162,13 @@ def _same_sense(more: Claim, less: Claim, *, later: bool = False) -> bool:
     return _denies(more) == _denies(less) and not less.released and (later or not more.released)
 
 
-def _denies(one: Claim) -> bool:
-    return one.negated or not _DENYING.isdisjoint(one.words)
+def _denies(claim: Claim) -> bool:
+    return claim.negated or not _DENYING.isdisjoint(claim.words)
 
 
-def _same_session(one: Record, other: Record) -> bool:
+def _same_session(left: Record, right: Record) -> bool:
     """Whether they were said in one session."""
-    places = [each.provenance.spans[0] for each in (one, other) if each.provenance.spans]
+    places = [record.provenance.spans[0] for record in (left, right) if record.provenance.spans]
     return len(places) == 2 and places[0].document == places[1].document
 
 
@@ -177,6 +177,5 @@ def _values(words: str) -> set[str]:
 
 
 def _names(words: str) -> set[str]:
-    """What is written with a capital letter inside of a sentence."""
-    found = tokens(words)[1:]
-    return {token.text.casefold() for token in found if token.kind == "word" and token.text[0].isupper()}
+    """The words with a capital letter inside of a sentence."""
+    return {token.text.casefold() for token in tokens(words)[1:] if token.kind == "word" and token.text[0].isupper()}

@@ -74,15 +74,15 @@ class Scan:
     def __call__(self, batch: Batch) -> Batch:
         """The batch with every candidate judged; those that hold a secret are rejected without their words,
         those that memd said itself with them."""
-        kept: list[Candidate] = []
+        judged: list[Candidate] = []
         rejections: list[Rejection] = []
         batch = drop_echoes(batch)
         for candidate in batch.candidates:
             if find(candidate.quote):
                 rejections.append(Rejection(stage=STAGE, reason="secret", seq=candidate.item.seq))
                 continue
-            kept.append(_judged(candidate, self._score(candidate)))
-        return msgspec.structs.replace(batch, candidates=tuple(kept), rejections=batch.rejections + tuple(rejections))
+            judged.append(_judged(candidate, self._score(candidate)))
+        return msgspec.structs.replace(batch, candidates=tuple(judged), rejections=batch.rejections + tuple(rejections))
 
     def _score(self, candidate: Candidate) -> float | None:
         """The head's score of the clause; None where there is none: it reads English alone."""
@@ -141,7 +141,7 @@ def _readings(text: str) -> tuple[str, ...]:
 
 def _gathers(read: str) -> bool:
     """Whether `SIGNS` different signs stand within `NEAR` characters of one another, none inside another one."""
-    stands = sorted((*sign.span(), which) for which, one in enumerate(_SIGNS) for sign in one.finditer(read))
+    stands = sorted((*hit.span(), which) for which, sign in enumerate(_SIGNS) for hit in sign.finditer(read))
     last: dict[int, int] = {}
     passed = 0
     for start, end, which in stands:

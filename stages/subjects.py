@@ -269,12 +269,12 @@ def _of_the_project(text: str) -> str:
 
 
 def _topic(before: str) -> str:
-    """What the sentence before was about: its first name in code, else its first noun with an article or owner."""
-    found = tokens(before)
-    for token in found:
+    """The topic of the sentence before: its first name in code, else its first noun with an article or owner."""
+    all_tokens = tokens(before)
+    for token in all_tokens:
         if token.kind == "code":
             return token.text.strip("`")
-    for determiner, token in pairwise(found):
+    for determiner, token in pairwise(all_tokens):
         named = determiner.text.lower() in _DETERMINERS and token.kind == "word" and token.text.lower() not in STOP
         if named and len(token.text) > 3:
             return token.text

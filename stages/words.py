@@ -102,7 +102,7 @@ def _without_e(word: str) -> str:
 def tokens(text: str) -> tuple[Token, ...]:
     """The words, numbers, code spans and marks of `text`, in order."""
     text = unicodedata.normalize("NFC", text)
-    found: list[Token] = []
+    result: list[Token] = []
     for match in _TOKEN.finditer(text):
         kind, word = str(match.lastgroup), match.group()
         low = word.lower()
@@ -115,8 +115,8 @@ def tokens(text: str) -> tuple[Token, ...]:
             stemmed = low.strip("`")
         else:
             stemmed = stem(word) if kind == "word" else word
-        found.append(Token(word, stemmed, kind, match.start()))
-    return tuple(found)
+        result.append(Token(word, stemmed, kind, match.start()))
+    return tuple(result)
 
 
 def keywords(text: str, marked: str = "", most: int = 8) -> tuple[str, ...]:

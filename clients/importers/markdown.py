@@ -45,7 +45,7 @@ _KINDS = {
 """What kind of noise the rows of a block are."""
 
 
-class Part(msgspec.Struct, frozen=True):
+class MarkdownPart(msgspec.Struct, frozen=True):
     """One item or paragraph: the headings above it, outermost first, the line that announces it, its own words."""
 
     headings: tuple[str, ...]
@@ -67,11 +67,11 @@ def read(path: Path, key: bytes, times: dict[str, str]) -> Transcript:
     """
     place = path.resolve()
     ledger = Ledger()
-    title, parts = "", list[Part]()
+    title, parts = "", list[MarkdownPart]()
     try:
-        found = place.stat()
-        at = datetime.fromtimestamp(int(found.st_mtime)).astimezone().isoformat()
-        content = place.read_bytes() if found.st_size <= FILE_LIMIT else None
+        status = place.stat()
+        at = datetime.fromtimestamp(int(status.st_mtime)).astimezone().isoformat()
+        content = place.read_bytes() if status.st_size <= FILE_LIMIT else None
     except OSError as error:
         raise StoreError(f"{path} can't be read: {error.strerror}", hint="see its mode and owner") from error
     text = _decoded(content, ledger)
@@ -105,7 +105,7 @@ def _cwd(place: Path) -> str:
     return str(folder)
 
 
-def _events(place: Path, parts: list[Part], key: bytes, at: str, times: dict[str, str]) -> Iterator[AnyEvent]:
+def _events(place: Path, parts: list[MarkdownPart], key: bytes, at: str, times: dict[str, str]) -> Iterator[AnyEvent]:
     seen: dict[str, int] = {}
     for part in parts:
         name = blake2b(part.text.encode(), key=key, digest_size=10).hexdigest()
@@ -124,11 +124,11 @@ class _Sections:
         self._rows: list[str] = []
         self._noise: dict[int, str] = {}
         self._headings: list[tuple[int, str]] = []
-        self._parts: list[Part] = []
+        self._parts: list[MarkdownPart] = []
         self._lead, self._is_led = "", False
         self._title = ""
 
-    def read(self, text: str) -> tuple[str, list[Part]]:
+    def read(self, text: str) -> tuple[str, list[MarkdownPart]]:
         """The document's title, and its parts in order."""
         self._rows = text.removesuffix("\n").split("\n")
         front = _front_matter(self._rows)
@@ -182,12 +182,12 @@ class _Sections:
     def _add(self, words: str) -> None:
         if words:
             self._is_led = True
-            self._parts.append(Part(self._section, self._lead, words))
+            self._parts.append(MarkdownPart(self._section, self._lead, words))
 
     def _leave_lead(self) -> None:
         """End the list that a paragraph announced; one that announced nothing is a part itself."""
         if self._lead and not self._is_led:
-            self._parts.append(Part(self._section, "", self._lead))
+            self._parts.append(MarkdownPart(self._section, "", self._lead))
         self._lead, self._is_led = "", False
 
     @property

@@ -9,17 +9,12 @@ another author. Output: figures as trained, and `distiller.onnx` beside the trun
 modality and salience from the mean of the states, a tag for each token.
 """
 
-import argparse
-import random
-from pathlib import Path
-
 import numpy as np
 import torch
-from adapted import WIDTH, Adapted, batches, mean, padded, train, word_pieces, write
+from adapted import WIDTH, Adapted, batches, mean, options, padded, train, word_pieces, write
 from labelled import DATA, MODALITIES, SPEAKERS, TAGS, TESTS, TYPES, LabelledClause, clauses
 from torch import nn
 
-HERE = Path(__file__).parent
 TOKENS = 128
 IGNORED = -100
 UNTAGGED = {TYPES.index(name) for name in ("instruction", "question", "smalltalk", "noise", "lesson", "procedure")}
@@ -129,15 +124,7 @@ def loss_of(net: DistillerNet, part: list[Row]) -> torch.Tensor:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description="Train the distiller.")
-    options.add_argument("--trunk", type=Path, default=HERE.parent / "weights" / "minilm-l6-int8.onnx")
-    options.add_argument("--out", type=Path, default=HERE.parent / "weights")
-    options.add_argument("--epochs", type=int, default=3)
-    options.add_argument("--seed", type=int, default=0)
-    chosen = options.parse_args()
-    torch.set_num_threads(1)
-    torch.manual_seed(chosen.seed)
-    random.seed(chosen.seed)
+    chosen = options("the distiller", epochs=3)
     known, test = rows(clauses(*sorted(DATA.glob("clauses*.txt")))), rows(clauses(TESTS / "test_clauses.txt"))
     net = DistillerNet()
     print(f"{len(known)} clauses, {sum(p.numel() for p in net.parameters() if p.requires_grad):,} weights", flush=True)

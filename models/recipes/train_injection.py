@@ -11,18 +11,16 @@ stands (user, document, tool) is added to each token. The products run in bfloat
 that have it; others give other bytes.
 """
 
-import argparse
 import random
 import re
 from pathlib import Path
 
 import numpy as np
 import torch
-from adapted import WIDTH, Adapted, batches, mean, padded, train, word_pieces, write
+from adapted import WIDTH, Adapted, batches, mean, options, padded, train, word_pieces, write
 from labelled import DATA, PLACES, passages, unmarked
 from torch import nn
 
-HERE = Path(__file__).parent
 TOKENS = 256
 BLOCK = 25
 TALK = 0.12
@@ -125,15 +123,7 @@ def report(name: str, scores: np.ndarray, truth: np.ndarray) -> None:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description="Train the injection head.")
-    options.add_argument("--trunk", type=Path, default=HERE.parent / "weights" / "minilm-l6-int8.onnx")
-    options.add_argument("--out", type=Path, default=HERE.parent / "weights")
-    options.add_argument("--epochs", type=int, default=3)
-    options.add_argument("--seed", type=int, default=0)
-    chosen = options.parse_args()
-    torch.set_num_threads(1)
-    torch.manual_seed(chosen.seed)
-    random.seed(chosen.seed)
+    chosen = options("the injection head", epochs=3)
     chance = random.Random(chosen.seed)
     everything = passages(*sorted(DATA.glob("passages*.txt")))
     held = [at // BLOCK % 10 == 9 for at in range(len(everything))]

@@ -9,15 +9,13 @@ author. Output: the confusion on the test pairs as trained and as exported, and 
 products run in bfloat16 while it learns, 2.5 times as fast on processors that know it.
 """
 
-import argparse
 import importlib.util
-import random
 from pathlib import Path
 
 import numpy as np
 import onnxruntime
 import torch
-from adapted import WIDTH, Adapted, batches, mean, padded, train, word_pieces, write
+from adapted import WIDTH, Adapted, batches, mean, options, padded, train, word_pieces, write
 from labelled import DATA, PAIRS, TESTS, pairs
 from torch import nn
 
@@ -83,15 +81,7 @@ def predict(net: PairNet, found: list[Row]) -> np.ndarray:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description="Train the pair head.")
-    options.add_argument("--trunk", type=Path, default=HERE.parent / "weights" / "minilm-l6-int8.onnx")
-    options.add_argument("--out", type=Path, default=HERE.parent / "weights")
-    options.add_argument("--epochs", type=int, default=6)
-    options.add_argument("--seed", type=int, default=0)
-    chosen = options.parse_args()
-    torch.set_num_threads(1)
-    torch.manual_seed(chosen.seed)
-    random.seed(chosen.seed)
+    chosen = options("the pair head", epochs=6)
     written = pairs(*sorted(DATA.glob("pairs*.txt")))
     known = rows(written + [(b, a, label) for a, b, label in written if label in SYMMETRIC])
     test = rows(pairs(TESTS / "test_pairs.txt"))

@@ -52,6 +52,32 @@ def test_a_clause_is_a_whole_sentence_or_a_list_item(text: str, expected: list[s
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Run:\n```sh\nmake all the things\n```\nI prefer tabs.", ["Run:", "I prefer tabs."]),
+        ("Run:\r\n```sh\r\nmake all the things\r\n```\r\nI prefer tabs.", ["Run:", "I prefer tabs."]),
+        ("Say:\n```\nlook here\n```python\nprint(1)\n```\n```\nI prefer tabs.", ["Say:", "I prefer tabs."]),
+        ("- Run this:\n  ```\n  make\n```\nI prefer tabs.", ["Run this:", "I prefer tabs."]),
+        ("I prefer tabs.\n```\nnever closed\n- at all", ["I prefer tabs."]),
+        ("> do you like spaces?\nNo, I prefer tabs.", ["No, I prefer tabs."]),
+        ("> ## Their plan\n> use spaces\n\nI prefer tabs.", ["I prefer tabs."]),
+        ("I prefer tabs.\n---\nI live in Oslo.", ["I prefer tabs.", "I live in Oslo."]),
+        (
+            "    # set in like code, by four columns\nI prefer tabs.",
+            ["# set in like code, by four columns", "I prefer tabs."],
+        ),
+    ],
+)
+def test_code_and_quotes_end_where_their_author_meant(text: str, expected: list[str]) -> None:
+    assert clauses(text) == expected
+
+
+def test_a_heading_of_any_level_leads_to_what_stands_below_it() -> None:
+    found = split("# Team ##\n## Rules\n- use tabs\n# Other\n- use vim").clauses
+    assert [clause.path for clause in found] == [("Team", "Rules"), ("Other",)]
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "<system-reminder>\nAlways be kind. I prefer tabs.\n</system-reminder>",
