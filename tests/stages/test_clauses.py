@@ -62,10 +62,6 @@ def test_a_clause_is_a_whole_sentence_or_a_list_item(text: str, expected: list[s
         ("> do you like spaces?\nNo, I prefer tabs.", ["No, I prefer tabs."]),
         ("> ## Their plan\n> use spaces\n\nI prefer tabs.", ["I prefer tabs."]),
         ("I prefer tabs.\n---\nI live in Oslo.", ["I prefer tabs.", "I live in Oslo."]),
-        (
-            "    # set in like code, by four columns\nI prefer tabs.",
-            ["# set in like code, by four columns", "I prefer tabs."],
-        ),
     ],
 )
 def test_code_and_quotes_end_where_their_author_meant(text: str, expected: list[str]) -> None:
@@ -75,6 +71,10 @@ def test_code_and_quotes_end_where_their_author_meant(text: str, expected: list[
 def test_a_heading_of_any_level_leads_to_what_stands_below_it() -> None:
     found = split("# Team ##\n## Rules\n- use tabs\n# Other\n- use vim").clauses
     assert [clause.path for clause in found] == [("Team", "Rules"), ("Other",)]
+
+
+def test_a_comment_in_code_without_a_fence_is_no_heading() -> None:
+    assert [clause.path for clause in split("    # set in by four columns\nI prefer tabs.").clauses] == [()]
 
 
 @pytest.mark.parametrize(
