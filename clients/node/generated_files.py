@@ -11,8 +11,8 @@ import msgspec
 from msgspec import inspect
 
 from ...protocol.redact import CLUES, RULES
-from ...protocol.request import Request
-from ..python.request_methods import FAST, RequestMethod, RequestMethods
+from ...protocol.request import QUICK, Request
+from ..python.request_methods import RequestMethod, RequestMethods
 from ..shell import any_case
 
 _COMMON = {"v", "rid", "token"}
@@ -41,7 +41,7 @@ def _methods() -> str:
         + "// Each method: its request, and the fields that are positional; an object with other fields follows them.\n"
         + f"export const METHODS = {{\n{''.join(rows)}}};\n"
         + f"// Requests whose `at` is the present.\nexport const DATED = {json.dumps(_with_field('at'))};\n"
-        + f"// Requests that the daemon answers fast.\nexport const FAST = {json.dumps([*map(_tag, FAST)])};\n"
+        + f"// Requests that the daemon answers fast.\nexport const FAST = {json.dumps(sorted(map(_tag, QUICK)))};\n"
     )
 
 

@@ -66,4 +66,4 @@ export const METHODS = {
 // Requests whose `at` is the present.
 export const DATED = ["remember", "edit", "correct", "scope_bind", "leave"];
 // Requests that the daemon answers fast.
-export const FAST = ["recall", "profile", "get", "distil", "pools", "status", "job", "stop"];
+export const FAST = ["distil", "get", "job", "pools", "profile", "recall", "status", "stop"];
