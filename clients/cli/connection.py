@@ -16,7 +16,7 @@ from .wording import count
 if TYPE_CHECKING:
     import subprocess
 
-    from ..python.spool import Drained
+    from ..python.spool_writer import Drained
 
 T = TypeVar("T")
 PATIENCE_MS = 30_000
@@ -57,7 +57,7 @@ def offline(*arguments: str) -> subprocess.CompletedProcess[str]:
 
     from ..python import launch
 
-    environment = launch.surroundings(os.environ)
+    environment = launch.daemon_environment(os.environ)
     command = [*launch.command(), *arguments]
     return subprocess.run(command, capture_output=True, check=False, text=True, cwd="/", env=environment)
 

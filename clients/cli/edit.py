@@ -37,12 +37,12 @@ def remember(
       memd remember "We deploy on Tuesdays." --cwd ~/src/orchard
       git log -1 --format=%B | memd remember -
     """
-    from ..python.spool import Spooled
+    from ..python.spool_writer import SpoolReceipt
 
     with CommandAnswer("remember", as_json) as answer, reach() as client:
         words = _text(text)
         remembered = client.remember_or_spool(words, cwd=_folder(cwd), host="cli")
-        if isinstance(remembered, Spooled):
+        if isinstance(remembered, SpoolReceipt):
             answer.give(remembered, [f"spooled ({remembered.reason}); memd will process it when it is running again"])
             return
         answer.give(remembered, _remembered_lines(remembered))

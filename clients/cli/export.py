@@ -18,7 +18,7 @@ from ...protocol.export import Form
 from ...protocol.instant import day, from_micros
 from ...protocol.record import LIVE, Record
 from ...protocol.reply import ExportedRecord, ExportPage
-from ..importers.memd_export import ExportFile, Moved
+from ..importers.memd_export import ExportFile, RecordImport
 from ..importers.transcript import Malformed
 from ..python.client import Client, now
 from .connection import PATIENCE_MS, deliver, reach
@@ -215,7 +215,7 @@ def take_in(answer: CommandAnswer, path: Path, dry_run: bool) -> None:
                 shown = done
         if not dry_run:
             deliver(client, answer)
-    moved = Moved(
+    moved = RecordImport(
         path=str(path),
         records=file.records,
         added=added,
@@ -230,7 +230,7 @@ def take_in(answer: CommandAnswer, path: Path, dry_run: bool) -> None:
     answer.give(moved, _moved_lines(moved, dry_run))
 
 
-def _moved_lines(moved: Moved, dry_run: bool) -> Iterator[str]:
+def _moved_lines(moved: RecordImport, dry_run: bool) -> Iterator[str]:
     yield f"{count(moved.records, 'record')} in {plain(moved.path)}"
     if not dry_run:
         yield f"  {moved.added:,} added, {moved.known:,} already here, {moved.differing:,} kept with other text"

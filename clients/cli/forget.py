@@ -205,7 +205,7 @@ def _documents(client: Client, name: str) -> list[str]:
     path = Path(name).expanduser()
     if not path.exists():
         return [name]
-    from ..importers.agents import documents
+    from ..importers.agent_files import documents
 
     names = documents(path, os.environ, Cursors(places_here().state))
     if path.is_dir() and (not names or (path / ".git").exists()):

@@ -46,7 +46,7 @@ def grant(
         if back:
             if subject:
                 raise InvalidRequest("--back needs --source and no subject", hint="memd grant --back --source NAME")
-            granted = client.grant_back(source or ())
+            granted = client.grant(sources=source or (), back=True)
         else:
             granted = client.grant(subject, pools=pool or (), sources=source or (), for_s=seconds(for_))
         if granted.grant and not as_json:  # on standard error: the pass alone goes to standard output

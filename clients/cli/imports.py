@@ -17,9 +17,9 @@ import msgspec
 import typer
 
 from ...protocol.errors import InvalidRequest
-from ..importers.agents import AGENTS, MARKDOWN, agent_named, find, find_markdown, instructions, reader
+from ..importers.agent_files import AGENTS, MARKDOWN, agent_named, find, find_markdown, instructions, reader
 from ..importers.cursors import Cursors
-from ..importers.delivery import Imported, Sent, Source, hand_over, look
+from ..importers.delivery import Imported, ImportSource, Sent, hand_over, look
 from ..importers.transcript import Malformed
 from ..python.client import places_here
 from .connection import PATIENCE_MS, deliver, reach
@@ -227,7 +227,7 @@ def git(
     from ..importers import git_log
 
     with CommandAnswer("import git", as_json) as answer:
-        run(answer, [Source("git", path, lambda _: git_log.read(path, newest), False)], dry_run, no_wait)
+        run(answer, [ImportSource("git", path, lambda _: git_log.read(path, newest), False)], dry_run, no_wait)
 
 
 @app.command()
@@ -256,15 +256,17 @@ def _required(files: Iterable[Path], noun: str, hint: str) -> list[Path]:
     return listed
 
 
-def _source(name: str, path: Path, cwd: str, cursors: Cursors, dry_run: bool) -> Source:
-    return Source(name, path, reader(name, path, cwd, cursors, dry_run=dry_run))
+def _source(name: str, path: Path, cwd: str, cursors: Cursors, dry_run: bool) -> ImportSource:
+    return ImportSource(name, path, reader(name, path, cwd, cursors, dry_run=dry_run))
 
 
-def run(answer: CommandAnswer, sources: Sequence[Source], dry_run: bool, no_wait: bool, whole: bool = False) -> None:
+def run(
+    answer: CommandAnswer, sources: Sequence[ImportSource], dry_run: bool, no_wait: bool, whole: bool = False
+) -> None:
     """Read each source, send and report it, then wait until its captures are processed."""
     cursors = Cursors(places_here().state)
     if whole:
-        cursors.pass_over(source.path for source in sources)
+        cursors.ignore(source.path for source in sources)
     if dry_run:
         with Bar(len(sources), "reading", answer.as_json or len(sources) == 1) as bar:
             files = tuple(_stepped(look(source, cursors), bar) for source in sources)

@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from ..hooks.edits import Edit, diff
+from ..hooks.edits import FileEdit, diff
 from ..hooks.hosts import TITLES, Hosts, HostState
 from ..python import launch
 from ..python.client import places_here
@@ -91,7 +91,7 @@ def _chosen(hosts: Hosts, names: Sequence[str], wanted: Callable[[HostState], bo
     return [name for name in TITLES if wanted(hosts.state(name))]
 
 
-def _changed(hosts: Hosts, name: str, edits: Sequence[Edit]) -> HostChange:
+def _changed(hosts: Hosts, name: str, edits: Sequence[FileEdit]) -> HostChange:
     files = {str(edit.path): list(diff(edit)) for edit in edits if edit.is_change}
     return HostChange(host=name, files=files, state=hosts.state(name))
 

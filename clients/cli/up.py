@@ -52,7 +52,7 @@ def up(
     """
     if foreground:
         command = launch.command()
-        os.execve(command[0], command, launch.surroundings(os.environ))
+        os.execve(command[0], command, launch.daemon_environment(os.environ))
     with CommandAnswer("up", as_json) as answer:
         places = places_here()
         before = launch.answering(places)

@@ -137,7 +137,7 @@ def test_a_shareable_export_holds_no_quote_and_a_line_comes_back_as_it_was() -> 
 def test_a_file_that_is_no_export_or_cut_off_is_said_to_be(tmp_path: Path) -> None:
     file = tmp_path / "x.jsonl"
     file.write_bytes(b'{"type":"user"}\n')
-    with pytest.raises(InvalidRequest, match="no export"):
+    with pytest.raises(InvalidRequest, match="not a memd export"):
         ExportFile(file)
     file.write_bytes(b'{"line":"memd_export","format":99,"memd":"9.0","at":""}\n')
     with pytest.raises(InvalidRequest, match=r"9\.0|99"):

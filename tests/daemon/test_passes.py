@@ -365,10 +365,10 @@ def test_a_revoked_source_is_gone_from_the_next_answer_and_comes_back_A3(daemon:
         for wrong in ("nobody", "pi:"):
             with pytest.raises((NotFound, InvalidRequest)):
                 client.revoke(source=wrong)
-        assert client.grant_back(["pi"]).shown == 1
+        assert client.grant(sources=["pi"], back=True).shown == 1
         assert {gone, stays, late} <= set(client.profile().ids) and client.recall("copper kettle").hits
         with pytest.raises(NotFound):
-            client.grant_back(["pi"])
+            client.grant(sources=["pi"], back=True)
 
 
 def test_the_same_holds_after_a_restart_and_a_rebuild_A3(daemon: Any) -> None:

@@ -1,10 +1,9 @@
 """The spool: requests that wait on this machine while the daemon can't be reached (W10).
 
-Comes in: Capture and Remember requests. Goes out: the same, in order, each until the daemon acknowledged it. A frame is
-length, CRC-32 and body. Invariants: a request is on the disk when `append` returns; secrets and `<private>` spans are
-taken out before it is written (P-18); nothing is removed before its acknowledgement; a torn tail is cut off, and
-anything else that does not read is moved aside, never skipped quietly; several processes may append and drain at once;
-a delivery that was acknowledged twice is harmless, because turns are idempotent.
+A frame is length, CRC-32 and body. Invariants: a request is on the disk when `append` returns; secrets and `<private>`
+spans are removed before it is written (P-18); a request stays until the daemon acknowledged it; a torn tail is cut off,
+and other unreadable bytes are moved aside, never skipped silently; several processes may append and drain at once; a
+second delivery is harmless, because turns are idempotent.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from ...protocol import event, request, wire
+from ...protocol import request, wire
 from ...protocol.errors import (
     Forgotten,
     InvalidRequest,
@@ -28,6 +27,8 @@ from ...protocol.errors import (
     UnknownRequest,
     Withheld,
 )
+from ...protocol.event import AnyEvent, ToolCalled, with_text
+from ...protocol.event import text as text_of
 from ...protocol.frames import HEAD, framed, frames
 from ...protocol.private import shut, without_private
 from ...protocol.redact import redact
@@ -36,18 +37,18 @@ from .folder import make_private
 SPOOL_LIMIT = 16 * 1024 * 1024
 """Bytes of one spool file."""
 
-Waiting = request.Capture | request.Remember
+SpooledRequest = request.Capture | request.Remember
 
 
-class Spooled(msgspec.Struct, frozen=True, kw_only=True):
-    """A request was put into the spool: why, and how many requests wait there now."""
+class SpoolReceipt(msgspec.Struct, frozen=True, kw_only=True):
+    """A request was spooled: the reason, and the number of requests that wait now."""
 
     reason: str
     waiting: int
 
 
 class Drained(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `drain`: how many were delivered, how many were refused and moved aside, how many wait still, and why."""
+    """Requests of a `drain` that were delivered, refused and moved aside, or left, and the reason for leaving them."""
 
     delivered: int = 0
     rejected: int = 0
@@ -56,7 +57,7 @@ class Drained(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Spool:
-    """One file in a folder of mode 0700. Raises StorageFull when the disk refuses, Refused when it is not ours."""
+    """One file in a folder of mode 0700. Raises StorageFull, StoreError, and Refused for another user's folder."""
 
     def __init__(self, folder: Path, name: str = "python") -> None:
         self._folder = folder
@@ -65,30 +66,31 @@ class Spool:
         self._lock = folder / f"{name}.lock"
         self._drain_lock = folder / f"{name}.drain"
 
-    def append(self, wish: Waiting, reason: str = "") -> Spooled:
-        """Puts a request at the end, secrets out, synced. Raises TooLarge when the spool is full."""
-        frame = framed(wire.encode_request(_without_secrets(wish)))
+    def append(self, message: SpooledRequest, reason: str = "") -> SpoolReceipt:
+        """Append a request without its secrets, and sync. Raises TooLarge when the spool is full."""
+        frame = framed(wire.encode_request(_without_secrets(message)))
         with _usable(self.path):
             make_private(self._folder)
             with _locked(self._lock), _open(self.path) as file:
                 bodies, end = self._settle(file)
                 if end + len(frame) > SPOOL_LIMIT:
                     raise TooLarge(
-                        f"the spool is full: {end:,} bytes wait in {self.path}", hint="let memd take them: `memd up`"
+                        f"the spool is full: {end:,} bytes wait in {self.path}",
+                        hint="start the daemon: `memd up`",
                     )
                 _write(file, end, frame)
             _sync_folder(self._folder)
-        return Spooled(reason=reason, waiting=len(bodies) + 1)
+        return SpoolReceipt(reason=reason, waiting=len(bodies) + 1)
 
     def waiting(self) -> int:
-        """How many requests wait."""
+        """Return the number of requests that wait."""
         return len(frames(self._content())[0])
 
-    def drain(self, send: Callable[[Waiting], object]) -> Drained:
-        """Sends what waits, in order, and removes what was acknowledged.
+    def drain(self, send: Callable[[SpooledRequest], object]) -> Drained:
+        """Send the requests in order and remove the acknowledged ones; stop at the first that can't be delivered now.
 
-        Stops at the first request that can't be delivered now. One that the daemon finds invalid is moved to the
-        `.rejected` file, so that it does not block the rest. When another process is draining, this leaves it to that.
+        A request that the daemon finds invalid moves to the `.rejected` file, so that it does not block the rest. While
+        another process drains, this does nothing.
         """
         if not self._content():
             return Drained()
@@ -97,7 +99,7 @@ class Spool:
                 return Drained(left=self.waiting(), reason="another process is delivering them")
             return self._drain(send)
 
-    def _drain(self, send: Callable[[Waiting], object]) -> Drained:
+    def _drain(self, send: Callable[[SpooledRequest], object]) -> Drained:
         with _locked(self._lock), _open(self.path) as file:
             bodies, _ = self._settle(file)
         delivered, rejected, done, reason = 0, 0, 0, ""
@@ -119,7 +121,7 @@ class Spool:
         return Drained(delivered=delivered, rejected=rejected, left=left, reason=reason)
 
     def _remove(self, size: int) -> None:
-        """Takes the first `size` bytes away: what was appended meanwhile stays."""
+        """Remove the first `size` bytes; requests that were appended meanwhile stay."""
         if not size:
             return
         with _locked(self._lock):
@@ -137,7 +139,7 @@ class Spool:
             _sync_folder(self._folder)
 
     def _settle(self, file: int) -> tuple[list[bytes], int]:
-        """The whole frames and where they end; what follows them is cut off, or moved aside if it was whole once."""
+        """Return the whole frames and their end. Bytes behind it are cut off, and moved aside unless they are torn."""
         content = self._content()
         bodies, end = frames(content)
         if end < len(content):
@@ -158,22 +160,22 @@ class Spool:
     def _content(self) -> bytes:
         try:
             return self.path.read_bytes()
-        except OSError:  # not there, or not ours to read: nothing of ours waits
+        except OSError:  # missing, or unreadable to this user: no request of this user waits
             return b""
 
 
 def _is_torn(rest: bytes) -> bool:
-    """Whether `rest` is the beginning of a frame whose writer died: `append` never returned, so nobody relies on it."""
+    """Whether `rest` is the beginning of a frame whose writer died before `append` returned."""
     return len(rest) < HEAD.size or len(rest) - HEAD.size < HEAD.unpack_from(rest)[0] or not any(rest)
 
 
-def _try(send: Callable[[Waiting], object], body: bytes) -> MemdError | None:
+def _try(send: Callable[[SpooledRequest], object], body: bytes) -> MemdError | None:
     try:
-        wish = wire.decode_request(body)
-        if not isinstance(wish, Waiting):
-            return InvalidRequest(f"a {type(wish).__name__} has no business in a spool")
-        send(wish)
-    except (Forgotten, Withheld):  # it must not wait any longer, nor be kept aside
+        message = wire.decode_request(body)
+        if not isinstance(message, SpooledRequest):
+            return InvalidRequest(f"a spool can't hold a {type(message).__name__}")
+        send(message)
+    except (Forgotten, Withheld):  # it must neither wait nor be kept in `.rejected`
         return None
     except MemdError as error:
         return error
@@ -181,27 +183,27 @@ def _try(send: Callable[[Waiting], object], body: bytes) -> MemdError | None:
 
 
 def _is_poisoned(error: MemdError) -> bool:
-    """Whether sending again can't help. An unknown request may be known to the daemon's next version."""
+    """Whether sending again can't help. A later daemon may know a request that is unknown now."""
     return isinstance(error, InvalidRequest) and not isinstance(error, UnknownRequest)
 
 
-def _without_secrets(wish: Waiting) -> Waiting:
-    if isinstance(wish, request.Remember):
-        return msgspec.structs.replace(wish, text=redact(without_private(wish.text))[0])
-    return msgspec.structs.replace(wish, events=tuple(_event_without_secrets(each) for each in wish.events))
+def _without_secrets(message: SpooledRequest) -> SpooledRequest:
+    if isinstance(message, request.Remember):
+        return msgspec.structs.replace(message, text=redact(without_private(message.text))[0])
+    return msgspec.structs.replace(message, events=tuple(_event_without_secrets(event) for event in message.events))
 
 
-def _event_without_secrets(one: event.AnyEvent) -> event.AnyEvent:
-    one = shut(one)
-    if isinstance(one, event.ToolCalled):
-        return msgspec.structs.replace(one, arguments=redact(one.arguments)[0])
-    words = event.text(one)
-    return event.with_text(one, redact(words)[0]) if words else one
+def _event_without_secrets(captured: AnyEvent) -> AnyEvent:
+    captured = shut(captured)
+    if isinstance(captured, ToolCalled):
+        return msgspec.structs.replace(captured, arguments=redact(captured.arguments)[0])
+    words = text_of(captured)
+    return with_text(captured, redact(words)[0]) if words else captured
 
 
 @contextmanager
 def _usable(path: Path) -> Generator[None]:
-    """Tells what the system refused as a StoreError."""
+    """Raise a StoreError for an OSError."""
     try:
         yield
     except OSError as error:
@@ -219,7 +221,7 @@ def _open(path: Path) -> Generator[int]:
 
 @contextmanager
 def _locked(path: Path, wait: bool = True) -> Generator[bool]:
-    """Holds the lock of `path`, and says whether it does. It lies beside the spool, which is renamed now and then."""
+    """Hold the lock file `path`, and yield whether this does. It is not the spool itself, which is renamed."""
     with _open(path) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -230,7 +232,7 @@ def _locked(path: Path, wait: bool = True) -> Generator[bool]:
 
 
 def _write(file: int, at: int, content: bytes) -> None:
-    """Writes and syncs, all or nothing. Raises StorageFull."""
+    """Write and sync, all or nothing. Raises StorageFull."""
     written = 0
     try:
         while written < len(content):
@@ -238,7 +240,7 @@ def _write(file: int, at: int, content: bytes) -> None:
         os.fsync(file)
     except OSError as error:
         os.ftruncate(file, at)
-        raise StorageFull(f"the spool can't be written: {error.strerror}", hint="make room on the disk") from error
+        raise StorageFull(f"the spool can't be written: {error.strerror}", hint="free some disk space") from error
 
 
 def _sync_folder(folder: Path) -> None:

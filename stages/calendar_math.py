@@ -1,7 +1,6 @@
-"""Days, weeks, months and years, counted from a midnight: the arithmetic under every language's dates (P-21).
+"""Move a midnight by whole days, weeks, months and years (P-21).
 
-Comes in: a midnight with its offset, and whole units. Goes out: another midnight with the same offset. Invariants: no
-clock is read. Raises ValueError and OverflowError for days that no calendar has.
+Results keep the offset. Raises ValueError and OverflowError for days that no calendar has.
 """
 
 from __future__ import annotations
@@ -20,20 +19,19 @@ def shift(midnight: datetime, unit: str, by: int, start: bool = False) -> dateti
     year, month = divmod(months, 12)
     if start:
         return midnight.replace(year=year, month=1 if unit == "year" else month + 1, day=1)
-    day = min(midnight.day, 28) if midnight.day > 28 else midnight.day
-    return midnight.replace(year=year, month=month + 1, day=day)
+    return midnight.replace(year=year, month=month + 1, day=min(midnight.day, 28))
 
 
-def placed(midnight: datetime, month: int, day: int, year: int | None, ahead: bool) -> datetime:
-    """A date without its year is the nearest past one, or the nearest future one where the clause looks ahead."""
+def place_date(midnight: datetime, month: int, day: int, year: int | None, ahead: bool) -> datetime:
+    """The date of a day and month; without a year the nearest past one, or the nearest future one if `ahead`."""
     if year is not None:
         return midnight.replace(year=year, month=month, day=day)
-    found = midnight.replace(month=month, day=day)
-    if ahead and found < midnight:
-        return found.replace(year=found.year + 1)
-    if not ahead and found > midnight:
-        return found.replace(year=found.year - 1)
-    return found
+    date = midnight.replace(month=month, day=day)
+    if ahead and date < midnight:
+        return date.replace(year=date.year + 1)
+    if not ahead and date > midnight:
+        return date.replace(year=date.year - 1)
+    return date
 
 
 def weekday(midnight: datetime, day: int, which: int) -> datetime:
