@@ -235,7 +235,7 @@ def test_every_command_says_of_what_undo_hid_that_redo_shows_it_T10(daemon: Any)
             for id in (record.id, record.id[:8].upper()):
                 with pytest.raises(NotFound, match=f"^no record '{id}'") as told:
                     ask(id)
-                assert "`memd redo` shows" in told.value.hint
+                assert "`memd redo` brings back" in told.value.hint
         ended(client, client.redo(["first"]))
         for number in range(33):  # of 33 ids two begin with the same of 32 letters
             client.remember(f"Lamp {number} stands in room {number}.")
@@ -244,7 +244,7 @@ def test_every_command_says_of_what_undo_hid_that_redo_shows_it_T10(daemon: Any)
         for ask in asked:
             with pytest.raises(NotFound, match=f"^several records start with '{shared}'") as told:
                 ask(shared)
-            assert told.value.hint == "give more of the id"
+            assert told.value.hint == "give more characters of the id"
 
 
 def test_compaction_changes_no_answer_and_frees_what_was_removed_P20(daemon: Any) -> None:

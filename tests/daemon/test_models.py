@@ -221,7 +221,7 @@ def test_a_chosen_folder_that_is_gone_at_a_start_is_told_and_memd_answers(
     arrived(daemon, "minilm")
     assert recall(daemon, QUESTION).hits
     with daemon.client() as client:
-        assert any("the chosen model can't be used" in trouble for trouble in client.status().troubles)
+        assert any("cannot use the chosen model" in trouble for trouble in client.status().troubles)
     daemon.terminate()
     (tmp_path / "away").rename(second)
     daemon.start()

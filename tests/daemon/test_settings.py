@@ -58,7 +58,7 @@ def test_a_setting_is_written_checked_and_followed_and_comments_stay_U6(daemon: 
                 client.put_setting(name, value)
         with pytest.raises(BadConfig, match=r"forgetting\.capacity: expected int, got str") as refused:
             client.put_setting("forgetting.capacity", "many")
-        assert "nothing was changed" in refused.value.hint and str(file) not in refused.value.hint
+        assert "memd changed nothing" in refused.value.hint and str(file) not in refused.value.hint
         assert file.read_text() == before
         told = {each.name: each for each in client.put_setting("ballast_mb", "3").settings}
         assert told["ballast_mb"].waits and told["ballast_mb"].value == "8.0"

@@ -60,5 +60,5 @@ def test_sigkill_at_a_fail_point_loses_and_doubles_nothing_P12(home: dict[str, s
 
 def test_an_unknown_fail_point_is_refused(home: dict[str, str]) -> None:
     daemon = RunningDaemon({**home, "MEMD_FAIL": "nowhere"})
-    with pytest.raises(AssertionError, match="no fail point"):
+    with pytest.raises(AssertionError, match="unknown fail point"):
         daemon.start()
