@@ -89,7 +89,7 @@ def test_what_the_environment_says_counts_before_the_file_and_is_told(tmp_path: 
     settings = Settings(tmp_path, {"MEMD_IDLE_S": "7"})
     (one,) = (each for each in settings.list().settings if each.name == "idle_s")
     assert (one.value, one.source, one.default) == ("7.0", "environment", "20.0")
-    with pytest.raises(BadConfig, match="MEMD_IDLE_S decides"):
+    with pytest.raises(BadConfig, match="MEMD_IDLE_S sets idle_s"):
         settings.put("idle_s", "9")
 
 
