@@ -168,10 +168,10 @@ def captures(data: Path) -> list[Captured]:
 
 def test_a_folder_of_an_older_layout_is_refused_where_there_is_no_way_to_it(data: Path) -> None:
     downgrade(data, 0)
-    with pytest.raises(UnsupportedFormat, match="no way"):
+    with pytest.raises(UnsupportedFormat, match="cannot migrate to"):
         stores(data)
     assert not (data / "archive").exists()
-    with pytest.raises(UnsupportedFormat, match="no way"):
+    with pytest.raises(UnsupportedFormat, match="cannot migrate to"):
         bring_up(data, real_world(), layout=LAYOUT + 2, migrations=MIGRATIONS)
 
 
