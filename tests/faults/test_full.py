@@ -126,6 +126,7 @@ def write_refused(daemon: RunningDaemon) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_turns_are_searched_though_a_full_disk_ended_their_writer_P12_Q4(small: Path, tmp_path: Path) -> None:
     archive = Archive(tmp_path / "archive", real_world())
     turns = TurnIndex(small / "turns", archive)
