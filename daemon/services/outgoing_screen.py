@@ -38,9 +38,9 @@ class Shown(NamedTuple):
 @lru_cache(CACHED)
 def flags_in(words: str, material: bool = True) -> tuple[str, ...]:
     """Return the flags that the scan stage would give a text; `material`: the text is not the user's own."""
-    from ...stages.scan import found  # late: its expressions take long to compile at the start
+    from ...stages.scan import flags_of  # late: its expressions take long to compile at the start
 
-    return found(words, material=material)
+    return flags_of(words, material=material)
 
 
 def without_secrets(words: str) -> str:

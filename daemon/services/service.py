@@ -1,4 +1,4 @@
-"""What a service is: its request handlers with their lanes, and how it starts, stops and follows new settings."""
+"""The interface of services: request handlers with their lanes, start, stop, and reload of settings."""
 
 from __future__ import annotations
 

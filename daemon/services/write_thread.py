@@ -56,11 +56,9 @@ class WriteThread(Generic[J]):
 
     @property
     def is_alive(self) -> bool:
-        """Whether the thread runs."""
         return self._thread.is_alive()
 
     def start(self) -> None:
-        """Begin to take work."""
         self._thread.start()
 
     def stop(self) -> None:

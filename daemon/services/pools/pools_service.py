@@ -141,7 +141,6 @@ class PoolsService(Service):
             self._identity.prepare()
 
     def list(self, request: Pools) -> PoolList:
-        """List every pool with its counts."""
         tally = self._stores.records.tally()
         mine = PoolSummary(pool=PERSONAL, title="you", counts=tally.get(PERSONAL, {}))
         others = (

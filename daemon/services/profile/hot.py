@@ -60,7 +60,6 @@ class ProfileCache:
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Start the rendering thread."""
         threading.Thread(target=self._render_ahead, name="profile", daemon=True).start()
 
     def _render_ahead(self) -> None:

@@ -75,7 +75,6 @@ class ProfileService(Service):
         self._cache.clear()
 
     def close(self) -> None:
-        """Save the echo ledger."""
         self.echoes.save()
 
     def profile(self, request: Profile, caller: Caller) -> ProfileText:
@@ -89,7 +88,6 @@ class ProfileService(Service):
         return self._packager.package(request, caller.scope, caller.permits)
 
     def printed(self, request: Printed, caller: Caller) -> PrintNoted:
-        """Record that a hook printed a profile."""
         noted = self.injections.printed(request)
         if noted.known:
             self._activity.note("injected", request.document)

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from ....protocol.instant import from_micros, micros
 from ....protocol.record import Record
-from ....stages.almanac import shift
-from ....stages.tongues import TONGUES, is_habit, named
+from ....stages.calendar_math import shift
+from ....stages.multilingual_dates import LANGUAGES, is_habit, named_time
 from ...projections.lines import ConversationOrder
 from .evidence import Matches
 
@@ -117,7 +117,7 @@ class _Span(NamedTuple):
 
 def period(question: str, moment: datetime, code: str = "en") -> TimePeriod | None:
     """Return the time that a question names, relative to an aware moment, in whose zone days begin."""
-    if code in TONGUES:
+    if code in LANGUAGES:
         return _multilingual(question, moment, code)
     if not _HINT.search(question):
         return None
@@ -143,7 +143,7 @@ def period(question: str, moment: datetime, code: str = "en") -> TimePeriod | No
 def _multilingual(question: str, moment: datetime, code: str) -> TimePeriod | None:
     midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     try:
-        if (date := named(question, midnight, code)) is None:
+        if (date := named_time(question, midnight, code)) is None:
             return None
         start, end = _micros(date.start), _micros(shift(date.start, date.unit, 1))
     except (ValueError, OverflowError):

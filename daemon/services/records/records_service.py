@@ -211,7 +211,6 @@ class RecordsService(Service):
         )
 
     def journal(self, request: Journal) -> Journaled:
-        """Return the operations after a seq."""
         limit = min(max(1, request.limit), SLICE)
         entries = self._stores.journal.slice(max(0, request.after), limit)
         return Journaled(entries=tuple(entries), last=self._stores.journal.last)
@@ -283,7 +282,6 @@ def _began(record: Record) -> tuple[int, int]:
 
 
 def _without_secrets(opened: SessionOpened) -> SessionOpened:
-    """Return a session without the secrets in its title."""
     title = without_secrets(opened.origin.title)
     return replace(opened, origin=replace(opened.origin, title=title))
 

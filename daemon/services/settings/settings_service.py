@@ -156,7 +156,6 @@ def toml(value: object) -> str:
 
 
 def _written(file: Path) -> frozenset[str]:
-    """The settings that the file names."""
     try:
         return frozenset(tomllib.loads(file.read_text(encoding="utf-8")))
     except (OSError, ValueError):
