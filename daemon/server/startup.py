@@ -139,7 +139,7 @@ class Daemon:
             paused=lambda: pauses.everywhere,
             take=capture.take,
         )
-        activity.heard(distillation.heard_at)
+        activity.note_active(distillation.heard_at)
         maintenance = MaintenanceService(
             stores, places, writer, jobs, process, scheduler, activity, config, world, profile.echoes.save
         )

@@ -16,7 +16,7 @@ class Activity:
     def __init__(self, world: World) -> None:
         self._world = world
         self._outcomes: dict[str, Outcome] = {}
-        self._heard_at: dict[str, int] = {}
+        self._active_at: dict[str, int] = {}
 
     def note(self, name: str, text: str) -> None:
         self._outcomes[name] = Outcome(at=from_micros(self._world.now()), what=text)
@@ -27,13 +27,13 @@ class Activity:
 
     def captured(self, event: CapturesCommitted) -> None:
         self.note("captured", next(iter(event.documents)))
-        self.heard(dict.fromkeys(event.documents, self._world.now()))
+        self.note_active(dict.fromkeys(event.documents, self._world.now()))
 
-    def heard(self, documents: Mapping[str, int]) -> None:
+    def note_active(self, documents: Mapping[str, int]) -> None:
         """Record when these documents were last active, in microseconds."""
         for document, at in documents.items():
             host = document.partition(":")[0]
-            self._heard_at[host] = max(at, self._heard_at.get(host, 0))
+            self._active_at[host] = max(at, self._active_at.get(host, 0))
 
     @property
     def outcomes(self) -> dict[str, Outcome]:
@@ -43,4 +43,4 @@ class Activity:
     @property
     def hosts(self) -> Iterable[tuple[str, int]]:
         """Return the hosts by name, each with the time of its last activity in microseconds."""
-        return sorted(self._heard_at.items())
+        return sorted(self._active_at.items())

@@ -40,7 +40,7 @@ class DeepCaller(NamedTuple):
     """The asker: the pools in scope, the pools whose sessions may be shown, the permitted records, the time."""
 
     scope: Sequence[str]
-    heard: Sequence[str]
+    feeding: Sequence[str]
     permits: Permits | None = None
     view: View | None = None
 
@@ -104,7 +104,7 @@ class DeepRecall:
 
     def _passage(self, document: str, turn: str, start: int, end: int, asker: DeepCaller) -> Iterator[Line]:
         """Yield the turn with its neighbours, if its session feeds the pools in scope."""
-        if not self._sources.feeds(document, asker.heard):
+        if not self._sources.feeds(document, asker.feeding):
             return
         around = self._archive.around(document, turn, NEIGHBOURS, NEIGHBOURS)
         captures = [captured for _, captured in around if self._may_show(captured)]

@@ -49,7 +49,7 @@ ALIASES = {
 }  # fmt: skip
 """Short forms that developers use; applied in both directions."""
 
-_LONG = {long: short for short, long in ALIASES.items() if " " not in long}
+_SYNONYMS = {long: short for short, long in ALIASES.items() if " " not in long} | ALIASES
 
 
 class ParsedQuestion(NamedTuple):
@@ -74,7 +74,8 @@ def parse_question(request: Recall, now: int) -> ParsedQuestion:
     at = parse(request.as_of) if request.as_of else moment(now).astimezone()
     code = language(request.query)
     span = period(text, at, code) if expand else None
-    wider = " ".join([*request.keywords, *filter(None, map(_alias, dict.fromkeys(words)))]) if expand else ""
+    synonyms = (_SYNONYMS[word] for word in dict.fromkeys(words) if word in _SYNONYMS)
+    wider = " ".join([*request.keywords, *synonyms]) if expand else ""
     query = request.query
     if span is not None and span.past:  # a record of that time need not contain the words
         start, end = span.written
@@ -99,7 +100,3 @@ def _words(text: str) -> list[str]:
 
 def _things(words: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in words if word not in STOP))[:THINGS]
-
-
-def _alias(word: str) -> str:
-    return ALIASES.get(word, "") or _LONG.get(word, "")

@@ -112,11 +112,11 @@ class RecallService(Service):
         answer = self._warm.recall(question, caller.scope, self._stores.pending, view, caller.permits)
         if view is None:
             self._count(request, caller, answer)
-            if turns := self._heard(question, caller, answer):
+            if turns := self._turns_for(question, caller, answer):
                 answer = with_turns(answer, turns, question)
         if request.deep:
-            heard_in = self._directory.joined(caller.scope)
-            answer = self._deep.around(answer, request, DeepCaller(caller.scope, heard_in, caller.permits, view))
+            joined = self._directory.joined(caller.scope)
+            answer = self._deep.around(answer, request, DeepCaller(caller.scope, joined, caller.permits, view))
         self._log_answer(request.document, answer)
         answer = screened(answer)
         if note := self._models.note:
@@ -130,10 +130,10 @@ class RecallService(Service):
         if not request.token:
             self._listener.reactivated([hit.record.id for hit in answer.hits if hit.record.status == "archived"])
 
-    def _heard(self, request: Recall, caller: Caller, answer: Recalled) -> tuple[Heard, ...]:
+    def _turns_for(self, request: Recall, caller: Caller, answer: Recalled) -> tuple[Heard, ...]:
         search = self._all_turns if request.deep else self._turns
         pools = self._directory.joined(caller.scope)
-        return search.heard(request, self._world.now(), pools, answer.hits, caller.hears)
+        return search.search(request, self._world.now(), pools, answer.hits, caller.hears)
 
 
 def _lane(request: Recall) -> Lane:

@@ -57,7 +57,7 @@ def features(record: Record, similarity: float, words: frozenset[str], perspecti
     """Return the features of a record for a question. `now` in microseconds."""
     signal = record.signal
     strength = signal.strength / (1 + signal.strength)
-    here = signal.strength_by.get(perspective, signal.strength)
+    own = signal.strength_by.get(perspective, signal.strength)
     last = max(signal.last_access, record.learned_at or micros(record.provenance.said_at))
     days = max(0, now - last) / DAY
     impact = max(0.0, signal.impact)
@@ -65,7 +65,7 @@ def features(record: Record, similarity: float, words: frozenset[str], perspecti
     return (
         similarity,
         strength,
-        here / (1 + here),
+        own / (1 + own),
         min(1.0, signal.access_count / max(1, signal.candidate_count)),
         math.exp(-math.log(2) * days / HALF_LIFE_DAYS[record.volatility]),
         impact / (IMPACT + impact),
@@ -139,8 +139,8 @@ def trained(samples: Sequence[Sample]) -> ScorerNetwork:
 def _slopes(values: Sequence[Numbers], inputs: Numbers, wanted: Numbers, weight: Numbers) -> list[Numbers]:
     first, first_bias, second, second_bias = values
     hidden = np.maximum(inputs @ first + first_bias, 0.0)
-    given = 1.0 / (1.0 + np.exp(-(hidden @ second + second_bias)[:, 0]))
-    error = ((given - wanted) * weight)[:, None]
+    output = 1.0 / (1.0 + np.exp(-(hidden @ second + second_bias)[:, 0]))
+    error = ((output - wanted) * weight)[:, None]
     back = (error @ second.T) * (hidden > 0)
     return [inputs.T @ back, back.sum(axis=0), hidden.T @ error, error.sum(axis=0)]
 

@@ -199,25 +199,25 @@ def _span(hit: re.Match[str], word: str, text: str, midnight: datetime) -> _Span
     return None
 
 
-def _which(which: str, what: str, year: str | None, midnight: datetime) -> _Span:
+def _which(which: str, unit: str, year: str | None, midnight: datetime) -> _Span:
     """ "last night", "this week", "past Monday", "last March"."""
     back = which != "this"
-    if what in ("night", "morning", "evening"):
+    if unit in ("night", "morning", "evening"):
         start = midnight - timedelta(days=back)
         return _Span(start, midnight + timedelta(days=1), back)
-    if what == "weekend":
+    if unit == "weekend":
         monday = midnight - timedelta(days=midnight.weekday())
         start = monday + timedelta(days=5) - timedelta(days=7 * back)
         return _Span(start, start + timedelta(days=2), back)
-    if what in ("day", "week", "month", "year"):
-        return _Span(*_unit(_back(midnight, what, int(back)), what), back)
-    if what in _DAYS:
-        days = (midnight.weekday() - _DAYS.index(what)) % 7
+    if unit in ("day", "week", "month", "year"):
+        return _Span(*_unit(_back(midnight, unit, int(back)), unit), back)
+    if unit in _DAYS:
+        days = (midnight.weekday() - _DAYS.index(unit)) % 7
         start = midnight - timedelta(days=days or 7 * back)
         return _Span(start, start + timedelta(days=1), back)
-    span = _dated(year, _month(what), 0, midnight)
+    span = _dated(year, _month(unit), 0, midnight)
     if back and not year and (span.start.year, span.start.month) == (midnight.year, midnight.month):
-        span = _dated(str(midnight.year - 1), _month(what), 0, midnight)
+        span = _dated(str(midnight.year - 1), _month(unit), 0, midnight)
     return span._replace(past=back)
 
 

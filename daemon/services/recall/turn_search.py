@@ -35,7 +35,7 @@ class TurnSearch:
         self._below_sessions = below_sessions
         self._tokens = TermTokens()
 
-    def heard(
+    def search(
         self,
         request: Recall,
         now: int,
@@ -69,7 +69,7 @@ class TurnSearch:
             captured = decode(entry) if entry else None
             if captured is None or (captured.document, captured.event.turn) in shown or self._masked(captured):
                 continue
-            turns.append(self._heard(captured, terms, min(1.0, share)))
+            turns.append(self._turn(captured, terms, min(1.0, share)))
         if past:
             turns = [turn for turn in turns if past.may_tell(micros(turn.at))] or turns
         return tuple(turns[:limit])
@@ -78,7 +78,7 @@ class TurnSearch:
         ids = self._records.citing(captured.document, captured.event.turn)
         return bool(ids) and not any(record.status in LIVE for record in self._records.many(ids).values())
 
-    def _heard(self, captured: Captured, terms: set[str], score: float) -> Heard:
+    def _turn(self, captured: Captured, terms: set[str], score: float) -> Heard:
         words = text(captured.event)
         start, end = self._passage(words, terms)
         return Heard(
@@ -111,22 +111,22 @@ def with_turns(answer: Recalled, turns: Sequence[Heard], request: Recall) -> Rec
     """Return the best hits and turns together, within the request's limit and token budget."""
     ranked = sorted((*answer.hits, *turns), key=lambda result: -result.score)[: max(1, request.limit)]
     hits: list[Hit] = []
-    heard: list[Heard] = []
+    chosen: list[Heard] = []
     spent = 0
     for result in ranked:
         is_turn = isinstance(result, Heard)
         words = result.quote if is_turn else result.record.description + result.record.provenance.quote
         spent += tokens(words)
-        if (hits or heard) and spent > request.budget_tokens:
+        if (hits or chosen) and spent > request.budget_tokens:
             break
         if isinstance(result, Heard):
-            heard.append(result)
+            chosen.append(result)
         else:
             hits.append(result)
     return msgspec.structs.replace(
         answer,
         hits=tuple(hits),
-        turns=tuple(heard),
+        turns=tuple(chosen),
         abstained=False,
         reason="",
         nearest=None,
