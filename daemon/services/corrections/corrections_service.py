@@ -22,12 +22,13 @@ from ....protocol.reply import JobState, Remembered
 from ....protocol.request import Edit, Redo, Undo
 from ....protocol.running import Pin
 from ....stages.batch import PERSONAL
-from ...projections.stores import Stores
 from ..admission import admit
-from ..events import CapturesCommitted, Topic
+from ..core import Core
+from ..events import CapturesCommitted
 from ..outgoing_screen import shown
 from ..service import Handlers, Service, owner
 from ..statements import reworded
+from ..write_thread import Writer
 from .pinning import pinned
 from .undo import SessionUndo
 
@@ -42,14 +43,15 @@ class CorrectionsService(Service):
 
     def __init__(
         self,
-        stores: Stores,
-        undo: SessionUndo,
-        captures: Topic[CapturesCommitted],
+        core: Core,
+        writer: Writer,
+        *,
         reactivate: Callable[[Sequence[str], Literal["asked", "recalled"]], tuple[str, ...]],
         distil: Callable[[], None],
     ) -> None:
         """`reactivate`: brings archived records back, on the write thread; `distil`: wakes the distiller."""
-        self._stores, self._undo, self._captures = stores, undo, captures
+        self._stores, self._captures = core.stores, core.captures
+        self.sessions = SessionUndo(core.stores, writer, core.jobs, distil)
         self._reactivate, self._distil = reactivate, distil
 
     @property
@@ -66,11 +68,11 @@ class CorrectionsService(Service):
 
     def undo(self, request: Undo) -> JobState:
         """Start to undo sessions. Raises NotFound, InvalidRequest, Unavailable."""
-        return self._undo.undo(request.names)
+        return self.sessions.undo(request.names)
 
     def redo(self, request: Redo) -> JobState:
         """Start to bring undone sessions back. Raises NotFound, Unavailable."""
-        return self._undo.redo(request.names)
+        return self.sessions.redo(request.names)
 
     def pin(self, request: Pin) -> Remembered:
         """Pin or unpin a record. Raises NotFound, InvalidRequest."""

@@ -15,11 +15,8 @@ from ....protocol.request import Capture, Distil, ListModels, UseModel
 from ....protocol.running import DeadLetter, DeadLetters, ListLetters, Retry
 from ....stages.batch import Given
 from ...config import Config
-from ...projections.stores import Stores
-from ...world import World
-from ..events import CapturesCommitted, Topic
-from ..jobs import Jobs, Progress, Report
-from ..scheduler import Scheduler
+from ..core import Core
+from ..jobs import Progress, Report
 from ..service import CaptureRequest, Handlers, Respond, Service, owner
 from ..write_thread import Writer
 from .distiller import DistillationLoop
@@ -37,15 +34,9 @@ class DistillationService(Service):
 
     def __init__(
         self,
-        stores: Stores,
+        core: Core,
         writer: Writer,
         models: EmbeddingModels,
-        scheduler: Scheduler,
-        jobs: Jobs,
-        world: World,
-        config: Callable[[], Config],
-        captures: Topic[CapturesCommitted],
-        resumed: Topic[None],
         *,
         given: Callable[[Iterable[Captured]], dict[str, Given]],
         judge: Callable[[], Callable[[Record], Record]],
@@ -54,14 +45,16 @@ class DistillationService(Service):
     ) -> None:
         """`given`: what memd told each session before; `judge`: what marks a new record as on probation; `paused`:
         whether nothing is to be distilled now; `take`: takes the capture that ends an idle session."""
-        self._stores, self._jobs, self._models, self._world, self._take = stores, jobs, models, world, take
-        self._worker = WorkerProcess(config().worker_threads)
-        self.loop = DistillationLoop(
-            stores, writer, self._worker, models, config, given=given, judge=judge, paused=paused
+        self._stores, self._jobs, self._world = core.stores, core.jobs, core.world
+        self._models, self._take = models, take
+        self._worker = WorkerProcess(core.config().worker_threads)
+        self._loop = DistillationLoop(
+            core.stores, writer, self._worker, models, core.config, given=given, judge=judge, paused=paused
         )
-        self._triggers = DistillationTriggers(scheduler, world, config, self.wake, self._end_session)
-        captures.subscribe(self._triggers.captured)
-        resumed.subscribe(lambda _: self.wake())
+        self._triggers = DistillationTriggers(core.scheduler, core.world, core.config, self.wake, self._end_session)
+        core.activity.heard(self.heard_at)
+        core.captures.subscribe(self._triggers.captured)
+        core.resumed.subscribe(lambda _: self.wake())
 
     @property
     def handlers(self) -> Handlers:
@@ -77,11 +70,11 @@ class DistillationService(Service):
     @property
     def state(self) -> str:
         """`running`, `idle`, `paused`, or what is wrong."""
-        return self.loop.worker_state
+        return self._loop.worker_state
 
     def start(self) -> None:
         """Distil what the last run left pending, and watch the sessions that are still open."""
-        self.loop.start()
+        self._loop.start()
         self._triggers.resume(self.heard_at)
         self._triggers.watch_sessions()
 
@@ -98,11 +91,11 @@ class DistillationService(Service):
 
     def stop(self) -> None:
         """End the distiller at once; the next start does what was not committed."""
-        self.loop.stop()
+        self._loop.stop()
 
     def wake(self) -> None:
         """Distil what is pending, soon."""
-        self.loop.wake()
+        self._loop.wake()
 
     def distil(self, request: Distil) -> Done:
         """Wake the distiller."""
@@ -142,7 +135,7 @@ class DistillationService(Service):
             if self._stores.forgotten.hiding(letter.document):  # a retry must not bring back a session that was undone
                 undone.append(str(letter.id))
                 continue
-            reason = self._wait(self.loop.retry(letter))
+            reason = self._wait(self._loop.retry(letter))
             (failed if reason else done).append(f"{letter.id}: {reason}" if reason else str(letter.id))
         return {"done": done, "failed": failed, "taken_back": undone}
 

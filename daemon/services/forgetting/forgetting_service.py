@@ -19,16 +19,14 @@ from typing import Literal
 from ....protocol.errors import InvalidRequest, NotFound, StorageFull, Unavailable
 from ....protocol.event import AnyEvent, text, with_text
 from ....protocol.operation import AnyOperation, Purged, Rebased, Redacted
-from ....protocol.places import Places
 from ....protocol.record import Record
 from ....protocol.reply import ForgetPlan, Going, JobState
 from ....protocol.request import Compact, Forget, PreviewForget, ScanSecrets
 from ....stages.secrets.scan import redact
 from ...failpoint import reach
-from ...projections.stores import Stores
 from ...storage.tombstone_carryover import carried, settle
-from ...world import World
-from ..jobs import Jobs, Progress, Report
+from ..core import Core
+from ..jobs import Progress, Report
 from ..service import Handlers, Service, owner
 from ..write_thread import Writer
 from .compaction import Rebuild, clear, compact, compact_log, start_compaction
@@ -60,18 +58,16 @@ class ForgettingService(Service):
 
     def __init__(
         self,
-        stores: Stores,
-        places: Places,
+        core: Core,
         writer: Writer,
-        jobs: Jobs,
-        world: World,
+        *,
         rebuild: Rebuild,
         forget_injected: Callable[[Sequence[bytes]], None],
     ) -> None:
         """`rebuild`: rebuilds the named projections beside the daemon and swaps them in; `forget_injected`: forgets
         these byte strings in what sessions were given."""
-        self._stores, self._places, self._world = stores, places, world
-        self._writer, self._jobs, self._rebuild = writer, jobs, rebuild
+        self._stores, self._places, self._world = core.stores, core.places, core.world
+        self._writer, self._jobs, self._rebuild = writer, core.jobs, rebuild
         self._forget_injected = forget_injected
 
     @property

@@ -58,12 +58,6 @@ def condition(record: Record, rules: Rules) -> Condition | None:
     return Condition(rules.change_sessions, False, f"{rules.change_sessions} sessions on different days contradict it")
 
 
-def change_condition(record: Record, rules: Rules) -> str:
-    """Return in words what would make a belief doubtful; "" where nothing would."""
-    stated = condition(record, rules)
-    return stated.text if stated else ""
-
-
 class Conditions:
     """The daily look at them."""
 

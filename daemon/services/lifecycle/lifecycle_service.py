@@ -30,15 +30,13 @@ from ....stages.batch import PERSONAL
 from ...forgetting_rules import Rules
 from ...projections.counters import KINDS, Weak
 from ...projections.placement import agent_pool
-from ...projections.pool_directory import PoolDirectory
-from ...projections.stores import Stores
-from ...world import World
-from ..events import CapturesCommitted, Topic
+from ..core import Core
+from ..events import CapturesCommitted
 from ..outgoing_screen import shown
-from ..scheduler import Scheduler
 from ..search_model import Encode
 from ..service import Caller, Handler, Handlers, Service, owner
 from ..write_thread import Writer
+from .conditions import condition
 from .consolidate import Consolidation
 from .counting import FLUSH_S, UseCounter
 from .probation import NO_SESSIONS, Probation
@@ -59,17 +57,18 @@ class LifecycleService(Service):
 
     def __init__(
         self,
-        stores: Stores,
+        core: Core,
         writer: Writer,
-        scheduler: Scheduler,
-        directory: PoolDirectory,
-        rules: Callable[[], Rules],
+        *,
         encode: Callable[[], Encode | None],
-        captures: Topic[CapturesCommitted],
-        world: World,
     ) -> None:
         """`encode`: what turns a sentence into a vector now, if anything does."""
-        self._stores, self._writer, self._scheduler, self._directory = stores, writer, scheduler, directory
+        stores, world = core.stores, core.world
+
+        def rules() -> Rules:
+            return core.config().forgetting
+
+        self._stores, self._writer, self._scheduler, self._directory = stores, writer, core.scheduler, core.directory
         self._rules, self._world = rules, world
         self.counter = UseCounter(stores, writer, rules)
         self._detector = UseDetector(stores, self.counter, rules, encode, world.monotonic, self._fed_by)
@@ -77,7 +76,7 @@ class LifecycleService(Service):
         self._consolidation = Consolidation(stores, writer, rules)
         self.review = ReviewJob(stores, writer, rules, world.now)
         self._reviewed_at, self._looking = -DAY_S, False
-        captures.subscribe(self._captured)
+        core.captures.subscribe(self._captured)
 
     @property
     def handlers(self) -> Handlers:
@@ -129,6 +128,11 @@ class LifecycleService(Service):
     def reactivate(self, ids: Sequence[str], why: Literal["asked", "recalled"]) -> tuple[str, ...]:
         """Bring back those of these records that are archived; return which ones. On the write thread."""
         return reactivate(self._stores, self._rules(), ids, why)
+
+    def change_condition(self, record: Record) -> str:
+        """Return in words what would make a belief doubtful; "" where nothing would."""
+        stated = condition(record, self._rules())
+        return stated.text if stated else ""
 
     def judge(self) -> Callable[[Record], Record]:
         """What says of each new record of a batch whether it is to prove itself first (T8)."""

@@ -15,21 +15,16 @@ from pathlib import Path
 from ....protocol.errors import InvalidRequest, Stopping, Unavailable
 from ....protocol.instant import from_micros
 from ....protocol.keeping import BackupList, DiskUse
-from ....protocol.places import Places
 from ....protocol.record import Record
 from ....protocol.reply import JobState, Outcome
 from ....protocol.request import Backup, Backups, DiskUsage, Expire, GetJob, Rebuild, Verify
 from ....stages.batch import PERSONAL
 from ...config import Config, Keep
 from ...projections.keywords import NEAR
-from ...projections.stores import Stores
 from ...storage.backup import FOLDER, backups, is_newer, listed, rotate, write_backup
 from ...storage.retention import SLICE, Held, Retention
-from ...world import World
-from ..activity import Activity
-from ..jobs import Jobs, Progress, Report
-from ..maintenance_process import MaintenanceProcess
-from ..scheduler import Scheduler
+from ..core import Core
+from ..jobs import Progress, Report
 from ..service import Handlers, Service, owner
 from ..write_thread import Writer
 from .disk_usage import disk_use
@@ -48,24 +43,19 @@ class MaintenanceService(Service):
 
     def __init__(
         self,
-        stores: Stores,
-        places: Places,
+        core: Core,
         writer: Writer,
-        jobs: Jobs,
-        process: MaintenanceProcess,
-        scheduler: Scheduler,
-        activity: Activity,
-        config: Callable[[], Config],
-        world: World,
+        *,
         save: Callable[[], None],
     ) -> None:
-        """`save`: writes down what is saved as often as the keyword indexes are committed."""
-        self._stores, self._places, self._writer, self._jobs, self._process = stores, places, writer, jobs, process
-        self._scheduler, self._activity, self._config, self._world = scheduler, activity, config, world
-        self._rebuilding = ProjectionRebuild(stores, writer, process)
-        self._graphs = VectorGraphBuilder(stores, writer, process)
-        self._indexes = IndexCommits(stores, save, lambda: config().keyword_commit_s)
-        self._folder = stores.folder / FOLDER
+        """`save`: called after each commit of the keyword indexes."""
+        self._core, self._writer = core, writer
+        self._stores, self._jobs, self._activity = core.stores, core.jobs, core.activity
+        self._config, self._world = core.config, core.world
+        self.rebuild = ProjectionRebuild(core.stores, writer, core.process)
+        self._graphs = VectorGraphBuilder(core.stores, writer, core.process)
+        self._indexes = IndexCommits(core.stores, save, lambda: core.config().keyword_commit_s)
+        self._folder = core.stores.folder / FOLDER
         self._expired_at = -DAY_S
         self._evidence: set[tuple[str, str]] | None = None
         self._every_s = 0.0
@@ -88,26 +78,21 @@ class MaintenanceService(Service):
     def start(self) -> None:
         """Begin to look for what is due."""
         self._indexes.start()
-        self._scheduler.every(self._config().upkeep_s, self._graphs.tick, "graphs")
+        self._core.scheduler.every(self._config().upkeep_s, self._graphs.tick, "graphs")
         self.reload(self._config())
 
     def reload(self, config: Config) -> None:
         """Look as often as the settings demand."""
         if config.upkeep_s != self._every_s:
             self._every_s = config.upkeep_s
-            self._scheduler.every(config.upkeep_s, self.tick, "upkeep")
+            self._core.scheduler.every(config.upkeep_s, self.tick, "upkeep")
 
     def stop(self) -> None:
         """End the maintenance child and what waits for it."""
-        self._process.end()
+        self._core.process.end()
         self._graphs.stop()
         self._jobs.stop()
         self._indexes.stop()
-
-    @property
-    def rebuild(self) -> ProjectionRebuild:
-        """The rebuild of projections, for those that make them anew."""
-        return self._rebuilding
 
     def job(self, request: GetJob) -> JobState:
         """Return the state of a job. Raises NotFound."""
@@ -115,16 +100,16 @@ class MaintenanceService(Service):
 
     def verify(self, request: Verify) -> JobState:
         """Start to verify every store. Raises Unavailable."""
-        return start_verify(self._jobs, self._process, self._stores)
+        return start_verify(self._jobs, self._core.process, self._stores)
 
     def start_rebuild(self, request: Rebuild) -> JobState:
         """Start to rebuild projections. Raises InvalidRequest, Unavailable."""
         names = names_of(request.name)
-        return self._jobs.start("rebuild", lambda progress: self._rebuilding.run(names, progress))
+        return self._jobs.start("rebuild", lambda progress: self.rebuild.run(names, progress))
 
     def disk_usage(self, request: DiskUsage) -> DiskUse:
         """Return the bytes on disk by part."""
-        return disk_use(self._stores, self._places)
+        return disk_use(self._stores, self._core.places)
 
     def tick(self) -> None:
         """Start what is due; what can't start now is due again next time."""
