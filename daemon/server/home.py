@@ -1,8 +1,4 @@
-"""The folders of one home: made for their user alone, and refused where that can't be (P-18, P-26).
-
-Comes in: places. Goes out: folders of mode 0700, or `Refused` with what to do. Invariant: nothing is made before the
-owner is known to be the one who asks.
-"""
+"""The folders of one home: made with mode 0700 for their user alone; check_home raises where that is not possible."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The maintenance child: builds fresh projections, or verifies what is there, beside the daemon that started it.
+"""The maintenance child: rebuilds or verifies projections, builds vector graphs and fits scorers.
 
-Comes in: a task, the data folder, names. Goes out: one JSON object a line on standard output: steps, then a report or a
-failure. Invariants: low priority (P-2); it ends when its standard input does, so it never outlives its daemon (P-1);
-journal and archive are opened read-only, and it writes below `projections` alone, where nothing is yet.
+It runs at low priority, ends when its standard input ends, opens journal and archive read-only, and writes only new
+files below `projections`. It reports steps and a result, one JSON object a line on standard output.
 """
 
 from __future__ import annotations

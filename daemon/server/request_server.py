@@ -1,8 +1,7 @@
-"""The door: one ROUTER socket, one thread. Reads are answered at once, everything else is handed to its lane.
+"""The request server: one ROUTER socket and one thread, which answers fast requests and queues the others.
 
-Comes in: message bodies of any quality. Goes out: replies. Invariants: whatever arrives, the sender gets a reply that
-says what was wrong and the daemon lives; only this thread touches the socket, the other lanes reach it through a queue
-and a wake-up; waiting reads go before captures, and captures enter by at most `CAPTURE_BYTES` a round.
+Invariants: each message gets a reply; only this thread touches the socket, other threads use `ReplyQueue`; waiting
+reads go before captures, of which a round admits at most `CAPTURE_BYTES`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""What a service manager is told, and what it hands over: sd_notify, the watchdog, an open socket (U1).
+"""The service manager of this process: sd_notify, the watchdog, an inherited socket.
 
-Comes in: the environment that systemd gives its services. Goes out: datagrams, and the descriptor of a socket that is
-listened on already. Invariants: without a manager nothing happens; the variables are taken out of the environment, so
-that no child believes they are meant for it.
+Without a manager nothing happens. The variables are removed from the environment, so that no child uses them.
 """
 
 from __future__ import annotations

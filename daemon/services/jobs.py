@@ -1,8 +1,6 @@
-"""Long work beside the door: one piece at a time, with progress that a client can ask for.
+"""Long work: one job at a time, with progress that clients can ask for.
 
-Comes in: a name and a callable that reports how far it is. Goes out: `JobState`. Invariants: at most one job runs, a
-second one is refused with the name of the first (P-1); a job that raises ends as `failed` with its error, and the
-daemon lives.
+A second job is refused with the name of the first. A job that raises ends as `failed` with its error.
 """
 
 from __future__ import annotations

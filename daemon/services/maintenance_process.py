@@ -1,7 +1,6 @@
-"""The side of whoever starts the maintenance child: at most one, told how far it is, ended at once when asked.
+"""The daemon's side of the maintenance child: at most one runs, it reports its progress and can be ended at once.
 
-Comes in: a task. Goes out: its report. Invariant: a child that dies is a finding, not a crash of the daemon: a damaged
-page kills the process that reads it.
+A child that dies counts as a damaged store: a damaged page kills the process that reads it.
 """
 
 from __future__ import annotations

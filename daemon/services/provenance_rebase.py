@@ -1,7 +1,6 @@
-"""What a record rests on, and what is left of it where some of that is forgotten (T10).
+"""The turns that a record rests on, and the record without forgotten turns.
 
-Comes in: a record, the archive, the turns that go. Goes out: turns, or the record as it stands without them.
-Invariants: nothing is written here; what is left says nothing that only the turns that go had said.
+The remaining record contains nothing that only the forgotten turns said.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""What is put into the user's own words: the record of a `remember` before any model saw it, and an edited record.
+"""Records in the user's own words: from `remember` before any model refines it, and after an edit.
 
-Comes in: captured words. Goes out: records. Invariants: a description is one line, so that no text can forge a heading
-in a profile; an edit keeps where the record came from and adds its own place; neither knows a clock or a store.
+A description is one line, so no text can forge a heading in a profile; an edit keeps the sources and adds its own.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""What a source says no longer: a turn that a host or a document rewrote takes with it what rested on it alone (W13).
+"""Retires records whose source no longer contains them: a host or a document rewrote the turn.
 
-Comes in: captures with their fates. Goes out: the operations that retire records, and the answer whether a record may
-be believed again because its words are back. Invariants: a record stays if its quote stands in the turn's new words, if
-another turn still vouches for it, or if the user put it into words of their own; a turn without words says nothing; the
-same captures again give the same operations until these are written, so that a kill in between loses none.
+Invariants: a record stays if the new text contains its quote, if another turn supports it, or if the user edited it;
+an empty turn supports nothing; the same captures give the same operations until these are committed, so a kill loses
+none.
 """
 
 from __future__ import annotations

@@ -14,8 +14,7 @@ from ...config import Config
 from ..core import Core
 from ..service import CaptureHandler, CaptureRequest, Handlers, Respond, Service, owner
 from ..write_thread import WriteThread
-from .capture_writer import CaptureWriter, SessionOpenings
-from .intake import CaptureJob
+from .capture_writer import CaptureJob, CaptureWriter, SessionOpenings
 from .pauses import PauseRegister
 from .spool_reader import SpoolReader
 

@@ -1,4 +1,7 @@
-"""Groups of captures on their way into the archive: what is written, and what each client is answered."""
+"""Groups of captures on their way into the archive: admission, what is written, and the answer of each client.
+
+memd refuses what it cannot take with a reason that names the turn; it cuts nothing silently.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import Protocol
 import msgspec
 
 from ....protocol.errors import Forgotten, MemdError, StoreError, by_code
-from ....protocol.event import Noted, Origin, SessionEnded
+from ....protocol.event import Captured, Noted, Origin, SessionEnded
 from ....protocol.operation import (
     Added,
     AnyOperation,
@@ -23,17 +26,87 @@ from ....protocol.operation import (
 )
 from ....protocol.private import without_private
 from ....protocol.record import LIVE, explicit_id
-from ....protocol.reply import AnyData, Remembered, Taken
+from ....protocol.reply import AnyData, Refusal, Remembered, Taken
 from ....protocol.request import Capture, Remember
+from ....protocol.running import Skip
+from ....protocol.wire import problem
 from ....stages.batch import PERSONAL
 from ....stages.secrets.scan import redact
+from ...projections.sources import SourceTable
 from ...projections.stores import Stores
-from ..admission import bug
+from ...storage.archive import Fate
+from ..admission import admit, bug
 from ..events import CapturesCommitted, Topic
+from ..service import CaptureRequest, Respond
 from ..statements import is_edited, provisional
 from ..withdrawal import withdrawals
-from .intake import CaptureJob, Intake
 from .pauses import PauseRegister
+
+log = logging.getLogger("memd.committer")
+
+
+class CaptureJob(msgspec.Struct):
+    """A request that takes something in, and what has become of it so far. `ends`: it ends its session."""
+
+    request: CaptureRequest
+    respond: Respond
+    document: str = ""
+    captures: list[Captured] = []
+    refused: list[Refusal] = []
+    forgotten: int = 0
+    skipped: int = 0
+    why: Skip = ""
+    fates: list[Fate] = []
+    ends: bool = False
+
+    def __post_init__(self) -> None:
+        self.document = self.request.origin.document
+
+
+class Intake:
+    """What of a request is taken: scanned, and not said during a pause."""
+
+    def __init__(self, sources: SourceTable, pauses: PauseRegister) -> None:
+        self._sources, self._pauses = sources, pauses
+
+    def admitted(self, jobs: Sequence[CaptureJob]) -> list[CaptureJob]:
+        """Those of these jobs that go on, with their captures; whoever waits for another hears why not."""
+        going: list[CaptureJob] = []
+        disabled = self._pauses.disabled()
+        for job in jobs:
+            try:
+                self._admit(job, disabled)
+                going.append(job)
+            except Exception as error:  # of one job alone: the others are not to blame
+                job.respond(bug(error))
+        return going
+
+    def _admit(self, job: CaptureJob, disabled: bool) -> None:
+        request = job.request
+        events = (
+            request.events
+            if isinstance(request, Capture)
+            else (Noted(turn=request.turn, at=request.at, text=request.text, role=request.role),)
+        )
+        for event in events:
+            try:
+                captured = admit(request.origin, event)
+                if why := "disabled" if disabled else self._skip(captured, request.origin):
+                    job.skipped, job.why = job.skipped + 1, why
+                else:
+                    job.captures.append(captured)
+                    job.ends |= isinstance(event, SessionEnded)
+            except MemdError as error:
+                log.warning("rejected turn %s of %s: %s", event.turn[:80], job.document[:80], error.message)
+                job.refused.append(Refusal(event.turn, problem(error)))
+
+    def _skip(self, captured: Captured, origin: Origin) -> Skip:
+        """Why it is not taken; "" if it is. A session that was open before a pause may end in it."""
+        why = self._pauses.skip(origin, captured.event.at)
+        if why in ("paused", "ignored") and isinstance(captured.event, SessionEnded):
+            session = self._sources.session(captured.document)
+            return "" if session and not session.closed_at else why
+        return why
 
 
 class SessionOpenings(Protocol):

@@ -1,9 +1,7 @@
-"""Times and folders of which nothing is captured: pauses, and folders that the configuration ignores (P-2, W2).
+"""Pauses and ignored folders: the times and folders of which memd captures nothing.
 
-Comes in: a wish to pause or resume; origins of captures. Goes out: why an event is not taken, or "". Invariants: a
-pause is on the disk before it is answered, and holds over restarts; it covers its folder and all below, by the name
-that is given and by the real one; what was said while it held is not taken afterwards either, from whatever spool or
-transcript it comes.
+Invariants: a pause is on the disk before it is answered and survives restarts; it covers its folder and all below, by
+the given and by the real path; a turn said during a pause is not taken later either, from any spool or transcript.
 """
 
 from __future__ import annotations

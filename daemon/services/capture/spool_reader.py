@@ -1,9 +1,8 @@
-"""What clients left in the spool folder while they could not wait, or while no daemon ran: taken in by itself (W10).
+"""Reads the spool files that clients wrote while no daemon ran or while they could not wait.
 
-Comes in: the spool folder. Goes out: requests for the committer. Invariants: a file is renamed before it is read, under
-the locks of those who lock it, so nobody appends to what is about to be removed; it is removed once every request in it
-is acknowledged, so a crash takes it again, which is harmless because turns are idempotent; what the committer finds
-invalid, or does not read, is put aside and told; order holds within a file.
+Invariants: a file is renamed under its writers' locks before it is read, so nobody appends to it afterwards; it is
+removed once every request in it is acknowledged (a crash reads it again: turns are idempotent); an invalid request is
+moved to a `.rejected` file; order holds within a file.
 """
 
 from __future__ import annotations

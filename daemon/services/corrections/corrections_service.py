@@ -1,8 +1,7 @@
-"""The user's hand on time: how a record and a subject changed, what is right, what comes back (T1, T7).
+"""Corrections of single records and sessions: edit, correct, restore, pin, undo, redo.
 
-Comes in: requests. Goes out: replies; `correct` and `restore` write, on the write thread. Invariants: a version
-is the fold of the operations up to it, by the same step as everywhere; what is forgotten or hidden is in no version;
-a correction retires the wrong record in the same entry that adds the right one.
+A correction retires the wrong record in the same entry that adds the right one. A pinned personal record becomes L1, a
+project's record L2; each layer has a cap, and no flagged record is promoted.
 """
 
 from __future__ import annotations
@@ -14,26 +13,83 @@ import msgspec
 
 from ....protocol.errors import InvalidRequest
 from ....protocol.event import Origin, Reworded, text
+from ....protocol.fading import Released
 from ....protocol.instant import micros
 from ....protocol.lifetime import Correct, RecordList, Restore
-from ....protocol.operation import Added, AnyOperation, Decision, Retirement, SessionClosed, SessionOpened, Updated
-from ....protocol.record import LIVE, record_id
+from ....protocol.operation import (
+    Added,
+    AnyOperation,
+    Decision,
+    Pinned,
+    Retirement,
+    SessionClosed,
+    SessionOpened,
+    Updated,
+)
+from ....protocol.record import LIVE, PRINCIPLE, Layer, Record, record_id
 from ....protocol.reply import JobState, Remembered
 from ....protocol.request import Edit, Redo, Undo
 from ....protocol.running import Pin
 from ....stages.batch import PERSONAL
+from ...projections.stores import Stores
 from ..admission import admit
 from ..core import Core
 from ..events import CapturesCommitted
 from ..outgoing_screen import shown
 from ..service import Handlers, Service, owner
-from ..statements import reworded
+from ..statements import is_on_probation, reworded
 from ..write_thread import Writer
-from .pinning import pinned
 from .undo import SessionUndo
 
-ALIKE = 0.3
-"""The share of a subject's words that a record must hold to be in its timeline."""
+CAPS: dict[Layer, int] = {"L1": 40, "L2": 300}
+"""Records of a layer in one pool, at most (R9)."""
+
+PRINCIPLES = 20
+"""Principles of one pool, at most (Q8)."""
+
+NAMES: dict[Layer, str] = {"L1": "identity (L1)", "L2": "the project's playbook (L2)"}
+
+
+def pinned(stores: Stores, before: Record, wanted: bool, principle: bool = False) -> Remembered:
+    """Promote a record, or let go of it. Raises InvalidRequest where that can't be, saying what to do."""
+    layer: Layer = "L3"
+    if wanted:
+        layer = "L1" if before.pool == PERSONAL else "L2"
+        _check(stores, before, layer, principle)
+    if principle and not wanted:
+        raise InvalidRequest("a principle must be pinned", hint="`memd unpin` removes the pin and the principle")
+    is_principle = PRINCIPLE in before.tags
+    if (before.pinned, before.layer) == (wanted, layer) and is_principle in (principle, wanted):
+        return Remembered(record=before, duplicate=True)
+    released = [Released(ids=(before.id,), why="pinned")] if wanted and is_on_probation(before) else []
+    marked = wanted and (principle or is_principle)
+    stores.commit([Pinned(id=before.id, pinned=wanted, layer=layer, principle=marked), *released])
+    after = stores.records.get(before.id)
+    assert after is not None
+    return Remembered(record=after)
+
+
+def _check(stores: Stores, before: Record, layer: Layer, principle: bool) -> None:
+    if before.status not in LIVE:
+        raise InvalidRequest(f"{before.id[:8]} is {before.status}", hint="only active records can be pinned")
+    if before.flags:
+        raise InvalidRequest(
+            f"{before.id[:8]} is marked {', '.join(before.flags)}: a pinned record goes to every agent",
+            hint=f"`memd edit {before.id[:8]} …` replaces its text with your own words; pin it after that",
+        )
+    held = stores.records.many(stores.inbox.held([before.pool])).values()
+    others = [each for each in held if each.layer == layer and each.id != before.id]
+    if principle and sum(PRINCIPLE in each.tags for each in others) >= PRINCIPLES:
+        raise InvalidRequest(
+            f"there are already {PRINCIPLES} principles, the maximum",
+            hint="`memd unpin` one of them, or pin this record without --principle",
+        )
+    if len(others) >= CAPS[layer]:
+        weakest = min(others, key=lambda each: (each.signal.importance * each.confidence, each.learned_at, each.id))
+        raise InvalidRequest(
+            f"{NAMES[layer]} is full: it holds {len(others)} of at most {CAPS[layer]} records",
+            hint=f"`memd unpin` one that matters less, such as {weakest.id[:8]}: {weakest.description[:80]}",
+        )
 
 
 class CorrectionsService(Service):

@@ -1,7 +1,7 @@
-"""What the user says about memd's own running: pause, resume, try failed captures again, decide on proposals.
+"""The inbox: agents propose to forget or change records, the user decides.
 
-Comes in: requests. Goes out: what is true afterwards, or a job. Invariants: an agent may propose and never decide; the
-word on a proposal and what follows from it are one commit, so a kill leaves nothing half done.
+Invariants: a decision and its effect are one commit; no proposal hides a pinned record; what comes back stands as it
+stood, but retired if another record holds its key by now.
 """
 
 from __future__ import annotations
@@ -11,7 +11,18 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from ....protocol.errors import InvalidRequest, NotFound
-from ....protocol.operation import AnyOperation, ChangeDecided, ChangeProposed, Decision, Retirement, Step, Updated
+from ....protocol.operation import (
+    AnyOperation,
+    ChangeDecided,
+    ChangeProposed,
+    Decision,
+    Hidden,
+    Retirement,
+    Shift,
+    Step,
+    Unhidden,
+    Updated,
+)
 from ....protocol.record import LIVE, Record
 from ....protocol.reply import Decided, JobState
 from ....protocol.request import Forget
@@ -28,7 +39,6 @@ from ...projections.inbox import PendingProposal, proposal_id
 from ...projections.stores import Stores
 from ..service import Handlers, Service, owner
 from ..write_thread import Writer
-from .hiding import bring_back, hide, may_hide
 
 
 class InboxService(Service):
@@ -164,3 +174,44 @@ def _replaced(old: Record, new: Record, what: ChangeProposed) -> Updated:
         retires=(Retirement(old.id, new.valid_from or new.provenance.said_at, f"{what.reason}: {new.id}"),),
         decision=Decision(action="update", reason=f"the user accepted it as the replacement of {old.id}", steps=steps),
     )
+
+
+def may_hide(record: Record) -> bool:
+    """Whether an agent's word is enough to hide it."""
+    return not record.held and record.status != "hidden"
+
+
+def hide(records: Sequence[Record]) -> Hidden:
+    """The operation that takes these out of every read."""
+    before = tuple(Shift(each.id, each.status, each.valid_to, each.retired_at, each.superseded_by) for each in records)
+    return Hidden(documents=(), before=before, after=tuple(_hidden(each) for each in before))
+
+
+def _hidden(was: Shift) -> Shift:
+    return Shift(was.id, "hidden", was.valid_to, was.retired_at, was.superseded_by)
+
+
+def bring_back(stores: Stores, id: str) -> Unhidden | None:
+    """The operation that shows a record again that an agent hid; None if it is not hidden, or not by an agent."""
+    record = stores.records.get(id)
+    if record is None or record.status != "hidden":
+        return None
+    for seq in reversed(stores.sources.history(id)):
+        entry = stores.journal.get(seq)
+        if entry is None or not isinstance(entry.operation, Hidden):
+            continue
+        if entry.operation.documents:
+            return None
+        was = next(shift for shift in entry.operation.before if shift.id == id)
+        return Unhidden(hidden=seq, documents=(), after=(_fitting(stores, record, was),))
+    return None
+
+
+def _fitting(stores: Stores, record: Record, was: Shift) -> Shift:
+    """How it stood; retired, where another record took its key meanwhile."""
+    holder = stores.keys.get(record.pool, record.key) if record.key and was.status in LIVE else ""
+    if not holder or holder == record.id:
+        return was
+    other = stores.records.get(holder)
+    until = other.valid_from if other else ""
+    return msgspec.structs.replace(was, status="retired", valid_to=until, superseded_by=holder)

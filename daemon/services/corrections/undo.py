@@ -1,25 +1,27 @@
-"""Taking a session back, and bringing it back: reversible, unlike forgetting (T10, P-9).
+"""Undo and redo of sessions: reversible, unlike forgetting.
 
-Comes in: documents. Goes out: a report. Invariants: records that rest on those documents alone become `hidden`, those
-that others vouch for stay, in the words they had before one of these edited them; what the hidden ones had retired is
-believed again unless something else replaced it; the operation says how each record stood, so bringing back restores
-the identical set; a record that changed meanwhile, or whose key another holds now, is left as it is and counted.
+Invariants: a record that rests on the undone documents alone becomes `hidden`; one with other sources stays, in the
+words that it had before an undone edit; records that the hidden ones had retired become active again unless something
+else replaced them; the operation stores each record's state, so redo restores the identical set; a record that changed
+meanwhile, or whose key is held by another now, is left and counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+import msgspec
 
 from ....protocol.errors import NotFound, Stopping, Unavailable
-from ....protocol.operation import AnyOperation, Hidden, Revoked, Shift, Unhidden, Updated
+from ....protocol.operation import AnyOperation, Decision, Hidden, Revoked, Shift, Unhidden, Updated
 from ....protocol.record import LIVE, Record
 from ....protocol.reply import JobState
 from ...projections.record_reducer import apply
 from ...projections.stores import Stores
 from .. import provenance_rebase as grounds
 from ..jobs import Jobs, Progress, Report
+from ..statements import is_edited
 from ..write_thread import Writer
-from .rewording import brought_back, taken_back
 
 POLL_S = 0.05
 STALLED_S = 60.0
@@ -237,3 +239,54 @@ def _standing(record: Record, status: str = "") -> Shift:
         record.retired_at,
         record.superseded_by,
     )
+
+
+def taken_back(stores: Stores, now: Record, documents: Collection[str]) -> Updated | None:
+    """`now` in the words that these documents' edits replaced; None if its words are none of theirs."""
+    if not is_edited(now) or not _is_of(now, documents):
+        return None
+    then = next((row for row in reversed(_versions(stores, now.id)) if not _is_of(row, documents)), None)
+    return _reworded(stores, now, then, documents, "the edit was undone") if then else None
+
+
+def brought_back(stores: Stores, now: Record, documents: Collection[str], seq: int) -> Updated | None:
+    """`now` in the words that were taken back by the operation at `seq`; None if it was not, or has new ones since."""
+    then = next(reversed(_versions(stores, now.id, seq)), None)
+    if then is None or not is_edited(then) or not _is_of(then, documents) or _is_of(now, documents):
+        return None
+    return _reworded(stores, now, then, documents, "the edit was redone")
+
+
+def _is_of(record: Record, documents: Collection[str]) -> bool:
+    """Whether a record's words are from one of these documents."""
+    return record.provenance.spans[0].document in documents
+
+
+def _versions(stores: Stores, id: str, before: int = 0) -> list[Record]:
+    """What was believed of a record, in order; up to the operation `before`, if one is given."""
+    rows: list[Record] = []
+    row: Record | None = None
+    for seq in stores.sources.history(id):
+        entry = stores.journal.get(seq) if not before or seq < before else None
+        row = apply(row, id, entry) if entry else row
+        rows += [row] if entry and row else []
+    return rows
+
+
+def _reworded(stores: Stores, now: Record, then: Record, documents: Collection[str], reason: str) -> Updated | None:
+    if now.status not in LIVE or then.status not in LIVE:
+        return None
+    provenance = then.provenance
+    since = [e for e in now.provenance.evidence if e not in provenance.evidence and e.span.document not in documents]
+    taken = stores.keys.get(now.pool, then.key) not in ("", now.id) if then.key else False
+    record = msgspec.structs.replace(
+        then,
+        pool=now.pool,
+        placed=now.placed,
+        rev=now.rev + 2,  # it follows the operation that says of its session that it is undone, or no longer
+        key="" if taken else then.key,
+        needs_review=taken or then.needs_review,
+        review=now.review,
+        provenance=msgspec.structs.replace(provenance, evidence=(*provenance.evidence, *since)),
+    )
+    return Updated(record=record, decision=Decision(action="update", reason=reason))

@@ -1,9 +1,8 @@
-"""The distiller: drives captures through the worker and proposals into the journal, in order, until none is pending.
+"""The distiller: takes captures through the worker and commits the resulting operations, in order.
 
-Comes in: wake-ups (a session's end, idleness, an explicit remember). Goes out: operations, and the cursor that says how
-far the archive is distilled. Invariants: the cursor is committed with what it produced, so a kill at any point loses
-and doubles nothing; a proposal that went stale is judged again, at most three times, then added with `needs_review`; a
-capture that fails after its retries is recorded and passed over, never dropped silently (P-12); at most one worker.
+Invariants: the cursor is committed with the operations of its batch, so a kill loses and doubles nothing; a stale
+proposal is judged again at most three times, then added with `needs_review`; a capture that fails after its retries
+becomes a dead letter.
 """
 
 from __future__ import annotations

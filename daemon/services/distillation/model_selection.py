@@ -1,8 +1,7 @@
-"""Which model the user chose, which one every record has a vector of, and which of the two can search now.
+"""The embedding models: the one that the user chose, the one that every record has a vector of, the one that searches.
 
-Comes in: `model.json` of the data folder, and folders of weights. Goes out: the models to start with. Invariants: a
-chosen folder that can't be used is told and passed over, never a daemon that does not start; a model is tried in a
-child process before it is chosen, because its libraries are not to be loaded here.
+Invariants: a chosen folder that can't be used is reported and skipped, the daemon starts all the same; a model is
+tried in a child process before it is chosen, because the daemon does not load its libraries.
 """
 
 from __future__ import annotations

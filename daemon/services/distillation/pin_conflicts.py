@@ -1,8 +1,7 @@
-"""What is held on to against what a session said: what is asked of the worker, what becomes proposals (T13).
+"""Conflicts between pinned records and the statements of a session that ended.
 
-Comes in: the items and proposals of a batch, the stores. Goes out: a task for the worker, then operations. Invariants:
-no held record is retired without the user's word; a conflict is proposed once, by an id that follows from its two
-records; everything is committed with the batch, so a kill loses and doubles nothing.
+Invariants: no pinned record is retired without the user's decision; a conflict is proposed once, by an id that follows
+from its two records; proposals are committed with the batch.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Reconcile, the second step: what a proposal becomes, if nothing it rests on changed meanwhile (W6).
+"""The second step of reconcile: turns proposals into operations if nothing that they rest on changed meanwhile.
 
-Comes in: proposals with the revisions they were judged against. Goes out: operations, or the ids to judge again.
-Invariants: no model here; a proposal whose record is there already changes nothing (P-7); what the user edited stays as
-the user put it, and where; evidence of the same turn is counted once; no record lies wider than any of its sources.
+Invariants: no model here; a record that exists already changes nothing; an edited record keeps its words and its pool;
+evidence of one turn counts once; no record is in a wider pool than any of its sources.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
-"""The way from one model to another, while answers go on (P-14).
+"""The change from one embedding model to another while answers go on.
 
-Comes in: a choice of the user, or a package whose model is another one than before. Goes out: what questions are
-compared with, how far the way is, and what an answer must say meanwhile. Invariants:
-- the table that encodes a question and the vectors it is compared with change in one assignment, so they are always of
-  one model;
-- the model that searches goes on, with its own vectors, until every record has a vector of the coming one; a stop loses
-  one batch at most, since vectors lie under model and text, and those of the model before stay for the way back;
-- where the model before is gone, the new one searches at once: a record without a vector is found by its words, and
-  every answer says so.
+Invariants:
+- the table that encodes a question and the vectors that it is compared with change in one assignment;
+- the old model searches with its own vectors until every record has a vector of the new one; a stop loses at most one
+  batch, and the old vectors stay in case the user goes back;
+- without the old model the new one searches at once; memd finds records without a vector by keywords, and answers say
+  so.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""When distillation starts by itself: on urgent captures, on quiet, and after an idle session was ended.
+"""The triggers of distillation: urgent captures, quiet, and the end of idle sessions.
 
-Invariants: an idle session is closed by an event of its own in the archive, so that replay sees the same end (W2); a
-restart goes on counting the idle time of open sessions.
+An idle session is closed by an event in the archive, so replay sees the same end. A restart goes on counting idle
+time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The worker process: loads the model, runs the stages, ends when its daemon does.
+"""The worker process: loads the models and runs the stages.
 
-Comes in: tasks on standard input. Goes out: results on standard output. Invariants: low priority (P-2); it ends on end
-of input, so no worker outlives its daemon (P-1); it is the only process that loads onnxruntime; nothing here opens a
-file of the data directory or a socket.
+It runs at low priority, ends when its standard input ends, and opens no file of the data folder and no socket. No
+other process loads onnxruntime.
 """
 
 from __future__ import annotations

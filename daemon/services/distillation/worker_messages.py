@@ -1,7 +1,6 @@
-"""What the daemon and its worker process say to each other, over the worker's standard input and output.
+"""Messages between the daemon and its worker: length-prefixed MessagePack of one tagged union.
 
-Comes in and goes out: length-prefixed MessagePack of one tagged union. Invariant: the worker answers each task once, in
-order; it opens no file of the data directory and learns of the store only what a task carries.
+The worker answers each task once, in order, and knows of the stores only what a task contains.
 """
 
 from __future__ import annotations

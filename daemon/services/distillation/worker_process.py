@@ -1,7 +1,6 @@
-"""The daemon's side of its worker: started on demand, asked, ended.
+"""The daemon's side of the worker process, which starts on demand.
 
-Comes in: tasks. Goes out: results. Invariants: at most one worker process a daemon (P-1); a worker that dies in the
-middle of a task raises `WorkerDied` and the next task gets a fresh one.
+At most one worker runs. A worker that dies during a task raises `WorkerDied`, and the next task starts a new one.
 """
 
 from __future__ import annotations

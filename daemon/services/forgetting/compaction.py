@@ -1,18 +1,20 @@
-"""Compaction: the rows of an LMDB file written anew, and so without the bytes of what was removed (T10, P-20).
+"""Compaction: rewrites LMDB files without the bytes of removed rows, and folds old counts.
 
-Comes in: an open environment, on the write thread. Goes out: the same, smaller. Invariants: the copy is whole and on
-the disk before it takes the file's name; the environment is closed before the swap and opened after it, because one
-that stays open goes on serving the old file and swallows writes (tried); a kill at any point leaves the old file or the
-new one, and at most a stray copy, which `clear` removes.
+Invariants: a copy is whole and on the disk before it takes the file's name; the environment is closed before the swap,
+because one that stays open serves the old file and swallows writes; a kill leaves the old file or the new one, and at
+most a stray copy, which `clear` removes; folded counts are in the journal before the payloads that they replace go.
 """
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 
 from ....protocol.errors import JournalCorrupt, Stopping
+from ....protocol.fading import Folded
+from ....protocol.operation import AnyOperation
 from ....protocol.reply import JobState
 from ...failpoint import reach
 from ...projections.stores import Stores
@@ -21,8 +23,43 @@ from ...storage.lmdb_environment import Environment
 from ...storage.log import Log
 from ..jobs import Jobs, Progress, Report
 from ..write_thread import Writer
-from .count_folding import fold_counters
 from .projection_renewal import NAMES
+
+KINDS = frozenset({"counted", "slept", "folded"})
+GROUP = 1000
+TALLY_BYTES = 100
+"""About what the state of one record takes."""
+
+
+def fold_counters(stores: Stores, writer: Writer) -> int:
+    """Fold what was counted and slept so far, if that frees enough; bytes of the payloads that went."""
+    seqs, size = _foldable(stores.journal.log)
+    if size < 2 * TALLY_BYTES * (GROUP + sum(sum(counts.values()) for counts in stores.records.tally().values())):
+        return 0
+
+    def work() -> int:
+        counters = stores.counters
+        tallies, operations = counters.everything(), list[AnyOperation]()
+        while part := dict(islice(tallies, GROUP)):
+            operations.append(Folded(tallies=part))
+        stores.commit([*operations, Folded(pools=counters.rests())])
+        reach("fold:committed")
+        stores.journal.log.erase(seqs)
+        return size
+
+    return writer.run(work).result()
+
+
+def _foldable(log: Log) -> tuple[list[int], int]:
+    """The entries whose payloads a fold makes needless, and their bytes."""
+    seqs: list[int] = []
+    size = 0
+    for entry in log.read():
+        if entry.header.kind in KINDS and entry.payload is not None:
+            seqs.append(entry.seq)
+            size += len(entry.payload)
+    return seqs, size
+
 
 SUFFIX = ".compact"
 Rebuild = Callable[[Sequence[str], Callable[[int, int, str], None]], object]

@@ -1,9 +1,7 @@
-"""Copies of the stores that memd made itself: backups, what a restore set aside. What holds forgotten words goes (T10).
+"""Removes backups and restored-over stores that contain forgotten text, after a new backup is written.
 
-Comes in: a redaction. Goes out: which copies were dropped, and the backup that was written before they went.
-Invariants: a copy that still has a payload where the live log has none any more, or another, is dropped, as is one that
-can't be read; the new backup knows of the redaction, so that restoring it neither brings back what was forgotten nor
-forgets that it was.
+A copy goes if it has a payload that the live log has no more, or another one, or if it can't be read. The new backup
+contains the redaction, so restoring it does not bring the text back.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""What goes when something is forgotten: records that were named, the turns they rest on, what rests on those (T10).
+"""The closure of a forget request: the named records, the turns that they rest on, and the records that rest on those.
 
-Comes in: a scope, the stores, what waits in the spools. Goes out: a `Loss`: records, turns, journal entries with what
-stands in for each. Invariants: nothing is written here; a record goes if all that it rests on goes, and stays on what
-is left otherwise; every journal entry that held a word of it is listed, and what is read in its place changes nothing
-that is believed of any other record.
+Invariants: nothing is written here; a record goes if all of its sources go, and otherwise stays on the rest; each
+journal entry with forgotten words is listed with a replacement that changes no other record.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Forgetting for good: the order of its steps, and their completion after a kill at any of them (T10, P-10).
+"""Permanent deletion: the order of its steps, and their completion after a kill at any of them.
 
-Comes in: a scope. Goes out: a report. Invariants:
-- first the `redacted` operation, pending, on the disk; from then on nothing of it is served, taken again or learnt;
-- then payload and blind go from journal and archive (a capture that held a secret is rewritten without it instead), and
-  every file that held them is replaced: LMDB by compact copies, projections by fresh ones, vectors by what records
-  need, backups by a new one; captures wait for the logs alone;
-- each step may be done twice; a start finishes what is pending before the door opens; `purged` ends it;
-- the words themselves are kept nowhere: they are in memory for the search of bytes at the end, and never in a log.
+Invariants:
+- the pending `redacted` operation is on the disk first; from then on memd serves, takes and learns nothing of it;
+- then payloads and blinds leave journal and archive (a capture with a secret is rewritten without it), and each file
+  that held them is replaced: LMDB by compact copies, projections by new ones, vectors by those that records need,
+  backups by a new one; captures wait only for the logs;
+- each step may run twice; a start finishes pending steps before memd serves requests; `purged` ends them;
+- the forgotten words are in memory only, for the search of bytes at the end, and never in a log.
 """
 
 from __future__ import annotations

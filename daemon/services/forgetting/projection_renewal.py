@@ -1,8 +1,6 @@
-"""Fresh projections in the place of the present ones: what was forgotten is in none of their files (T10, P-20).
+"""Rebuilds projections in place at start, so that no file of theirs contains forgotten text.
 
-Comes in: the stores, while nobody else uses them: a start finishes with it what was forgotten. Goes out: the same,
-replayed from the journal and the archive as they are now. While memd serves, `memd rebuild` does this beside it.
-Invariant: a kill at any point leaves the old one or the fresh one, each whole.
+A kill leaves the old projection or the new one, each whole. While memd serves, `memd rebuild` does this in a child.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""The proof that something is forgotten: a search of every byte that memd keeps (T10, P-10).
+"""The proof of permanent deletion: searches every byte of the data and state folders for forgotten text.
 
-Comes in: words, in memory only. Goes out: the files that still hold them. Invariants: long texts are sought by pieces,
-so that a remnant is found as well as the whole; words are sought as they are stored, in UTF-8, as JSON writes them, and
-within what looks like a block of a log, even where no row leads to it, and in the other normal form of Unicode as well;
-log files are wiped in place, whatever they quote.
+Long texts are searched by pieces, as UTF-8 and as JSON, in NFC and NFD, and inside anything that looks like a block of
+a log. Log files are wiped in place.
 """
 
 from __future__ import annotations

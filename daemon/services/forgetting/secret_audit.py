@@ -1,8 +1,6 @@
-"""`memd scan`, the looking: what is stored already, with the rules of today (W5, P-18).
+"""`memd scan`: finds secrets in stored captures and operations with the current rules.
 
-Comes in: the stores. Goes out: where secrets stand in captures and operations, by rule, session and record. Invariants:
-nothing is changed; words of a secret stay in memory, only its rule's name is told; it reads beside the door and ends
-when memd stops.
+Nothing is changed; reports contain the names of rules, never the secrets.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""`memd scan --yes`, the planning: what every record and operation says once secrets are cut out of captures (P-18).
+"""The plan of `memd scan --yes`: records and operations after secrets are cut out of captures.
 
-Comes in: a sighting, the stores. Goes out: a `Loss`: cuts, journal entries with what stands in for each, new revisions
-of records. Invariants: nothing is written here; every span into a turn that is cut moves with its words, so that a
-quote equals the archive's span afterwards as it did before; what is no secret stays as it is, word for word.
+Nothing is written here. Each span into a cut turn moves with its words, so a quote still equals its span in the
+archive; all other text stays as it is.
 """
 
 from __future__ import annotations

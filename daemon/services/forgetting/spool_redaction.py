@@ -1,8 +1,6 @@
-"""The clients' spools, seen from the daemon: what waits there and was forgotten must not wait any longer (T10).
+"""Removes forgotten events from the spool files of clients.
 
-Comes in: the spool folder. Goes out: the events that wait, and files without those that are forgotten. Invariants: a
-spool is rewritten under the locks by which its clients append and deliver, and replaced whole; a request that is not
-ours to judge stays as it is.
+A spool is rewritten under the locks of its clients and replaced whole; requests that the daemon can't decode stay.
 """
 
 from __future__ import annotations

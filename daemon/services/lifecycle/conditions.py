@@ -1,9 +1,7 @@
-"""Change conditions: what would make a belief doubtful, and whether it has come to pass (T12, R5, G4).
+"""Change conditions: what makes a belief doubtful, and whether it happened.
 
-Comes in: beliefs, and what was said against them: records left for review beside them, conflicts that wait in the
-inbox. Goes out: `reviewed` and `proposed` operations. Invariants: a belief whose condition is met loses confidence and
-is put before the user, and is retired by nothing here; what was said before the belief's last confirmation counts no
-more; as many words against it count once.
+Invariants: a belief whose condition is met loses confidence and is proposed to the user, never retired here;
+statements from before the belief's last confirmation do not count; a higher count is needed to report it again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""From episodes to knowledge: what was said of several times gets one successor, and is archived after it (T11).
+"""Consolidation: repeated episodes get one general successor and are archived after it.
 
-Comes in: the notes that a pool learnt last, with their vectors. Goes out: `added` successors, then `archived` sources.
-Invariants: a successor is a clause of one of its sources, with all of them as lineage; its sources are archived only
-once it can be found; the same episodes never get a second one; nothing that is held, keyed or flagged takes part.
+Invariants: a successor is a clause of one of its sources and cites all of them; sources are archived once the
+successor has a vector; the same episodes get one successor at most; pinned, keyed and flagged records take no part.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""What recalls bring up and answers use, counted on its way into the journal (T3, T4, T8).
+"""Counts of retrievals and uses on their way into the journal.
 
-Comes in: ids of records that were retrieved, or used. Goes out: `counted` operations, one a pool. Invariants: what was
-only retrieved waits in memory and is written once a session's end or ten minutes, so that recalls do not grow the
-journal, and may be lost in a crash; a use is committed at once, never lost.
+Retrievals wait in memory for a session's end or `FLUSH_S`, and a crash may lose them; a use is committed at once.
 """
 
 from __future__ import annotations

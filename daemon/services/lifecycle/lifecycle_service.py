@@ -1,9 +1,7 @@
-"""Time at work in a running daemon: counts on their way, sleep when a task ends, what the user asks of time.
+"""The lifecycle service: counts use, lets pools sleep when a task ends, reviews, and restores archived records.
 
-Comes in: what recalls brought up, sessions that end, requests, the passing of time. Goes out: operations, through the
-writer, and replies. Invariants: nothing here keeps a client waiting; a task is a live session in which somebody
-spoke, and tasks of a pool that overlap sleep once, when the last of them ends (T6); jobs have one name each, so they
-never pile up, and what they find to do they find again after a restart.
+Invariants: no client waits for it; a task is a live session in which somebody spoke, and overlapping tasks of a pool
+sleep once, when the last of them ends; after a restart the jobs find the same work again.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ from typing import Literal
 import msgspec
 
 from ....protocol.errors import MemdError
+from ....protocol.fading import Archived, Restored
 from ....protocol.lifetime import (
     Asleep,
     Fading,
@@ -30,6 +29,8 @@ from ....stages.batch import PERSONAL
 from ...forgetting_rules import Rules
 from ...projections.counters import KINDS, Weak
 from ...projections.placement import agent_pool
+from ...projections.record_reducer import apply
+from ...projections.stores import Stores
 from ..core import Core
 from ..events import CapturesCommitted
 from ..outgoing_screen import shown
@@ -40,10 +41,50 @@ from .conditions import condition
 from .consolidate import Consolidation
 from .counting import FLUSH_S, UseCounter
 from .probation import NO_SESSIONS, Probation
-from .reactivation import reactivate
 from .review import ReviewJob, is_quiet
 from .sleep import Sleep, Slumber
 from .usage import UseDetector
+
+
+def reactivate(stores: Stores, rules: Rules, ids: Iterable[str], why: Literal["asked", "recalled"]) -> tuple[str, ...]:
+    """Those of these records that are archived come back (T7), unless a live record holds their key or stands for
+    them; which ones did."""
+    back: list[str] = []
+    quarantined: list[str] = []
+    for record in stores.records.many(ids).values():
+        if record.status != "archived":
+            continue
+        holder = stores.keys.get(record.pool, record.key) if record.key else ""
+        if holder and holder != record.id:
+            continue
+        back.append(record.id)
+        if _was_quarantined(stores, record):
+            quarantined.append(record.id)
+    if back:
+        restored = Restored(
+            ids=tuple(back),
+            why=why,
+            quarantined=tuple(quarantined),
+            strength=rules.restored_strength,
+            levels_down=rules.restored_levels_down,
+            level_uses=rules.level_uses,
+        )
+        stores.commit([restored])
+    return tuple(back)
+
+
+def _was_quarantined(stores: Stores, record: Record) -> bool:
+    """Whether a record was in quarantine when it was archived."""
+    then: Record | None = None
+    quarantined = False
+    for seq in stores.sources.history(record.id):
+        entry = stores.journal.get(seq)
+        if entry is not None:
+            if isinstance(entry.operation, Archived):
+                quarantined = then is not None and then.status == "quarantined"
+            then = apply(then, record.id, entry)
+    return quarantined
+
 
 DAY_S = 86_400.0
 SHOWN = 20

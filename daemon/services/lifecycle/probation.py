@@ -1,7 +1,6 @@
-"""Probation: what a pool's first live session says, or what is imported from long ago, waits for its first use (T8).
+"""Probation: records of a pool's first live session or of an old import stay unconfirmed until their first use.
 
-Comes in: records that are about to be added. Goes out: the same, some of them quarantined. Invariants: what the user
-asked to remember, holds on to or corrected is exempt; the answer follows from the stores and the rules alone.
+Records that the user asked to remember, pinned or corrected are exempt.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Review: what was said long ago and may have changed is believed a little less until somebody confirms it (T12).
+"""Review: lowers the confidence of old records that may have changed and that nobody confirmed.
 
-Comes in: records, and time. Goes out: `reviewed` operations, and those of change conditions. Invariants: only what can
-change has a review date, and pinned, used or restated records move it; a run writes few operations and starts only on a
-machine that is idle and on power; what is due is seen from the records alone, so a restart loses nothing.
+Only volatile records have a review date, and pinning, use or restatement moves it. A run writes few operations, and
+starts only on an idle machine on power. Due records follow from the records alone, so a restart loses nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Sleep: at the end of a task everything in its pools fades a little, and what is too weak is archived (T6, T9).
+"""Sleep: at the end of a task the strength of a pool decays, and memd archives weak records.
 
-Comes in: pools whose task ended. Goes out: `slept`, one operation whatever lies in a pool, then `archived` in slices.
-Invariants: a read sees every strength of before or every one of after, because sleep is one row; nothing is archived
-that was used since it was found weak; at most the configured share of a pool goes in one run.
+Invariants: sleep is one row, so a read sees all strengths from before or all from after; a record that was used since
+it was found weak stays; one run archives at most the configured share of a pool.
 """
 
 from __future__ import annotations

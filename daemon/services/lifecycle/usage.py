@@ -1,8 +1,7 @@
-"""Which of the recalled records an answer used: seen in the answer itself, once it is captured (T3).
+"""Detects in captured answers which of the recalled records they used.
 
-Comes in: recalls with what they brought up, and captures of assistants. Goes out: uses, counted. Invariants: nothing is
-asked of a model, the answer's sentences are encoded by the table; a record counts once a recall; a recall that nobody
-answers within ten minutes is let go, and so are the oldest when there are many.
+No model runs: the query table encodes sentences. A record counts once a recall. A recall is dropped after `WINDOW_S`
+without an answer, and the oldest go first when there are many.
 """
 
 from __future__ import annotations

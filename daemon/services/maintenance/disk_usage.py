@@ -1,8 +1,4 @@
-"""What memd takes on disk, part by part, and what would free some of it (P-20).
-
-Comes in: the stores and the places. Goes out: `DiskUse`. Invariant: every file of the data and state folders is counted
-once, also those of a store this page does not know by name.
-"""
+"""Disk usage by part, and how to reduce it; counts each file of the data and state folders once."""
 
 from __future__ import annotations
 

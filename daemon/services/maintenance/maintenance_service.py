@@ -1,13 +1,13 @@
-"""What keeps the stores small and safe without being asked: backups with rotation, the archive's retention.
+"""The maintenance service: backups with rotation, retention of the archive, index commits, verification, rebuilds.
 
-Comes in: the settings, and time. Goes out: jobs, and their last outcomes for `memd status`. Invariants: everything runs
-as a job, so nothing runs beside itself or beside a compaction; a backup is made only when something changed, and old
-ones go, so neither piles up; removal from the archive happens on the write thread, in small groups.
+Invariants: everything runs as a job, so nothing runs beside a compaction; memd writes a backup only after a change;
+retention removes captures on the write thread in small groups; no request waits for an index commit.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -21,6 +21,7 @@ from ....protocol.request import Backup, Backups, DiskUsage, Expire, GetJob, Reb
 from ....stages.batch import PERSONAL
 from ...config import Config, Keep
 from ...projections.keywords import NEAR
+from ...projections.stores import Stores
 from ...storage.backup import FOLDER, backups, is_newer, listed, rotate, write_backup
 from ...storage.retention import SLICE, Held, Retention
 from ..core import Core
@@ -28,9 +29,41 @@ from ..jobs import Progress, Report
 from ..service import Handlers, Service, owner
 from ..write_thread import Writer
 from .disk_usage import disk_use
-from .index_commits import IndexCommits
 from .rebuild import ProjectionRebuild, names_of, start_verify
 from .vector_graphs import VectorGraphBuilder
+
+RESTFUL_S = 60.0
+"""How often it looks anyway."""
+
+
+class IndexCommits:
+    """The thread that commits the keyword indexes, at most once an interval while things change."""
+
+    def __init__(self, stores: Stores, save: Callable[[], None], every_s: Callable[[], float]) -> None:
+        """`save`: saved after each commit."""
+        self._stores, self._save, self._every_s = stores, save, every_s
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="keywords", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Commit nothing any more; the stores do so when they close."""
+        self._stopping.set()
+
+    def _run(self) -> None:
+        changed = self._stores.changed
+        while not self._stopping.is_set():
+            changed.wait(RESTFUL_S)
+            changed.clear()
+            if self._stopping.wait(self._every_s()):
+                return
+            if not self._stores.index():
+                changed.set()
+            self._save()
+
 
 HOUR, DAY_S = 3_600_000_000, 86_400.0
 log = logging.getLogger("memd.upkeep")

@@ -1,8 +1,7 @@
-"""`memd rebuild`: projections made anew from the journal and the archive, while reads go on against the old ones.
+"""`memd rebuild`: builds projections in a child process while reads use the old ones, then swaps them.
 
-Comes in: names. Goes out: the same, fresh, in the place of the old. Invariants: a child builds; what was committed
-meanwhile is caught up twice, beside the writer and then on its thread, so that the writer waits for a few operations
-only; a swap is one rename on the writer's thread, and what is half built is thrown away by the next start.
+Operations of the meantime are applied twice, first beside the write thread and then on it, so that it waits for few of
+them. A swap is one rename on the write thread; the next start removes unfinished builds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Graphs of vectors are made beside the daemon, and taken into use when they are whole (Q2).
+"""Builds vector graphs of large pools in the maintenance child and swaps them in on the write thread.
 
-Comes in: time. Goes out: graphs where a pool outgrew its index. Invariants: at most one is made at a time, in a child
-of low priority; the index before serves until the swap, which happens on the write thread; what was begun before
-something was forgotten is thrown away.
+At most one is built at a time; a graph that was begun before something was forgotten is thrown away.
 """
 
 from __future__ import annotations

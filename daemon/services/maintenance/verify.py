@@ -1,8 +1,7 @@
-"""`memd verify`: does everything memd believes follow from its journal, and is every quote what was captured (W8, U3)?
+"""`memd verify`: checks that all records follow from the journal and that each quote equals its capture.
 
-Comes in: a data folder, whose owner may go on writing. Goes out: a report with a verdict, and what is damaged with what
-to do about it. Invariants: read-only but for a fresh replay below `building`; live tables are compared with a replay up
-to the very seq they are at, row by row; what changed during a comparison is looked at again before it is called damage.
+Read-only but for a replay below `building`. Live tables are compared row by row with a replay up to their own seq; an
+index that differs is compared a second time before it counts as damaged, because the daemon may be writing.
 """
 
 from __future__ import annotations
