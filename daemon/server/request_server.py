@@ -13,9 +13,8 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Protocol
 
 import zmq
 
@@ -23,7 +22,8 @@ from ...protocol.errors import MemdError, Unavailable
 from ...protocol.reply import AnyData
 from ...protocol.request import AnyRequest
 from ...protocol.wire import BODY_LIMIT, Form, decode_request, encode_data, encode_error, form, head
-from ..services.service import Lane, Respond
+from ..services.service import Respond
+from .dispatch import Dispatcher
 
 MESSAGE_LIMIT = 4 * BODY_LIMIT
 """Bytes after which libzmq cuts the connection; between BODY_LIMIT and this the sender is told."""
@@ -48,22 +48,6 @@ WINDOW = 10_000
 """Answers that wait for one client at most; one that sends more without reading loses the rest."""
 
 log = logging.getLogger("memd.server")
-
-
-class Dispatch(Protocol):
-    """Answers requests, each on its lane."""
-
-    def lane(self, request: AnyRequest) -> Lane:
-        """Return the lane that answers a request."""
-        ...
-
-    def answer(self, request: AnyRequest) -> AnyData:
-        """Answer a request of the fast or the slow lane. Raises MemdError."""
-        ...
-
-    def write(self, arrived: Sequence[tuple[AnyRequest, Respond]]) -> None:
-        """Queue requests of the write lane; each is answered once."""
-        ...
 
 
 class ReplyQueue:
@@ -131,7 +115,7 @@ class ReplyQueue:
 class RequestServer:
     """One ROUTER socket with its thread, and the thread of the slow lane."""
 
-    def __init__(self, socket: Path, dispatch: Dispatch, replies: ReplyQueue, fd: int | None = None) -> None:
+    def __init__(self, socket: Path, dispatch: Dispatcher, replies: ReplyQueue, fd: int | None = None) -> None:
         """`fd`: a socket at that path on which a service manager listens already."""
         self._dispatch, self._replies = dispatch, replies
         self._router = replies.context.socket(zmq.ROUTER)

@@ -47,7 +47,7 @@ class CaptureService(Service):
         return {
             Capture: captures,
             Remember: captures,
-            Pause: owner("slow", self.pause),
+            Pause: owner("slow", lambda request: self.pauses.pause(request.folder, request.for_s)),
             Resume: owner("slow", self.resume),
         }
 
@@ -71,10 +71,6 @@ class CaptureService(Service):
         except Stopping as error:
             for job in jobs:
                 job.respond(error)
-
-    def pause(self, request: Pause) -> Pauses:
-        """Begin a pause. Raises InvalidRequest, StorageFull."""
-        return self.pauses.pause(request.folder, request.for_s)
 
     def resume(self, request: Resume) -> Pauses:
         """End a pause. Raises InvalidRequest, NotFound, StorageFull."""

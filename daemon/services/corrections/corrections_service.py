@@ -6,7 +6,7 @@ project's record L2; each layer has a cap, and no flagged record is promoted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Literal
 
 import msgspec
@@ -27,7 +27,7 @@ from ....protocol.operation import (
     Updated,
 )
 from ....protocol.record import LIVE, PRINCIPLE, Layer, Record, record_id
-from ....protocol.reply import JobState, Remembered
+from ....protocol.reply import Remembered
 from ....protocol.request import Edit, Redo, Undo
 from ....protocol.running import Pin
 from ....stages.batch import PERSONAL
@@ -118,17 +118,9 @@ class CorrectionsService(Service):
             Correct: owner("write", self.correct),
             Restore: owner("write", self.restore),
             Pin: owner("write", self.pin),
-            Undo: owner("slow", self.undo),
-            Redo: owner("slow", self.redo),
+            Undo: owner("slow", lambda request: self.sessions.undo(request.names)),
+            Redo: owner("slow", lambda request: self.sessions.redo(request.names)),
         }
-
-    def undo(self, request: Undo) -> JobState:
-        """Start to undo sessions. Raises NotFound, InvalidRequest, Unavailable."""
-        return self.sessions.undo(request.names)
-
-    def redo(self, request: Redo) -> JobState:
-        """Start to bring undone sessions back. Raises NotFound, Unavailable."""
-        return self.sessions.redo(request.names)
 
     def pin(self, request: Pin) -> Remembered:
         """Pin or unpin a record. Raises NotFound, InvalidRequest."""
@@ -152,10 +144,7 @@ class CorrectionsService(Service):
         """The user's word against a record: it is retired, and what is right takes its place. Raises NotFound,
         InvalidRequest, TooLarge."""
         before = self._stores.records.named(request.id)
-        if before.status not in (*LIVE, "archived"):
-            by = self._stores.records.successor(before)
-            hint = f"correct {by[:8]}, which replaced it" if by else "remember it anew"
-            raise InvalidRequest(f"{before.id[:8]} is {before.status}", hint=hint)
+        self._require(before, (*LIVE, "archived"), "correct")
         until = request.since
         if until and before.valid_from and micros(until) < micros(before.valid_from):
             raise InvalidRequest(
@@ -166,11 +155,9 @@ class CorrectionsService(Service):
         captured = admit(origin, event)
         id = record_id(before.pool, captured.document, captured.event.turn, 0, 0)
         self._stores.take([captured])
-        operations: list[AnyOperation] = []
-        if self._stores.sources.session(origin.document) is None:
-            project = "" if before.pool == PERSONAL else before.pool
-            opened = SessionOpened(document=origin.document, origin=origin, project=project, at=request.at)
-            operations += [opened, SessionClosed(document=origin.document, at=request.at)]
+        operations = self._opening(origin, before, request.at)
+        if operations:
+            operations.append(SessionClosed(document=origin.document, at=request.at))
         right = msgspec.structs.replace(
             reworded(before, captured),
             id=id,
@@ -191,26 +178,33 @@ class CorrectionsService(Service):
         return Remembered(record=corrected)
 
     def edit(self, request: Edit) -> Remembered:
-        """Put a record into the user's words, Raises NotFound, InvalidRequest, TooLarge."""
+        """Put a record into the user's words. Raises NotFound, InvalidRequest, TooLarge."""
         before = self._stores.records.named(request.id)
-        if before.status not in LIVE:
-            by = self._stores.records.successor(before)
-            hint = f"edit {by[:8]}, which replaced it" if by else "remember it anew"
-            raise InvalidRequest(f"{before.id[:8]} is {before.status}", hint=hint)
+        self._require(before, LIVE, "edit")
         origin = Origin(host="memd", session=f"edits/{before.id}")
         event = Reworded(turn=f"{before.id}:{before.rev + 1}", at=request.at, record=before.id, text=request.text)
         captured = admit(origin, event)
         if text(captured.event) == before.content:  # the same edit again, because its answer was lost
             return Remembered(record=before, duplicate=True)
         self._stores.take([captured])
-        operations: list[AnyOperation] = []
-        if self._stores.sources.session(origin.document) is None:
-            project = "" if before.pool == PERSONAL else before.pool  # it is said of that record, so said there
-            operations.append(SessionOpened(document=origin.document, origin=origin, project=project, at=request.at))
-        record = reworded(before, captured)
-        operations.append(Updated(record=record, decision=Decision(action="update", reason="edited by the user")))
-        self._stores.commit(operations)
+        decision = Decision(action="update", reason="edited by the user")
+        updated = Updated(record=reworded(before, captured), decision=decision)
+        self._stores.commit([*self._opening(origin, before, request.at), updated])
         self._captures.publish(CapturesCommitted({origin.document: False}, urgent=True))
         edited = self._stores.records.get(before.id)
         assert edited is not None
         return Remembered(record=edited)
+
+    def _require(self, record: Record, statuses: Collection[str], verb: str) -> None:
+        """Raise InvalidRequest for a record of another status, with the record to change instead."""
+        if record.status not in statuses:
+            successor = self._stores.records.successor(record)
+            hint = f"{verb} {successor[:8]}, which replaced it" if successor else "remember it anew"
+            raise InvalidRequest(f"{record.id[:8]} is {record.status}", hint=hint)
+
+    def _opening(self, origin: Origin, record: Record, at: str) -> list[AnyOperation]:
+        """Open the session of a correction in the pool of its record, if it is new."""
+        if self._stores.sources.session(origin.document) is not None:
+            return []
+        project = "" if record.pool == PERSONAL else record.pool
+        return [SessionOpened(document=origin.document, origin=origin, project=project, at=at)]

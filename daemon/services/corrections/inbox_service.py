@@ -37,6 +37,7 @@ from ....protocol.running import (
 from ...failpoint import reach
 from ...projections.inbox import PendingProposal, proposal_id
 from ...projections.stores import Stores
+from ..record_history import entries
 from ..service import Handlers, Service, owner
 from ..write_thread import Writer
 
@@ -196,14 +197,13 @@ def bring_back(stores: Stores, id: str) -> Unhidden | None:
     record = stores.records.get(id)
     if record is None or record.status != "hidden":
         return None
-    for seq in reversed(stores.sources.history(id)):
-        entry = stores.journal.get(seq)
-        if entry is None or not isinstance(entry.operation, Hidden):
+    for entry in entries(stores, id, newest_first=True):
+        if not isinstance(entry.operation, Hidden):
             continue
         if entry.operation.documents:
             return None
         was = next(shift for shift in entry.operation.before if shift.id == id)
-        return Unhidden(hidden=seq, documents=(), after=(_fitting(stores, record, was),))
+        return Unhidden(hidden=entry.seq, documents=(), after=(_fitting(stores, record, was),))
     return None
 
 

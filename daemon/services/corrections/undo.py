@@ -16,10 +16,10 @@ from ....protocol.errors import NotFound, Stopping, Unavailable
 from ....protocol.operation import AnyOperation, Decision, Hidden, Revoked, Shift, Unhidden, Updated
 from ....protocol.record import LIVE, Record
 from ....protocol.reply import JobState
-from ...projections.record_reducer import apply
 from ...projections.stores import Stores
 from .. import provenance_rebase as grounds
 from ..jobs import Jobs, Progress, Report
+from ..record_history import versions
 from ..statements import is_edited
 from ..write_thread import Writer
 
@@ -157,13 +157,10 @@ class SessionUndo:
 
     def _before_retirement(self, record: Record) -> Shift:
         """How a retired record stood when it was last believed."""
-        row: Record | None = None
         last = record
-        for seq in self._stores.sources.history(record.id):
-            entry = self._stores.journal.get(seq)
-            row = apply(row, record.id, entry) if entry else row
-            if row is not None and row.status not in ("retired", "hidden"):
-                last = row
+        for _, version in versions(self._stores, record.id):
+            if version is not None and version.status not in ("retired", "hidden"):
+                last = version
         if last is record:  # it was never believed
             return _standing(record)
         return Shift(record.id, last.status, last.valid_to, 0, "")
@@ -245,13 +242,13 @@ def taken_back(stores: Stores, now: Record, documents: Collection[str]) -> Updat
     """`now` in the words that these documents' edits replaced; None if its words are none of theirs."""
     if not is_edited(now) or not _is_of(now, documents):
         return None
-    then = next((row for row in reversed(_versions(stores, now.id)) if not _is_of(row, documents)), None)
+    then = next((row for row in _versions(stores, now.id) if not _is_of(row, documents)), None)
     return _reworded(stores, now, then, documents, "the edit was undone") if then else None
 
 
 def brought_back(stores: Stores, now: Record, documents: Collection[str], seq: int) -> Updated | None:
     """`now` in the words that were taken back by the operation at `seq`; None if it was not, or has new ones since."""
-    then = next(reversed(_versions(stores, now.id, seq)), None)
+    then = next(iter(_versions(stores, now.id, seq)), None)
     if then is None or not is_edited(then) or not _is_of(then, documents) or _is_of(now, documents):
         return None
     return _reworded(stores, now, then, documents, "the edit was redone")
@@ -263,14 +260,8 @@ def _is_of(record: Record, documents: Collection[str]) -> bool:
 
 
 def _versions(stores: Stores, id: str, before: int = 0) -> list[Record]:
-    """What was believed of a record, in order; up to the operation `before`, if one is given."""
-    rows: list[Record] = []
-    row: Record | None = None
-    for seq in stores.sources.history(id):
-        entry = stores.journal.get(seq) if not before or seq < before else None
-        row = apply(row, id, entry) if entry else row
-        rows += [row] if entry and row else []
-    return rows
+    """Return the states of a record, newest first, up to the operation `before` if one is given."""
+    return [version for _, version in versions(stores, id, before) if version][::-1]
 
 
 def _reworded(stores: Stores, now: Record, then: Record, documents: Collection[str], reason: str) -> Updated | None:

@@ -10,7 +10,7 @@ from ....protocol.errors import InvalidRequest, NotFound, Stopping
 from ....protocol.event import Captured, SessionEnded
 from ....protocol.instant import from_micros
 from ....protocol.record import Record
-from ....protocol.reply import Done, JobState, ModelList
+from ....protocol.reply import Done, JobState
 from ....protocol.request import Capture, Distil, ListModels, UseModel
 from ....protocol.running import DeadLetter, DeadLetters, ListLetters, Retry
 from ....stages.batch import Given
@@ -63,8 +63,8 @@ class DistillationService(Service):
             Distil: owner("fast", self.distil),
             ListLetters: owner("slow", self.list_failed),
             Retry: owner("slow", self.retry),
-            ListModels: owner("slow", self.list_models),
-            UseModel: owner("slow", self.use_model),
+            ListModels: owner("slow", lambda request: self._models.list()),
+            UseModel: owner("slow", lambda request: self._models.use(request.folder, self._jobs, self.wake)),
         }
 
     @property
@@ -101,14 +101,6 @@ class DistillationService(Service):
         """Wake the distiller."""
         self.wake()
         return Done(pending=self._stores.pending)
-
-    def list_models(self, request: ListModels) -> ModelList:
-        """List the models on this machine."""
-        return self._models.list()
-
-    def use_model(self, request: UseModel) -> JobState:
-        """Start to check and choose a model. Raises InvalidRequest, Unavailable."""
-        return self._models.use(request.folder, self._jobs, self.wake)
 
     # --- failed captures (P-12) --------------------------------------------------------------------------------------
     def list_failed(self, request: ListLetters) -> DeadLetters:

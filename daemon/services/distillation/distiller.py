@@ -13,7 +13,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from typing import TypedDict
 
 import msgspec
 import numpy as np
@@ -50,13 +49,6 @@ BATCH_CHARACTERS = 256 * 1024
 log = logging.getLogger("memd.distiller")
 
 
-class DocumentPools(TypedDict):
-    """Where what a document says may lie: its project's pool and its agent's own, "" for none."""
-
-    project: str
-    agent: str
-
-
 class DistillationLoop:
     """The thread between archive and journal."""
 
@@ -80,7 +72,6 @@ class DistillationLoop:
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="distiller", daemon=True)
-        self.seconds: Counter[str] = Counter()
         self.trouble = ""
         self._alone = 0
         self._died_at, self._deaths = 0, 0
@@ -154,7 +145,7 @@ class DistillationLoop:
 
         for again in (True, False):
             try:
-                if items := self._item(letter):
+                if items := self._items_of(letter):
                     self._distil(items, closing)
                     return failed.error if failed else ""
                 break
@@ -170,13 +161,13 @@ class DistillationLoop:
     def _retried(self, letter: DeadLetter, failed: Failure | None) -> Retried:
         return Retried(archive_seq=letter.id, document=letter.document, turn=letter.turn, failed=failed)
 
-    def _item(self, letter: DeadLetter) -> list[Item]:
-        """The capture of a letter; none if its words are gone, or a later version of the turn took its place."""
+    def _items_of(self, letter: DeadLetter) -> list[Item]:
+        """Return the capture of a dead letter; none if its text is gone or a later version of the turn replaced it."""
         archive = self._stores.archive
         self._cut_by = archive.cut_by
         for seq, captured in archive.after(letter.id - 1, 1):
             if seq == letter.id == archive.seq_of(captured.document, captured.event.turn):
-                return [Item(seq=seq, captured=captured, **self._places(captured.document))]
+                return [self._item(seq, captured)]
         return []
 
     def _pause(self, trouble: str, pause_s: float) -> float:
@@ -196,21 +187,21 @@ class DistillationLoop:
         items: list[Item] = []
         size, upto = 0, min(cursor + most, self._stores.archive.last)
         for seq, captured in self._stores.archive.after(cursor, most):
-            items.append(Item(seq=seq, captured=captured, **self._places(captured.document)))
+            items.append(self._item(seq, captured))
             upto = seq
             size += len(getattr(captured.event, "text", ""))
             if size > BATCH_CHARACTERS:
                 break
         return items, upto
 
-    def _places(self, document: str) -> DocumentPools:
-        """The project that a document feeds, "" for the user's own pool: as decided when it was opened, and joined; and
-        its agent's own pool, if the user opened one (P5)."""
-        session = self._stores.sources.session(document)
+    def _item(self, seq: int, captured: Captured) -> Item:
+        """Name the project that the document feeds, "" for the user's own pool, as decided when it was opened, and its
+        agent's own pool, if the user opened one."""
+        session = self._stores.sources.session(captured.document)
         home = self._stores.aliases.home(session.opened.project) if session and session.opened.project else ""
         agent = agent_pool(session.opened.origin.agent) if session else ""
         known = agent if agent and self._stores.sources.pool(agent) is not None else ""
-        return {"project": "" if home == PERSONAL else home, "agent": known}
+        return Item(seq=seq, captured=captured, project="" if home == PERSONAL else home, agent=known)
 
     def _distil_some(self) -> bool:
         try:
@@ -256,7 +247,6 @@ class DistillationLoop:
         self._worker.load(self._models.searching.folder)
         given = self._given(item.captured for item in items)
         distillate = self._worker.ask(DistilItems(items=tuple(items), given=given), Distillate)
-        self.seconds.update(distillate.seconds)
         end = closing(distillate)
         for rounds in range(1, ROUNDS + 1):
             proposals = self._judge(distillate, rounds)

@@ -58,9 +58,9 @@ class Worker:
         """The result of one task."""
         match task:
             case DistilItems():
-                self._batch, seconds = run(Batch(items=task.items, given=task.given), self._stages, self._monotonic)
+                self._batch, _ = run(Batch(items=task.items, given=task.given), self._stages, self._monotonic)
                 ids = tuple(candidate_id(candidate) for candidate in self._batch.candidates)
-                return Distillate(batch=self._batch, ids=ids, seconds=seconds)
+                return Distillate(batch=self._batch, ids=ids)
             case JudgeCandidates():
                 recalled = {document: frozenset(given.ids) for document, given in self._batch.given.items()}
                 candidates = self._batch.candidates

@@ -11,19 +11,16 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
 
 from ....protocol.block import REMOVED
 from ....protocol.errors import MemdError
 from ....protocol.operation import Redacted
+from ...projections.stores import Stores
 from ...storage.backup import FOLDER, write_backup
 from ...storage.durable_files import sync
 from ...storage.log import Log
 from ...storage.migrations import is_first, stored_in_first
 from ...world import World
-
-if TYPE_CHECKING:
-    from ...projections.stores import Stores
 
 NAMES = ("journal", "archive")
 PARTIAL = ".partial-"

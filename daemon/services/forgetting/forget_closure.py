@@ -36,6 +36,7 @@ from ...projections.record_reducer import touched
 from ...projections.stores import Stores
 from ...storage.archive import decode
 from ..provenance_rebase import Turn, cited, in_own_words, rebased, stands_on, without
+from ..record_history import entries
 from ..statements import folded
 
 SHORTEST = 3
@@ -100,7 +101,7 @@ def find_loss(stores: Stores, scope: ForgetScope, spooled: Iterable[tuple[str, A
     _read_journal(stores, holds, loss, others)
     loss.turns.update((turn, []) for turn in scope.turns)
     for id in loss.chosen:
-        for entry in _entries(stores, id):
+        for entry in entries(stores, id):
             loss.turns.update((turn, []) for turn in _rests_on(entry.operation, id))
     _read_archive(stores, scope, holds, loss)
     for document, event in spooled:
@@ -130,10 +131,6 @@ def _words(record: Record) -> tuple[str, ...]:
     return (record.content, record.description, provenance.quote, *record.learnings.values())
 
 
-def _entries(stores: Stores, id: str) -> Iterator[Logged]:
-    return (entry for seq in stores.sources.history(id) if (entry := stores.journal.get(seq)) is not None)
-
-
 def _statements(stores: Stores, scope: ForgetScope, loss: Loss) -> set[str]:
     """The words of the records that were named, in all their revisions."""
     said: set[str] = set()
@@ -141,7 +138,7 @@ def _statements(stores: Stores, scope: ForgetScope, loss: Loss) -> set[str]:
         if stores.records.get(id) is None:
             raise NotFound(f"no record {id!r}", hint="see `memd list`")
         loss.chosen.add(id)
-        for entry in _entries(stores, id):
+        for entry in entries(stores, id):
             match entry.operation:
                 case Added() | Updated() | Rebased() if entry.operation.record.id == id:
                     said.update(words for words in _words(entry.operation.record) if words.strip())

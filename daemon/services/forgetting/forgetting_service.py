@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Literal
 
 from ....protocol.errors import InvalidRequest, NotFound, StorageFull, Unavailable
@@ -33,7 +32,7 @@ from .compaction import Rebuild, clear, compact, compact_log, start_compaction
 from .copy_removal import drop_copies
 from .forget_closure import ForgetScope, Loss, find_loss
 from .projection_renewal import NAMES, renew
-from .residue_scan import Searched, pieces_of, search, wipe
+from .residue_scan import pieces_of, search, wipe
 from .secret_audit import look
 from .secret_redaction import find_cleaning
 from .spool_redaction import scrub, waiting
@@ -77,7 +76,9 @@ class ForgettingService(Service):
             PreviewForget: owner("slow", self.preview),
             Forget: owner("slow", self.start_forgetting),
             ScanSecrets: owner("slow", self.scan),
-            Compact: owner("slow", self.compact),
+            Compact: owner(
+                "slow", lambda request: start_compaction(self._stores, self._writer, self._jobs, self._rebuild)
+            ),
         }
 
     def preview(self, request: PreviewForget) -> ForgetPlan:
@@ -101,10 +102,6 @@ class ForgettingService(Service):
         """
         scope = self._scope(request)
         return self._jobs.start("forget", lambda progress: self._forget(scope, progress, before))
-
-    def compact(self, request: Compact) -> JobState:
-        """Start to compact every store. Raises Unavailable."""
-        return start_compaction(self._stores, self._writer, self._jobs, self._rebuild)
 
     def scan(self, request: ScanSecrets) -> JobState:
         """Start to look for secrets with the rules of today, and unless `dry_run` to cut them out for good (P-18).
@@ -279,11 +276,9 @@ class ForgettingService(Service):
         self._forget_injected(pieces)
         dropped, written = drop_copies(self._stores, redacted, self._world, self._jobs.stopping)
         reach("forget:copies-dropped")
-        wiped = sum(wipe(path, pieces) for path in self._logs() if pieces)
+        logs = [path for path in self._places.state.glob("*.log*") if path.is_file() and path.stat().st_size]
+        wiped = sum(wipe(path, pieces) for path in logs if pieces)
         return {"spooled": spooled, "backups_dropped": dropped, "backup_written": written, "wiped": wiped}
-
-    def _logs(self) -> list[Path]:
-        return [path for path in self._places.state.glob("*.log*") if path.is_file() and path.stat().st_size]
 
     def _prove(self, pieces: list[bytes]) -> Report:
         folders = (self._stores.folder, self._places.state)
@@ -292,7 +287,13 @@ class ForgettingService(Service):
         left = {path: kept for path, held in searched.found.items() if (kept := [p for p in held if p not in said])}
         for path in left:
             log.error("forgotten text is still in %s", path)
-        return {**_searched(searched), "left": sorted(left), "said_elsewhere": len(said)}
+        return {
+            "searched_files": searched.files,
+            "searched_bytes": searched.size_bytes,
+            "searched_texts": searched.pieces,
+            "left": sorted(left),
+            "said_elsewhere": len(said),
+        }
 
     def _said_elsewhere(self, pieces: set[bytes]) -> set[bytes]:
         """Those that stand in what was not to be forgotten: the same words in another turn, or said since."""
@@ -301,14 +302,6 @@ class ForgettingService(Service):
             for entry in log_.read() if pieces - found else ():
                 found.update(piece for piece in pieces if entry.payload and piece in entry.payload)
         return found
-
-
-def _searched(searched: Searched) -> dict[str, str | int | float | list[str]]:
-    return {
-        "searched_files": searched.files,
-        "searched_bytes": searched.size_bytes,
-        "searched_texts": searched.pieces,
-    }
 
 
 def _going(record: Record, why: Literal["chosen", "source", "loses a source"]) -> Going:

@@ -33,7 +33,7 @@ Left = Callable[[str, AnyEvent], AnyEvent | None]
 def waiting(folder: Path) -> Iterator[tuple[str, AnyEvent]]:
     """Every event that waits in a spool, with its document."""
     for path in _files(folder):
-        for body in _bodies(path.read_bytes())[0]:
+        for body in bodies_in(path.read_bytes())[0]:
             request = _decoded(body)
             if request is not None:
                 yield from _events(request)
@@ -71,11 +71,6 @@ def _scrub(path: Path, allowed: Left) -> int:
             whole = b"".join(body + b"\n" if as_lines else framed(body) for body in kept)
             _replace(path, whole + rest)
         return count
-
-
-def _bodies(content: bytes) -> tuple[list[bytes], int]:
-    bodies, end, _ = bodies_in(content)
-    return bodies, end
 
 
 def _decoded(body: bytes) -> AnyRequest | None:

@@ -17,6 +17,7 @@ from ....protocol.record import LIVE, Record
 from ...forgetting_rules import Rules
 from ...projections.inbox import proposal_id
 from ...projections.stores import Stores
+from ..record_history import entries
 
 BELIEFS = frozenset({"preference", "convention", "principle"})
 """Types of clauses that each have a condition (G4); so has what is pinned, of layer L1 or L2, or tagged `principle`."""
@@ -118,9 +119,8 @@ class Conditions:
 
     def _left_beside(self, id: str) -> set[str]:
         """The records that one was left for review beside, as its last decision says."""
-        for seq in reversed(self._stores.sources.history(id)):
-            entry = self._stores.journal.get(seq)
-            if entry and isinstance(entry.operation, Added | Updated) and entry.operation.record.id == id:
+        for entry in entries(self._stores, id, newest_first=True):
+            if isinstance(entry.operation, Added | Updated) and entry.operation.record.id == id:
                 near = entry.operation.decision.neighbours
                 return {each.id for each in near if each.label in _AGAINST} - set(entry.operation.record.supersedes)
         return set()

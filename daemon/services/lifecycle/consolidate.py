@@ -18,6 +18,7 @@ from ....stages.episodes import general
 from ...forgetting_rules import Rules
 from ...projections.records import digest
 from ...projections.stores import Stores
+from ..record_history import entries
 from ..statements import line
 from ..write_thread import Writer
 
@@ -129,8 +130,7 @@ class Consolidation:
 
     def _came_back(self, id: str) -> bool:
         """Whether a record was archived before: whoever restored it wants it beside its successor."""
-        entries = (self._stores.journal.get(seq) for seq in self._stores.sources.history(id))
-        return any(entry is not None and isinstance(entry.operation, Archived) for entry in entries)
+        return any(isinstance(entry.operation, Archived) for entry in entries(self._stores, id))
 
 
 def _is_episode(record: Record) -> bool:

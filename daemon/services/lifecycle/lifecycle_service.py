@@ -29,11 +29,11 @@ from ....stages.batch import PERSONAL
 from ...forgetting_rules import Rules
 from ...projections.counters import KINDS, Weak
 from ...projections.placement import agent_pool
-from ...projections.record_reducer import apply
 from ...projections.stores import Stores
 from ..core import Core
 from ..events import CapturesCommitted
 from ..outgoing_screen import shown
+from ..record_history import versions
 from ..search_model import Encode
 from ..service import Caller, Handler, Handlers, Service, owner
 from ..write_thread import Writer
@@ -75,14 +75,12 @@ def reactivate(stores: Stores, rules: Rules, ids: Iterable[str], why: Literal["a
 
 def _was_quarantined(stores: Stores, record: Record) -> bool:
     """Whether a record was in quarantine when it was archived."""
-    then: Record | None = None
+    before: Record | None = None
     quarantined = False
-    for seq in stores.sources.history(record.id):
-        entry = stores.journal.get(seq)
-        if entry is not None:
-            if isinstance(entry.operation, Archived):
-                quarantined = then is not None and then.status == "quarantined"
-            then = apply(then, record.id, entry)
+    for entry, version in versions(stores, record.id):
+        if isinstance(entry.operation, Archived):
+            quarantined = before is not None and before.status == "quarantined"
+        before = version
     return quarantined
 
 

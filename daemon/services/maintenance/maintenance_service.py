@@ -14,7 +14,6 @@ from pathlib import Path
 
 from ....protocol.errors import InvalidRequest, Stopping, Unavailable
 from ....protocol.instant import from_micros
-from ....protocol.keeping import BackupList, DiskUse
 from ....protocol.record import Record
 from ....protocol.reply import JobState, Outcome
 from ....protocol.request import Backup, Backups, DiskUsage, Expire, GetJob, Rebuild, Verify
@@ -32,8 +31,13 @@ from .disk_usage import disk_use
 from .rebuild import ProjectionRebuild, names_of, start_verify
 from .vector_graphs import VectorGraphBuilder
 
+HOUR, DAY_S = 3_600_000_000, 86_400.0
+"""An hour in microseconds, a day in seconds."""
+
 RESTFUL_S = 60.0
-"""How often it looks anyway."""
+"""Longest time between two commits of the indexes while nothing changes."""
+
+log = logging.getLogger("memd.upkeep")
 
 
 class IndexCommits:
@@ -63,10 +67,6 @@ class IndexCommits:
             if not self._stores.index():
                 changed.set()
             self._save()
-
-
-HOUR, DAY_S = 3_600_000_000, 86_400.0
-log = logging.getLogger("memd.upkeep")
 
 
 class MaintenanceService(Service):
@@ -99,13 +99,13 @@ class MaintenanceService(Service):
     def handlers(self) -> Handlers:
         """Jobs, and what they left."""
         return {
-            GetJob: owner("fast", self.job),
-            Verify: owner("slow", self.verify),
+            GetJob: owner("fast", lambda request: self._jobs.get(request.id)),
+            Verify: owner("slow", lambda request: start_verify(self._jobs, self._core.process, self._stores)),
             Rebuild: owner("slow", self.start_rebuild),
             Backup: owner("slow", self.start_backup),
-            Backups: owner("slow", self.list_backups),
+            Backups: owner("slow", lambda request: listed(self._folder, request.folder)),
             Expire: owner("slow", self.expire),
-            DiskUsage: owner("slow", self.disk_usage),
+            DiskUsage: owner("slow", lambda request: disk_use(self._stores, self._core.places)),
         }
 
     def start(self) -> None:
@@ -127,22 +127,10 @@ class MaintenanceService(Service):
         self._jobs.stop()
         self._indexes.stop()
 
-    def job(self, request: GetJob) -> JobState:
-        """Return the state of a job. Raises NotFound."""
-        return self._jobs.get(request.id)
-
-    def verify(self, request: Verify) -> JobState:
-        """Start to verify every store. Raises Unavailable."""
-        return start_verify(self._jobs, self._core.process, self._stores)
-
     def start_rebuild(self, request: Rebuild) -> JobState:
         """Start to rebuild projections. Raises InvalidRequest, Unavailable."""
         names = names_of(request.name)
         return self._jobs.start("rebuild", lambda progress: self.rebuild.run(names, progress))
-
-    def disk_usage(self, request: DiskUsage) -> DiskUse:
-        """Return the bytes on disk by part."""
-        return disk_use(self._stores, self._core.places)
 
     def tick(self) -> None:
         """Start what is due; what can't start now is due again next time."""
@@ -201,18 +189,10 @@ class MaintenanceService(Service):
     def _note_backup(self, at: int, name: str) -> None:
         self._activity.put("backed up", Outcome(at=from_micros(at), what=f"verified: {name}"))
 
-    def list_backups(self, request: Backups) -> BackupList:
-        """The finished backups in a folder, and what migrations kept there. Raises NotFound."""
-        return listed(self._folder, request.folder)
-
     # --- retention ---------------------------------------------------------------------------------------------------
     def expire(self, request: Expire) -> JobState:
         """Start the archive's retention. Raises Unavailable while another job runs."""
-
-        def work(progress: Progress) -> Report:
-            return self._expire(progress, request.dry_run)
-
-        return self._jobs.start("expire", work)
+        return self._jobs.start("expire", lambda progress: self._expire(progress, request.dry_run))
 
     def _expire(self, progress: Progress, dry_run: bool) -> Report:
         config, stores = self._config(), self._stores

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from typing import Protocol
 
 from ....protocol.errors import InvalidRequest
 from ....protocol.reply import JobState
@@ -30,14 +29,6 @@ from ..write_thread import Writer
 NAMES = ("tables", "keywords", "turns", "vectors", "lines", "profile")
 PARTS = {"records": "tables", "keys": "tables", "edges": "tables", "sources": "tables", "counters": "tables"}
 """What shares the tables' environment is rebuilt with them."""
-
-
-class ReplacementProjection(Protocol):
-    """What is swapped in: a projection that can be closed."""
-
-    def close(self) -> None:
-        """Bring everything to the disk and close."""
-        ...
 
 
 def names_of(wanted: str) -> tuple[str, ...]:
