@@ -20,14 +20,14 @@ def check_home(places: Places) -> None:
     for folder in (places.data, places.state, places.config, places.run, places.spool):
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            found = folder.stat()
+            status = folder.stat()
         except OSError as error:
             raise Refused(
                 f"{folder}: {error.strerror}", hint="set MEMD_HOME to a folder that memd can write"
             ) from error
-        if found.st_uid != os.getuid():
-            raise Refused(f"the owner of {folder} is uid {found.st_uid}", hint="use a home of your own: MEMD_HOME")
-        if stat.S_IMODE(found.st_mode) & 0o077:
+        if status.st_uid != os.getuid():
+            raise Refused(f"the owner of {folder} is uid {status.st_uid}", hint="use a home of your own: MEMD_HOME")
+        if stat.S_IMODE(status.st_mode) & 0o077:
             raise Refused(f"other users can enter {folder}", hint=f"chmod 700 {folder}")
     if (kind := _file_system(places.data)) in NETWORK_FILE_SYSTEMS:
         raise Refused(

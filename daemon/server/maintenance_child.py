@@ -70,7 +70,7 @@ def learn(sources: ReplayLogs, agents: Sequence[str], emit: Emit) -> Told:
                 samples[entry.operation.agent] += entry.operation.samples
         after = group[-1].seq
         emit(after, last, "reading feedback")
-    return {agent: encoded(trained(each)) for agent, each in samples.items() if each}
+    return {agent: encoded(trained(agent_samples)) for agent, agent_samples in samples.items() if agent_samples}
 
 
 def graph(folder: Path, place: Path, emit: Emit) -> Told:

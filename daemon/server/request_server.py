@@ -161,16 +161,16 @@ class RequestServer:
         poller = zmq.Poller()
         poller.register(self._router, zmq.POLLIN)
         poller.register(self._replies.inside, zmq.POLLIN)
-        found = False
+        has_requests = False
         while self._open or not self._replies.is_empty:
             self._rounds += 1
-            if found and self._waiting > 1:
+            if has_requests and self._waiting > 1:
                 time.sleep(TOGETHER_S)
             ready = dict(poller.poll(0 if self._captures else RESTFUL_MS))
             if self._replies.inside in ready:
                 self._replies.drain_wakes()
             self._send_replies()
-            if found := self._router in ready:
+            if has_requests := self._router in ready:
                 self._receive_round()
             self._admit_captures()
 

@@ -195,20 +195,24 @@ class CaptureWriter:
 
     def _drop_forgotten(self, jobs: Sequence[CaptureJob]) -> None:
         """A forgotten turn is never taken again (T10)."""
-        gone = self._stores.forgotten.among((each.document, each.event.turn) for job in jobs for each in job.captures)
+        gone = self._stores.forgotten.among(
+            (captured.document, captured.event.turn) for job in jobs for captured in job.captures
+        )
         if gone:
             for job in jobs:
-                kept = [each for each in job.captures if (each.document, each.event.turn) not in gone]
-                job.forgotten, job.captures = len(job.captures) - len(kept), kept
+                remaining = [
+                    captured for captured in job.captures if (captured.document, captured.event.turn) not in gone
+                ]
+                job.forgotten, job.captures = len(job.captures) - len(remaining), remaining
 
     def _projects_of(self, jobs: Sequence[CaptureJob]) -> Mapping[str, str]:
         """The project of each of these documents that is open; kept for as long as the journal stands still."""
         if self._projects_at != self._stores.journal.last:
             self._projects_at, self._projects, self._closed = self._stores.journal.last, {}, set()
         if wanted := {job.document for job in jobs if job.document not in self._projects}:
-            found = self._stores.sources.sessions_of(wanted)
-            self._projects.update((document, session.opened.project) for document, session in found.items())
-            self._closed.update(document for document, session in found.items() if session.closed_at)
+            sessions = self._stores.sources.sessions_of(wanted)
+            self._projects.update((document, session.opened.project) for document, session in sessions.items())
+            self._closed.update(document for document, session in sessions.items() if session.closed_at)
         return self._projects
 
     def _session_openings(self, jobs: Sequence[CaptureJob]) -> list[AnyOperation]:

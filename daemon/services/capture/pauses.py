@@ -43,10 +43,10 @@ class PauseSpan(msgspec.Struct, frozen=True):
 def _names(folder: str) -> frozenset[str]:
     """A folder and all above it, by the name that is given and by the real one."""
     given = os.path.normpath(folder) if folder else ""
-    found: set[str] = set()
+    names: set[str] = set()
     for name in {given, os.path.realpath(given)} if given.startswith("/") else {given} - {""}:
-        found |= {name, *map(str, Path(name).parents)}
-    return frozenset(found)
+        names |= {name, *map(str, Path(name).parents)}
+    return frozenset(names)
 
 
 class PauseRegister:
@@ -65,7 +65,7 @@ class PauseRegister:
     def follow(self, ignored: Sequence[str]) -> None:
         """Ignore these folders from now on."""
         self.ignored = tuple(ignored)
-        self._globs = re.compile("|".join(_glob(each, self._home) for each in ignored)) if ignored else None
+        self._globs = re.compile("|".join(_glob(pattern, self._home) for pattern in ignored)) if ignored else None
 
     def _load(self) -> tuple[PauseSpan, ...]:
         try:
@@ -78,51 +78,51 @@ class PauseRegister:
             ) from error
 
     def _save(self, pauses: Iterable[PauseSpan]) -> None:
-        kept = tuple(pauses)[-KEPT:]
+        newest = tuple(pauses)[-KEPT:]
         try:
-            replace(self._file, msgspec.json.encode(kept))
+            replace(self._file, msgspec.json.encode(newest))
         except OSError as error:
             raise StorageFull(f"{self._file} can't be written: {error.strerror}", hint="free some space") from error
-        self._pauses = kept
+        self._pauses = newest
 
     def pause(self, folder: str, for_s: float) -> Held:
         """Begin a pause, instead of one of the same folder. Raises InvalidRequest, StorageFull."""
         folder, now = _absolute(folder), self._now()
         until = now + int(for_s * 1e6) if for_s else 0
-        begun = next((each.since for each in self._held() if each.folder == folder), now)
-        rest = [each for each in self._pauses if not (each.folder == folder and each.holds(now))]
+        begun = next((span.since for span in self._held() if span.folder == folder), now)
+        rest = [span for span in self._pauses if not (span.folder == folder and span.holds(now))]
         self._save((*rest, PauseSpan(folder, begun, until)))
         return self.state()
 
     def resume(self, folder: str) -> Held:
         """End a pause; where none is, nothing changes. Raises NotFound where one of a folder above holds."""
         folder, now = _absolute(folder), self._now()
-        ending = [each for each in self._held() if each.folder == folder]
-        if not ending and folder and (above := [each for each in self._held() if each.folder in _names(folder)]):
+        ending = [span for span in self._held() if span.folder == folder]
+        if not ending and folder and (above := [span for span in self._held() if span.folder in _names(folder)]):
             raise NotFound(
                 f"this folder is paused through {above[0].folder}", hint="run `memd resume --here` in that folder"
             )
-        self._save(PauseSpan(each.folder, each.since, now) if each in ending else each for each in self._pauses)
+        self._save(PauseSpan(span.folder, span.since, now) if span in ending else span for span in self._pauses)
         return msgspec.structs.replace(self.state(), ended=bool(ending))
 
     def _held(self) -> list[PauseSpan]:
         now = self._now()
-        return [each for each in self._pauses if each.holds(now)]
+        return [span for span in self._pauses if span.holds(now)]
 
     @property
     def everywhere(self) -> bool:
         """Whether a pause holds everywhere now: nothing is distilled either (P-2)."""
-        return any(not each.folder for each in self._held())
+        return any(not span.folder for span in self._held())
 
     def state(self) -> Held:
         """The pauses that hold now."""
         held = (
             PauseState(
-                folder=each.folder,
-                since=from_micros(each.since),
-                until=from_micros(each.until) if each.until else "",
+                folder=span.folder,
+                since=from_micros(span.since),
+                until=from_micros(span.until) if span.until else "",
             )
-            for each in self._held()
+            for span in self._held()
         )
         return Held(pauses=tuple(held))
 
@@ -138,9 +138,9 @@ class PauseRegister:
         folders = _names(origin.cwd) | _names(root)
         if self._globs is not None and any(map(self._globs.fullmatch, folders)):
             return "ignored"
-        here = [each for each in self._pauses if not each.folder or each.folder in folders]
-        now, said = self._now(), micros(at) if here else 0
-        return "paused" if any(each.holds(now) or each.holds(said) for each in here) else ""
+        covering = [span for span in self._pauses if not span.folder or span.folder in folders]
+        now, said = self._now(), micros(at) if covering else 0
+        return "paused" if any(span.holds(now) or span.holds(said) for span in covering) else ""
 
     def refusal(self, origin: Origin, why: Skip) -> Withheld:
         """What somebody is told who asked for one thing to be remembered."""
@@ -151,12 +151,12 @@ class PauseRegister:
             )
         if why == "disabled":
             return Withheld("memd is disabled and stored nothing", hint="`memd status` shows how it was disabled")
-        held = next((each for each in self._held() if not each.folder or each.folder in _names(origin.cwd)), None)
+        held = next((span for span in self._held() if not span.folder or span.folder in _names(origin.cwd)), None)
         if held is None:
             return Withheld("memd was paused at the time of this turn", hint="send it again as a new turn")
         until = f" until {from_micros(held.until)}" if held.until else ""
-        here = " --here" if held.folder else ""
-        return Withheld(f"memd is paused{until} and stored nothing", hint=f"`memd resume{here}`, then try again")
+        option = " --here" if held.folder else ""
+        return Withheld(f"memd is paused{until} and stored nothing", hint=f"`memd resume{option}`, then try again")
 
 
 def _absolute(folder: str) -> str:

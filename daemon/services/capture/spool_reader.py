@@ -89,10 +89,10 @@ class SpoolReader:
         taken = path.with_name(path.name + TAKEN)
         if taken.exists() or not path.is_file():
             return
-        found = path.stat()
-        if path.suffix == LOCKED and self._world.now() / 1e6 - found.st_mtime < LOCKED_S:
+        status = path.stat()
+        if path.suffix == LOCKED and self._world.now() / 1e6 - status.st_mtime < LOCKED_S:
             return
-        if not found.st_size:
+        if not status.st_size:
             if path.suffix == LINES and not _writes(path):
                 path.unlink()
             return

@@ -78,14 +78,16 @@ def _check(stores: Stores, before: Record, layer: Layer, principle: bool) -> Non
             hint=f"`memd edit {before.id[:8]} …` replaces its text with your own words; pin it after that",
         )
     held = stores.records.many(stores.inbox.held([before.pool])).values()
-    others = [each for each in held if each.layer == layer and each.id != before.id]
-    if principle and sum(PRINCIPLE in each.tags for each in others) >= PRINCIPLES:
+    others = [record for record in held if record.layer == layer and record.id != before.id]
+    if principle and sum(PRINCIPLE in record.tags for record in others) >= PRINCIPLES:
         raise InvalidRequest(
             f"there are already {PRINCIPLES} principles, the maximum",
             hint="`memd unpin` one of them, or pin this record without --principle",
         )
     if len(others) >= CAPS[layer]:
-        weakest = min(others, key=lambda each: (each.signal.importance * each.confidence, each.learned_at, each.id))
+        weakest = min(
+            others, key=lambda record: (record.signal.importance * record.confidence, record.learned_at, record.id)
+        )
         raise InvalidRequest(
             f"{NAMES[layer]} is full: it holds {len(others)} of at most {CAPS[layer]} records",
             hint=f"`memd unpin` one that matters less, such as {weakest.id[:8]}: {weakest.description[:80]}",
@@ -132,7 +134,7 @@ class CorrectionsService(Service):
             raise InvalidRequest("no record was named", hint="`memd list --status archived` lists archived records")
         wanted = list(dict.fromkeys(self._stores.records.named(id).id for id in request.ids))
         back = self._reactivate(wanted, "asked")
-        records = tuple(shown(each).record for each in self._stores.records.many(back).values())
+        records = tuple(shown(record).record for record in self._stores.records.many(back).values())
         if not records:
             raise InvalidRequest(
                 "none of these records is archived",

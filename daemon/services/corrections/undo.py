@@ -93,7 +93,7 @@ class SessionUndo:
     # --- on the write thread -----------------------------------------------------------------------------------
     def _hide(self, documents: tuple[str, ...]) -> Report:
         hidden, revived, staying = self._resting_on(documents, derived=False)
-        edits = [(each, edit) for each in staying if (edit := taken_back(self._stores, each, documents))]
+        edits = [(record, edit) for record in staying if (edit := taken_back(self._stores, record, documents))]
         if operations := self._hiding(documents, hidden, revived, edits):
             self._stores.commit([*operations, *(edit for _, edit in edits)])
         self._distil()  # what has its old words again may have no vector for them
@@ -129,7 +129,7 @@ class SessionUndo:
                 hidden[record.id] = record
             else:
                 staying.append(record)
-        revived = [each for each in retired if each.id not in hidden and self._is_free(each, hidden, before)]
+        revived = [record for record in retired if record.id not in hidden and self._is_free(record, hidden, before)]
         return hidden, revived, staying
 
     def _hiding(
@@ -139,7 +139,7 @@ class SessionUndo:
         revived: Sequence[Record],
         edits: Sequence[tuple[Record, Updated]] = (),
     ) -> list[AnyOperation]:
-        before = tuple(_standing(record) for record in (*hidden.values(), *revived, *(each for each, _ in edits)))
+        before = tuple(_standing(record) for record in (*hidden.values(), *revived, *(record for record, _ in edits)))
         after = tuple(_standing(record, "hidden") for record in hidden.values())
         after += tuple(self._before_retirement(record) for record in revived)
         after += tuple(_standing(edit.record) for _, edit in edits)
@@ -148,9 +148,9 @@ class SessionUndo:
     def _is_free(self, record: Record, hidden: dict[str, Record], before: dict[str, Record]) -> bool:
         """Whether all that replaced this record in turn is hidden, now or `before`, and its key is free."""
         by, seen = record.superseded_by, set[str]()
-        while by not in seen and (found := hidden.get(by) or before.get(by)):
+        while by not in seen and (replacement := hidden.get(by) or before.get(by)):
             seen.add(by)
-            by = found.superseded_by
+            by = replacement.superseded_by
         if not seen & hidden.keys() or (by and by not in seen and self._stores.records.get(by) is not None):
             return False
         return not self._is_taken(record, self._before_retirement(record), set(hidden))
@@ -179,10 +179,10 @@ class SessionUndo:
                 continue
             shifts, skipped = self._restorable(entry.operation)
             hidden = entry.operation
-            stayed = {each.id for each in hidden.after if each.status in LIVE}
+            stayed = {shift.id for shift in hidden.after if shift.status in LIVE}
             edited = self._stores.records.many(was.id for was in shifts if was.status in LIVE and was.id in stayed)
-            found = (brought_back(self._stores, each, hidden.documents, seq) for each in edited.values())
-            edits = [edit for edit in found if edit]
+            candidates = (brought_back(self._stores, record, hidden.documents, seq) for record in edited.values())
+            edits = [edit for edit in candidates if edit]
             self._stores.commit([Unhidden(hidden=seq, documents=hidden.documents, after=tuple(shifts)), *edits])
             since = len(edited) - len(edits)  # they have other words by now
             shown, left = shown + len(shifts) - since, left + skipped + since

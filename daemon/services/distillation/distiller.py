@@ -317,8 +317,8 @@ class DistillationLoop:
             standing = [_unsure(p) if p.record.id in again else p for p in proposals]
             spared = [pin_conflicts.spare(self._stores, p) for p in standing]
             operations: list[AnyOperation] = operations_of(self._stores, [p for p, _ in spared], self._judge_of())
-            coming = [each.record.id for each in operations if isinstance(each, Added | Updated)]
-            conflicts = [*(each for _, found in spared for each in found), *end[1].found]
+            coming = [operation.record.id for operation in operations if isinstance(operation, Added | Updated)]
+            conflicts = [*(conflict for _, pairs in spared for conflict in pairs), *end[1].found]
             self._stores.vector_store.put(vectors)
             self._stores.commit([*operations, *pin_conflicts.proposed(self._stores, conflicts, coming), end[0]])
             return []

@@ -100,11 +100,11 @@ def save_choice(data: Path, choice: ModelChoice) -> None:
 def load_model(folder: str) -> SearchableModel:
     """The model of a folder, with its table mapped. Raises ModelMissing."""
     path = path_of(folder)
-    found = registry.info(path)
-    if not found.queries:
-        return SearchableModel(folder, found, None)
+    info = registry.info(path)
+    if not info.queries:
+        return SearchableModel(folder, info, None)
     table = QueryTable(path)
-    return SearchableModel(folder, found, table.encode, table.tokens.count)
+    return SearchableModel(folder, info, table.encode, table.tokens.count)
 
 
 def find(data: Path) -> ModelSelection:
@@ -145,27 +145,27 @@ def state_of(folder: str, *, searches: bool, wanted: bool) -> ModelState:
     """What `memd model list` says of a folder; never raises."""
     path = path_of(folder)
     try:
-        found = registry.info(path)
+        info = registry.info(path)
     except ModelMissing as error:
         return ModelState(folder=str(path), searches=searches, wanted=wanted, problem=error.message)
-    sizes = [(path / name).stat().st_size for name in found.files if (path / name).exists()]
+    sizes = [(path / name).stat().st_size for name in info.files if (path / name).exists()]
     return ModelState(
-        id=found.id,
-        version=found.version,
-        dimension=found.dimension,
+        id=info.id,
+        version=info.version,
+        dimension=info.dimension,
         size_bytes=sum(sizes),
         folder=str(path),
         package=not folder,
         searches=searches,
         wanted=wanted,
-        problem="" if len(sizes) == len(found.files) else "files are missing; `memd model verify` lists them",
+        problem="" if len(sizes) == len(info.files) else "files are missing; `memd model verify` lists them",
     )
 
 
 def states(wanted: str, searching: SearchableModel) -> tuple[ModelState, ...]:
     """The package's own model, the one chosen and the one that searches, each once."""
     folders = dict.fromkeys(("", wanted, searching.folder))
-    return tuple(state_of(each, searches=each == searching.folder, wanted=each == wanted) for each in folders)
+    return tuple(state_of(folder, searches=folder == searching.folder, wanted=folder == wanted) for folder in folders)
 
 
 # --- commands for when no daemon runs ------------------------------------------------------------------------
@@ -178,13 +178,13 @@ def check_command(places: Places, world: World, arguments: Sequence[str]) -> Map
 
     folder = folder_of(arguments[0]) if arguments else load_choice(places.data).wanted
     path = path_of(folder)
-    found, problems = registry.info(path), problems_of(path)
+    info, problems = registry.info(path), problems_of(path)
     report: dict[str, object] = {
-        "id": found.id,
-        "version": found.version,
-        "dimension": found.dimension,
+        "id": info.id,
+        "version": info.version,
+        "dimension": info.dimension,
         "folder": str(path),
-        "files": sorted(found.files),
+        "files": sorted(info.files),
         "intact": not problems,
         "problems": problems,
     }
@@ -210,5 +210,5 @@ def use_command(places: Places, world: World, arguments: Sequence[str]) -> Mappi
 
 def list_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
     """`list-models`: as `memd model list`, without a daemon."""
-    found = find(places.data)
-    return msgspec.to_builtins(ModelList(models=states(found.choice.wanted, found.searching)))
+    selection = find(places.data)
+    return msgspec.to_builtins(ModelList(models=states(selection.choice.wanted, selection.searching)))

@@ -81,12 +81,12 @@ def operations_of(
 def _noted(decision: Decision) -> Decision:
     """A decision as the journal keeps it: its last step is left out where it says no more than the reason."""
     said = decision.steps and decision.steps[-1].what == f"{decision.action}: {decision.reason}"
-    unrelated = [each for each in decision.neighbours if each.label == "unrelated"]
+    unrelated = [neighbour for neighbour in decision.neighbours if neighbour.label == "unrelated"]
     left_out = set[Neighbour](unrelated[UNRELATED:])
     return msgspec.structs.replace(
         decision,
         steps=decision.steps[:-1] if said else decision.steps,
-        neighbours=tuple(each for each in decision.neighbours if each not in left_out),
+        neighbours=tuple(neighbour for neighbour in decision.neighbours if neighbour not in left_out),
     )
 
 

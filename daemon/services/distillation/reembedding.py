@@ -53,16 +53,16 @@ class NextModel:
 class EmbeddingModels:
     """The models of one home. The distiller's thread advances, any thread reads, the write thread changes."""
 
-    def __init__(self, stores: Stores, writer: Writer, data: Path, found: ModelSelection) -> None:
+    def __init__(self, stores: Stores, writer: Writer, data: Path, selection: ModelSelection) -> None:
         self._stores, self._writer, self._data = stores, writer, data
-        self._choice, self._trouble = found.choice, found.trouble
-        self.searching: SearchableModel = found.searching
-        self.sense = _sense(stores.vectors, found.searching)
-        self._changed = found.choice.complete not in ("", self.searching.id) or stores.vectors.lost(BATCH)
+        self._choice, self._trouble = selection.choice, selection.trouble
+        self.searching: SearchableModel = selection.searching
+        self.sense = _sense(stores.vectors, selection.searching)
+        self._changed = selection.choice.complete not in ("", self.searching.id) or stores.vectors.lost(BATCH)
         """The vectors of before can't be searched any more: their model or they themselves are gone."""
         self._coming: NextModel | None = None
-        if found.wanted.id != self.searching.id:
-            self._coming = self._begin(found.wanted)
+        if selection.wanted.id != self.searching.id:
+            self._coming = self._begin(selection.wanted)
 
     def _begin(self, model: SearchableModel) -> NextModel:
         coming = NextModel(model, self._stores.vector_store.of(model.id, model.info.dimension))
@@ -177,8 +177,8 @@ class EmbeddingModels:
         records = self._stores.records.many(coming.left[-BATCH:])
         texts = [(id, record.description) for id, record in records.items()]
         rows = worker.ask(EmbedTexts(texts=tuple(text for _, text in texts)), Embedded).vectors
-        found = [(id, text, raw) for (id, text), raw in zip(texts, rows, strict=True)]
-        self._writer.run(lambda: put_standing(coming.store, self._stores.records, found)).result()
+        embedded = [(id, text, raw) for (id, text), raw in zip(texts, rows, strict=True)]
+        self._writer.run(lambda: put_standing(coming.store, self._stores.records, embedded)).result()
         reach("model:embedded")
         del coming.left[-BATCH:]
 

@@ -97,7 +97,9 @@ def find_loss(stores: Stores, scope: ForgetScope, spooled: Iterable[tuple[str, A
     loss = Loss()
     others: list[Logged] = []
     statements = _statements(stores, scope, loss)
-    holds = _finder([scope.query] if scope.query else [each for each in statements if len(each) >= STATEMENT])
+    holds = _finder(
+        [scope.query] if scope.query else [statement for statement in statements if len(statement) >= STATEMENT]
+    )
     _read_journal(stores, holds, loss, others)
     loss.turns.update((turn, []) for turn in scope.turns)
     for id in loss.chosen:
@@ -109,7 +111,9 @@ def find_loss(stores: Stores, scope: ForgetScope, spooled: Iterable[tuple[str, A
             loss.turns.setdefault((document, event.turn), [])
             loss.texts.add(text(event))
     _read_records(stores, loss)
-    loss.sessions = tuple(sorted(each for each in scope.documents if stores.sources.session(each) is not None))
+    loss.sessions = tuple(
+        sorted(document for document in scope.documents if stores.sources.session(document) is not None)
+    )
     _list_entries(stores, loss, others, holds)
     return loss
 
@@ -151,13 +155,13 @@ def _statements(stores: Stores, scope: ForgetScope, loss: Loss) -> set[str]:
     return said
 
 
-def _rests_on(found: AnyOperation, id: str) -> Iterator[Turn]:
+def _rests_on(change: AnyOperation, id: str) -> Iterator[Turn]:
     """The turns that an operation gave a record; what retires it in favour of another says nothing of its own."""
-    match found:
-        case Added() | Updated() | Rebased() if found.record.id == id:
-            yield from stands_on(found.record)
+    match change:
+        case Added() | Updated() | Rebased() if change.record.id == id:
+            yield from stands_on(change.record)
         case Merged():
-            yield found.evidence.span.document, found.evidence.span.turn
+            yield change.evidence.span.document, change.evidence.span.turn
         case _:
             pass
 
@@ -219,89 +223,98 @@ def _read_records(stores: Stores, loss: Loss) -> None:
 # --- what stands in for the entries that go ----------------------------------------------------------------------
 def _list_entries(stores: Stores, loss: Loss, others: Sequence[Logged], holds: Callable[[str], bool]) -> None:
     seqs = {seq for id in (*loss.gone, *loss.rebased) for seq in stores.sources.history(id)}
-    found: dict[int, AnyOperation] = {}
+    replacements: dict[int, AnyOperation] = {}
     for seq in seqs:
         entry = stores.journal.get(seq)
         left = _without(entry.operation, loss) if entry else None
         if entry is not None and left is not None:
-            found[seq] = left
+            replacements[seq] = left
             if isinstance(entry.operation, Added | Updated | Rebased):
-                kept = _words(left.record) if isinstance(left, Added | Updated | Rebased) else ()
-                loss.texts.update(set(_words(entry.operation.record)) - set(kept))
+                remaining = _words(left.record) if isinstance(left, Added | Updated | Rebased) else ()
+                loss.texts.update(set(_words(entry.operation.record)) - set(remaining))
     for entry in others:
         left = _beside(stores, entry.operation, loss, holds)
         if left is not None:
-            found[entry.seq] = left
+            replacements[entry.seq] = left
     for entry in others:
         if isinstance(entry.operation, Redacted):
-            kept = tuple(each for each in entry.operation.entries if each.seq not in found)
-            if len(kept) < len(entry.operation.entries):
-                found[entry.seq] = msgspec.structs.replace(entry.operation, entries=kept)
-    loss.entries = [Remnant(seq, operation.kind(found[seq]), operation.encode(found[seq])) for seq in sorted(found)]
+            remaining = tuple(remnant for remnant in entry.operation.entries if remnant.seq not in replacements)
+            if len(remaining) < len(entry.operation.entries):
+                replacements[entry.seq] = msgspec.structs.replace(entry.operation, entries=remaining)
+    loss.entries = [
+        Remnant(seq, operation.kind(replacements[seq]), operation.encode(replacements[seq]))
+        for seq in sorted(replacements)
+    ]
     loss.texts.discard("")
 
 
-def _without(found: AnyOperation, loss: Loss) -> AnyOperation | None:
+def _without(change: AnyOperation, loss: Loss) -> AnyOperation | None:
     """What is read in place of an operation on a record, None if it may stay as it is."""
-    ids = touched(found)
-    match found:
+    ids = touched(change)
+    match change:
         case Added() | Updated() | Rebased():
-            record = found.record
+            record = change.record
             first = record.provenance.spans[:1]
             sourceless = record.id in loss.rebased and any((s.document, s.turn) in loss.turns for s in first)
             if record.id not in loss.gone and not sourceless:
-                changed = _staying(found, loss)
-                return None if changed == found else changed
-            retires = () if isinstance(found, Rebased) else found.retires
-            kept = tuple(Retirement(each.id, each.valid_to, REASON) for each in retires if each.id not in loss.gone)
-            return Erased(ids=ids, retires=kept, by=record.id)
+                changed = _staying(change, loss)
+                return None if changed == change else changed
+            retires = () if isinstance(change, Rebased) else change.retires
+            remaining = tuple(
+                Retirement(retirement.id, retirement.valid_to, REASON)
+                for retirement in retires
+                if retirement.id not in loss.gone
+            )
+            return Erased(ids=ids, retires=remaining, by=record.id)
         case Merged():
-            span = found.evidence.span
-            return Erased(ids=ids) if found.id in loss.gone or (span.document, span.turn) in loss.turns else None
+            span = change.evidence.span
+            return Erased(ids=ids) if change.id in loss.gone or (span.document, span.turn) in loss.turns else None
         case Invalidated():
-            return Erased(ids=ids) if found.id in loss.gone else None
+            return Erased(ids=ids) if change.id in loss.gone else None
         case _:
             return None
 
 
-def _staying(found: Added | Updated | Rebased, loss: Loss) -> Added | Updated | Rebased:
+def _staying(change: Added | Updated | Rebased, loss: Loss) -> Added | Updated | Rebased:
     """An operation on a record that stays, without what it says of one that goes."""
-    record = found.record
+    record = change.record
     if record.id in loss.rebased:
         record = in_own_words(without(record, loss.turns))
-    found = msgspec.structs.replace(found, record=record)
-    if isinstance(found, Rebased) or not any(each.id in loss.gone for each in found.retires):
-        return found
-    decision = found.decision
+    change = msgspec.structs.replace(change, record=record)
+    if isinstance(change, Rebased) or not any(retirement.id in loss.gone for retirement in change.retires):
+        return change
+    decision = change.decision
     return msgspec.structs.replace(
-        found,
-        retires=tuple(each for each in found.retires if each.id not in loss.gone),
+        change,
+        retires=tuple(retirement for retirement in change.retires if retirement.id not in loss.gone),
         decision=msgspec.structs.replace(
             decision,
             reason=REPLACED,
-            steps=tuple(each for each in decision.steps if each.stage not in JUDGING),
-            neighbours=tuple(each for each in decision.neighbours if each.id not in loss.gone),
+            steps=tuple(step for step in decision.steps if step.stage not in JUDGING),
+            neighbours=tuple(neighbour for neighbour in decision.neighbours if neighbour.id not in loss.gone),
         ),
     )
 
 
-def _beside(stores: Stores, found: AnyOperation, loss: Loss, holds: Callable[[str], bool]) -> AnyOperation | None:
+def _beside(stores: Stores, change: AnyOperation, loss: Loss, holds: Callable[[str], bool]) -> AnyOperation | None:
     """The same for what names turns beside records."""
-    match found:
-        case SessionOpened() if found.document in loss.sessions:
+    match change:
+        case SessionOpened() if change.document in loss.sessions:
             return Erased()
-        case SessionOpened() if holds(found.origin.title):
-            untitled = msgspec.structs.replace(found, origin=msgspec.structs.replace(found.origin, title=""))
-            loss.texts.add(found.origin.title)
+        case SessionOpened() if holds(change.origin.title):
+            untitled = msgspec.structs.replace(change, origin=msgspec.structs.replace(change.origin, title=""))
+            loss.texts.add(change.origin.title)
             loss.after.append(untitled)
-            session = stores.sources.session(found.document)
+            session = stores.sources.session(change.document)
             if session is not None and session.closed_at:
-                loss.after.append(operation.SessionClosed(document=found.document, at=session.closed_at))
+                loss.after.append(operation.SessionClosed(document=change.document, at=session.closed_at))
             return untitled
-        case Retried() if (found.document, found.turn) in loss.turns:
+        case Retried() if (change.document, change.turn) in loss.turns:
             return Erased()
-        case Distilled() if any((each.document, each.turn) in loss.turns for each in found.failed):
-            kept = tuple(each for each in found.failed if (each.document, each.turn) not in loss.turns)
-            return msgspec.structs.replace(found, failed=kept)
+        case Distilled() if any((failure.document, failure.turn) in loss.turns for failure in change.failed):
+            remaining = tuple(
+                failure for failure in change.failed if (failure.document, failure.turn) not in loss.turns
+            )
+            return msgspec.structs.replace(change, failed=remaining)
         case _:
             return None

@@ -84,9 +84,9 @@ class ForgettingService(Service):
     def preview(self, request: PreviewForget) -> ForgetPlan:
         """What would go. Raises InvalidRequest without exactly one scope, NotFound."""
         loss = find_loss(self._stores, self._scope(request), waiting(self._places.spool))
-        chosen = [_going(each, "chosen") for id, each in loss.gone.items() if id in loss.chosen]
-        lineage = [_going(each, "source") for id, each in loss.gone.items() if id not in loss.chosen]
-        staying = [_going(each, "loses a source") for each in loss.rebased.values()]
+        chosen = [_going(record, "chosen") for id, record in loss.gone.items() if id in loss.chosen]
+        lineage = [_going(record, "source") for id, record in loss.gone.items() if id not in loss.chosen]
+        staying = [_going(record, "loses a source") for record in loss.rebased.values()]
         return ForgetPlan(
             records=tuple([*chosen, *lineage, *staying][:SHOWN]),
             record_count=len(loss.gone),
@@ -164,8 +164,8 @@ class ForgettingService(Service):
         """The turn of a capture that could not be distilled (P-12)."""
         letter = self._stores.letters.get(number)
         if letter is None or not letter.document:
-            what = "no failed capture" if letter is None else "it can't be read which turn that is:"
-            raise NotFound(f"{what} {number}", hint="`memd retry` lists them; a whole session goes by --session")
+            problem = "no failed capture" if letter is None else "it can't be read which turn that is:"
+            raise NotFound(f"{problem} {number}", hint="`memd retry` lists them; a whole session goes by --session")
         return ForgetScope(turns=frozenset({(letter.document, letter.turn)}))
 
     def _redaction(self, seq: int) -> Redacted:
@@ -264,7 +264,7 @@ class ForgettingService(Service):
 
     def _sweep(self, redacted: Redacted, pieces: list[bytes]) -> Report:
         """Everything beside it: spools, copies, logs. Off the write thread: clients may be delivering."""
-        gone = {(one.document, turn) for one in redacted.turns for turn in one.turns}
+        gone = {(tombstone.document, turn) for tombstone in redacted.turns for turn in tombstone.turns}
 
         def left(document: str, event: AnyEvent) -> AnyEvent | None:
             if (document, event.turn) in gone:
@@ -284,7 +284,11 @@ class ForgettingService(Service):
         folders = (self._stores.folder, self._places.state)
         searched = search(folders, pieces)
         said = self._said_elsewhere({piece for held in searched.found.values() for piece in held})
-        left = {path: kept for path, held in searched.found.items() if (kept := [p for p in held if p not in said])}
+        left = {
+            path: remaining
+            for path, held in searched.found.items()
+            if (remaining := [p for p in held if p not in said])
+        }
         for path in left:
             log.error("forgotten text is still in %s", path)
         return {
@@ -297,11 +301,11 @@ class ForgettingService(Service):
 
     def _said_elsewhere(self, pieces: set[bytes]) -> set[bytes]:
         """Those that stand in what was not to be forgotten: the same words in another turn, or said since."""
-        found: set[bytes] = set()
+        present: set[bytes] = set()
         for log_ in (self._stores.journal.log, self._stores.archive.log):
-            for entry in log_.read() if pieces - found else ():
-                found.update(piece for piece in pieces if entry.payload and piece in entry.payload)
-        return found
+            for entry in log_.read() if pieces - present else ():
+                present.update(piece for piece in pieces if entry.payload and piece in entry.payload)
+        return present
 
 
 def _going(record: Record, why: Literal["chosen", "source", "loses a source"]) -> Going:

@@ -57,23 +57,23 @@ def _pieces(texts: Iterable[str]) -> list[bytes]:
 def search(folders: Sequence[Path], pieces: Sequence[bytes]) -> Searched:
     """Look for these pieces in every file below these folders."""
     files, size = 0, 0
-    found: dict[str, tuple[bytes, ...]] = {}
+    pieces_by_path: dict[str, tuple[bytes, ...]] = {}
     for path in sorted({path for folder in folders for path in folder.rglob("*")}):
         if path.is_symlink() or not path.is_file() or not (length := path.stat().st_size):
             continue
         files, size = files + 1, size + length
         if held := _held(path, pieces):
-            found[str(path)] = held
-    return Searched(files=files, size_bytes=size, pieces=len(pieces), found=found)
+            pieces_by_path[str(path)] = held
+    return Searched(files=files, size_bytes=size, pieces=len(pieces), found=pieces_by_path)
 
 
 def _held(path: Path, pieces: Sequence[bytes]) -> tuple[bytes, ...]:
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
-            found = {piece for piece in pieces if view.find(piece) >= 0}
+            present = {piece for piece in pieces if view.find(piece) >= 0}
             for words in _within(view):
-                found.update(piece for piece in pieces if piece in words)
-            return tuple(piece for piece in pieces if piece in found)
+                present.update(piece for piece in pieces if piece in words)
+            return tuple(piece for piece in pieces if piece in present)
     except (OSError, ValueError):  # gone meanwhile, or empty by now
         return ()
 

@@ -56,10 +56,10 @@ class Sighting(msgspec.Struct, kw_only=True):
         operation = entry.operation
         if isinstance(operation, Redacted):
             self.redactions.append(entry.seq)
-        held = [(words, each) for words in words_of(operation) for each in find(words)]
+        held = [(words, secret) for words in words_of(operation) for secret in find(words)]
         if held:
             self.entries.add(entry.seq)
-            self.words.update((words[each.start : each.end], each.rule) for words, each in held)
+            self.words.update((words[secret.start : secret.end], secret.rule) for words, secret in held)
             if isinstance(operation, Added | Updated | Rebased):
                 self.records.add(operation.record.id)
 
@@ -81,11 +81,11 @@ def look(stores: Stores, jobs: Jobs, progress: Progress) -> tuple[Sighting, Repo
     sighting = Sighting()
     total = stores.archive.last + stores.journal.last
 
-    def tell(done: int, what: str) -> None:
+    def tell(done: int, detail: str) -> None:
         if done % EVERY == 0:
             if jobs.stopping.is_set():
                 raise Stopping("memd is stopping", hint="scan again when memd runs")
-            progress(done, total, what)
+            progress(done, total, detail)
 
     _look_at_captures(stores, sighting, tell)
     for entry in stores.journal.read():
@@ -112,11 +112,13 @@ def _look_at_captures(stores: Stores, sighting: Sighting, tell: Tell) -> None:
             continue
         sighting.captures += 1
         words = text(captured.event)
-        if found := find(words):
-            sighting.cuts[entry.seq] = tuple(Cut(entry.seq, each.start, each.end, each.rule) for each in found)
+        if secrets := find(words):
+            sighting.cuts[entry.seq] = tuple(
+                Cut(entry.seq, secret.start, secret.end, secret.rule) for secret in secrets
+            )
             sighting.sessions[captured.document] += 1
-            sighting.rules.update(each.rule for each in found)
-            sighting.words.update((words[each.start : each.end], each.rule) for each in found)
+            sighting.rules.update(secret.rule for secret in secrets)
+            sighting.words.update((words[secret.start : secret.end], secret.rule) for secret in secrets)
 
 
 def _look_for(stores: Stores, wanted: dict[str, str], sighting: Sighting, tell: Tell) -> None:
@@ -126,14 +128,14 @@ def _look_for(stores: Stores, wanted: dict[str, str], sighting: Sighting, tell: 
         captured = decode(entry)
         words = text(captured.event) if captured else ""
         if captured and (
-            more := [cut for each, rule in wanted.items() for cut in _places(entry.seq, words, each, rule)]
+            more := [cut for secret, rule in wanted.items() for cut in _places(entry.seq, words, secret, rule)]
         ):
             if entry.seq not in sighting.cuts:
                 sighting.sessions[captured.document] += 1
             sighting.cuts[entry.seq] = joined((*sighting.cuts.get(entry.seq, ()), *more))
     for entry in stores.journal.read():
         tell(entry.seq, "searching for the same secrets elsewhere")
-        if any(each in words for words in words_of(entry.operation) for each in wanted):
+        if any(secret in words for words in words_of(entry.operation) for secret in wanted):
             sighting.entries.add(entry.seq)
 
 
@@ -149,7 +151,7 @@ def _is_distinct(words: str) -> bool:
 
 
 def _rules_in(record: Record) -> set[str]:
-    return {each.rule for words in words_of_record(record) for each in find(words)}
+    return {secret.rule for words in words_of_record(record) for secret in find(words)}
 
 
 def words_of_record(record: Record) -> tuple[str, ...]:

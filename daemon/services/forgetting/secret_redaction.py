@@ -80,11 +80,11 @@ def _cut_for_records(stores: Stores, sighting: Sighting) -> None:
     for record in stores.records.many(sighting.records).values():
         for span in record.provenance.spans[:1]:
             seq, said = stores.archive.seq_of(span.document, span.turn), stores.archive.span(span)
-            found = find(said) if seq and said and said.startswith(record.provenance.quote) else ()
-            more = [Cut(seq, span.start + each.start, span.start + each.end, each.rule) for each in found]
+            secrets = find(said) if seq and said and said.startswith(record.provenance.quote) else ()
+            more = [Cut(seq, span.start + secret.start, span.start + secret.end, secret.rule) for secret in secrets]
             if more and said:
                 sighting.cuts[seq] = joined((*sighting.cuts.get(seq, ()), *more))
-                sighting.words.update((said[each.start : each.end], each.rule) for each in found)
+                sighting.words.update((said[secret.start : secret.end], secret.rule) for secret in secrets)
 
 
 class _Cleaning:
@@ -107,24 +107,24 @@ class _Cleaning:
             return True
         return any(secret in words for secret in self._distinct for words in words_of_record(record))
 
-    def operation(self, found: AnyOperation) -> AnyOperation:
+    def operation(self, change: AnyOperation) -> AnyOperation:
         """The same operation without secrets."""
-        match found:
+        match change:
             case Added() | Updated():
-                decision = self._decision(found.decision, self._secrets(found.record))
-                return msgspec.structs.replace(found, record=self.record(found.record), decision=decision)
+                decision = self._decision(change.decision, self._secrets(change.record))
+                return msgspec.structs.replace(change, record=self.record(change.record), decision=decision)
             case Rebased():
-                return msgspec.structs.replace(found, record=self.record(found.record))
+                return msgspec.structs.replace(change, record=self.record(change.record))
             case Merged():
-                evidence = self._evidence(found.evidence)
+                evidence = self._evidence(change.evidence)
                 return msgspec.structs.replace(
-                    found, evidence=evidence, decision=self._decision(found.decision, self._distinct)
+                    change, evidence=evidence, decision=self._decision(change.decision, self._distinct)
                 )
             case SessionOpened():
-                title = _without(found.origin.title, self._distinct)
-                return msgspec.structs.replace(found, origin=msgspec.structs.replace(found.origin, title=title))
+                title = _without(change.origin.title, self._distinct)
+                return msgspec.structs.replace(change, origin=msgspec.structs.replace(change.origin, title=title))
             case _:
-                return found
+                return change
 
     def record(self, record: Record) -> Record:
         """The same record without secrets, its spans where their words are now."""
@@ -142,7 +142,7 @@ class _Cleaning:
                 provenance,
                 quote=quote,
                 spans=spans,
-                evidence=tuple(self._evidence(each) for each in provenance.evidence),
+                evidence=tuple(self._evidence(evidence) for evidence in provenance.evidence),
             ),
         )
 
@@ -179,14 +179,14 @@ class _Cleaning:
 
     def _secrets(self, record: Record) -> dict[str, str]:
         """What may stand in a record's words: the secrets of the turns it cites, whole or as far as its spans go."""
-        found = dict(self._distinct)
+        secrets = dict(self._distinct)
         for span in record.provenance.spans:
             turn = self._turns.get((span.document, span.turn))
             for cut in turn.cuts if turn else ():
                 start, end = max(cut.start, span.start), min(cut.end, span.end)
                 if turn and end - start >= FRAGMENT:
-                    found[turn.before[cut.start : cut.end]] = found[turn.before[start:end]] = cut.rule
-        return found
+                    secrets[turn.before[cut.start : cut.end]] = secrets[turn.before[start:end]] = cut.rule
+        return secrets
 
     def _decision(self, decision: Decision, secrets: Mapping[str, str]) -> Decision:
         steps = tuple(Step(step.stage, _without(step.what, secrets)) for step in decision.steps)
@@ -196,7 +196,7 @@ class _Cleaning:
 def _without(words: str, secrets: Mapping[str, str]) -> str:
     """`words` without what the rules see in them and without these secrets, however they are spaced."""
     clean, _ = redact(words)
-    for secret, rule in sorted(secrets.items(), key=lambda each: -len(each[0])):
+    for secret, rule in sorted(secrets.items(), key=lambda pair: -len(pair[0])):
         mark = placeholder(Cut(0, 0, 0, rule))
         spaced = r"\s+".join(map(re.escape, secret.split()))
         clean = re.sub(spaced, lambda _, mark=mark: mark, clean, flags=re.IGNORECASE)
@@ -210,17 +210,17 @@ def _without(words: str, secrets: Mapping[str, str]) -> str:
 
 def _is_part(tag: str, secrets: Mapping[str, str]) -> bool:
     """Whether a keyword was taken from a secret."""
-    return bool(find(tag)) or (len(tag) >= FRAGMENT and any(tag.casefold() in each.casefold() for each in secrets))
+    return bool(find(tag)) or (len(tag) >= FRAGMENT and any(tag.casefold() in secret.casefold() for secret in secrets))
 
 
 # --- what stands in for the entries that change ------------------------------------------------------------------
 def _list_entries(stores: Stores, plan: _Cleaning, loss: Loss, seqs: set[int], redactions: Sequence[int]) -> None:
-    found: dict[int, AnyOperation] = {}
+    replacements: dict[int, AnyOperation] = {}
     for seq in seqs:
         entry = stores.journal.get(seq)
         if entry is None or (clean := plan.operation(entry.operation)) == entry.operation:
             continue
-        found[seq] = clean
+        replacements[seq] = clean
         if isinstance(clean, SessionOpened):
             loss.after.append(clean)
             session = stores.sources.session(clean.document)
@@ -229,7 +229,10 @@ def _list_entries(stores: Stores, plan: _Cleaning, loss: Loss, seqs: set[int], r
     for seq in redactions:
         entry = stores.journal.get(seq)
         older = entry.operation if entry else None
-        if isinstance(older, Redacted) and any(each.seq in found for each in older.entries):
-            kept = tuple(each for each in older.entries if each.seq not in found)
-            found[seq] = msgspec.structs.replace(older, entries=kept)
-    loss.entries = [Remnant(seq, operation.kind(found[seq]), operation.encode(found[seq])) for seq in sorted(found)]
+        if isinstance(older, Redacted) and any(remnant.seq in replacements for remnant in older.entries):
+            remaining = tuple(remnant for remnant in older.entries if remnant.seq not in replacements)
+            replacements[seq] = msgspec.structs.replace(older, entries=remaining)
+    loss.entries = [
+        Remnant(seq, operation.kind(replacements[seq]), operation.encode(replacements[seq]))
+        for seq in sorted(replacements)
+    ]

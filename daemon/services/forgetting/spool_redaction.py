@@ -60,15 +60,15 @@ def _scrub(path: Path, allowed: Left) -> int:
             locks.enter_context(_locked(path.with_suffix(suffix)))
         content = path.read_bytes()
         bodies, end, as_lines = bodies_in(content)
-        kept: list[bytes] = []
+        remaining: list[bytes] = []
         count = 0
         for body in bodies:
             left, dropped = _left(body, allowed)
             count += dropped
-            kept += [left] if left else []
+            remaining += [left] if left else []
         if count:
             rest = content[end:]
-            whole = b"".join(body + b"\n" if as_lines else framed(body) for body in kept)
+            whole = b"".join(body + b"\n" if as_lines else framed(body) for body in remaining)
             _replace(path, whole + rest)
         return count
 
@@ -97,15 +97,15 @@ def _left(body: bytes, allowed: Left) -> tuple[bytes, int]:
         return body, 0
     events = [(event, allowed(document, event)) for document, event in _events(request)]
     changed = sum(after != event for event, after in events)
-    kept = tuple(after for _, after in events if after is not None)
+    remaining = tuple(after for _, after in events if after is not None)
     if not changed:
         return body, 0
-    if not kept:
+    if not remaining:
         return b"", changed
     if isinstance(request, Remember):
-        after = msgspec.structs.replace(request, text=text(kept[0]))
+        after = msgspec.structs.replace(request, text=text(remaining[0]))
     else:
-        after = msgspec.structs.replace(request, events=kept)
+        after = msgspec.structs.replace(request, events=remaining)
     return encode_request(after, form(body)), changed
 
 

@@ -50,8 +50,8 @@ def condition(record: Record, rules: Rules) -> Condition | None:
     if not (record.held or record.type in BELIEFS or "principle" in record.tags):
         return None
     stated = record.review.change_condition if record.review else ""
-    if found := _STATED.search(stated):
-        return Condition(int(found["count"]), found["of"].lower().startswith("project"), stated)
+    if match := _STATED.search(stated):
+        return Condition(int(match["count"]), match["of"].lower().startswith("project"), stated)
     if not rules.change_sessions:
         return None
     return Condition(rules.change_sessions, False, f"{rules.change_sessions} sessions on different days contradict it")
@@ -70,14 +70,16 @@ class Conditions:
         rules = self._rules()
         against = self._against(doubtful)
         for belief in self._stores.records.many(sorted(against)).values():
-            told = condition(belief, rules)
-            if told is None or belief.status not in LIVE or rules.is_off(belief.pool):
+            stated = condition(belief, rules)
+            if stated is None or belief.status not in LIVE or rules.is_off(belief.pool):
                 continue
-            said = sorted((each for each in against[belief.id] if each.at > _confirmed(belief)), key=lambda e: e.at)
-            count = _independent(said, told)
-            if count < told.least or count <= (belief.review.against if belief.review else 0):
+            said = sorted(
+                (instance for instance in against[belief.id] if instance.at > _confirmed(belief)), key=lambda e: e.at
+            )
+            count = _independent(said, stated)
+            if count < stated.least or count <= (belief.review.against if belief.review else 0):
                 continue
-            why = f"{told.text}: met by {count}"
+            why = f"{stated.text}: met by {count}"
             operations.append(
                 Reviewed(
                     id=belief.id,
@@ -106,23 +108,27 @@ class Conditions:
     def _against(self, doubtful: Iterable[str]) -> dict[str, list[Instance]]:
         """What speaks against each belief: only live records, none that was rejected, none that gives orders."""
         pairs = {(belief, id) for id in doubtful for belief in self._left_beside(id)}
-        pairs |= {(each.what.record, each.what.against) for each in self._stores.inbox.list() if each.what.against}
+        pairs |= {
+            (pending.what.record, pending.what.against) for pending in self._stores.inbox.list() if pending.what.against
+        }
         records = self._stores.records.many({id for _, id in pairs})
-        found: dict[str, list[Instance]] = {}
+        instances: dict[str, list[Instance]] = {}
         for belief, id in sorted(pairs):
             record = records.get(id)
             asked = self._stores.inbox.get(proposal_id(belief, id))
             stands = asked is None or asked.state == "open"
             if record and stands and record.status in LIVE and "injection" not in record.flags:
-                found.setdefault(belief, []).append(self._instance(record))
-        return found
+                instances.setdefault(belief, []).append(self._instance(record))
+        return instances
 
     def _left_beside(self, id: str) -> set[str]:
         """The records that one was left for review beside, as its last decision says."""
         for entry in entries(self._stores, id, newest_first=True):
             if isinstance(entry.operation, Added | Updated) and entry.operation.record.id == id:
                 near = entry.operation.decision.neighbours
-                return {each.id for each in near if each.label in _AGAINST} - set(entry.operation.record.supersedes)
+                return {neighbour.id for neighbour in near if neighbour.label in _AGAINST} - set(
+                    entry.operation.record.supersedes
+                )
         return set()
 
     def _instance(self, record: Record) -> Instance:
@@ -134,13 +140,13 @@ class Conditions:
 
 def _confirmed(belief: Record) -> int:
     """When somebody last said it, in microseconds."""
-    said = [belief.provenance.said_at, *(each.at for each in belief.provenance.evidence)]
+    said = [belief.provenance.said_at, *(evidence.at for evidence in belief.provenance.evidence)]
     return max(map(micros, said))
 
 
-def _independent(said: Iterable[Instance], told: Condition) -> int:
+def _independent(said: Iterable[Instance], stated: Condition) -> int:
     """How many count: projects, or sessions of which no two are of one day."""
     told_by = list(said)
-    if told.projects:
-        return len({each.project for each in told_by if each.project})
-    return min(len({each.document for each in told_by}), len({each.day for each in told_by}))
+    if stated.projects:
+        return len({instance.project for instance in told_by if instance.project})
+    return min(len({instance.document for instance in told_by}), len({instance.day for instance in told_by}))

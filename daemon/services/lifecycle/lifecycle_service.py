@@ -201,7 +201,9 @@ class LifecycleService(Service):
     def _is_busy(self, pool: str) -> bool:
         """Whether another task of a pool goes on: they sleep together, when it ends."""
         going = self._stores.unfinished.documents()
-        return any(each.partition(":")[0] not in NO_SESSIONS and pool in self._fed_by(each) for each in going)
+        return any(
+            document.partition(":")[0] not in NO_SESSIONS and pool in self._fed_by(document) for document in going
+        )
 
     def _fall_asleep(self, pools: Sequence[str]) -> None:
         slept = [pool for pool in pools if self.sleep.fall_asleep(pool) is not None]
@@ -224,7 +226,7 @@ class LifecycleService(Service):
         """Let pools sleep now. Raises NotFound."""
         named = [self._directory.named(pool) for pool in request.pools]
         pools = named or sorted(self._stores.records.tally())
-        rules, told = self._rules(), list[Asleep]()
+        rules, asleep = self._rules(), list[Asleep]()
         for pool in (pool for pool in pools if not rules.is_off(pool)):
             if request.dry_run:
                 slumber = self.sleep.weak(pool, self.sleep.next(pool))
@@ -233,9 +235,9 @@ class LifecycleService(Service):
                 slumber = self._rest(pool)
                 if slept:
                     slumber = msgspec.structs.replace(slumber, days=slept.days, tasks_per_day=slept.tasks_per_day)
-            told.append(self._asleep(slumber))
+            asleep.append(self._asleep(slumber))
         off = tuple(pool for pool in pools if rules.is_off(pool))
-        return Slumbered(pools=tuple(told), off=off, dry_run=request.dry_run)
+        return Slumbered(pools=tuple(asleep), off=off, dry_run=request.dry_run)
 
     def _asleep(self, slumber: Slumber) -> Asleep:
         first = self._stores.records.many((*slumber.faded, *slumber.pruned)[:SHOWN])
@@ -245,7 +247,7 @@ class LifecycleService(Service):
             days=round(slumber.days, 4),
             faded=len(slumber.faded),
             pruned=len(slumber.pruned),
-            first=tuple(shown(each).record for each in first.values()),
+            first=tuple(shown(record).record for record in first.values()),
         )
 
     def fading(self, request: ListFading, caller: Caller) -> FadingList:
@@ -268,17 +270,17 @@ class LifecycleService(Service):
             for days, id in soonest
             if id in records
         )
-        due = islice((shown(each).record for each in self.review.overdue(scope)), SHOWN)
+        due = islice((shown(record).record for record in self.review.overdue(scope)), SHOWN)
         return FadingList(records=rows, scope=tuple(scope), total=total, overdue=tuple(due))
 
     def _soonest(self, pool: str, limit: int) -> list[tuple[float, str]]:
-        rules, found = self._rules(), list[tuple[float, str]]()
+        rules, soonest = self._rules(), list[tuple[float, str]]()
         for kind in KINDS:
             for level, loss in enumerate(rules.daily_loss):
                 if loss and kind not in rules.never:
                     weak = self._stores.counters.soonest(pool, kind, level, limit)
-                    found += [(_days_left(each, rules.floor, loss), each.id) for each in weak]
-        return found
+                    soonest += [(_days_left(row, rules.floor, loss), row.id) for row in weak]
+        return soonest
 
     def stop(self) -> None:
         """Write down what waits; the committer still runs."""

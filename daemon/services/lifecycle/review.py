@@ -49,7 +49,7 @@ def due_at(record: Record, signal: Signal, rules: Rules) -> int:
         planned = micros(record.review.next)
     else:
         planned = micros(record.provenance.said_at) + int(cadence * DAY)
-    seen = max([signal.last_access, *(micros(each.at) for each in record.provenance.evidence)])
+    seen = max([signal.last_access, *(micros(evidence.at) for evidence in record.provenance.evidence)])
     return max(planned, seen + int(cadence * DAY) if seen else 0)
 
 
@@ -111,7 +111,7 @@ class ReviewJob:
         operations = self.conditions.met(doubtful)
         if operations:
             self._stores.commit(operations)
-        return sum(isinstance(each, Reviewed) for each in operations)
+        return sum(isinstance(operation, Reviewed) for operation in operations)
 
     def _review(self, ids: list[str]) -> int:
         rules, now = self._rules(), self._now()

@@ -39,10 +39,10 @@ class Sleep:
 
     def fall_asleep(self, pool: str) -> Slept | None:
         """A task of the pool ended: commit its decay. On the write thread; None where forgetting is off."""
-        found = self.next(pool)
-        if found is not None:
-            self._stores.commit([found])
-        return found
+        slept = self.next(pool)
+        if slept is not None:
+            self._stores.commit([slept])
+        return slept
 
     def next(self, pool: str) -> Slept | None:
         """The operation that a task's end would write now."""
@@ -83,32 +83,32 @@ class Sleep:
         if sum(self._stores.records.tally().get(pool, {}).values()) * max(rules.weights) <= capacity:
             return ()
         by_level = counters.by_level(pool)
-        weight = sum(count * each for count, each in zip(by_level, rules.weights, strict=True))
-        over, found, known = weight - capacity, list[str](), set(faded)
-        for level, each in enumerate(rules.weights):
-            if over <= 0 or len(found) >= most:
+        weight = sum(count * level_weight for count, level_weight in zip(by_level, rules.weights, strict=True))
+        over, pruned, known = weight - capacity, list[str](), set(faded)
+        for level, level_weight in enumerate(rules.weights):
+            if over <= 0 or len(pruned) >= most:
                 break
             for id in counters.lightest(pool, level, most + len(known)):
-                if over <= 0 or len(found) >= most:
+                if over <= 0 or len(pruned) >= most:
                     break
-                over -= each
+                over -= level_weight
                 if id not in known:
-                    found.append(id)
-        return tuple(found)
+                    pruned.append(id)
+        return tuple(pruned)
 
     def sweep(self, pool: str) -> Slumber:
         """Archive what is too weak, in slices that captures go between. Not on the write thread."""
-        found = self.weak(pool)
-        for why, ids in (("faded", found.faded), ("capacity", found.pruned)):
+        slumber = self.weak(pool)
+        for why, ids in (("faded", slumber.faded), ("capacity", slumber.pruned)):
             for start in range(0, len(ids), SLICE):
                 part = ids[start : start + SLICE]
                 self._writer.run(lambda part=part, why=why: self.archive(pool, part, why)).result()
-        return found
+        return slumber
 
     def archive(self, pool: str, ids: Sequence[str], why: str) -> None:
         """Archive those that are still what they were when they were chosen, on the write thread."""
         counters, floor = self._stores.counters, self._rules().floor
-        records = {id: each for id, each in self._stores.records.many(ids).items() if each.status in LIVE}
+        records = {id: record for id, record in self._stores.records.many(ids).items() if record.status in LIVE}
         signals = counters.signals(records.values())
         standing = tuple(
             id

@@ -85,13 +85,13 @@ class UseDetector:
         StorageFull, Stopping."""
         now = self._monotonic()
         with self._lock:
-            self._waiting = [each for each in self._waiting if each.until > now and each.ids]
+            self._waiting = [recall for recall in self._waiting if recall.until > now and recall.ids]
             waiting = list(self._waiting)
         if not waiting:
             return 0
         used: dict[int, set[str]] = {}
         last = 0
-        for seq, captured in self._stores.archive.after(min(each.archive_seq for each in waiting), READ):
+        for seq, captured in self._stores.archive.after(min(recall.archive_seq for recall in waiting), READ):
             last = seq
             event = captured.event
             if isinstance(event, Said) and event.role == "assistant" and captured.live:
@@ -110,10 +110,12 @@ class UseDetector:
 
     def used_in(self, answer: str, query: str, ids: set[str]) -> set[str]:
         """Those of these records that an answer shows to have used: by a rare tag, or by a sentence that is alike."""
-        records = [each for each in self._stores.records.many(ids).values() if each.status in LIVE]
+        records = [record for record in self._stores.records.many(ids).values() if record.status in LIVE]
         said, asked = _words(answer), _words(query)
-        used = {each.id for each in records if any(self._is_rare(tag, each) for tag in _shown(each, said, asked))}
-        left = [each for each in records if each.id not in used]
+        used = {
+            record.id for record in records if any(self._is_rare(tag, record) for tag in _shown(record, said, asked))
+        }
+        left = [record for record in records if record.id not in used]
         return used | self._alike(answer, left)
 
     def _is_rare(self, tag: str, record: Record) -> bool:
@@ -126,11 +128,15 @@ class UseDetector:
         encode = self.encode()
         if encode is None or not records:
             return set()
-        places, vectors = self._stores.vector_store.get([digest(each.description) for each in records])
-        sentences = [each for each in _SENTENCE.findall(answer)[:SENTENCES] if len(each.split()) > 2 or len(each) > 20]
+        places, vectors = self._stores.vector_store.get([digest(record.description) for record in records])
+        sentences = [
+            sentence
+            for sentence in _SENTENCE.findall(answer)[:SENTENCES]
+            if len(sentence.split()) > 2 or len(sentence) > 20
+        ]
         if not sentences or not len(places):
             return set()
-        said = np.stack([encode(each) for each in sentences])
+        said = np.stack([encode(sentence) for sentence in sentences])
         best = (vectors.astype(np.float32) @ said.T).max(axis=1)
         same = self._rules().same
         return {records[place].id for place, cosine in zip(places, best, strict=True) if cosine >= same}

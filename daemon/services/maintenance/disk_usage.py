@@ -34,10 +34,10 @@ def disk_use(stores: Stores, places: Places) -> DiskUse:
 
 def _allocated(path: Path) -> int:
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:  # removed while we look
         return 0
-    return found.st_blocks * BLOCK if path.is_file() and not path.is_symlink() else 0
+    return status.st_blocks * BLOCK if path.is_file() and not path.is_symlink() else 0
 
 
 def _part(below: Path, places: Places, path: Path) -> str:

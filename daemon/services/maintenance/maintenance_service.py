@@ -152,8 +152,8 @@ class MaintenanceService(Service):
         every = self._config().backup_every_h * HOUR
         if not every:
             return False
-        found = backups(self._folder)
-        if found and self._world.now() - found[-1][1].at < every:
+        existing = backups(self._folder)
+        if existing and self._world.now() - existing[-1][1].at < every:
             return False
         return is_newer(self._stores.journal, self._stores.archive, self._folder)
 
@@ -206,7 +206,7 @@ class MaintenanceService(Service):
             if self._jobs.stopping.is_set():
                 raise Stopping("memd is stopping", hint="memd removes the rest after the next start")
             captures += len(group)
-            removed_bytes += sum(each.size_bytes for each in group) if dry_run else self._remove(retention, group)
+            removed_bytes += sum(capture.size_bytes for capture in group) if dry_run else self._remove(retention, group)
         report: Report = {
             "captures": captures,
             "bytes": removed_bytes,
@@ -214,8 +214,10 @@ class MaintenanceService(Service):
         }
         if not dry_run:
             self._expired_at = self._world.monotonic()
-            what = f"{captures} captures, {removed_bytes} bytes removed" if captures else "no capture exceeds a limit"
-            self._activity.put("expired", Outcome(at=from_micros(self._world.now()), what=what))
+            summary = (
+                f"{captures} captures, {removed_bytes} bytes removed" if captures else "no capture exceeds a limit"
+            )
+            self._activity.put("expired", Outcome(at=from_micros(self._world.now()), what=summary))
         return report
 
     def _remove(self, retention: Retention, group: list[Held]) -> int:
@@ -228,9 +230,9 @@ class MaintenanceService(Service):
 
     def _answers(self, gone: Iterable[Held]) -> Iterator[str]:
         """The records that may have been found by the words of these captures, which stood right before theirs."""
-        for each in gone:
-            for _, captured in self._stores.archive.after(each.seq, NEAR):
-                if captured.document == each.document:
+        for capture in gone:
+            for _, captured in self._stores.archive.after(capture.seq, NEAR):
+                if captured.document == capture.document:
                     yield from self._stores.records.citing(captured.document, captured.event.turn)
 
     def _pool_of(self, document: str) -> str:

@@ -92,7 +92,9 @@ class ProjectionRebuild:
     def _follow(self, projection: Projection, upto: int) -> None:
         """Replay up to an operation. What reads the tables may not go beyond them: beside the writer they come after
         the journal, and a record that is not in them yet would count as gone."""
-        while group := [each for each in self._stores.journal.slice(projection.applied_seq, 500) if each.seq <= upto]:
+        while group := [
+            entry for entry in self._stores.journal.slice(projection.applied_seq, 500) if entry.seq <= upto
+        ]:
             projection.apply(group)
 
     def _refill(self) -> None:

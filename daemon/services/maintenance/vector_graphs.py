@@ -50,10 +50,12 @@ class VectorGraphBuilder:
         building, swept = place.with_suffix(".new"), vectors.swept
         try:
             begun(self._stores, pool, building)
-            told = self._maintenance.run("graph", self._stores.folder, [str(building)], lambda done, total, what: None)
+            report = self._maintenance.run(
+                "graph", self._stores.folder, [str(building)], lambda done, total, detail: None
+            )
             graph = read(building, vectors.store.model)
             if graph is not None and self._writer.run(lambda: self._take(pool, graph, building, swept)).result():
-                log.info("built a graph of %s vectors for %s", told["vectors"], pool)
+                log.info("built a graph of %s vectors for %s", report["vectors"], pool)
         except (MemdError, OSError) as error:  # busy, stopping, swept, or a full disk: it is tried again
             log.info("could not build a vector graph for %s: %s", pool, error)
         finally:
