@@ -13,7 +13,7 @@ NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.ssh
 
 
 def check_home(places: Places) -> None:
-    """Make the folders, 0700, and refuse what would not be safe. Raises Refused."""
+    """Create the folders with mode 0700. Raises Refused where they would not be safe."""
     if os.environ.get("SUDO_UID", str(os.getuid())) != str(os.getuid()):
         raise Refused("memd does not run under sudo", hint="run it as the user who owns the memory")
     _check_owner(places)
@@ -37,7 +37,7 @@ def check_home(places: Places) -> None:
 
 
 def _check_owner(places: Places) -> None:
-    """Refuse a home of another user, as `su` leaves it behind: what lay in it would be his to read, or not his."""
+    """Refuse the home of another user, as `su` leaves it in the environment."""
     home = Path(os.environ.get("MEMD_HOME") or os.environ.get("HOME") or "/").absolute()
     inside = any(folder.is_relative_to(home) for folder in (places.data, places.state, places.config))
     if inside and home.exists() and (owner := home.stat().st_uid) != os.getuid():
@@ -45,7 +45,7 @@ def _check_owner(places: Places) -> None:
 
 
 def _file_system(folder: Path) -> str:
-    """The type of the file system a folder lies on; "" where the system does not say."""
+    """Return the type of a folder's file system; "" where the system does not say."""
     mounts = Path("/proc/self/mounts")
     if not mounts.exists():
         return ""

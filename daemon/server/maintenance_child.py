@@ -28,7 +28,7 @@ from ..world import real_world
 
 
 def rebuild(sources: ReplayLogs, names: Sequence[str], emit: Emit) -> Told:
-    """Fresh projections of these names below `building`, closed and on the disk; their seqs."""
+    """Build these projections below `building`, closed and on the disk; return their seqs."""
     building = sources.projections / BUILDING
     report: Told = {}
     operations, captures = sources.journal.last, sources.archive.last
@@ -59,7 +59,7 @@ def rebuild(sources: ReplayLogs, names: Sequence[str], emit: Emit) -> Told:
 
 
 def learn(sources: ReplayLogs, agents: Sequence[str], emit: Emit) -> Told:
-    """The scorer of each of these agents, fitted to all their feedback, as text."""
+    """Fit the scorer of each of these agents to all its feedback; return each as text."""
     from ..services.recall.scorer_training import encoded, trained
 
     samples: dict[str, list[Sample]] = {agent: [] for agent in agents}
@@ -74,10 +74,8 @@ def learn(sources: ReplayLogs, agents: Sequence[str], emit: Emit) -> Told:
 
 
 def graph(folder: Path, place: Path, emit: Emit) -> Told:
-    """The graph over the vectors that the rows in `place` name, beside them; how many there are.
-
-    Raises Unavailable when the place was thrown away meanwhile.
-    """
+    """Build the graph over the vectors that the rows in `place` name; return their number. Raises Unavailable when the
+    folder was removed meanwhile."""
     from ..projections.vector_index import build
 
     emit(0, 1, "building a graph of vectors")
@@ -88,7 +86,7 @@ def graph(folder: Path, place: Path, emit: Emit) -> Told:
 
 
 def run(task: str, folder: Path, names: Sequence[str], emit: Emit) -> Told:
-    """One task. Raises errors of memd's tree."""
+    """Run one task. Raises MemdError."""
     if task == "rebuild":
         return rebuild(ReplayLogs(folder, real_world()), names, emit)
     if task == "graph":
@@ -99,7 +97,7 @@ def run(task: str, folder: Path, names: Sequence[str], emit: Emit) -> Told:
 
 
 def write(line: Line) -> None:
-    """One line to the daemon."""
+    """Send one line to the daemon."""
     sys.stdout.write(msgspec.json.encode(line).decode() + "\n")
     sys.stdout.flush()
 

@@ -44,7 +44,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 
 def run(name: str, arguments: Sequence[str], places: Places, world: World) -> int:
-    """Run one command and print its report; returns the exit code."""
+    """Run one command and print its report; return the exit code."""
     try:
         arm(os.environ.get("MEMD_FAIL", ""))
         if name not in COMMANDS:

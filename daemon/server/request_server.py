@@ -51,7 +51,7 @@ log = logging.getLogger("memd.server")
 
 
 class ReplyQueue:
-    """Replies on their way to the socket. Any thread puts; the request server's thread is woken and takes."""
+    """Replies on their way to the socket. Any thread puts; the request server's thread takes."""
 
     def __init__(self) -> None:
         self.context = zmq.Context(io_threads=1)
@@ -88,7 +88,7 @@ class ReplyQueue:
                 self._woken = False
 
     def drain_wakes(self) -> None:
-        """Forget the wake-ups so far. Call it before the replies are taken: a later one wakes again."""
+        """Consume the wake-ups so far. Call it before taking replies: a later reply wakes again."""
         with contextlib.suppress(zmq.Again):
             while True:
                 self.inside.recv(zmq.NOBLOCK)
@@ -137,18 +137,18 @@ class RequestServer:
         self._rounds = self._rounds_seen = 0
 
     def is_well(self) -> bool:
-        """Whether the door went on since this was last asked, when it was woken."""
+        """Wake the server; return whether it ran a round since the last call."""
         before, self._rounds_seen = self._rounds_seen, self._rounds
         self._replies.wake()
         return self._rounds_seen != before and self._thread.is_alive() and self._slow_thread.is_alive()
 
     def start(self) -> None:
-        """Open."""
+        """Start both threads."""
         self._slow_thread.start()
         self._thread.start()
 
     def stop(self) -> None:
-        """Answer what is under way, then close; waiting captures were never acknowledged."""
+        """Answer requests in progress, then close; waiting captures were never acknowledged."""
         self._slow.put(None)
         self._slow_thread.join()
         self._open = False

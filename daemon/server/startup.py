@@ -171,14 +171,14 @@ class Daemon:
         self.stores.close()
 
     def stop(self) -> None:
-        """Ask the daemon to end; returns at once."""
+        """Ask the daemon to end; return at once."""
         self._stop.set()
 
     def _disabled(self) -> str:
         return why_disabled(os.environ, self._places)
 
     def _follow_settings(self) -> None:
-        """Have every service follow memd.toml if it changed (U6)."""
+        """Reload every service if memd.toml changed."""
         config = self._settings.refresh()
         if config is None:
             return

@@ -16,7 +16,7 @@ log = logging.getLogger("memd")
 
 
 class Supervision:
-    """The service manager of this process, or none."""
+    """The service manager of this process, if it has one."""
 
     def __init__(self, environment: MutableMapping[str, str], monotonic: Callable[[], float]) -> None:
         self._address = environment.pop("NOTIFY_SOCKET", "")
@@ -40,7 +40,7 @@ class Supervision:
                 log.warning("could not notify the service manager (%s): %s", message, error)
 
     def ping(self, is_well: Callable[[], bool]) -> None:
-        """Tell the watchdog, twice in each of its intervals, that memd is well; who is not well is started anew."""
+        """Tell the watchdog, twice in each of its intervals, that memd is well; it restarts memd otherwise."""
         now = self._monotonic()
         if self._every_s and now - self._pinged_at >= self._every_s and is_well():
             self._pinged_at = now

@@ -20,7 +20,7 @@ from .spool_reader import SpoolReader
 
 
 class CaptureService(Service):
-    """Hands captures to the write thread and records what became of them."""
+    """Hands captures to the write thread and records rejected and skipped ones."""
 
     name = "capture"
 
@@ -42,7 +42,7 @@ class CaptureService(Service):
 
     @property
     def handlers(self) -> Handlers:
-        """Captures in groups; pauses beside them."""
+        """Captures in groups; pauses on the slow lane."""
         captures = CaptureHandler(self.take)
         return {
             Capture: captures,
@@ -64,7 +64,7 @@ class CaptureService(Service):
         self._spool.stop()
 
     def take(self, arrived: Sequence[tuple[CaptureRequest, Respond]]) -> None:
-        """Queue what arrived together; each request is answered once, from the write thread."""
+        """Queue requests that arrived together; the write thread answers each once."""
         jobs = [CaptureJob(request, self._noted(request, respond)) for request, respond in arrived]
         try:
             self.writer.submit(jobs)

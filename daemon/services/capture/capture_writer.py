@@ -32,7 +32,6 @@ from ....protocol.running import Skip
 from ....protocol.wire import problem
 from ....stages.batch import PERSONAL
 from ....stages.secrets.scan import redact
-from ...projections.sources import SourceTable
 from ...projections.stores import Stores
 from ...storage.archive import Fate
 from ..admission import admit, bug
@@ -42,11 +41,11 @@ from ..statements import is_edited, provisional
 from ..withdrawal import withdrawals
 from .pauses import PauseRegister
 
-log = logging.getLogger("memd.committer")
+log = logging.getLogger("memd.capture")
 
 
 class CaptureJob(msgspec.Struct):
-    """A request that takes something in, and what has become of it so far. `ends`: it ends its session."""
+    """A capture request and its state. `ends`: it ends its session; `why`: the reason for skipped events."""
 
     request: CaptureRequest
     respond: Respond
@@ -63,23 +62,44 @@ class CaptureJob(msgspec.Struct):
         self.document = self.request.origin.document
 
 
-class Intake:
-    """What of a request is taken: scanned, and not said during a pause."""
+class SessionOpenings(Protocol):
+    """Opens the pool of a session that is seen for the first time."""
 
-    def __init__(self, sources: SourceTable, pauses: PauseRegister) -> None:
-        self._sources, self._pauses = sources, pauses
+    def pool(self, origin: Origin, at: str) -> str:
+        """Return the project pool of an origin, opened if it is new; "" for the user's own."""
+        ...
+
+
+class CaptureWriter:
+    """Writes groups of captures. Called on the write thread alone."""
+
+    def __init__(
+        self,
+        stores: Stores,
+        openings: SessionOpenings,
+        pauses: PauseRegister,
+        committed: Topic[CapturesCommitted],
+        together: Callable[[], AbstractContextManager[object]],
+        monotonic: Callable[[], float],
+    ) -> None:
+        """`together`: the context in which the answers of a group are given."""
+        self._stores, self._openings, self._pauses = stores, openings, pauses
+        self._committed, self._together, self._monotonic = committed, together, monotonic
+        self._projects: dict[str, str] = {}
+        self._closed: set[str] = set()
+        self._projects_at = 0
 
     def admitted(self, jobs: Sequence[CaptureJob]) -> list[CaptureJob]:
-        """Those of these jobs that go on, with their captures; whoever waits for another hears why not."""
-        going: list[CaptureJob] = []
+        """Return the jobs that can be written, with their captures; answer the others with an error."""
+        admitted: list[CaptureJob] = []
         disabled = self._pauses.disabled()
         for job in jobs:
             try:
                 self._admit(job, disabled)
-                going.append(job)
+                admitted.append(job)
             except Exception as error:  # of one job alone: the others are not to blame
                 job.respond(bug(error))
-        return going
+        return admitted
 
     def _admit(self, job: CaptureJob, disabled: bool) -> None:
         request = job.request
@@ -101,48 +121,12 @@ class Intake:
                 job.refused.append(Refusal(event.turn, problem(error)))
 
     def _skip(self, captured: Captured, origin: Origin) -> Skip:
-        """Why it is not taken; "" if it is. A session that was open before a pause may end in it."""
+        """Return why memd does not take an event, "" if it does. A session from before a pause may end in it."""
         why = self._pauses.skip(origin, captured.event.at)
         if why in ("paused", "ignored") and isinstance(captured.event, SessionEnded):
-            session = self._sources.session(captured.document)
+            session = self._stores.sources.session(captured.document)
             return "" if session and not session.closed_at else why
         return why
-
-
-class SessionOpenings(Protocol):
-    """Opens the pool of a session that is seen for the first time."""
-
-    def pool(self, origin: Origin, at: str) -> str:
-        """Return the project pool of an origin, opened if it is new; "" for the user's own."""
-        ...
-
-
-log = logging.getLogger("memd.committer")
-
-
-class CaptureWriter:
-    """Writes groups of captures. Called on the write thread alone."""
-
-    def __init__(
-        self,
-        stores: Stores,
-        openings: SessionOpenings,
-        pauses: PauseRegister,
-        committed: Topic[CapturesCommitted],
-        together: Callable[[], AbstractContextManager[object]],
-        monotonic: Callable[[], float],
-    ) -> None:
-        """`together`: the context in which the answers of a group are given."""
-        self._stores, self._openings, self._pauses = stores, openings, pauses
-        self._committed, self._together, self._monotonic = committed, together, monotonic
-        self._intake = Intake(stores.sources, pauses)
-        self._projects: dict[str, str] = {}
-        self._closed: set[str] = set()
-        self._projects_at = 0
-
-    def admitted(self, jobs: Sequence[CaptureJob]) -> list[CaptureJob]:
-        """Return the jobs whose captures may enter the archive; the others have been refused with a reason."""
-        return self._intake.admitted(jobs)
 
     def write_group(self, jobs: Sequence[CaptureJob]) -> float:
         """Write the captures of these jobs durably, answer each, and return the seconds that the commit took."""
@@ -194,7 +178,7 @@ class CaptureWriter:
             log.exception("post-commit notification failed")
 
     def _drop_forgotten(self, jobs: Sequence[CaptureJob]) -> None:
-        """A forgotten turn is never taken again (T10)."""
+        """Drop captures of forgotten turns."""
         gone = self._stores.forgotten.among(
             (captured.document, captured.event.turn) for job in jobs for captured in job.captures
         )
@@ -206,7 +190,7 @@ class CaptureWriter:
                 job.forgotten, job.captures = len(job.captures) - len(remaining), remaining
 
     def _projects_of(self, jobs: Sequence[CaptureJob]) -> Mapping[str, str]:
-        """The project of each of these documents that is open; kept for as long as the journal stands still."""
+        """Return the project of each of these documents that is open; cached until the journal grows."""
         if self._projects_at != self._stores.journal.last:
             self._projects_at, self._projects, self._closed = self._stores.journal.last, {}, set()
         if wanted := {job.document for job in jobs if job.document not in self._projects}:
@@ -216,7 +200,7 @@ class CaptureWriter:
         return self._projects
 
     def _session_openings(self, jobs: Sequence[CaptureJob]) -> list[AnyOperation]:
-        """Sessions that are seen for the first time; a pool that is new is opened before."""
+        """Open new sessions, after their pools."""
         operations: list[AnyOperation] = []
         opened: set[str] = set()
         known = self._projects_of(jobs)
@@ -233,7 +217,7 @@ class CaptureWriter:
         return operations
 
     def _resumed(self, jobs: Sequence[CaptureJob]) -> list[AnyOperation]:
-        """Live sessions that had ended and go on: they will end once more (W2)."""
+        """Resume live sessions that had ended and go on; they will end once more."""
         operations: dict[str, AnyOperation] = {}
         self._projects_of(jobs)
         if not self._closed:
@@ -246,7 +230,7 @@ class CaptureWriter:
         return list(operations.values())
 
     def _closings(self, jobs: Sequence[CaptureJob]) -> list[AnyOperation]:
-        """Sessions that ended; also where only the capture of it was written the last time."""
+        """Close sessions that ended, also where the last write stopped after the capture."""
         operations: list[AnyOperation] = []
         for job in jobs:
             for captured, fate in zip(job.captures, job.fates, strict=True) if job.ends else ():
@@ -259,7 +243,7 @@ class CaptureWriter:
         return operations
 
     def _provisional(self, jobs: Sequence[CaptureJob]) -> list[AnyOperation]:
-        """The records of each `remember`, before any model has seen them (W1); what is there already is left out."""
+        """Add the record of each `remember`; existing records are left out."""
         operations: dict[str, AnyOperation] = {}
         for job in jobs:
             if not (isinstance(job.request, Remember) and job.captures and isinstance(job.captures[0].event, Noted)):
@@ -304,5 +288,5 @@ class CaptureWriter:
 
 
 def _goes_on(job: CaptureJob) -> bool:
-    """Whether a job's session is live and has not ended with it."""
+    """Return whether a job's session is live and has not ended with it."""
     return job.request.origin.live and not isinstance(job.captures[-1].event, SessionEnded)

@@ -28,20 +28,20 @@ KEPT = 1000
 
 
 class PauseSpan(msgspec.Struct, frozen=True):
-    """Where ("" is everywhere), and from when to when in microseconds; 0 is open."""
+    """A folder ("" is everywhere), beginning and end in microseconds; end 0 is open."""
 
     folder: str
     since: int
     until: int = 0
 
     def holds(self, at: int) -> bool:
-        """Whether it holds at a time."""
+        """Return whether the pause covers a time."""
         return self.since <= at and (not self.until or at < self.until)
 
 
 @lru_cache(1024)
 def _names(folder: str) -> frozenset[str]:
-    """A folder and all above it, by the name that is given and by the real one."""
+    """Return a folder and all its parents, by the given and by the real path."""
     given = os.path.normpath(folder) if folder else ""
     names: set[str] = set()
     for name in {given, os.path.realpath(given)} if given.startswith("/") else {given} - {""}:
@@ -50,13 +50,13 @@ def _names(folder: str) -> frozenset[str]:
 
 
 class PauseRegister:
-    """The pauses of one home. Any thread asks; changes come from one at a time (the slow lane)."""
+    """The pauses of one home. Any thread reads; the slow lane changes."""
 
     def __init__(
         self, folder: Path, ignored: Sequence[str], home: str, now: Callable[[], int], disabled: Callable[[], str]
     ) -> None:
-        """`ignored`: globs of folders, `~` for `home`; one without a slash means the last part of a path. `disabled`:
-        what switches memd off, "" while it is on."""
+        """`ignored`: globs of folders, `~` for `home`; one without a slash matches the last part of a path.
+        `disabled`: returns what disables memd, "" while it is on."""
         self._file, self._now, self._disabled = folder / FILE, now, disabled
         self._home = home
         self.follow(ignored)
@@ -86,7 +86,7 @@ class PauseRegister:
         self._pauses = newest
 
     def pause(self, folder: str, for_s: float) -> Held:
-        """Begin a pause, instead of one of the same folder. Raises InvalidRequest, StorageFull."""
+        """Begin a pause, replacing one of the same folder. Raises InvalidRequest, StorageFull."""
         folder, now = _absolute(folder), self._now()
         until = now + int(for_s * 1e6) if for_s else 0
         begun = next((span.since for span in self._held() if span.folder == folder), now)
@@ -95,7 +95,7 @@ class PauseRegister:
         return self.state()
 
     def resume(self, folder: str) -> Held:
-        """End a pause; where none is, nothing changes. Raises NotFound where one of a folder above holds."""
+        """End a pause, if there is one. Raises NotFound where a pause of a parent folder holds."""
         folder, now = _absolute(folder), self._now()
         ending = [span for span in self._held() if span.folder == folder]
         if not ending and folder and (above := [span for span in self._held() if span.folder in _names(folder)]):
@@ -111,11 +111,11 @@ class PauseRegister:
 
     @property
     def everywhere(self) -> bool:
-        """Whether a pause holds everywhere now: nothing is distilled either (P-2)."""
+        """Whether a pause of all folders holds now; distillation stops too."""
         return any(not span.folder for span in self._held())
 
     def state(self) -> Held:
-        """The pauses that hold now."""
+        """Return the pauses that hold now."""
         held = (
             PauseState(
                 folder=span.folder,
@@ -127,11 +127,11 @@ class PauseRegister:
         return Held(pauses=tuple(held))
 
     def disabled(self) -> bool:
-        """Whether memd is switched off (W14): a look at a file, so once for a group of events."""
+        """Return whether memd is disabled. Reads a file: call it once for a group of events."""
         return bool(self._disabled())
 
     def skip(self, origin: Origin, at: str) -> Skip:
-        """Why an event of this origin, said at this time, is not taken; "" if it is. Asks not whether memd is off."""
+        """Return why an event of this origin and time is not taken, "" if it is; ignores `disabled`."""
         if not self._pauses and self._globs is None:
             return ""
         root = origin.repository.root if origin.repository else ""
@@ -143,7 +143,7 @@ class PauseRegister:
         return "paused" if any(span.holds(now) or span.holds(said) for span in covering) else ""
 
     def refusal(self, origin: Origin, why: Skip) -> Withheld:
-        """What somebody is told who asked for one thing to be remembered."""
+        """Return the error for a `remember` that memd skipped."""
         if why == "ignored":
             return Withheld(
                 f"memd ignores the folder {origin.cwd}",

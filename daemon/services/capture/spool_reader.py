@@ -38,8 +38,7 @@ log = logging.getLogger("memd.spool")
 
 
 class SpoolReader:
-    """Empties one spool folder; a thread of its own looks into it now and then: the scheduler would take four times as
-    much of an idle machine."""
+    """Reads one spool folder on a thread of its own; the scheduler would cost an idle machine four times as much."""
 
     def __init__(
         self,
@@ -54,11 +53,11 @@ class SpoolReader:
         self._thread = threading.Thread(target=self._run, name="spool", daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Wait for no answer any more: what was not acknowledged stays where it is."""
+        """End the thread without waiting for answers; unacknowledged requests stay in their files."""
         self._stopping.set()
         if self._thread.ident is not None:
             self._thread.join()
@@ -71,7 +70,7 @@ class SpoolReader:
                 log.exception("could not empty the spool")
 
     def tick(self) -> None:
-        """Take in what was renamed before, then rename what is there now: whoever was writing has ended till then."""
+        """Read the files that the last tick renamed, then rename the present ones; by then their writers have ended."""
         try:
             names = sorted(os.listdir(self._folder))
             for name in names:
@@ -120,7 +119,7 @@ class SpoolReader:
             sync(self._folder)
 
     def _commit(self, path: Path, bodies: Sequence[bytes], as_lines: bool) -> str:
-        """Have the requests committed; why some of them have to wait, "" if none does."""
+        """Commit requests; return why some of them must wait, "" if none must."""
         wishes: list[tuple[bytes, CaptureRequest]] = []
         for body in bodies:
             try:
@@ -187,7 +186,7 @@ def _refusal(answer: AnyData | MemdError) -> str:
 
 
 def _writes(path: Path) -> bool:
-    """Whether the process whose number a `NAME-PID-….lines` bears is still there."""
+    """Return whether the process that writes a `NAME-PID-….lines` file still runs."""
     pid = path.name.split("-")[1] if path.name.count("-") > 1 else ""
     if not pid.isdecimal():
         return True

@@ -51,7 +51,7 @@ NAMES: dict[Layer, str] = {"L1": "identity (L1)", "L2": "the project's playbook 
 
 
 def pinned(stores: Stores, before: Record, wanted: bool, principle: bool = False) -> Remembered:
-    """Promote a record, or let go of it. Raises InvalidRequest where that can't be, saying what to do."""
+    """Pin or unpin a record. Raises InvalidRequest with the way out."""
     layer: Layer = "L3"
     if wanted:
         layer = "L1" if before.pool == PERSONAL else "L2"
@@ -95,7 +95,7 @@ def _check(stores: Stores, before: Record, layer: Layer, principle: bool) -> Non
 
 
 class CorrectionsService(Service):
-    """Changes of single records and of whole sessions, on the user's word."""
+    """Changes of single records and of whole sessions that the user asks for."""
 
     name = "corrections"
 
@@ -129,7 +129,7 @@ class CorrectionsService(Service):
         return pinned(self._stores, self._stores.records.named(request.id), request.pinned, request.principle)
 
     def restore(self, request: Restore) -> RecordList:
-        """Archived records, by ids or beginnings, are believed again. Raises NotFound, InvalidRequest."""
+        """Make archived records active again, by ids or their beginnings. Raises NotFound, InvalidRequest."""
         if not request.ids:
             raise InvalidRequest("no record was named", hint="`memd list --status archived` lists archived records")
         wanted = list(dict.fromkeys(self._stores.records.named(id).id for id in request.ids))
@@ -143,8 +143,8 @@ class CorrectionsService(Service):
         return RecordList(records=records, left=len(wanted) - len(records))
 
     def correct(self, request: Correct) -> Remembered:
-        """The user's word against a record: it is retired, and what is right takes its place. Raises NotFound,
-        InvalidRequest, TooLarge."""
+        """Retire a record as wrong and add the user's statement in its place. Raises NotFound, InvalidRequest,
+        TooLarge."""
         before = self._stores.records.named(request.id)
         self._require(before, (*LIVE, "archived"), "correct")
         until = request.since
@@ -180,7 +180,7 @@ class CorrectionsService(Service):
         return Remembered(record=corrected)
 
     def edit(self, request: Edit) -> Remembered:
-        """Put a record into the user's words. Raises NotFound, InvalidRequest, TooLarge."""
+        """Replace a record's text by the user's. Raises NotFound, InvalidRequest, TooLarge."""
         before = self._stores.records.named(request.id)
         self._require(before, LIVE, "edit")
         origin = Origin(host="memd", session=f"edits/{before.id}")

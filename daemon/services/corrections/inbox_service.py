@@ -85,7 +85,7 @@ class InboxService(Service):
         return Proposed(ids=tuple(ids), known=len(ids) - len(fresh), hidden=gone, shown=shown)
 
     def list(self, request: ListInbox) -> Inbox:
-        """List the proposals, those that are open by default."""
+        """List the proposals, only open ones by default."""
         asked = self._stores.inbox.list(decided=request.all)
         shown = [self._waiting(pending) for pending in asked]
         listed = [proposal for proposal in shown if request.all or proposal.state == "open"]
@@ -124,11 +124,11 @@ class InboxService(Service):
         return self._writer.run(lambda: self._settle(asked.what, request.accept)).result()
 
     def _forget(self, proposal: ChangeProposed) -> JobState:
-        """Forgotten for good by the job that `memd forget` is; the word on it is in the commit that says so (T10)."""
+        """Start the job of `memd forget`; its first commit contains the decision."""
         return self._start_forgetting(Forget(ids=(proposal.record,)), [ChangeDecided(id=proposal.id, accepted=True)])
 
     def _settle(self, proposal: ChangeProposed, accept: bool) -> Decided:
-        """The user's word with what follows from it, in one commit. On the write thread."""
+        """Commit the decision with its effect. On the write thread."""
         asked = self._stores.inbox.get(proposal.id)
         if asked is None or asked.state != "open":
             raise InvalidRequest(
@@ -161,7 +161,7 @@ def _stands(proposal: ChangeProposed, old: Record | None, new: Record | None) ->
 
 
 def _replaced(old: Record, new: Record, proposal: ChangeProposed) -> Updated:
-    """`new` believed instead of `old`, whose key it takes if it was kept from it."""
+    """Return `new` as the successor of `old`; it takes the key of `old` if that was withheld."""
     key = new.key or (old.key if new.value and old.pool == new.pool else "")
     record = msgspec.structs.replace(
         new,
@@ -180,12 +180,12 @@ def _replaced(old: Record, new: Record, proposal: ChangeProposed) -> Updated:
 
 
 def may_hide(record: Record) -> bool:
-    """Whether an agent's word is enough to hide it."""
+    """Return whether an agent may hide a record."""
     return not record.held and record.status != "hidden"
 
 
 def hide(records: Sequence[Record]) -> Hidden:
-    """The operation that takes these out of every read."""
+    """Return the operation that hides these records from all reads."""
     before = tuple(
         Shift(record.id, record.status, record.valid_to, record.retired_at, record.superseded_by) for record in records
     )
@@ -197,7 +197,7 @@ def _hidden(was: Shift) -> Shift:
 
 
 def bring_back(stores: Stores, id: str) -> Unhidden | None:
-    """The operation that shows a record again that an agent hid; None if it is not hidden, or not by an agent."""
+    """Return the operation that shows a record again that an agent hid; None if no agent hid it."""
     record = stores.records.get(id)
     if record is None or record.status != "hidden":
         return None
@@ -212,7 +212,7 @@ def bring_back(stores: Stores, id: str) -> Unhidden | None:
 
 
 def _fitting(stores: Stores, record: Record, was: Shift) -> Shift:
-    """How it stood; retired, where another record took its key meanwhile."""
+    """Return its earlier state; retired if another record took its key meanwhile."""
     holder = stores.keys.get(record.pool, record.key) if record.key and was.status in LIVE else ""
     if not holder or holder == record.id:
         return was

@@ -28,7 +28,7 @@ POLL_S = 0.1
 
 
 class DistillationService(Service):
-    """The distiller's thread with its worker process, and what starts it."""
+    """The distiller's thread with its worker process, and its triggers."""
 
     name = "distillation"
 
@@ -43,8 +43,8 @@ class DistillationService(Service):
         paused: Callable[[], bool],
         take: Callable[[Sequence[tuple[CaptureRequest, Respond]]], None],
     ) -> None:
-        """`given`: what memd told each session before; `judge`: what marks a new record as on probation; `paused`:
-        whether nothing is to be distilled now; `take`: takes the capture that ends an idle session."""
+        """`given`: texts that each session received from memd; `judge`: marks new records as on probation; `paused`:
+        whether distillation is paused; `take`: takes the capture that ends an idle session."""
         self._stores, self._jobs, self._world = core.stores, core.jobs, core.world
         self._models, self._take = models, take
         self._worker = WorkerProcess(core.config().worker_threads)
@@ -69,18 +69,18 @@ class DistillationService(Service):
 
     @property
     def state(self) -> str:
-        """`running`, `idle`, `paused`, or what is wrong."""
+        """`running`, `idle`, `paused`, or the problem."""
         return self._loop.worker_state
 
     def start(self) -> None:
-        """Distil what the last run left pending, and watch the sessions that are still open."""
+        """Distil pending captures of the last run, and watch open sessions."""
         self._loop.start()
         self._triggers.resume(self.heard_at)
         self._triggers.watch_sessions()
 
     @property
     def heard_at(self) -> dict[str, int]:
-        """Each live session that has not ended, with the time of its last turn in microseconds."""
+        """The time of the last turn of each live open session, in microseconds."""
         archive, documents = self._stores.archive, self._stores.unfinished.documents()
         return {document: at for document in documents if (at := archive.heard_at(document))}
 
@@ -90,11 +90,11 @@ class DistillationService(Service):
         self._triggers.watch_sessions()
 
     def stop(self) -> None:
-        """End the distiller at once; the next start does what was not committed."""
+        """End the distiller at once; the next start distils uncommitted captures."""
         self._loop.stop()
 
     def wake(self) -> None:
-        """Distil what is pending, soon."""
+        """Distil pending captures soon."""
         self._loop.wake()
 
     def distil(self, request: Distil) -> Done:

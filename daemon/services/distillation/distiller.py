@@ -64,8 +64,8 @@ class DistillationLoop:
         judge: Callable[[], Callable[[Record], Record]],
         paused: Callable[[], bool],
     ) -> None:
-        """`given`: what memd told each session before; `judge`: what marks a new record as on probation; `paused`:
-        whether nothing is to be distilled now."""
+        """`given`: texts that each session received from memd; `judge`: marks new records as on probation; `paused`:
+        whether distillation is paused."""
         self._stores, self._writer, self._worker, self._models, self._config = stores, writer, worker, models, config
         self._given, self._judge_of, self._paused = given, judge, paused
         self._letters: queue.SimpleQueue[tuple[DeadLetter, Future[str]]] = queue.SimpleQueue()
@@ -78,23 +78,23 @@ class DistillationLoop:
         self._cut_by = 0
 
     def start(self) -> None:
-        """Begin; what was left pending by the last run is done first."""
+        """Start the thread; it begins with pending captures."""
         self._wake.set()
         self._thread.start()
 
     def wake(self) -> None:
-        """Distil what is pending, soon."""
+        """Distil pending captures soon."""
         self._wake.set()
 
     def retry(self, letter: DeadLetter) -> Future[str]:
-        """Try a dead letter again, soon: why it stays one, "" if it is done; WorkerUnusable if there is no worker."""
+        """Retry a dead letter soon: the result is the new failure or "". Raises WorkerUnusable in the future."""
         future: Future[str] = Future()
         self._letters.put((letter, future))
         self._wake.set()
         return future
 
     def stop(self) -> None:
-        """End at once: what is not committed yet is done by the next start."""
+        """End at once; the next start distils uncommitted captures."""
         self._stopping.set()
         self._wake.set()
         self._worker.end(for_good=True)
@@ -135,7 +135,7 @@ class DistillationLoop:
                 future.set_exception(error)
 
     def _retry(self, letter: DeadLetter) -> str:
-        """Distil one capture again, alone; what comes of it and of the letter is one commit (P-12)."""
+        """Distil one capture again, alone; commit the result and the state of the dead letter together."""
         failed: Failure | None = None
 
         def closing(distillate: Distillate) -> AnyOperation:
@@ -171,7 +171,7 @@ class DistillationLoop:
         return []
 
     def _pause(self, trouble: str, pause_s: float) -> float:
-        """Say what is wrong, wait, and come back: nothing is lost, the captures are in the archive."""
+        """Record the problem and wait; return the next pause. Captures stay in the archive."""
         if not self._stopping.is_set():
             self.trouble = trouble
             log.error("%s; retrying in %.0f s", trouble, pause_s)
@@ -180,7 +180,7 @@ class DistillationLoop:
         return min(pause_s * 2, LONGEST_PAUSE_S)
 
     def _next_items(self) -> tuple[list[Item], int]:
-        """What is distilled next, one capture alone while the one that stopped a batch is looked for."""
+        """Return the next items, one alone while searching for the capture that kills the worker."""
         self._cut_by = self._stores.archive.cut_by
         cursor = self._stores.sources.progress().archive_seq
         most = 1 if self._alone else self._config().batch_captures
@@ -195,8 +195,8 @@ class DistillationLoop:
         return items, upto
 
     def _item(self, seq: int, captured: Captured) -> Item:
-        """Name the project that the document feeds, "" for the user's own pool, as decided when it was opened, and its
-        agent's own pool, if the user opened one."""
+        """Add the document's project as decided when it was opened ("" for the user's own pool) and its agent's own
+        pool."""
         session = self._stores.sources.session(captured.document)
         home = self._stores.aliases.home(session.opened.project) if session and session.opened.project else ""
         agent = agent_pool(session.opened.origin.agent) if session else ""
@@ -223,7 +223,7 @@ class DistillationLoop:
         return True
 
     def _is_to_blame(self, seq: int, error: WorkerDied) -> bool:
-        """Whether the captures from `seq` on stop the worker: it says so, or died of the same ones again and again."""
+        """Return whether the captures from `seq` on crash the worker, by its report or by repeated deaths."""
         self._deaths = self._deaths + 1 if self._died_at == seq else 1
         self._died_at = seq
         return isinstance(error, TaskCrashed) or self._deaths >= DEATHS
@@ -237,7 +237,7 @@ class DistillationLoop:
         return True
 
     def _set_aside(self, seq: int, document: str, turn: str, error: Exception) -> None:
-        """Pass over one capture that can't be distilled, and list it (P-12)."""
+        """Skip one capture that can't be distilled, and list it as a dead letter."""
         log.error("capture %d failed and is now a dead letter: %s", seq, error)
         failure = Failure(seq, document, turn, "worker", str(error)[:300])
         cursor = Distilled(archive_seq=seq, captures=1, candidates=0, failed=(failure,))
@@ -255,12 +255,12 @@ class DistillationLoop:
                 break
 
     def _hold(self, items: Sequence[Item], proposals: Sequence[Proposal]) -> Conflicts:
-        """What the sessions that end here say against what is held on to (T13)."""
+        """Return conflicts between pinned records and the sessions that end here."""
         question = pin_conflicts.question(self._stores, items, proposals)
         return self._worker.ask(question, Conflicts) if question else Conflicts(found=())
 
     def _pass_over(self, upto: int) -> bool:
-        """Nothing is left of the captures up to `upto`: they were forgotten before they were distilled (T10)."""
+        """Advance the cursor over captures that were forgotten before they were distilled."""
         if upto <= self._stores.sources.progress().archive_seq:
             return False
         cursor = Distilled(archive_seq=upto, captures=0, candidates=0)
@@ -280,7 +280,7 @@ class DistillationLoop:
         )
 
     def _neighbours(self, id: str, candidate: Candidate) -> list[Known]:
-        """What memd knows that is near a candidate: its own record, the holder of its key, the nearest by vector."""
+        """Return the known records near a candidate: itself, the holder of its key, the nearest by vector."""
         pools = tuple(dict.fromkeys(pool for pool in (candidate.pool, PERSONAL, candidate.item.project) if pool))
         similar: dict[str, float] = {id: 1.0}
         if candidate.key and (holder := self._stores.keys.get(candidate.pool, candidate.key)):
@@ -300,11 +300,8 @@ class DistillationLoop:
         *,
         final: bool,
     ) -> list[str]:
-        """Commit the batch with its end and its conflicts, all or nothing; the ids to judge again, if any went stale.
-
-        A batch is dropped if a turn of it was forgotten or a secret cut out meanwhile: it is read and distilled again
-        without it (T10, P-18).
-        """
+        """Commit the batch with its end and its conflicts, all or nothing; return the ids of stale proposals. A batch
+        is dropped if a turn of it was forgotten or redacted meanwhile, and is read and distilled again."""
         vectors = [(p.record.description, p.vector) for p in proposals if p.vector]
 
         def work() -> list[str]:
@@ -326,7 +323,7 @@ class DistillationLoop:
         return self._writer.run(work).result()
 
     def _embed_some(self) -> bool:
-        """Give vectors to records that have none of this model's: edited ones, or all after a change of model."""
+        """Embed records without a vector of the current model."""
         missing = self._stores.vectors.missing(256)
         if not missing:
             return False
@@ -338,7 +335,7 @@ class DistillationLoop:
         return True
 
     def _advance(self) -> bool:
-        """Towards another model, until there is something to distil: each change of hands loads a model."""
+        """Embed for the next model until there is something to distil; each switch loads a model."""
         went = False
         while not self._stopping.is_set() and not self._wake.is_set() and self._models.advance(self._worker):
             went = True
@@ -346,12 +343,12 @@ class DistillationLoop:
 
     @property
     def worker_state(self) -> str:
-        """`running`, `idle` while there is no process, `paused`, or what is wrong."""
+        """`running`, `idle` without a process, `paused`, or the problem."""
         return self.trouble or ("paused" if self._paused() else "running" if self._worker.alive else "idle")
 
 
 def _cursor(items: Sequence[Item], upto: int, distillate: Distillate) -> Distilled:
-    """The pipeline's cursor behind these items."""
+    """Return the cursor after these items."""
     rejected = Counter(f"{rejection.stage}: {rejection.reason}" for rejection in distillate.batch.rejections)
     return Distilled(
         archive_seq=upto,
@@ -363,7 +360,7 @@ def _cursor(items: Sequence[Item], upto: int, distillate: Distillate) -> Distill
 
 
 def _unsure(proposal: Proposal) -> Proposal:
-    """A proposal that never stood still: added beside what it may contradict, for the user to look at."""
+    """Mark a proposal whose neighbours kept changing for review; it retires nothing."""
     record = msgspec.structs.replace(proposal.record, needs_review=True)
     decision = msgspec.structs.replace(proposal.decision, reason=f"{proposal.decision.reason}; its neighbours changed")
     return msgspec.structs.replace(proposal, record=record, decision=decision, retires=())

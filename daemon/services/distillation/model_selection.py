@@ -32,7 +32,7 @@ CHECK_S = 120.0
 
 
 class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """`model.json`. A folder that is "" is the package's own; `complete` is what every record had a vector of last."""
+    """`model.json`. Folder "" is the package's own; `complete` is the last model that every record had a vector of."""
 
     wanted: str = ""
     complete_folder: str = ""
@@ -40,8 +40,7 @@ class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SearchableModel(NamedTuple):
-    """A model that can search: its folder as it was chosen, its manifest, its table (None where it has none), and how
-    many word pieces a text is by its own tokenizer."""
+    """A model that can search. `encode` is None without a query table; `pieces` counts word pieces."""
 
     folder: str
     info: registry.ModelInfo
@@ -55,7 +54,7 @@ class SearchableModel(NamedTuple):
 
 
 class ModelSelection(NamedTuple):
-    """What a start finds: the model to search with, the one to change to (often the same), and what is wrong."""
+    """The models at start: the one that searches, the one to change to (often the same), and the problem."""
 
     choice: ModelChoice
     searching: SearchableModel
@@ -64,7 +63,7 @@ class ModelSelection(NamedTuple):
 
 
 def folder_of(name: str) -> str:
-    """The folder that a user names, "" for the package's own. Raises InvalidRequest for a relative one."""
+    """Return the folder that a user names, "" for the package's own. Raises InvalidRequest for a relative one."""
     if name in ("", DEFAULT):
         return ""
     if not Path(name).is_absolute():
@@ -73,12 +72,12 @@ def folder_of(name: str) -> str:
 
 
 def path_of(folder: str) -> Path:
-    """Where the files of a chosen folder lie."""
+    """Return the path of a chosen folder."""
     return Path(folder) if folder else registry.WEIGHTS
 
 
 def load_choice(data: Path) -> ModelChoice:
-    """What was chosen; the package's own model without a file. Raises BadConfig."""
+    """Return the choice; the package's own model without a file. Raises BadConfig."""
     try:
         return msgspec.json.decode((data / FILE).read_bytes(), type=ModelChoice)
     except FileNotFoundError:
@@ -90,7 +89,7 @@ def load_choice(data: Path) -> ModelChoice:
 
 
 def save_choice(data: Path, choice: ModelChoice) -> None:
-    """Keep a choice, on the disk when this returns. Raises StorageFull."""
+    """Write the choice to the disk. Raises StorageFull."""
     try:
         replace(data / FILE, msgspec.json.encode(choice))
     except OSError as error:
@@ -98,7 +97,7 @@ def save_choice(data: Path, choice: ModelChoice) -> None:
 
 
 def load_model(folder: str) -> SearchableModel:
-    """The model of a folder, with its table mapped. Raises ModelMissing."""
+    """Load the model of a folder, with its query table mapped. Raises ModelMissing."""
     path = path_of(folder)
     info = registry.info(path)
     if not info.queries:
@@ -108,7 +107,7 @@ def load_model(folder: str) -> SearchableModel:
 
 
 def find(data: Path) -> ModelSelection:
-    """The models to start with. Raises ModelMissing where not even the package's own can be used, BadConfig."""
+    """Return the models to start with. Raises BadConfig, ModelMissing if the package's own can't be used."""
     choice, trouble = load_choice(data), ""
     try:
         wanted = load_model(choice.wanted)
@@ -127,7 +126,7 @@ def find(data: Path) -> ModelSelection:
 
 
 def check(folder: str) -> None:
-    """Use a model in a child process, once. Raises ModelMissing with what is wrong with it."""
+    """Use a model once in a child process. Raises ModelMissing with the problem."""
     command = [sys.executable, "-P", "-m", "memd.daemon", "check-model", folder or DEFAULT]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/", timeout=CHECK_S)
@@ -142,7 +141,7 @@ def check(folder: str) -> None:
 
 
 def state_of(folder: str, *, searches: bool, wanted: bool) -> ModelState:
-    """What `memd model list` says of a folder; never raises."""
+    """Return the entry of a folder in `memd model list`; never raises."""
     path = path_of(folder)
     try:
         info = registry.info(path)
@@ -163,17 +162,15 @@ def state_of(folder: str, *, searches: bool, wanted: bool) -> ModelState:
 
 
 def states(wanted: str, searching: SearchableModel) -> tuple[ModelState, ...]:
-    """The package's own model, the one chosen and the one that searches, each once."""
+    """Return the package's own model, the chosen one and the searching one, each once."""
     folders = dict.fromkeys(("", wanted, searching.folder))
     return tuple(state_of(folder, searches=folder == searching.folder, wanted=folder == wanted) for folder in folders)
 
 
 # --- commands for when no daemon runs ------------------------------------------------------------------------
 def check_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
-    """`check-model [FOLDER]`: the model's files and vectors, without a FOLDER of the one chosen.
-
-    Raises ModelMissing when anything is wrong; the report then stands on standard output all the same.
-    """
+    """`check-model [FOLDER]`: check a model's files and vectors, by default of the chosen one. Raises ModelMissing
+    when anything is wrong, after printing the report."""
     from ....models.probes import problems_of
 
     folder = folder_of(arguments[0]) if arguments else load_choice(places.data).wanted
@@ -195,7 +192,7 @@ def check_command(places: Places, world: World, arguments: Sequence[str]) -> Map
 
 
 def use_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
-    """`use-model FOLDER`: check it and choose it; the next start embeds again. Raises JournalLocked, ModelMissing."""
+    """`use-model FOLDER`: check and choose a model; the next start embeds again. Raises JournalLocked, ModelMissing."""
     folder = folder_of(arguments[0] if arguments else DEFAULT)
     places.data.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = FolderLock(places.data)
@@ -209,6 +206,6 @@ def use_command(places: Places, world: World, arguments: Sequence[str]) -> Mappi
 
 
 def list_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
-    """`list-models`: as `memd model list`, without a daemon."""
+    """`list-models`: `memd model list` without a daemon."""
     selection = find(places.data)
     return msgspec.to_builtins(ModelList(models=states(selection.choice.wanted, selection.searching)))

@@ -22,7 +22,7 @@ from .worker_messages import HoldAgainst
 
 
 def question(stores: Stores, items: Sequence[Item], proposals: Sequence[Proposal]) -> HoldAgainst | None:
-    """The new records of sessions that end in these items, and all that is held in their pools; None for nothing."""
+    """Return new records of the sessions that end in these items with the pinned records of their pools, if any."""
     ended = {item.captured.document for item in items if isinstance(item.captured.event, SessionEnded)}
     if not ended:
         return None
@@ -59,7 +59,7 @@ def _cosines(
 
 
 def proposed(stores: Stores, conflicts: Iterable[Conflict], coming: Iterable[str]) -> list[ChangeProposed]:
-    """What is still to be proposed of these conflicts, on the write thread. `coming`: records of this commit."""
+    """Return proposals for new conflicts, on the write thread. `coming`: ids of records in this commit."""
     made: dict[str, ChangeProposed] = {}
     arriving = set(coming)
     for conflict in conflicts:
@@ -81,7 +81,7 @@ def proposed(stores: Stores, conflicts: Iterable[Conflict], coming: Iterable[str
 
 
 def spare(stores: Stores, proposal: Proposal) -> tuple[Proposal, list[Conflict]]:
-    """`proposal` without retiring what is held, to be looked at; and the conflicts that it has instead."""
+    """Return `proposal` without the retirement of pinned records, marked for review, and the conflicts instead."""
     records = stores.records.many(retirement.id for retirement in proposal.retires)
     held = {id: record for id, record in records.items() if record.held and record.status in LIVE}
     if not held:

@@ -23,7 +23,7 @@ UNRELATED = 2
 
 
 def stale(stores: Stores, proposals: Sequence[Proposal]) -> list[str]:
-    """Ids of the proposals that must be judged again: a neighbour changed, or their key was taken meanwhile."""
+    """Return ids of proposals to judge again: a neighbour changed, or their key was taken meanwhile."""
     coming = {proposal.record.id for proposal in proposals}
     wanted = {neighbour.id for p in proposals for neighbour in p.decision.neighbours} - coming
     now = stores.records.many(wanted)
@@ -47,7 +47,7 @@ def _key_taken(stores: Stores, proposal: Proposal, judged: dict[str, int]) -> bo
 def operations_of(
     stores: Stores, proposals: Sequence[Proposal], judged: Callable[[Record], Record] = lambda record: record
 ) -> list[AnyOperation]:
-    """The operations of proposals that stand, in order; what is there already is left out. `judged`: what is new."""
+    """Return the operations of proposals, in order, without those that exist. `judged`: marks new records."""
     known = stores.records.many({p.record.id for p in proposals} | {p.target for p in proposals if p.target} - {""})
     made: dict[str, Record] = {}
     operations: list[AnyOperation] = []
@@ -79,7 +79,7 @@ def operations_of(
 
 
 def _noted(decision: Decision) -> Decision:
-    """A decision as the journal keeps it: its last step is left out where it says no more than the reason."""
+    """Shorten a decision for the journal: without a last step that repeats the reason."""
     said = decision.steps and decision.steps[-1].what == f"{decision.action}: {decision.reason}"
     unrelated = [neighbour for neighbour in decision.neighbours if neighbour.label == "unrelated"]
     left_out = set[Neighbour](unrelated[UNRELATED:])
@@ -91,14 +91,14 @@ def _noted(decision: Decision) -> Decision:
 
 
 def _takes_its_place(stores: Stores, before: Record, decision: Decision) -> bool:
-    """Whether a proposal becomes the next revision of the record with its id."""
+    """Return whether a proposal becomes the next revision of the record with its id."""
     if before.status in LIVE:
         return not is_edited(before) and (decision.action == "update" or before.status == "provisional")
     return is_withdrawn(stores, before)  # its source says it again
 
 
 def _placed(stores: Stores, placing: Placing, record: Record) -> Record:
-    """The record where it may lie; a key that is held there is not taken from its holder."""
+    """Move a record to the pool where it may be; it takes no key from another record there."""
     placed = placing.narrowed(record)
     if placed.pool == record.pool or not placed.key:
         return placed

@@ -37,7 +37,7 @@ log = logging.getLogger("memd.models")
 
 
 class NextModel:
-    """A model on its way: its vectors so far, and the records that have none."""
+    """The next model: its vectors so far, and the records without one."""
 
     def __init__(self, model: SearchableModel, store: VectorStore) -> None:
         self.model, self.store = model, store
@@ -46,7 +46,7 @@ class NextModel:
         self.failures, self.problem = 0, ""
 
     def count(self, stores: Stores) -> None:
-        """Look which records have no vector yet."""
+        """Find the records that have no vector yet."""
         self.left, self.total = lacking(self.store, stores.records)
 
 
@@ -72,7 +72,7 @@ class EmbeddingModels:
     # --- what is told ------------------------------------------------------------------------------------------------
     @property
     def reembedding(self) -> Reembedding | None:
-        """How far the way is, None when there is none to go."""
+        """The progress of a change of model; None without one."""
         if (coming := self._coming) is not None:
             done = coming.total - len(coming.left)
             return Reembedding(model=coming.model.id, done=done, total=coming.total, problem=coming.problem)
@@ -92,7 +92,7 @@ class EmbeddingModels:
 
     @property
     def note(self) -> str:
-        """What an answer must say of the model: "" unless records are found by their words alone."""
+        """A remark for answers; "" unless memd finds records by keywords alone."""
         held, total = self._stores.vectors.counts if self._changed else (0, 0)
         if held >= total:
             return ""
@@ -102,20 +102,18 @@ class EmbeddingModels:
 
     @property
     def troubles(self) -> tuple[str, ...]:
-        """What is wrong with the models, for `memd status`."""
+        """Problems of the models, for `memd status`."""
         problem = self._coming.problem if self._coming else ""
         return tuple(filter(None, (self._trouble, problem)))
 
     def list(self) -> ModelList:
-        """The models that are there, and what each is for."""
+        """List the models on this machine."""
         return ModelList(models=states(self._choice.wanted, self.searching), reembedding=self.reembedding)
 
     # --- a choice ----------------------------------------------------------------------------------------------------
     def use(self, name: str, jobs: Jobs, wake: Callable[[], None]) -> JobState:
-        """Start to check a model and choose it; the way to it goes on after the job.
-
-        Raises InvalidRequest for a relative folder, Unavailable beside another job.
-        """
+        """Start to check and choose a model; re-embedding continues after the job. Raises InvalidRequest for a
+        relative folder, Unavailable beside another job."""
         folder = folder_of(name)
 
         def work(progress: Progress) -> Report:
@@ -133,7 +131,7 @@ class EmbeddingModels:
         return jobs.start("model", work)
 
     def _choose(self, model: SearchableModel, coming: NextModel | None) -> None:
-        """On the write thread, as every change of what searches is."""
+        """Choose a model. On the write thread."""
         self._save(wanted=model.folder)
         self._trouble = ""
         if model.id == self.searching.id:  # the same vectors, perhaps with another table
@@ -150,7 +148,7 @@ class EmbeddingModels:
 
     # --- the way -----------------------------------------------------------------------------------------------------
     def advance(self, worker: WorkerProcess) -> bool:
-        """One batch towards the coming model; whether there is more to do. Called when nothing else waits."""
+        """Embed one batch with the next model; return whether there is more to do."""
         coming = self._coming
         if coming is None:
             self._settle()
@@ -183,7 +181,7 @@ class EmbeddingModels:
         del coming.left[-BATCH:]
 
     def _change(self, coming: NextModel) -> None:
-        """Search with the coming model from now on."""
+        """Search with the next model from now on."""
         stores, run = self._stores, self._writer.run
         seq = run(lambda: stores.tables.applied_seq).result()
         fresh = VectorIndexes(coming.store, stores.records, seq, stores.graphs)
@@ -201,7 +199,7 @@ class EmbeddingModels:
         run(finish).result()
 
     def _settle(self) -> None:
-        """Note that every record has a vector of the model that searches; others' go, but those of the one before."""
+        """Note that every record has a vector of the searching model; drop vectors older than the one before."""
         now = (self.searching.folder, self.searching.id)
         before = self._choice.complete
         if (self._choice.complete_folder, before) == now or self._stores.vectors.missing(1):

@@ -37,11 +37,11 @@ class DistillationTriggers:
         return self._config().session_idle_min * 60
 
     def watch_sessions(self) -> None:
-        """Look for idle sessions now and then, as often as the settings demand."""
+        """Check for idle sessions at the interval of the settings."""
         self._scheduler.every(max(0.1, min(60.0, self._session_idle_s / 2)), self._end_idle, "sessions")
 
     def resume(self, heard_at: Mapping[str, int]) -> None:
-        """Watch live sessions that were open at the last stop; the times of their last turns in microseconds."""
+        """Watch live sessions that were open at the last stop; `heard_at` in microseconds."""
         now, monotonic = self._world.now(), self._world.monotonic()
         with self._lock:
             self._heard.update({name: monotonic - max(0.0, (now - at) / 1e6) for name, at in heard_at.items()})
@@ -63,7 +63,7 @@ class DistillationTriggers:
             self._scheduler.soon(self._check_quiet, "idle", self._config().idle_s)
 
     def _check_quiet(self) -> None:
-        """Distil if it has been quiet long enough; else check again when it will have been."""
+        """Distil if it has been quiet long enough; else check again later."""
         with self._lock:
             left_s = self._quiet_at - self._world.monotonic()
             self._waiting = left_s > 0

@@ -43,10 +43,10 @@ HEADS = ("distiller", "injection", "pair")
 
 
 class Worker:
-    """Holds the model and the batch between distilling and judging."""
+    """The models, and the batch between distilling and judging."""
 
     def __init__(self, trunk: Trunk, embedder: Trunk, monotonic: Callable[[], float]) -> None:
-        """`trunk`: the package's own, which distils; `embedder`: the model whose vectors are searched."""
+        """`trunk`: the package's own model, which distils; `embedder`: the model whose vectors are searched."""
         self._embedder = embedder
         self._stages = pipeline(trunk, embedder)
         self._pairs = PairJudge()
@@ -55,7 +55,7 @@ class Worker:
         self._distiller = f"rules-{VERSION}@{digest()}+{trunk.info.read_by(HEADS)}"
 
     def answer(self, task: AnyTask) -> AnyResult:
-        """The result of one task."""
+        """Return the result of one task."""
         match task:
             case DistilItems():
                 self._batch, _ = run(Batch(items=task.items, given=task.given), self._stages, self._monotonic)
@@ -72,7 +72,7 @@ class Worker:
 
 
 def serve(tasks: IO[bytes], results: IO[bytes], worker: Worker) -> None:
-    """Say that the worker is ready, then answer tasks until the daemon is gone."""
+    """Report readiness, then answer tasks until the daemon ends."""
     send(results, Ready())
     while (task := receive_task(tasks)) is not None:
         try:

@@ -14,7 +14,7 @@ from ....stages.batch import Batch, Conflict, Given, Item, Known, Proposal
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="task"):
-    """Base of what the daemon asks."""
+    """Base of the daemon's tasks."""
 
 
 class DistilItems(Task, tag="distil", frozen=True, kw_only=True):
@@ -31,13 +31,13 @@ class JudgeCandidates(Task, tag="judge", frozen=True, kw_only=True):
 
 
 class EmbedTexts(Task, tag="embed", frozen=True, kw_only=True):
-    """Vectors for texts that have none of this model's."""
+    """Embed texts that have no vector of this model."""
 
     texts: tuple[str, ...]
 
 
 class HoldAgainst(Task, tag="hold_against", frozen=True, kw_only=True):
-    """Hold the new records of ended sessions against what is held on to (T13); `cosines` by held, then by fresh."""
+    """Compare new records of ended sessions with pinned records; `cosines` by held, then by fresh."""
 
     held: tuple[Record, ...]
     fresh: tuple[Record, ...]
@@ -48,7 +48,7 @@ AnyTask = DistilItems | JudgeCandidates | EmbedTexts | HoldAgainst
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="result"):
-    """Base of what the worker answers."""
+    """Base of the worker's results."""
 
 
 class Ready(Result, tag="ready", frozen=True, kw_only=True):

@@ -27,11 +27,11 @@ class TaskCrashed(WorkerDied):
 
 
 class WorkerUnusable(Exception):
-    """The worker process does not even start: no capture is to blame, all of them wait."""
+    """The worker process does not start; no capture is to blame, all wait."""
 
 
 class WorkerProcess:
-    """One worker, or none while there is nothing to do."""
+    """At most one worker process."""
 
     def __init__(self, threads: int) -> None:
         self._command = [sys.executable, "-m", "memd.daemon.services.distillation.worker", str(threads)]
@@ -41,11 +41,11 @@ class WorkerProcess:
         self._closed = False
 
     def follow(self, threads: int) -> None:
-        """Give the next process so many threads."""
+        """Set the number of threads of the next process."""
         self._command[-1] = str(threads)
 
     def load(self, folder: str) -> None:
-        """Embed with the model of this folder ("": the package's own) from now on; a worker with another one ends."""
+        """Embed with the model of this folder ("": the package's own) from now on; ends a worker with another one."""
         if folder != self._folder:
             self.end()
             self._folder = folder
@@ -69,7 +69,7 @@ class WorkerProcess:
         return process
 
     def ask(self, task: AnyTask, kind: type[R]) -> R:
-        """The result of a task, which must be of `kind`. Raises TaskCrashed, WorkerDied, WorkerUnusable."""
+        """Return the result of a task, of type `kind`. Raises TaskCrashed, WorkerDied, WorkerUnusable."""
         process = self._running()
         assert process.stdin is not None and process.stdout is not None
         deadline = threading.Timer(LONGEST_TASK_S, process.kill)
@@ -91,7 +91,7 @@ class WorkerProcess:
         return result
 
     def end(self, *, for_good: bool = False) -> None:
-        """End the worker at once, if one runs: it holds nothing that is not in the archive."""
+        """End the worker at once."""
         with self._lock:
             self._closed = self._closed or for_good
             process, self._process = self._process, None

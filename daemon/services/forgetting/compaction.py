@@ -32,7 +32,7 @@ TALLY_BYTES = 100
 
 
 def fold_counters(stores: Stores, writer: Writer) -> int:
-    """Fold what was counted and slept so far, if that frees enough; bytes of the payloads that went."""
+    """Replace old counts by their sums, if that frees enough; return the freed bytes."""
     seqs, size = _foldable(stores.journal.log)
     if size < 2 * TALLY_BYTES * (GROUP + sum(sum(counts.values()) for counts in stores.records.tally().values())):
         return 0
@@ -51,7 +51,7 @@ def fold_counters(stores: Stores, writer: Writer) -> int:
 
 
 def _foldable(log: Log) -> tuple[list[int], int]:
-    """The entries whose payloads a fold makes needless, and their bytes."""
+    """Return the entries with payloads that a fold replaces, and their bytes."""
     seqs: list[int] = []
     size = 0
     for entry in log.read():
@@ -67,7 +67,7 @@ Rebuild = Callable[[Sequence[str], Callable[[int, int, str], None]], object]
 
 
 def compact(environment: Environment) -> int:
-    """Put a compact copy in the place of an environment's file; bytes freed. Raises StorageFull: nothing changed."""
+    """Replace an environment's file by a compact copy; return the freed bytes. Raises StorageFull: nothing changed."""
     before = environment.size_bytes()
     folder = environment.folder
     fresh = folder.with_name(folder.name + SUFFIX)
@@ -89,7 +89,7 @@ def compact(environment: Environment) -> int:
 
 
 def compact_log(log: Log) -> int:
-    """`compact`, and the proof that the log still ends where it did. Raises StorageFull, JournalCorrupt."""
+    """Compact a log and check that its end is unchanged. Raises StorageFull, JournalCorrupt."""
     freed = compact(log.environment)
     if log.last and log.fingerprint(log.last) != log.tip.hex():
         raise JournalCorrupt(
@@ -99,10 +99,7 @@ def compact_log(log: Log) -> int:
 
 
 def start_compaction(stores: Stores, writer: Writer, jobs: Jobs, rebuild: Rebuild) -> JobState:
-    """`memd compact`: every store without what nothing needs any more, one after the other. Raises Unavailable.
-
-    Captures wait while a log is copied; the report has bytes before and after.
-    """
+    """Start to compact every store, one after the other; captures wait while a log is copied. Raises Unavailable."""
     swaps: tuple[tuple[str, Callable[[], object]], ...] = (
         ("journal", lambda: compact_log(stores.journal.log)),
         ("archive", lambda: compact_log(stores.archive.log)),
@@ -136,6 +133,6 @@ def start_compaction(stores: Stores, writer: Writer, jobs: Jobs, rebuild: Rebuil
 
 
 def clear(data: Path) -> None:
-    """Remove what a compaction that was cut off left behind; nothing else runs yet."""
+    """Remove the remains of an interrupted compaction, before anything else runs."""
     for stray in (*data.glob(f"*{SUFFIX}"), *data.glob(f"projections/*{SUFFIX}")):
         shutil.rmtree(stray, ignore_errors=True)

@@ -28,7 +28,7 @@ log = logging.getLogger("memd.forget")
 
 
 def drop_copies(stores: Stores, redacted: Redacted, world: World, stopping: Event) -> tuple[list[str], str]:
-    """Drop every copy that holds what was redacted, and back up what is left if that was a backup; both by name."""
+    """Delete every copy with redacted text, and write a new backup if one was deleted; return both by name."""
     backups = stores.folder / FOLDER
     entries = [remnant.seq for remnant in redacted.entries]
     captures = sorted({*redacted.captures, *(cut.seq for cut in redacted.cuts)})
@@ -50,14 +50,13 @@ def drop_copies(stores: Stores, redacted: Redacted, world: World, stopping: Even
 
 
 def _copies(data: Path) -> Iterable[Path]:
-    """Every folder below the data folder that holds a store and is not the live one."""
+    """Return every folder with a copy of a store below the data folder."""
     places = {path.parent.parent for name in NAMES for path in data.rglob(f"{name}/data.mdb")}
     return sorted(place for place in places if place != data)
 
 
 def _holds(folder: Path, live: Log, seqs: Sequence[int], world: World) -> bool:
-    """Whether a copy has another payload at one of these places than the live log, which has none any more, or one
-    without its secrets; of another history it can't be told apart, and goes too."""
+    """Return whether a copy has a payload that the live log removed or cut. A copy of another history counts too."""
     if not seqs or not (folder / "data.mdb").exists():
         return False
     try:

@@ -52,7 +52,7 @@ JUDGING = frozenset({"reconcile", "inbox"})
 
 
 class ForgetScope(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user named: exactly one of records, words, documents; or turns that were forgotten before."""
+    """What to forget: exactly one of records, a query, documents; or turns of an earlier request."""
 
     ids: tuple[str, ...] = ()
     query: str = ""
@@ -61,7 +61,7 @@ class ForgetScope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Loss(msgspec.Struct, kw_only=True):
-    """What goes. `texts` are the words themselves: for the search at the end, in memory only, never written."""
+    """The items to forget. `texts` are forgotten words, for the search at the end; they stay in memory."""
 
     gone: dict[str, Record] = {}
     chosen: set[str] = set()
@@ -78,7 +78,7 @@ class Loss(msgspec.Struct, kw_only=True):
         return bool(self.gone or self.turns or self.entries or self.cuts)
 
     def redacted(self) -> Redacted:
-        """The operation that says so, in names alone."""
+        """Return the operation that records the loss, by ids alone."""
         by_document: dict[str, list[str]] = {}
         for document, turn in self.turns:
             by_document.setdefault(document, []).append(turn)
@@ -93,7 +93,7 @@ class Loss(msgspec.Struct, kw_only=True):
 
 
 def find_loss(stores: Stores, scope: ForgetScope, spooled: Iterable[tuple[str, AnyEvent]]) -> Loss:
-    """All that a scope takes with it. Raises NotFound for an unknown record, InvalidRequest for a bad query."""
+    """Return everything that a scope includes. Raises NotFound for an unknown record, InvalidRequest for a bad query."""
     loss = Loss()
     others: list[Logged] = []
     statements = _statements(stores, scope, loss)
@@ -120,7 +120,7 @@ def find_loss(stores: Stores, scope: ForgetScope, spooled: Iterable[tuple[str, A
 
 # --- reading -----------------------------------------------------------------------------------------------------
 def _finder(needles: Sequence[str]) -> Callable[[str], bool]:
-    """Whether a text holds one of these, in any case, however it is spaced."""
+    """Return a test for texts that contain one of these, ignoring case and spacing."""
     wanted = [folded(needle) for needle in needles]
 
     def holds(words: str) -> bool:
@@ -136,7 +136,7 @@ def _words(record: Record) -> tuple[str, ...]:
 
 
 def _statements(stores: Stores, scope: ForgetScope, loss: Loss) -> set[str]:
-    """The words of the records that were named, in all their revisions."""
+    """Return the words of the named records, in all their revisions."""
     said: set[str] = set()
     for id in scope.ids:
         if stores.records.get(id) is None:
@@ -156,7 +156,7 @@ def _statements(stores: Stores, scope: ForgetScope, loss: Loss) -> set[str]:
 
 
 def _rests_on(change: AnyOperation, id: str) -> Iterator[Turn]:
-    """The turns that an operation gave a record; what retires it in favour of another says nothing of its own."""
+    """Yield the turns that an operation gave a record; a retirement gives none."""
     match change:
         case Added() | Updated() | Rebased() if change.record.id == id:
             yield from stands_on(change.record)
@@ -167,7 +167,7 @@ def _rests_on(change: AnyOperation, id: str) -> Iterator[Turn]:
 
 
 def _read_journal(stores: Stores, holds: Callable[[str], bool], loss: Loss, others: list[Logged]) -> None:
-    """Choose every record that ever said the words; keep aside what names turns or titles beside records."""
+    """Choose every record that ever contained the words; collect operations with turns or titles."""
     for entry in stores.journal.read():
         match entry.operation:
             case Added() | Updated() | Rebased():
@@ -183,7 +183,7 @@ def _read_journal(stores: Stores, holds: Callable[[str], bool], loss: Loss, othe
 
 
 def _read_archive(stores: Stores, scope: ForgetScope, holds: Callable[[str], bool], loss: Loss) -> None:
-    """Every capture of a turn that goes, with all its versions."""
+    """Collect every capture of a forgotten turn, with all its versions."""
     for entry in stores.archive.log.read():
         captured = decode(entry)
         if captured is None:
@@ -202,7 +202,7 @@ def _read_archive(stores: Stores, scope: ForgetScope, holds: Callable[[str], boo
 
 
 def _read_records(stores: Stores, loss: Loss) -> None:
-    """Which records go with the turns, and which stay on what is left of them."""
+    """Decide which records go with the turns, and which stay on their other sources."""
     for record in stores.records.everything():
         turns = cited(record)
         lost = turns & loss.turns.keys()
@@ -249,7 +249,7 @@ def _list_entries(stores: Stores, loss: Loss, others: Sequence[Logged], holds: C
 
 
 def _without(change: AnyOperation, loss: Loss) -> AnyOperation | None:
-    """What is read in place of an operation on a record, None if it may stay as it is."""
+    """Return the replacement of an operation on a record, None if it may stay."""
     ids = touched(change)
     match change:
         case Added() | Updated() | Rebased():
@@ -276,7 +276,7 @@ def _without(change: AnyOperation, loss: Loss) -> AnyOperation | None:
 
 
 def _staying(change: Added | Updated | Rebased, loss: Loss) -> Added | Updated | Rebased:
-    """An operation on a record that stays, without what it says of one that goes."""
+    """Return an operation on a remaining record without its parts about forgotten ones."""
     record = change.record
     if record.id in loss.rebased:
         record = in_own_words(without(record, loss.turns))
@@ -297,7 +297,7 @@ def _staying(change: Added | Updated | Rebased, loss: Loss) -> Added | Updated |
 
 
 def _beside(stores: Stores, change: AnyOperation, loss: Loss, holds: Callable[[str], bool]) -> AnyOperation | None:
-    """The same for what names turns beside records."""
+    """Return the replacement of an operation that names turns or titles, None if it may stay."""
     match change:
         case SessionOpened() if change.document in loss.sessions:
             return Erased()

@@ -33,8 +33,8 @@ from .copy_removal import drop_copies
 from .forget_closure import ForgetScope, Loss, find_loss
 from .projection_renewal import NAMES, renew
 from .residue_scan import pieces_of, search, wipe
-from .secret_audit import look
-from .secret_redaction import find_cleaning
+from .secret_audit import audit
+from .secret_redaction import plan_redaction
 from .spool_redaction import scrub, waiting
 
 SHOWN = 200
@@ -63,15 +63,15 @@ class ForgettingService(Service):
         rebuild: Rebuild,
         forget_injected: Callable[[Sequence[bytes]], None],
     ) -> None:
-        """`rebuild`: rebuilds the named projections beside the daemon and swaps them in; `forget_injected`: forgets
-        these byte strings in what sessions were given."""
+        """`rebuild`: rebuilds the named projections beside the daemon and swaps them in; `forget_injected`: removes
+        these byte strings from the texts that sessions received."""
         self._stores, self._places, self._world = core.stores, core.places, core.world
         self._writer, self._jobs, self._rebuild = writer, core.jobs, rebuild
         self._forget_injected = forget_injected
 
     @property
     def handlers(self) -> Handlers:
-        """All of them jobs of the slow lane, but for the preview."""
+        """Jobs of the slow lane, and the preview."""
         return {
             PreviewForget: owner("slow", self.preview),
             Forget: owner("slow", self.start_forgetting),
@@ -82,7 +82,7 @@ class ForgettingService(Service):
         }
 
     def preview(self, request: PreviewForget) -> ForgetPlan:
-        """What would go. Raises InvalidRequest without exactly one scope, NotFound."""
+        """Return what a request would forget. Raises InvalidRequest without exactly one scope, NotFound."""
         loss = find_loss(self._stores, self._scope(request), waiting(self._places.spool))
         chosen = [_going(record, "chosen") for id, record in loss.gone.items() if id in loss.chosen]
         lineage = [_going(record, "source") for id, record in loss.gone.items() if id not in loss.chosen]
@@ -96,24 +96,20 @@ class ForgettingService(Service):
         )
 
     def start_forgetting(self, request: Forget, before: Sequence[AnyOperation] = ()) -> JobState:
-        """Start to forget; `before` is committed with the word that it is forgotten.
-
-        Raises InvalidRequest without exactly one scope, NotFound, Unavailable beside a job.
-        """
+        """Start to forget; `before` is in the first commit. Raises InvalidRequest without exactly one scope, NotFound,
+        Unavailable beside a job."""
         scope = self._scope(request)
         return self._jobs.start("forget", lambda progress: self._forget(scope, progress, before))
 
     def scan(self, request: ScanSecrets) -> JobState:
-        """Start to look for secrets with the rules of today, and unless `dry_run` to cut them out for good (P-18).
-
-        Raises Unavailable beside a job.
-        """
+        """Start to look for secrets with the current rules, and to redact them unless `dry_run`. Raises Unavailable
+        beside a job."""
         if request.dry_run:
-            return self._jobs.start("scan", lambda progress: look(self._stores, self._jobs, progress)[1])
+            return self._jobs.start("scan", lambda progress: audit(self._stores, self._jobs, progress)[1])
         return self._jobs.start("scan", self._clean)
 
     def finish(self) -> int:
-        """Carry out what a stop cut off, before anything else runs; how many redactions. Raises StorageFull."""
+        """Complete interrupted requests, before anything else runs; return their number. Raises StorageFull."""
         clear(self._stores.folder)
         pending = self._stores.forgotten.pending()
         for seq in pending:
@@ -128,7 +124,7 @@ class ForgettingService(Service):
         return len(pending)
 
     def _forget_carried(self) -> None:
-        """What was forgotten before a restore put an older journal back."""
+        """Forget again the turns that a restored older journal brought back."""
         turns = frozenset(carried(self._stores.folder))
         if left := turns - self._stores.forgotten.among(turns):
             loss, seq = self._begin(self._loss(ForgetScope(turns=left)))
@@ -140,7 +136,8 @@ class ForgettingService(Service):
         settle(self._stores.folder)
 
     def finish_at_start(self) -> None:
-        """`finish`; what can't be finished now stays pending, unserved, and is tried again. Raises JournalCorrupt."""
+        """Call `finish`; on a full disk the requests stay pending and unserved until the next try. Raises
+        JournalCorrupt."""
         try:
             self.finish()
         except (StorageFull, Unavailable) as error:
@@ -161,7 +158,7 @@ class ForgettingService(Service):
         return ForgetScope(ids=request.ids, query=request.query, documents=documents)
 
     def _capture(self, number: int) -> ForgetScope:
-        """The turn of a capture that could not be distilled (P-12)."""
+        """Return the turn of a failed capture."""
         letter = self._stores.letters.get(number)
         if letter is None or not letter.document:
             problem = "no failed capture" if letter is None else "it can't be read which turn that is:"
@@ -198,10 +195,10 @@ class ForgettingService(Service):
     def _clean(self, progress: Progress) -> Report:
         run = self._writer.run
         run(self.finish).result()
-        sighting, report = look(self._stores, self._jobs, progress)
-        if not sighting:
+        findings, report = audit(self._stores, self._jobs, progress)
+        if not findings:
             return report
-        loss, seq = run(lambda: self._begin(find_cleaning(self._stores, sighting))).result()
+        loss, seq = run(lambda: self._begin(plan_redaction(self._stores, findings))).result()
         if not seq:
             return report
         done = self._carry_out(loss, seq, progress)
@@ -211,7 +208,7 @@ class ForgettingService(Service):
         return {**report, **changed, **done, "out_of_reach": list(OUT_OF_REACH)}
 
     def _carry_out(self, loss: Loss, seq: int, progress: Progress) -> Report:
-        """What `_begin` began: out of every file, and the proof of it."""
+        """Remove a begun loss from every file, and prove it."""
         run = self._writer.run
         self._rebuild(NAMES, lambda done, total, detail: progress(1, STEPS, f"fresh indexes: {detail}"))
         run(self._sweep_vectors).result()
@@ -229,7 +226,7 @@ class ForgettingService(Service):
         return find_loss(self._stores, scope, waiting(self._places.spool))
 
     def _begin(self, loss: Loss, before: Sequence[AnyOperation] = ()) -> tuple[Loss, int]:
-        """Say what goes, then remove it: that operation's seq, 0 for nothing. On the write thread."""
+        """Commit the redaction, then erase; return its seq, 0 for no loss. On the write thread."""
         if not loss:
             return loss, 0
         rows = [Rebased(record=record) for record in loss.rebased.values()]
@@ -240,7 +237,7 @@ class ForgettingService(Service):
         return loss, seq
 
     def _erase(self, redacted: Redacted, seq: int) -> None:
-        """Out of both logs and of their files. On the write thread."""
+        """Erase from both logs and their files. On the write thread."""
         stores = self._stores
         stores.turns.mask(redacted.captures)
         stores.journal.log.erase([remnant.seq for remnant in redacted.entries])
@@ -255,7 +252,7 @@ class ForgettingService(Service):
         reach("forget:logs-compacted")
 
     def _sweep_vectors(self) -> None:
-        """Out of the vectors: those that no record needs go. On the write thread."""
+        """Drop vectors that no record needs. On the write thread."""
         reach("forget:projections-renewed")
         stores = self._stores
         stores.keep_vectors()
@@ -263,7 +260,7 @@ class ForgettingService(Service):
         reach("forget:vectors-swept")
 
     def _sweep(self, redacted: Redacted, pieces: list[bytes]) -> Report:
-        """Everything beside it: spools, copies, logs. Off the write thread: clients may be delivering."""
+        """Clean spools, copies and log files. Off the write thread: clients may be delivering."""
         gone = {(tombstone.document, turn) for tombstone in redacted.turns for turn in tombstone.turns}
 
         def left(document: str, event: AnyEvent) -> AnyEvent | None:
@@ -300,7 +297,7 @@ class ForgettingService(Service):
         }
 
     def _said_elsewhere(self, pieces: set[bytes]) -> set[bytes]:
-        """Those that stand in what was not to be forgotten: the same words in another turn, or said since."""
+        """Return the pieces that other turns contain too."""
         present: set[bytes] = set()
         for log_ in (self._stores.journal.log, self._stores.archive.log):
             for entry in log_.read() if pieces - present else ():

@@ -25,7 +25,7 @@ TOGETHER = 4 << 20
 
 
 class Searched(msgspec.Struct, frozen=True, kw_only=True):
-    """What was searched, and which files hold which pieces."""
+    """The extent of a search, and the pieces that each file contains."""
 
     files: int
     size_bytes: int
@@ -34,14 +34,14 @@ class Searched(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pieces_of(texts: Iterable[str]) -> list[bytes]:
-    """What to seek for these texts, as they were stored and in the other normal form of Unicode."""
+    """Return the byte strings to search for: as stored, and in the other normal form of Unicode."""
     stored = sorted(texts, key=len)
     others = [form for words in stored for name in ("NFC", "NFD") if (form := normalize(name, words)) != words]
     return list(dict.fromkeys((*_pieces(stored), *_pieces(others))))
 
 
 def _pieces(texts: Iterable[str]) -> list[bytes]:
-    """Short ones whole, of long ones the beginning and the middle."""
+    """Take short texts whole, of long ones the beginning and the middle."""
     pieces: dict[bytes, None] = {}
     for words in texts:
         for form in dict.fromkeys((words, json.dumps(words)[1:-1], json.dumps(words, ensure_ascii=False)[1:-1])):
@@ -55,7 +55,7 @@ def _pieces(texts: Iterable[str]) -> list[bytes]:
 
 
 def search(folders: Sequence[Path], pieces: Sequence[bytes]) -> Searched:
-    """Look for these pieces in every file below these folders."""
+    """Search every file below these folders."""
     files, size = 0, 0
     pieces_by_path: dict[str, tuple[bytes, ...]] = {}
     for path in sorted({path for folder in folders for path in folder.rglob("*")}):
@@ -79,7 +79,7 @@ def _held(path: Path, pieces: Sequence[bytes]) -> tuple[bytes, ...]:
 
 
 def _within(view: mmap.mmap) -> Iterator[bytes]:
-    """What the blocks in a file say, some megabytes at a time."""
+    """Yield the contents of blocks in a file, some megabytes at a time."""
     said, size = list[bytes](), 0
     for words in within(view):
         said.append(words)
@@ -91,7 +91,7 @@ def _within(view: mmap.mmap) -> Iterator[bytes]:
 
 
 def wipe(path: Path, pieces: Sequence[bytes]) -> int:
-    """Overwrite these pieces in a text file, in place, so that whoever appends to it is not disturbed; how many."""
+    """Overwrite these pieces in a text file in place, so that its writers go on; return their number."""
     count = 0
     with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as view:
         for piece in pieces:

@@ -34,7 +34,7 @@ from ...storage.archive import decode
 from ...storage.cuts import joined, moved, placeholder, replaced
 from ..provenance_rebase import Turn, cited
 from .forget_closure import Loss
-from .secret_audit import Sighting, words_of_record
+from .secret_audit import SecretFindings, words_of_record
 
 REASON = "a secret was redacted"
 FRAGMENT = 4
@@ -44,24 +44,24 @@ LONG = 8
 """The same at the end of words that were cut off."""
 
 
-class _Cut(msgspec.Struct, frozen=True):
-    """A turn before and after."""
+class _CutTurn(msgspec.Struct, frozen=True):
+    """A turn before and after its cuts."""
 
     before: str
     after: str
     cuts: tuple[Cut, ...]
 
 
-def find_cleaning(stores: Stores, sighting: Sighting) -> Loss:
-    """What becomes of everything that a secret was seen in. On the write thread."""
-    for entry in stores.journal.read(sighting.journal_upto):  # said since it was looked
-        sighting.seen(entry)
-    _cut_for_records(stores, sighting)
-    plan = _Cleaning(stores, sighting)
+def plan_redaction(stores: Stores, findings: SecretFindings) -> Loss:
+    """Return the changes to everything that contains a secret. On the write thread."""
+    for entry in stores.journal.read(findings.journal_upto):  # said since it was looked
+        findings.seen(entry)
+    _cut_for_records(stores, findings)
+    plan = _SecretRemoval(stores, findings)
     loss = Loss(
-        cuts=tuple(cut for seq in sorted(sighting.cuts) for cut in sighting.cuts[seq]), texts=set(sighting.words)
+        cuts=tuple(cut for seq in sorted(findings.cuts) for cut in findings.cuts[seq]), texts=set(findings.words)
     )
-    seqs = set(sighting.entries)
+    seqs = set(findings.entries)
     decision = Decision(action="update", reason=REASON, steps=(Step("scan", REASON),))
     for record in stores.records.everything():
         if not plan.concerns(record):
@@ -71,44 +71,45 @@ def find_cleaning(stores: Stores, sighting: Sighting) -> Loss:
             changed = msgspec.structs.replace(clean, rev=record.rev + 1)
             loss.after.append(Updated(record=changed, decision=decision))
             loss.changed.append(record.id)
-    _list_entries(stores, plan, loss, seqs, sighting.redactions)
+    _list_entries(stores, plan, loss, seqs, findings.redactions)
     return loss
 
 
-def _cut_for_records(stores: Stores, sighting: Sighting) -> None:
-    """Cuts for what a rule sees in a quote alone, not in the whole turn: else the quote would no longer be its span."""
-    for record in stores.records.many(sighting.records).values():
+def _cut_for_records(stores: Stores, findings: SecretFindings) -> None:
+    """Add cuts for secrets that a rule finds in a quote but not in its turn, so that the quote stays equal to its
+    span."""
+    for record in stores.records.many(findings.records).values():
         for span in record.provenance.spans[:1]:
             seq, said = stores.archive.seq_of(span.document, span.turn), stores.archive.span(span)
             secrets = find(said) if seq and said and said.startswith(record.provenance.quote) else ()
             more = [Cut(seq, span.start + secret.start, span.start + secret.end, secret.rule) for secret in secrets]
             if more and said:
-                sighting.cuts[seq] = joined((*sighting.cuts.get(seq, ()), *more))
-                sighting.words.update((said[secret.start : secret.end], secret.rule) for secret in secrets)
+                findings.cuts[seq] = joined((*findings.cuts.get(seq, ()), *more))
+                findings.words.update((said[secret.start : secret.end], secret.rule) for secret in secrets)
 
 
-class _Cleaning:
-    """The same step for a record as it is and for every operation that ever made it so."""
+class _SecretRemoval:
+    """Redacts a record and every operation that ever stated it in the same way."""
 
-    def __init__(self, stores: Stores, sighting: Sighting) -> None:
-        self._turns: dict[Turn, _Cut] = {}
-        self._distinct = sighting.distinct()
-        self._entries_of = sighting.records
-        for seq, cuts in sighting.cuts.items():
+    def __init__(self, stores: Stores, findings: SecretFindings) -> None:
+        self._turns: dict[Turn, _CutTurn] = {}
+        self._distinct = findings.distinct()
+        self._entries_of = findings.records
+        for seq, cuts in findings.cuts.items():
             entry = stores.archive.log.get(seq)
             captured = decode(entry) if entry else None
             if captured and stores.archive.seq_of(captured.document, captured.event.turn) == seq:
                 words = text(captured.event)
-                self._turns[captured.document, captured.event.turn] = _Cut(words, replaced(words, cuts), cuts)
+                self._turns[captured.document, captured.event.turn] = _CutTurn(words, replaced(words, cuts), cuts)
 
     def concerns(self, record: Record) -> bool:
-        """Whether a record, or what it was before, may hold a secret or point into a turn that is cut."""
+        """Return whether a record, or an earlier revision, may contain a secret or cite a cut turn."""
         if record.id in self._entries_of or not self._turns.keys().isdisjoint(cited(record)):
             return True
         return any(secret in words for secret in self._distinct for words in words_of_record(record))
 
     def operation(self, change: AnyOperation) -> AnyOperation:
-        """The same operation without secrets."""
+        """Return the operation without secrets."""
         match change:
             case Added() | Updated():
                 decision = self._decision(change.decision, self._secrets(change.record))
@@ -127,7 +128,7 @@ class _Cleaning:
                 return change
 
     def record(self, record: Record) -> Record:
-        """The same record without secrets, its spans where their words are now."""
+        """Return the record without secrets, its spans moved with their words."""
         secrets, provenance = self._secrets(record), record.provenance
         content, quote, spans = self._quoted(record, secrets)
         return msgspec.structs.replace(
@@ -147,7 +148,7 @@ class _Cleaning:
         )
 
     def _quoted(self, record: Record, secrets: Mapping[str, str]) -> tuple[str, str, tuple[Span, ...]]:
-        """Content, quote and spans: verbatim where the turn is still there, else without what the rules see."""
+        """Return content, quote and spans: verbatim where the turn exists, else without secrets."""
         provenance = record.provenance
         quote, old = provenance.quote, provenance.spans
         spans = tuple(self._span(span) for span in old)
@@ -178,7 +179,7 @@ class _Cleaning:
         return msgspec.structs.replace(evidence, span=self._span(evidence.span))
 
     def _secrets(self, record: Record) -> dict[str, str]:
-        """What may stand in a record's words: the secrets of the turns it cites, whole or as far as its spans go."""
+        """Return the secrets that a record may contain: those of its turns, whole or as far as its spans reach."""
         secrets = dict(self._distinct)
         for span in record.provenance.spans:
             turn = self._turns.get((span.document, span.turn))
@@ -194,7 +195,7 @@ class _Cleaning:
 
 
 def _without(words: str, secrets: Mapping[str, str]) -> str:
-    """`words` without what the rules see in them and without these secrets, however they are spaced."""
+    """Return `words` without these secrets, however they are spaced, and without those that the rules find."""
     clean, _ = redact(words)
     for secret, rule in sorted(secrets.items(), key=lambda pair: -len(pair[0])):
         mark = placeholder(Cut(0, 0, 0, rule))
@@ -209,12 +210,12 @@ def _without(words: str, secrets: Mapping[str, str]) -> str:
 
 
 def _is_part(tag: str, secrets: Mapping[str, str]) -> bool:
-    """Whether a keyword was taken from a secret."""
+    """Return whether a keyword is part of a secret."""
     return bool(find(tag)) or (len(tag) >= FRAGMENT and any(tag.casefold() in secret.casefold() for secret in secrets))
 
 
 # --- what stands in for the entries that change ------------------------------------------------------------------
-def _list_entries(stores: Stores, plan: _Cleaning, loss: Loss, seqs: set[int], redactions: Sequence[int]) -> None:
+def _list_entries(stores: Stores, plan: _SecretRemoval, loss: Loss, seqs: set[int], redactions: Sequence[int]) -> None:
     replacements: dict[int, AnyOperation] = {}
     for seq in seqs:
         entry = stores.journal.get(seq)

@@ -31,7 +31,7 @@ Left = Callable[[str, AnyEvent], AnyEvent | None]
 
 
 def waiting(folder: Path) -> Iterator[tuple[str, AnyEvent]]:
-    """Every event that waits in a spool, with its document."""
+    """Yield every spooled event with its document."""
     for path in _files(folder):
         for body in bodies_in(path.read_bytes())[0]:
             request = _decoded(body)
@@ -40,10 +40,8 @@ def waiting(folder: Path) -> Iterator[tuple[str, AnyEvent]]:
 
 
 def scrub(folder: Path, left: Left) -> int:
-    """Take out of every spool, or change, what may not stay so; how many events.
-
-    Raises Unavailable while a client holds one for too long.
-    """
+    """Remove or change events in every spool as `left` says; return their number. Raises Unavailable while a client
+    holds a spool for too long."""
     for path in folder.glob("*" + LINES):
         if path.stat().st_size and not (taken := path.with_name(path.name + ".taken")).exists():
             take_lines(path, taken)
@@ -91,7 +89,7 @@ def _events(request: AnyRequest) -> Iterator[tuple[str, AnyEvent]]:
 
 
 def _left(body: bytes, allowed: Left) -> tuple[bytes, int]:
-    """A request as it may stay, empty if nothing of it may; and how many events went or changed."""
+    """Return the rest of a request, empty if nothing remains, and the number of changed events."""
     request = _decoded(body)
     if request is None:
         return body, 0

@@ -28,7 +28,7 @@ _STATED = re.compile(r"\b(?P<count>\d{1,3})\s*\+?\s*(?:or more |separate |indepe
 
 
 class Condition(NamedTuple):
-    """So many sessions, on different days, or so many projects, that say otherwise."""
+    """The number of sessions on different days, or of projects, that must contradict a belief."""
 
     least: int
     projects: bool
@@ -36,7 +36,7 @@ class Condition(NamedTuple):
 
 
 class Instance(NamedTuple):
-    """A record that speaks against a belief: what it is, when it was said (microseconds), where."""
+    """A record against a belief, with its time (microseconds) and place."""
 
     record: str
     at: int
@@ -46,7 +46,7 @@ class Instance(NamedTuple):
 
 
 def condition(record: Record, rules: Rules) -> Condition | None:
-    """What would make a belief doubtful: its own words, as far as they can be counted, else the rule; None for none."""
+    """Return when a belief is doubtful: by its own countable words, else by the rule; None for other records."""
     if not (record.held or record.type in BELIEFS or "principle" in record.tags):
         return None
     stated = record.review.change_condition if record.review else ""
@@ -58,14 +58,14 @@ def condition(record: Record, rules: Rules) -> Condition | None:
 
 
 class Conditions:
-    """The daily look at them."""
+    """The daily check of change conditions."""
 
     def __init__(self, stores: Stores, rules: Callable[[], Rules]) -> None:
         self._stores, self._rules = stores, rules
 
     def met(self, doubtful: Iterable[str]) -> list[AnyOperation]:
-        """What follows where a condition is met. `doubtful`: the records that were left for review. On the committer's
-        thread: what it returns is to be committed at once."""
+        """Return the operations for beliefs whose condition is met. `doubtful`: records left for review. On the write
+        thread; commit the result at once."""
         operations: list[AnyOperation] = []
         rules = self._rules()
         against = self._against(doubtful)
@@ -106,7 +106,7 @@ class Conditions:
             )
 
     def _against(self, doubtful: Iterable[str]) -> dict[str, list[Instance]]:
-        """What speaks against each belief: only live records, none that was rejected, none that gives orders."""
+        """Return the live records against each belief, without rejected and injected ones."""
         pairs = {(belief, id) for id in doubtful for belief in self._left_beside(id)}
         pairs |= {
             (pending.what.record, pending.what.against) for pending in self._stores.inbox.list() if pending.what.against
@@ -122,7 +122,7 @@ class Conditions:
         return instances
 
     def _left_beside(self, id: str) -> set[str]:
-        """The records that one was left for review beside, as its last decision says."""
+        """Return the records that contradict this one, by its last decision."""
         for entry in entries(self._stores, id, newest_first=True):
             if isinstance(entry.operation, Added | Updated) and entry.operation.record.id == id:
                 near = entry.operation.decision.neighbours
@@ -139,13 +139,13 @@ class Conditions:
 
 
 def _confirmed(belief: Record) -> int:
-    """When somebody last said it, in microseconds."""
+    """Return the time of the last confirmation in microseconds."""
     said = [belief.provenance.said_at, *(evidence.at for evidence in belief.provenance.evidence)]
     return max(map(micros, said))
 
 
 def _independent(said: Iterable[Instance], stated: Condition) -> int:
-    """How many count: projects, or sessions of which no two are of one day."""
+    """Count projects, or sessions on different days."""
     told_by = list(said)
     if stated.projects:
         return len({instance.project for instance in told_by if instance.project})

@@ -39,7 +39,7 @@ class Consolidation:
         self._stores, self._writer, self._rules = stores, writer, rules
 
     def run(self, pool: str) -> tuple[str, ...]:
-        """Give the episodes of a pool their successors, and archive the sources of earlier ones; the new ids."""
+        """Add successors of a pool's episodes, and archive the sources of earlier successors; return the new ids."""
         if self._rules().is_off(pool):
             return ()
         newest = self._stores.records.recent(pool, None, NEWEST)
@@ -54,7 +54,7 @@ class Consolidation:
         return tuple(successor.id for successor, _ in successors)
 
     def _episodes(self, newest: Sequence[Record]) -> list[tuple[Record, ...]]:
-        """Groups of notes that are alike, each record in one group, the most central first in each."""
+        """Return disjoint groups of similar notes, the most central note first."""
         notes = [record for record in newest if _is_episode(record)]
         places, vectors = self._stores.vector_store.get([digest(note.description) for note in notes])
         notes = [notes[place] for place in places]
@@ -80,7 +80,7 @@ class Consolidation:
         )
 
     def _successor(self, group: Sequence[Record]) -> tuple[Record, tuple[Neighbour, ...]] | None:
-        """The medoid's clause without its time and place, resting on all of them; None where it is there already."""
+        """Return the medoid's clause without time and place, citing the whole group; None if it exists."""
         medoid, others = group[0], group[1:]
         span = medoid.provenance.spans[0]
         id = record_id(medoid.pool, span.document, span.turn, span.start, ORDINAL)
@@ -131,7 +131,7 @@ class Consolidation:
             self._stores.commit([Archived(pool=successor.pool, ids=ids, why="consolidated", by=successor.id)])
 
     def _came_back(self, id: str) -> bool:
-        """Whether a record was archived before: whoever restored it wants it beside its successor."""
+        """Return whether the user restored an archived record, and so wants it beside its successor."""
         return any(isinstance(entry.operation, Archived) for entry in entries(self._stores, id))
 
 
@@ -147,6 +147,6 @@ def _is_episode(record: Record) -> bool:
 
 
 def _same(notes: Sequence[Record], first: int, second: int) -> bool:
-    """Whether two notes may share a successor: of one sort, and of one trust."""
+    """Return whether two notes may share a successor."""
     a, b = notes[first], notes[second]
     return (a.type, a.provenance.trust, a.status) == (b.type, b.provenance.trust, b.status)

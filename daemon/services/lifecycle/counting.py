@@ -23,7 +23,7 @@ SLICE = 1000
 
 
 class UseCounter:
-    """The counters' way in. Any thread may call it."""
+    """Counts retrievals and uses. Any thread may call it."""
 
     def __init__(self, stores: Stores, writer: Writer, rules: Callable[[], Rules]) -> None:
         self._stores, self._writer, self._rules = stores, writer, rules
@@ -31,7 +31,7 @@ class UseCounter:
         self._lock = threading.Lock()
 
     def candidates(self, ids: Iterable[str]) -> None:
-        """These records were retrieved: a light count, nothing is strengthened."""
+        """Count retrievals, which strengthen nothing."""
         with self._lock:
             self._waiting.update(ids)
 
@@ -44,14 +44,14 @@ class UseCounter:
         return self._writer.run(lambda: self._commit(dict.fromkeys(wanted, count), perspective))
 
     def flush(self) -> Future[int]:
-        """Write down what waits; how many records were counted."""
+        """Commit the waiting counts; the result is the number of records."""
         with self._lock:
             waiting, self._waiting = self._waiting, Counter[str]()
         counts = {id: Count(candidates=number) for id, number in waiting.items()}
         return self._writer.run(lambda: self._commit(counts, ""))
 
     def _commit(self, counts: Mapping[str, Count], perspective: str) -> int:
-        """On the write thread: what is counted, and what leaves quarantine by it."""
+        """Commit counts, and release used records from probation. On the write thread."""
         records = self._stores.records.many(counts)
         pools: dict[str, dict[str, Count]] = {}
         for id, record in records.items():

@@ -47,8 +47,7 @@ from .usage import UseDetector
 
 
 def reactivate(stores: Stores, rules: Rules, ids: Iterable[str], why: Literal["asked", "recalled"]) -> tuple[str, ...]:
-    """Those of these records that are archived come back (T7), unless a live record holds their key or stands for
-    them; which ones did."""
+    """Make archived records active unless a live record holds their key; return their ids. On the write thread."""
     back: list[str] = []
     quarantined: list[str] = []
     for record in stores.records.many(ids).values():
@@ -74,7 +73,7 @@ def reactivate(stores: Stores, rules: Rules, ids: Iterable[str], why: Literal["a
 
 
 def _was_quarantined(stores: Stores, record: Record) -> bool:
-    """Whether a record was in quarantine when it was archived."""
+    """Return whether a record was unconfirmed when it was archived."""
     before: Record | None = None
     quarantined = False
     for entry, version in versions(stores, record.id):
@@ -101,7 +100,7 @@ class LifecycleService(Service):
         *,
         encode: Callable[[], Encode | None],
     ) -> None:
-        """`encode`: what turns a sentence into a vector now, if anything does."""
+        """`encode`: returns the encoder of the current model, if it has one."""
         stores, world = core.stores, core.world
 
         def rules() -> Rules:
@@ -119,14 +118,14 @@ class LifecycleService(Service):
 
     @property
     def handlers(self) -> Handlers:
-        """Both wait on the slow lane; what they write goes through the write thread."""
+        """Both on the slow lane; changes go through the write thread."""
         return {
             PutToSleep: owner("slow", self.put_to_sleep),
             ListFading: Handler("slow", self.fading, scoped=True),
         }
 
     def start(self) -> None:
-        """Write down counts and review records now and then."""
+        """Commit counts and review records at intervals."""
         self._scheduler.every(FLUSH_S, self._tick, "lifetime")
 
     def _captured(self, event: CapturesCommitted) -> None:
@@ -142,12 +141,12 @@ class LifecycleService(Service):
 
     # --- recalls and uses (T3) -----------------------------------------------------------------------------------
     def recalled(self, query: str, scope: Sequence[str], ids: Sequence[str]) -> None:
-        """A question to the present brought these records up."""
+        """Count records that a question about the present retrieved."""
         self.counter.candidates(ids)
         self._detector.recalled(query, scope, ids)
 
     def heard(self) -> None:
-        """Live sessions went on: there may be an answer that used what was recalled. On the write thread."""
+        """Look for uses in new answers of live sessions, soon. On the write thread."""
         if self._detector.is_waiting and not self._looking:
             self._looking = True
             self._scheduler.soon(self._look, "usage")
@@ -160,7 +159,7 @@ class LifecycleService(Service):
             log.info("could not count uses yet: %s", error.message)
 
     def reactivated(self, ids: Sequence[str]) -> None:
-        """Bring back those of these records that are archived (T7); on the write thread, soon."""
+        """Make archived records active that the user's question retrieved; on the write thread, soon."""
         if ids:
             self._writer.run(lambda: self.reactivate(ids, "recalled"))
 
@@ -174,12 +173,12 @@ class LifecycleService(Service):
         return stated.text if stated else ""
 
     def judge(self) -> Callable[[Record], Record]:
-        """What says of each new record of a batch whether it is to prove itself first (T8)."""
+        """Return the function that puts new records of a batch on probation."""
         return Probation(self._stores, self._rules, self._world.now).judged
 
     # --- tasks (T6) ----------------------------------------------------------------------------------------------
     def ended(self, documents: Iterable[str]) -> None:
-        """These sessions ended. Called on the write thread, which sleeps when it is through with its group."""
+        """Let pools of ended sessions sleep, after the current group. On the write thread."""
         sessions = self._stores.sources.sessions_of(documents)
         pools: dict[str, None] = {}
         for document, session in sessions.items():
@@ -191,7 +190,7 @@ class LifecycleService(Service):
             self._writer.run(lambda: self._fall_asleep(due))
 
     def _fed_by(self, document: str) -> tuple[str, ...]:
-        """The pools that a session's task belongs to: the user's own, its project's, its agent's."""
+        """Return the pools of a session: the user's own, its project's, its agent's."""
         session = self._stores.sources.session(document)
         project = self._stores.aliases.home(session.opened.project) if session and session.opened.project else ""
         agent = agent_pool(session.opened.origin.agent) if session else ""
@@ -199,7 +198,7 @@ class LifecycleService(Service):
         return tuple(dict.fromkeys(pool for pool in (PERSONAL, project, agent if agent in known else "") if pool))
 
     def _is_busy(self, pool: str) -> bool:
-        """Whether another task of a pool goes on: they sleep together, when it ends."""
+        """Return whether another task of a pool goes on; the pool sleeps when the last one ends."""
         going = self._stores.unfinished.documents()
         return any(
             document.partition(":")[0] not in NO_SESSIONS and pool in self._fed_by(document) for document in going
@@ -217,7 +216,7 @@ class LifecycleService(Service):
             log.info("postponed the sweep of %s: %s", pool, error.message)
 
     def _rest(self, pool: str) -> Slumber:
-        """What a sleep does beside the committer: consolidate, archive, prune."""
+        """Consolidate, archive and prune; beside the write thread."""
         self._consolidation.run(pool)
         return self.sleep.sweep(pool)
 
@@ -283,7 +282,7 @@ class LifecycleService(Service):
         return soonest
 
     def stop(self) -> None:
-        """Write down what waits; the committer still runs."""
+        """Commit the waiting counts; the write thread still runs."""
         try:
             self.counter.flush().result()
         except MemdError as error:  # they are only light counts
@@ -291,5 +290,5 @@ class LifecycleService(Service):
 
 
 def _days_left(weak: Weak, floor: float, loss: float) -> float:
-    """Active days until the strength is below the floor."""
+    """Return the active days until the strength is below the floor."""
     return max(0.0, (weak.strength - ln(floor)) / -ln(1 - loss)) if loss < 1 else 0.0

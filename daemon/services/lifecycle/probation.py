@@ -22,14 +22,14 @@ NO_SESSIONS = frozenset({"memd", "cli", "python"})
 
 
 class Probation:
-    """Judges the records of one batch; on the write thread."""
+    """Judges the records of one batch. On the write thread."""
 
     def __init__(self, stores: Stores, rules: Callable[[], Rules], now: Callable[[], int]) -> None:
         self._stores, self._rules, self._now = stores, rules, now
         self._first: dict[str, str] = {}
 
     def judged(self, record: Record) -> Record:
-        """The record, quarantined if it is to prove itself first."""
+        """Return the record, unconfirmed if it is on probation."""
         if record.status != "active" or record.held or record.supersedes or not self._is_doubtful(record):
             return record
         span = record.provenance.spans[0]
@@ -49,7 +49,7 @@ class Probation:
         return bool(rules.old_import_days) and age_days > rules.old_import_days
 
     def _first_live(self, pool: str) -> str:
-        """The document of a pool's first live session; the user's own pool is fed by all of them."""
+        """Return the document of a pool's first live session; all sessions belong to the user's own pool."""
         if pool not in self._first:
             sources = self._stores.sources
             documents = sources.sessions() if pool == PERSONAL else sources.documents([pool])

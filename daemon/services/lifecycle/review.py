@@ -32,8 +32,7 @@ POWER = Path("/sys/class/power_supply")
 
 
 def cadence_days(record: Record, rules: Rules) -> float:
-    """Calendar days between two reviews of a record; 0 for one that has none: a stable one, or of a kind that never
-    fades."""
+    """Return the calendar days between two reviews; 0 for stable records and kinds that never fade."""
     if record.review and record.review.cadence_days:
         return record.review.cadence_days
     if record.kind in rules.never or record.held or record.volatility == "stable":
@@ -42,7 +41,7 @@ def cadence_days(record: Record, rules: Rules) -> float:
 
 
 def due_at(record: Record, signal: Signal, rules: Rules) -> int:
-    """When a record is to be looked at again, in microseconds; 0 = never. Saying it again, or using it, puts it off."""
+    """Return the time of the next review in microseconds, 0 for never. Use and restatement postpone it."""
     if not (cadence := cadence_days(record, rules)):
         return 0
     if record.review and record.review.next:
@@ -54,7 +53,7 @@ def due_at(record: Record, signal: Signal, rules: Rules) -> int:
 
 
 def is_quiet() -> bool:
-    """Whether the machine is idle and on power, as far as it says."""
+    """Return whether the machine is idle and on power, as far as it reports."""
     if os.getloadavg()[0] > (os.cpu_count() or 1):
         return False
     for supply in POWER.glob("*/online"):
@@ -67,7 +66,7 @@ def is_quiet() -> bool:
 
 
 class ReviewJob:
-    """The daily look at what is overdue."""
+    """The daily review."""
 
     def __init__(self, stores: Stores, writer: Writer, rules: Callable[[], Rules], now: Callable[[], int]) -> None:
         self._stores, self._writer, self._rules, self._now = stores, writer, rules, now
@@ -76,15 +75,15 @@ class ReviewJob:
         self._looked_at: int | None = None
 
     def overdue(self, pools: Container[str]) -> Iterator[Record]:
-        """The live records of these pools whose review is due, in order of id; what came due or came in since the last
-        look at all of them, at most a day ago, is left for the next one."""
+        """Yield the live records of these pools whose review is due, by id; may miss those since the last full look,
+        at most a day ago."""
         if self._looked_at is None or self._now() - self._looked_at >= DAY:
             self._look()
         records = self._stores.records.many(self._due).values()
         return (record for record in records if record.pool in pools and self._is_overdue(record))
 
     def _look(self) -> list[str]:
-        """Look at every record, and keep which are due; which were left for review."""
+        """Find due records; return those left for review."""
         due: list[str] = []
         doubtful: list[str] = []
         for record in self._stores.records.everything():
@@ -102,8 +101,8 @@ class ReviewJob:
         return due_at(record, self._stores.counters.signals([record])[record.id], rules) <= now
 
     def run(self) -> int:
-        """Lower the confidence of what is overdue, or whose change condition is met; how many. Not on the committer's
-        thread."""
+        """Lower the confidence of due records and of those whose change condition is met; return their number. Not on
+        the write thread."""
         doubtful, overdue = self._look(), self._due[:MOST]
         return self._writer.run(lambda: self._review(overdue) + self._doubt(doubtful)).result()
 

@@ -22,7 +22,8 @@ SLICE = 250
 
 
 class Slumber(msgspec.Struct, frozen=True, kw_only=True):
-    """What a sleep does to a pool: its pace, the part of a day that it stands for, what it archives and why."""
+    """The effect of a sleep on a pool: its pace, the part of a day that it counts for, the records to archive by
+    reason."""
 
     pool: str
     tasks_per_day: float
@@ -32,20 +33,20 @@ class Slumber(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sleep:
-    """The sleep of pools, one after the other."""
+    """The sleep of pools."""
 
     def __init__(self, stores: Stores, writer: Writer, rules: Callable[[], Rules], now: Callable[[], int]) -> None:
         self._stores, self._writer, self._rules, self._now = stores, writer, rules, now
 
     def fall_asleep(self, pool: str) -> Slept | None:
-        """A task of the pool ended: commit its decay. On the write thread; None where forgetting is off."""
+        """Commit the decay at the end of a pool's task; None where forgetting is off. On the write thread."""
         slept = self.next(pool)
         if slept is not None:
             self._stores.commit([slept])
         return slept
 
     def next(self, pool: str) -> Slept | None:
-        """The operation that a task's end would write now."""
+        """Return the operation that the end of a task would commit now."""
         rules = self._rules()
         if rules.is_off(pool):
             return None
@@ -55,14 +56,14 @@ class Sleep:
         return Slept(pool=pool, tasks_per_day=pace(rest, now), days=days, retention=retention, spared=rules.never)
 
     def limit(self, pool: str) -> int:
-        """How many records of a pool may be archived in one run (T6)."""
+        """Return how many records of a pool one run may archive."""
         counts = self._stores.records.tally().get(pool, {})
         live = sum(count for status, count in counts.items() if status in LIVE)
         return min(live, max(1, int(live * self._rules().share_a_run)))
 
     def weak(self, pool: str, sleeps: Slept | None = None) -> Slumber:
-        """What a sweep of the pool would archive now, or after one more sleep: first what faded, then what is over the
-        capacity, the lightest and the longest unused first."""
+        """Return what a sweep would archive now, or after one more sleep: weak records first, then those over the
+        capacity, the lightest and longest unused first."""
         rules, counters = self._rules(), self._stores.counters
         if rules.is_off(pool):
             return Slumber(pool=pool, tasks_per_day=0.0, days=0.0)
@@ -77,7 +78,7 @@ class Sleep:
         )
 
     def _over(self, pool: str, most: int, faded: Sequence[str]) -> tuple[str, ...]:
-        """The records that must go for the pool's weight to be under its capacity, at most so many."""
+        """Return the records over the pool's capacity, at most `most`."""
         rules, counters = self._rules(), self._stores.counters
         capacity = rules.capacity_of(pool)
         if sum(self._stores.records.tally().get(pool, {}).values()) * max(rules.weights) <= capacity:
@@ -97,7 +98,7 @@ class Sleep:
         return tuple(pruned)
 
     def sweep(self, pool: str) -> Slumber:
-        """Archive what is too weak, in slices that captures go between. Not on the write thread."""
+        """Archive weak records in slices, between captures. Not on the write thread."""
         slumber = self.weak(pool)
         for why, ids in (("faded", slumber.faded), ("capacity", slumber.pruned)):
             for start in range(0, len(ids), SLICE):
@@ -106,7 +107,7 @@ class Sleep:
         return slumber
 
     def archive(self, pool: str, ids: Sequence[str], why: str) -> None:
-        """Archive those that are still what they were when they were chosen, on the write thread."""
+        """Archive those of the chosen records that have not changed. On the write thread."""
         counters, floor = self._stores.counters, self._rules().floor
         records = {id: record for id, record in self._stores.records.many(ids).items() if record.status in LIVE}
         signals = counters.signals(records.values())

@@ -38,8 +38,7 @@ _SENTENCE = re.compile(r"[^.!?。！？\n]+")
 
 
 class PendingRecall(msgspec.Struct):
-    """A recall whose answer has not come yet: what was asked, of which pools, what it brought up, and where the archive
-    stood."""
+    """A recall without an answer yet; `archive_seq` is the end of the archive that was read."""
 
     query: str
     pools: frozenset[str]
@@ -49,7 +48,7 @@ class PendingRecall(msgspec.Struct):
 
 
 class UseDetector:
-    """Recalls on one side, answers on the other. Any thread may call it."""
+    """Matches recalls with later answers. Any thread may call it."""
 
     def __init__(
         self,
@@ -60,15 +59,14 @@ class UseDetector:
         monotonic: Callable[[], float],
         fed_by: Callable[[str], Sequence[str]],
     ) -> None:
-        """`encode`: what turns a sentence into a vector now, or None; `fed_by`: the pools that a session's turns belong
-        to."""
+        """`encode`: returns the sentence encoder or None; `fed_by`: returns the pools of a session."""
         self._stores, self._counting, self._rules = stores, counting, rules
         self.encode, self._monotonic, self._fed_by = encode, monotonic, fed_by
         self._waiting: list[PendingRecall] = []
         self._lock = threading.Lock()
 
     def recalled(self, query: str, pools: Sequence[str], ids: Sequence[str]) -> None:
-        """A question brought these records up."""
+        """Wait for the answer to a question that retrieved these records."""
         if ids:
             until = self._monotonic() + WINDOW_S
             recall = PendingRecall(query, frozenset(pools), set(ids), self._stores.archive.last, until)
@@ -77,11 +75,11 @@ class UseDetector:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether an answer would be looked at."""
+        """Whether a recall waits for its answer."""
         return bool(self._waiting)
 
     def heard(self) -> int:
-        """Look at what assistants said since; how many records they used. Not on the write thread. Raises
+        """Read new answers of assistants; return how many records they used. Not on the write thread. Raises
         StorageFull, Stopping."""
         now = self._monotonic()
         with self._lock:
@@ -109,7 +107,7 @@ class UseDetector:
         return len(ids)
 
     def used_in(self, answer: str, query: str, ids: set[str]) -> set[str]:
-        """Those of these records that an answer shows to have used: by a rare tag, or by a sentence that is alike."""
+        """Return which of these records an answer used: it contains a rare tag or a similar sentence."""
         records = [record for record in self._stores.records.many(ids).values() if record.status in LIVE]
         said, asked = _words(answer), _words(query)
         used = {
@@ -119,7 +117,7 @@ class UseDetector:
         return used | self._alike(answer, left)
 
     def _is_rare(self, tag: str, record: Record) -> bool:
-        """Whether a tag is in at most the configured share of the pool; in a small pool, in this record alone (T3)."""
+        """Return whether at most the configured share of the pool has a tag; in a small pool this record alone."""
         counts = self._stores.records.tally().get(record.pool, {})
         most = max(1, int(sum(counts.get(status, 0) for status in LIVE) * self._rules().rare_tag))
         return len(self._stores.keywords.search(tag, [record.pool], most + 1)[0]) <= most
@@ -147,7 +145,7 @@ def _words(text: str) -> str:
 
 
 def _shown(record: Record, said: str, asked: str) -> Iterator[str]:
-    """Tags of a record that the answer holds and the question does not; the first one is its type."""
+    """Yield tags that the answer contains and the question does not; the first tag is the type."""
     for tag in record.tags[1:]:
         word = _words(tag)
         if len(word) > 4 and word in said and word not in asked:

@@ -14,7 +14,7 @@ REBUILT = "`memd rebuild all` rebuilds it from the journal"
 
 
 def disk_use(stores: Stores, places: Places) -> DiskUse:
-    """Bytes on disk by part, biggest first."""
+    """Return the bytes on disk by part, biggest first."""
     sizes: dict[str, int] = {}
     for root in dict.fromkeys((places.data, places.state)):
         for path in root.rglob("*"):

@@ -50,11 +50,11 @@ class IndexCommits:
         self._thread = threading.Thread(target=self._run, name="keywords", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Commit nothing any more; the stores do so when they close."""
+        """End the thread; the stores commit the rest when they close."""
         self._stopping.set()
 
     def _run(self) -> None:
@@ -97,7 +97,7 @@ class MaintenanceService(Service):
 
     @property
     def handlers(self) -> Handlers:
-        """Jobs, and what they left."""
+        """Jobs and their results."""
         return {
             GetJob: owner("fast", lambda request: self._jobs.get(request.id)),
             Verify: owner("slow", lambda request: start_verify(self._jobs, self._core.process, self._stores)),
@@ -109,19 +109,19 @@ class MaintenanceService(Service):
         }
 
     def start(self) -> None:
-        """Begin to look for what is due."""
+        """Begin to check for due work."""
         self._indexes.start()
         self._core.scheduler.every(self._config().upkeep_s, self._graphs.tick, "graphs")
         self.reload(self._config())
 
     def reload(self, config: Config) -> None:
-        """Look as often as the settings demand."""
+        """Check at the interval of the settings."""
         if config.upkeep_s != self._every_s:
             self._every_s = config.upkeep_s
             self._core.scheduler.every(config.upkeep_s, self.tick, "upkeep")
 
     def stop(self) -> None:
-        """End the maintenance child and what waits for it."""
+        """End the maintenance child and the threads."""
         self._core.process.end()
         self._graphs.stop()
         self._jobs.stop()
@@ -133,7 +133,7 @@ class MaintenanceService(Service):
         return self._jobs.start("rebuild", lambda progress: self.rebuild.run(names, progress))
 
     def tick(self) -> None:
-        """Start what is due; what can't start now is due again next time."""
+        """Start due work; memd tries again at the next tick."""
         self._stores.let_go()
         try:
             if self._backup_due():
@@ -158,7 +158,7 @@ class MaintenanceService(Service):
         return is_newer(self._stores.journal, self._stores.archive, self._folder)
 
     def start_backup(self, request: Backup) -> JobState:
-        """Start a backup. Raises Unavailable while another job runs, InvalidRequest for a folder that is no path."""
+        """Start a backup. Raises Unavailable while another job runs, InvalidRequest for a relative folder."""
         to, keep = request.to, request.keep
         if to and not Path(to).is_absolute():
             raise InvalidRequest(f"{to!r} is not an absolute path", hint="the daemon does not know your folder")
@@ -229,7 +229,7 @@ class MaintenanceService(Service):
         return self._writer.run(work).result()
 
     def _answers(self, gone: Iterable[Held]) -> Iterator[str]:
-        """The records that may have been found by the words of these captures, which stood right before theirs."""
+        """Yield the records whose keywords may include words of these captures, the turns right before theirs."""
         for capture in gone:
             for _, captured in self._stores.archive.after(capture.seq, NEAR):
                 if captured.document == capture.document:
@@ -240,7 +240,7 @@ class MaintenanceService(Service):
         return (session.opened.project if session else "") or PERSONAL
 
     def _is_cited(self, document: str, turn: str) -> bool:
-        """Whether a record that is not retired rests on a turn, by a span or as evidence."""
+        """Return whether a record that is not retired cites a turn."""
         if self._evidence is None:
             self._evidence = {
                 (evidence.span.document, evidence.span.turn)

@@ -32,7 +32,7 @@ PARTS = {"records": "tables", "keys": "tables", "edges": "tables", "sources": "t
 
 
 def names_of(wanted: str) -> tuple[str, ...]:
-    """The projections that a name stands for. Raises InvalidRequest."""
+    """Return the projections that a name stands for. Raises InvalidRequest."""
     if wanted in ("", "all"):
         return NAMES
     name = PARTS.get(wanted, wanted)
@@ -42,14 +42,14 @@ def names_of(wanted: str) -> tuple[str, ...]:
 
 
 class ProjectionRebuild:
-    """One rebuild, on the thread of a job."""
+    """Rebuilds on a job's thread."""
 
     def __init__(self, stores: Stores, writer: Writer, maintenance: MaintenanceProcess) -> None:
         self._stores, self._writer, self._maintenance = stores, writer, maintenance
         self._place = stores.projections_folder
 
     def run(self, names: Sequence[str], emit: Emit) -> Told:
-        """Build, catch up, swap. Raises what the child raises, StorageFull, Stopping; the old ones then stay."""
+        """Build, catch up, swap. Raises the child's error, StorageFull, Stopping; the old projections then stay."""
         on_disk = [name for name in names if name in ("tables", "keywords", "turns")]
         if on_disk:
             building = fresh_folder(self._place)
@@ -90,8 +90,8 @@ class ProjectionRebuild:
         self._writer.run(finish).result()
 
     def _follow(self, projection: Projection, upto: int) -> None:
-        """Replay up to an operation. What reads the tables may not go beyond them: beside the writer they come after
-        the journal, and a record that is not in them yet would count as gone."""
+        """Replay up to an operation. A projection that reads the tables may not go beyond them: a record that is not
+        there yet would count as gone."""
         while group := [
             entry for entry in self._stores.journal.slice(projection.applied_seq, 500) if entry.seq <= upto
         ]:
@@ -110,7 +110,7 @@ class ProjectionRebuild:
 
 
 def start_verify(jobs: Jobs, maintenance: MaintenanceProcess, stores: Stores) -> JobState:
-    """Start to look at all stores, a job; what is found damaged makes the next start look again."""
+    """Start to verify all stores; after damage the next start checks them again."""
 
     def work(progress: Progress) -> Report:
         report = maintenance.run("verify", stores.folder, (), progress)

@@ -21,7 +21,7 @@ log = logging.getLogger("memd.graphs")
 
 
 def begun(stores: Stores, pool: str, folder: Path) -> Path:
-    """A folder that says what the graph of a pool is to hold."""
+    """Write the list of vectors that a pool's graph is to contain; return the folder."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, parents=True)
     live, store = embedded(stores.records, pool), stores.vectors.store
@@ -30,14 +30,14 @@ def begun(stores: Stores, pool: str, folder: Path) -> Path:
 
 
 class VectorGraphBuilder:
-    """Looks now and then whether a pool wants a graph, and has it made."""
+    """Builds graphs for pools that outgrew their index."""
 
     def __init__(self, stores: Stores, writer: Writer, maintenance: MaintenanceProcess) -> None:
         self._stores, self._writer, self._maintenance = stores, writer, maintenance
         self._thread: threading.Thread | None = None
 
     def tick(self) -> None:
-        """Start to make the graph that is wanted most, if any is, and none is on its way."""
+        """Start to build the most needed graph, unless one is being built."""
         if self._thread is not None and self._thread.is_alive():
             return
         if pool := self._stores.vectors.outgrown():
@@ -72,6 +72,6 @@ class VectorGraphBuilder:
         return True
 
     def stop(self) -> None:
-        """Wait until what was begun has ended; its child has been ended."""
+        """Wait for the builder's thread; its child has ended."""
         if self._thread is not None:
             self._thread.join(5.0)

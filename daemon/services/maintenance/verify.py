@@ -36,7 +36,7 @@ RESTORE = "`memd restore-backup` restores the newest backup"
 
 
 class Verification:
-    """One look at a data folder. `damage` says what is wrong: store, what, remedy."""
+    """One check of a data folder. `damage`: store, problem and remedy of each finding."""
 
     def __init__(self, folder: Path, world: World, emit: Emit) -> None:
         self._folder, self._world, self._emit = folder, world, emit
@@ -46,7 +46,7 @@ class Verification:
         self.report: Told = {}
 
     def run(self) -> Told:
-        """Everything, in order; later checks rest on earlier ones."""
+        """Run all checks in order; later ones rest on earlier ones."""
         try:
             sources = ReplayLogs(self._folder, self._world)
         except MemdError as error:
@@ -196,12 +196,12 @@ class Verification:
 
 
 def verify(folder: Path, world: World, emit: Emit) -> Told:
-    """The report on a data folder: `verdict`, `intact` (1 or 0), `damage`, and what was counted."""
+    """Return the report on a data folder: `verdict`, `intact` (1 or 0), `damage`, and counts."""
     return Verification(folder, world, emit).run()
 
 
 def quote_holds(record: Record, archive: Archive) -> bool | None:
-    """Whether a record's quote stands at its span, in any version of the turn; None where that is not retained."""
+    """Return whether any version of the turn has the quote at its span; None where no version is retained."""
     span, is_retained = record.provenance.spans[0], False
     for said in _versions(span, archive):
         is_retained = True
@@ -211,7 +211,7 @@ def quote_holds(record: Record, archive: Archive) -> bool | None:
 
 
 def _versions(span: Span, archive: Archive) -> Iterator[str]:
-    """The words of a span, in the turn's newest version and in those that it replaced."""
+    """Yield the words of a span, from the newest version of the turn to the oldest."""
     seq = archive.seq_of(span.document, span.turn)
     while seq and (entry := archive.log.get(seq)) is not None and (captured := decode(entry)) is not None:
         yield text(captured.event)[span.start : span.end]
@@ -223,7 +223,7 @@ def _records(fresh: TableSet) -> int:
 
 
 def _follow(sources: ReplayLogs, fresh: TableSet, upto: int | None) -> None:
-    """Replay on, up to a seq, or to the end."""
+    """Replay up to a seq, or to the end."""
     while True:
         applied = fresh.tables.applied_seq
         limit = 500 if upto is None else min(500, upto - applied)
@@ -241,7 +241,7 @@ def _told(check: Callable[[], list[str]]) -> list[str]:
 
 
 def _twice(check: Callable[[], list[str]]) -> list[str]:
-    """What is wrong still when an index had the time to commit."""
+    """Return the problems that remain after an index had time to commit."""
     if not _told(check):
         return []
     time.sleep(AGAIN_S)
@@ -249,7 +249,7 @@ def _twice(check: Callable[[], list[str]]) -> list[str]:
 
 
 def _differing(live: lmdb.Cursor, fresh: lmdb.Cursor) -> tuple[int, str]:
-    """How many rows of two tables differ, and the key of the first."""
+    """Return how many rows of two tables differ, and the first key."""
     count, first = 0, ""
     mine, theirs = iter(live.iternext()), iter(fresh.iternext())
     mine_row, their_row = next(mine, None), next(theirs, None)
@@ -276,7 +276,7 @@ def _applied(folder: Path) -> int:
 
 
 def _differing_texts(texts: Iterable[TermDocument], stored: dict[str, bytes]) -> list[str]:
-    """Ids of the texts that an index holds differently, lacks, or should not hold."""
+    """Return ids of texts that an index lacks, has wrong, or should not have."""
     tokens, wrong = TermTokens(), list[str]()
     for document in texts:
         if stored.pop(document.id, b"") != check_of(document.group, document.live, tokens.document(document.words)):
