@@ -22,11 +22,12 @@ from ...protocol.errors import MemdError, Unavailable
 from ...protocol.reply import AnyData
 from ...protocol.request import AnyRequest
 from ...protocol.wire import BODY_LIMIT, Form, decode_request, encode_data, encode_error, form, head
+from ..services.admission import bug
 from ..services.service import Respond
 from .dispatch import Dispatcher
 
 MESSAGE_LIMIT = 4 * BODY_LIMIT
-"""Bytes after which libzmq cuts the connection; between BODY_LIMIT and this the sender is told."""
+"""Bytes above which libzmq cuts the connection; between BODY_LIMIT and this the sender gets an error."""
 
 AT_ONCE, FIRST, MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.RCVMORE)
 """Plain numbers, frame by frame: `send_multipart` takes four times as long."""
@@ -34,15 +35,15 @@ AT_ONCE, FIRST, MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq
 ROUND = 256
 
 RESTFUL_MS = 10_000
-"""At most this long the door waits for something to do; whoever has something wakes it."""
+"""Longest wait for something to do; other threads wake the server."""
 
 TOGETHER_S = 0.0001
-"""While captures of several clients arrive, the door looks this often: each look costs as much as what it finds, and
-they will be answered together."""
+"""Pause between rounds while captures of several clients arrive: they get their answers together, and
+a round costs as much as a request."""
 
 CAPTURE_BYTES = 256 * 1024
 WAITING_BYTES = 64 * 1024 * 1024
-"""Captures that may wait for the committer; past it a client is told to try later, and its spool keeps them."""
+"""Captures that may wait for the write thread; above it a client gets an error, and its spool keeps them."""
 
 WINDOW = 10_000
 """Answers that wait for one client at most; one that sends more without reading loses the rest."""
@@ -186,13 +187,16 @@ class RequestServer:
             for frame in route:
                 self._router.send(frame, FIRST)
             self._router.send(body, AT_ONCE)
-        except zmq.ZMQError as error:  # the client is gone or does not read: its affair, not the door's
+        except zmq.ZMQError as error:  # the client is gone or does not read
             log.info("dropped reply: client gone or not reading: %s", error)
 
     def _receive_round(self) -> None:
         for _ in range(ROUND):
             try:
-                frames = [self._router.recv(AT_ONCE), self._router.recv(AT_ONCE)]  # whose, and at least one of theirs
+                frames = [
+                    self._router.recv(AT_ONCE),
+                    self._router.recv(AT_ONCE),
+                ]  # the route, and at least one frame of the client
             except zmq.Again:
                 return
             while self._router.getsockopt(MORE):
@@ -248,13 +252,8 @@ class RequestServer:
             return encode_data(self._dispatch.answer(request), request.rid, as_form)
         except MemdError as error:
             return encode_error(error, request.rid, as_form)
-        except Exception as error:  # a bug in one answer must not close the door to all: it is logged and told
-            log.exception("internal error while handling %s", type(request).__name__)
-            bug = MemdError(
-                f"memd failed on this request: {type(error).__name__}",
-                hint="the daemon's log has details: `memd logs`",
-            )
-            return encode_error(bug, request.rid, as_form)
+        except Exception as error:  # a bug in one answer must not stop the server
+            return encode_error(bug(error, f"handling {type(request).__name__}"), request.rid, as_form)
 
     def _slow_loop(self) -> None:
         while (job := self._slow.get()) is not None:

@@ -142,7 +142,7 @@ class Daemon:
         threading.Thread(target=prepare, name="rules", daemon=True).start()
         try:
             self._places.socket_file.write_text(str(self._socket), encoding="utf-8")
-        except OSError as error:  # a full disk: clients of another environment find the socket once there is room
+        except OSError as error:  # a full disk: clients of another environment find the socket once there is space
             log.warning("%s can't be written: %s", self._places.socket_file, error.strerror)
         self._supervision.tell("READY=1")
         log.info("memd is up: %s", self._socket)

@@ -26,14 +26,7 @@ from ....protocol.operation import (
 from ....protocol.record import LIVE, Record
 from ....protocol.reply import Decided, JobState
 from ....protocol.request import Forget
-from ....protocol.running import (
-    Decide,
-    Inbox,
-    ListInbox,
-    Proposed,
-    ProposeForget,
-    Waiting,
-)
+from ....protocol.running import Decide, Inbox, ListInbox, Proposed, ProposeForget, Waiting
 from ...failpoint import reach
 from ...projections.inbox import PendingProposal, proposal_id
 from ...projections.stores import Stores

@@ -17,18 +17,54 @@ from ....protocol.fading import Folded
 from ....protocol.operation import AnyOperation
 from ....protocol.reply import JobState
 from ...failpoint import reach
+from ...projections.folded import TableSet
+from ...projections.keywords import Keywords, text_of
 from ...projections.stores import Stores
+from ...projections.turns import TurnIndex
 from ...storage.durable_files import sync
+from ...storage.folder_swap import fresh_folder, promote
 from ...storage.lmdb_environment import Environment
 from ...storage.log import Log
 from ..jobs import Jobs, Progress, Report
 from ..write_thread import Writer
-from .projection_renewal import NAMES
+
+SUFFIX = ".compact"
+Rebuild = Callable[[Sequence[str], Callable[[int, int, str], None]], object]
+"""Makes projections anew beside the daemon, and swaps them in."""
 
 KINDS = frozenset({"counted", "slept", "folded"})
 GROUP = 1000
 TALLY_BYTES = 100
 """About what the state of one record takes."""
+
+REPLAYED = 500
+"""Operations replayed at a time."""
+
+NAMES = ("tables", "keywords", "turns")
+
+
+def renew(stores: Stores) -> None:
+    """Build the tables and the keyword indexes again, and swap each in when it is complete."""
+    place, last = stores.projections_folder, stores.journal.last
+    folder = fresh_folder(place)
+    folded = TableSet(folder / "tables")
+    while group := stores.journal.slice(folded.tables.applied_seq, REPLAYED):
+        folded.tables.apply(group)
+    folded.close()
+    stores.tables.replace(lambda: promote(place, "tables"))
+    reach("renew:tables")
+    keywords = Keywords(folder / "keywords", stores.records, stores.keywords.around)
+    everything = stores.records.everything()
+    keywords.put(((text_of(record, keywords.around), last) for record in everything), (), last)
+    keywords.close()
+    stores.keywords.replace(lambda: promote(place, "keywords"))
+    reach("renew:keywords")
+    turns = TurnIndex(folder / "turns", stores.archive)
+    turns.catch_up()
+    turns.close()
+    stores.turns.replace(lambda: promote(place, "turns"))
+    reach("renew:turns")
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def fold_counters(stores: Stores, writer: Writer) -> int:
@@ -59,11 +95,6 @@ def _foldable(log: Log) -> tuple[list[int], int]:
             seqs.append(entry.seq)
             size += len(entry.payload)
     return seqs, size
-
-
-SUFFIX = ".compact"
-Rebuild = Callable[[Sequence[str], Callable[[int, int, str], None]], object]
-"""Makes projections anew beside the daemon, and swaps them in."""
 
 
 def compact(environment: Environment) -> int:

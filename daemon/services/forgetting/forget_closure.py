@@ -93,7 +93,7 @@ class Loss(msgspec.Struct, kw_only=True):
 
 
 def find_loss(stores: Stores, scope: ForgetScope, spooled: Iterable[tuple[str, AnyEvent]]) -> Loss:
-    """Return everything that a scope includes. Raises NotFound for an unknown record, InvalidRequest for a bad query."""
+    """Return everything that a scope includes. Raises NotFound, InvalidRequest for a short query."""
     loss = Loss()
     others: list[Logged] = []
     statements = _statements(stores, scope, loss)

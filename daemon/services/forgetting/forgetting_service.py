@@ -28,10 +28,9 @@ from ..core import Core
 from ..jobs import Progress, Report
 from ..service import Handlers, Service, owner
 from ..write_thread import Writer
-from .compaction import Rebuild, clear, compact, compact_log, start_compaction
+from .compaction import NAMES, Rebuild, clear, compact, compact_log, renew, start_compaction
 from .copy_removal import drop_copies
 from .forget_closure import ForgetScope, Loss, find_loss
-from .projection_renewal import NAMES, renew
 from .residue_scan import pieces_of, search, wipe
 from .secret_audit import audit
 from .secret_redaction import plan_redaction

@@ -15,21 +15,17 @@ from typing import Literal
 import msgspec
 
 from ....protocol.errors import MemdError
+from ....protocol.event import Noted
 from ....protocol.fading import Archived, Restored
-from ....protocol.lifetime import (
-    Asleep,
-    Fading,
-    FadingList,
-    ListFading,
-    PutToSleep,
-    Slumbered,
-)
+from ....protocol.instant import micros
+from ....protocol.lifetime import Asleep, Fading, FadingList, ListFading, PutToSleep, Slumbered
 from ....protocol.record import Record
 from ....stages.batch import PERSONAL
 from ...forgetting_rules import Rules
 from ...projections.counters import KINDS, Weak
 from ...projections.placement import agent_pool
 from ...projections.stores import Stores
+from ...projections.strength import DAY
 from ..core import Core
 from ..events import CapturesCommitted
 from ..outgoing_screen import shown
@@ -40,10 +36,57 @@ from ..write_thread import Writer
 from .conditions import condition
 from .consolidate import Consolidation
 from .counting import FLUSH_S, UseCounter
-from .probation import NO_SESSIONS, Probation
 from .review import ReviewJob, is_quiet
 from .sleep import Sleep, Slumber
 from .usage import UseDetector
+
+DAY_S = 86_400.0
+SHOWN = 20
+log = logging.getLogger("memd.lifetime")
+
+NO_SESSIONS = frozenset({"memd", "cli", "python"})
+"""Hosts whose documents are single statements, not sessions in which somebody works."""
+
+
+class Probation:
+    """Judges the records of one batch. On the write thread."""
+
+    def __init__(self, stores: Stores, rules: Callable[[], Rules], now: Callable[[], int]) -> None:
+        self._stores, self._rules, self._now = stores, rules, now
+        self._first: dict[str, str] = {}
+
+    def judged(self, record: Record) -> Record:
+        """Return the record, unconfirmed if it is on probation."""
+        if record.status != "active" or record.held or record.supersedes or not self._is_doubtful(record):
+            return record
+        span = record.provenance.spans[0]
+        captured = self._stores.archive.turn(span.document, span.turn)
+        if captured is not None and isinstance(captured.event, Noted):
+            return record
+        return msgspec.structs.replace(record, status="quarantined")
+
+    def _is_doubtful(self, record: Record) -> bool:
+        rules, document = self._rules(), record.provenance.source
+        session = self._stores.sources.session(document)
+        if session is None or document.partition(":")[0] in NO_SESSIONS or rules.is_off(record.pool):
+            return False
+        if session.opened.origin.live:
+            return rules.first_session and self._first_live(record.pool) == document
+        age_days = (self._now() - micros(record.provenance.said_at)) / DAY
+        return bool(rules.old_import_days) and age_days > rules.old_import_days
+
+    def _first_live(self, pool: str) -> str:
+        """Return the document of a pool's first live session; all sessions belong to the user's own pool."""
+        if pool not in self._first:
+            sources = self._stores.sources
+            documents = sources.sessions() if pool == PERSONAL else sources.documents([pool])
+            live = [
+                (micros(session.opened.at), document)
+                for document, session in sources.sessions_of(documents).items()
+                if session.opened.origin.live and document.partition(":")[0] not in NO_SESSIONS
+            ]
+            self._first[pool] = min(live)[1] if live else ""
+        return self._first[pool]
 
 
 def reactivate(stores: Stores, rules: Rules, ids: Iterable[str], why: Literal["asked", "recalled"]) -> tuple[str, ...]:
@@ -83,23 +126,12 @@ def _was_quarantined(stores: Stores, record: Record) -> bool:
     return quarantined
 
 
-DAY_S = 86_400.0
-SHOWN = 20
-log = logging.getLogger("memd.lifetime")
-
-
 class LifecycleService(Service):
     """Counts uses, lets pools sleep at the end of a task, archives what is weak, and brings it back."""
 
     name = "lifecycle"
 
-    def __init__(
-        self,
-        core: Core,
-        writer: Writer,
-        *,
-        encode: Callable[[], Encode | None],
-    ) -> None:
+    def __init__(self, core: Core, writer: Writer, *, encode: Callable[[], Encode | None]) -> None:
         """`encode`: returns the encoder of the current model, if it has one."""
         stores, world = core.stores, core.world
 

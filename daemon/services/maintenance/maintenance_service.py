@@ -74,13 +74,7 @@ class MaintenanceService(Service):
 
     name = "maintenance"
 
-    def __init__(
-        self,
-        core: Core,
-        writer: Writer,
-        *,
-        save: Callable[[], None],
-    ) -> None:
+    def __init__(self, core: Core, writer: Writer, *, save: Callable[[], None]) -> None:
         """`save`: called after each commit of the keyword indexes."""
         self._core, self._writer = core, writer
         self._stores, self._jobs, self._activity = core.stores, core.jobs, core.activity
