@@ -26,6 +26,7 @@ from ....protocol.operation import (
     Remnant,
     Retirement,
     Retried,
+    SessionClosed,
     SessionOpened,
     Updated,
 )
@@ -76,6 +77,24 @@ class Loss(msgspec.Struct, kw_only=True):
 
     def __bool__(self) -> bool:
         return bool(self.gone or self.turns or self.entries or self.cuts)
+
+    def reopen(self, stores: Stores, opened: SessionOpened) -> None:
+        """Commit a session again under its changed title, closed if it was."""
+        self.after.append(opened)
+        session = stores.sources.session(opened.document)
+        if session is not None and session.closed_at:
+            self.after.append(SessionClosed(document=opened.document, at=session.closed_at))
+
+    def set_replacements(self, changes: dict[int, AnyOperation], redactions: Iterable[Logged]) -> None:
+        """Set the replacements of journal entries, which earlier redactions no longer replace."""
+        for entry in redactions:
+            if isinstance(entry.operation, Redacted):
+                remaining = tuple(remnant for remnant in entry.operation.entries if remnant.seq not in changes)
+                if len(remaining) < len(entry.operation.entries):
+                    changes[entry.seq] = msgspec.structs.replace(entry.operation, entries=remaining)
+        self.entries = [
+            Remnant(seq, operation.kind(change), operation.encode(change)) for seq, change in sorted(changes.items())
+        ]
 
     def redacted(self) -> Redacted:
         """Return the operation that records the loss, by ids alone."""
@@ -236,15 +255,7 @@ def _list_entries(stores: Stores, loss: Loss, others: Sequence[Logged], holds: C
         left = _beside(stores, entry.operation, loss, holds)
         if left is not None:
             replacements[entry.seq] = left
-    for entry in others:
-        if isinstance(entry.operation, Redacted):
-            remaining = tuple(remnant for remnant in entry.operation.entries if remnant.seq not in replacements)
-            if len(remaining) < len(entry.operation.entries):
-                replacements[entry.seq] = msgspec.structs.replace(entry.operation, entries=remaining)
-    loss.entries = [
-        Remnant(seq, operation.kind(replacements[seq]), operation.encode(replacements[seq]))
-        for seq in sorted(replacements)
-    ]
+    loss.set_replacements(replacements, others)
     loss.texts.discard("")
 
 
@@ -304,10 +315,7 @@ def _beside(stores: Stores, change: AnyOperation, loss: Loss, holds: Callable[[s
         case SessionOpened() if holds(change.origin.title):
             untitled = msgspec.structs.replace(change, origin=msgspec.structs.replace(change.origin, title=""))
             loss.texts.add(change.origin.title)
-            loss.after.append(untitled)
-            session = stores.sources.session(change.document)
-            if session is not None and session.closed_at:
-                loss.after.append(operation.SessionClosed(document=change.document, at=session.closed_at))
+            loss.reopen(stores, untitled)
             return untitled
         case Retried() if (change.document, change.turn) in loss.turns:
             return Erased()

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from ....protocol import operation
 from ....protocol.event import text
 from ....protocol.operation import (
     Added,
@@ -20,9 +19,6 @@ from ....protocol.operation import (
     Decision,
     Merged,
     Rebased,
-    Redacted,
-    Remnant,
-    SessionClosed,
     SessionOpened,
     Step,
     Updated,
@@ -223,17 +219,5 @@ def _list_entries(stores: Stores, plan: _SecretRemoval, loss: Loss, seqs: set[in
             continue
         replacements[seq] = clean
         if isinstance(clean, SessionOpened):
-            loss.after.append(clean)
-            session = stores.sources.session(clean.document)
-            if session is not None and session.closed_at:
-                loss.after.append(SessionClosed(document=clean.document, at=session.closed_at))
-    for seq in redactions:
-        entry = stores.journal.get(seq)
-        older = entry.operation if entry else None
-        if isinstance(older, Redacted) and any(remnant.seq in replacements for remnant in older.entries):
-            remaining = tuple(remnant for remnant in older.entries if remnant.seq not in replacements)
-            replacements[seq] = msgspec.structs.replace(older, entries=remaining)
-    loss.entries = [
-        Remnant(seq, operation.kind(replacements[seq]), operation.encode(replacements[seq]))
-        for seq in sorted(replacements)
-    ]
+            loss.reopen(stores, clean)
+    loss.set_replacements(replacements, filter(None, map(stores.journal.get, redactions)))
