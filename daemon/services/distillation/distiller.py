@@ -68,7 +68,7 @@ class DistillationLoop:
         whether distillation is paused."""
         self._stores, self._writer, self._worker, self._models, self._config = stores, writer, worker, models, config
         self._given, self._judge_of, self._paused = given, judge, paused
-        self._letters: queue.SimpleQueue[tuple[DeadLetter, Future[str]]] = queue.SimpleQueue()
+        self._dead_letters: queue.SimpleQueue[tuple[DeadLetter, Future[str]]] = queue.SimpleQueue()
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="distiller", daemon=True)
@@ -89,7 +89,7 @@ class DistillationLoop:
     def retry(self, letter: DeadLetter) -> Future[str]:
         """Retry a dead letter soon: the result is the new failure or "". Raises WorkerUnusable in the future."""
         future: Future[str] = Future()
-        self._letters.put((letter, future))
+        self._dead_letters.put((letter, future))
         self._wake.set()
         return future
 
@@ -107,7 +107,7 @@ class DistillationLoop:
                 self._worker.end()
                 self._wake.wait()
             self._wake.clear()
-            self._retry_letters()
+            self._retry_dead_letters()
             if self._paused():
                 self._worker.end()
                 self._wake.wait(HELD_S)
@@ -115,7 +115,7 @@ class DistillationLoop:
                 continue
             try:
                 while not self._stopping.is_set() and not self._paused() and self._work():
-                    self._retry_letters()
+                    self._retry_dead_letters()
                 self.trouble, pause_s = "", PAUSE_S
             except (WorkerDied, WorkerUnusable) as error:
                 pause_s = self._pause(f"the worker failed: {error}", pause_s)
@@ -126,9 +126,9 @@ class DistillationLoop:
     def _work(self) -> bool:
         return self._distil_some() or self._embed_some() or self._advance()
 
-    def _retry_letters(self) -> None:
-        while not self._stopping.is_set() and not self._letters.empty():
-            letter, future = self._letters.get()
+    def _retry_dead_letters(self) -> None:
+        while not self._stopping.is_set() and not self._dead_letters.empty():
+            letter, future = self._dead_letters.get()
             try:
                 future.set_result(self._retry(letter))
             except Exception as error:  # whoever waits for the future hears of it
@@ -250,11 +250,11 @@ class DistillationLoop:
         end = closing(distillate)
         for rounds in range(1, ROUNDS + 1):
             proposals = self._judge(distillate, rounds)
-            conflicts = self._hold(items, proposals)
+            conflicts = self._find_conflicts(items, proposals)
             if not self._commit(items, proposals, (end, conflicts), final=rounds == ROUNDS):
                 break
 
-    def _hold(self, items: Sequence[Item], proposals: Sequence[Proposal]) -> Conflicts:
+    def _find_conflicts(self, items: Sequence[Item], proposals: Sequence[Proposal]) -> Conflicts:
         """Return conflicts between pinned records and the sessions that end here."""
         question = pin_conflicts.question(self._stores, items, proposals)
         return self._worker.ask(question, Conflicts) if question else Conflicts(found=())

@@ -18,10 +18,10 @@ from ....stages.batch import PERSONAL, SAME_KEY, Conflict, Item, Proposal
 from ...projections.inbox import proposal_id
 from ...projections.records import digest
 from ...projections.stores import Stores
-from .worker_messages import HoldAgainst
+from .worker_messages import ComparePinned
 
 
-def question(stores: Stores, items: Sequence[Item], proposals: Sequence[Proposal]) -> HoldAgainst | None:
+def question(stores: Stores, items: Sequence[Item], proposals: Sequence[Proposal]) -> ComparePinned | None:
     """Return new records of the sessions that end in these items with the pinned records of their pools, if any."""
     ended = {item.captured.document for item in items if isinstance(item.captured.event, SessionEnded)}
     if not ended:
@@ -38,7 +38,7 @@ def question(stores: Stores, items: Sequence[Item], proposals: Sequence[Proposal
         return None
     vectors = {digest(p.record.description): np.frombuffer(p.vector, np.float32) for p in proposals if p.vector}
     records = tuple(stores.records.many(held).values())
-    return HoldAgainst(held=records, fresh=fresh, cosines=_cosines(stores, vectors, records, fresh))
+    return ComparePinned(held=records, fresh=fresh, cosines=_cosines(stores, vectors, records, fresh))
 
 
 def _cosines(

@@ -24,13 +24,13 @@ from ....stages.standing import conflicts
 from .worker_messages import (
     AnyResult,
     AnyTask,
+    ComparePinned,
     Conflicts,
     Crashed,
     DistilItems,
     Distillate,
     Embedded,
     EmbedTexts,
-    HoldAgainst,
     JudgeCandidates,
     Judged,
     Ready,
@@ -65,7 +65,7 @@ class Worker:
                 recalled = {document: frozenset(given.ids) for document, given in self._batch.given.items()}
                 candidates = self._batch.candidates
                 return Judged(proposals=tuple(judge(candidates, task.known, self._distiller, self._pairs, recalled)))
-            case HoldAgainst():
+            case ComparePinned():
                 return Conflicts(found=tuple(conflicts(task.held, task.fresh, task.cosines)))
             case EmbedTexts():
                 return Embedded(vectors=tuple(row.tobytes() for row in self._embedder.embed(task.texts)))

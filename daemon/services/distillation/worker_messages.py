@@ -36,7 +36,7 @@ class EmbedTexts(Task, tag="embed", frozen=True, kw_only=True):
     texts: tuple[str, ...]
 
 
-class HoldAgainst(Task, tag="hold_against", frozen=True, kw_only=True):
+class ComparePinned(Task, tag="hold_against", frozen=True, kw_only=True):
     """Compare new records of ended sessions with pinned records; `cosines` by held, then by fresh."""
 
     held: tuple[Record, ...]
@@ -44,7 +44,7 @@ class HoldAgainst(Task, tag="hold_against", frozen=True, kw_only=True):
     cosines: tuple[tuple[float, ...], ...]
 
 
-AnyTask = DistilItems | JudgeCandidates | EmbedTexts | HoldAgainst
+AnyTask = DistilItems | JudgeCandidates | EmbedTexts | ComparePinned
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="result"):

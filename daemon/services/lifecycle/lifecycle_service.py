@@ -37,7 +37,7 @@ from .conditions import condition
 from .consolidate import Consolidation
 from .counting import FLUSH_S, UseCounter
 from .review import ReviewJob, is_quiet
-from .sleep import Sleep, Slumber
+from .sleep import Sleep, SleepEffect
 from .usage import UseDetector
 
 DAY_S = 86_400.0
@@ -247,7 +247,7 @@ class LifecycleService(Service):
         except MemdError as error:  # a full disk, or a stop: what is weak is still so at the next sleep
             log.info("postponed the sweep of %s: %s", pool, error.message)
 
-    def _rest(self, pool: str) -> Slumber:
+    def _rest(self, pool: str) -> SleepEffect:
         """Consolidate, archive and prune; beside the write thread."""
         self._consolidation.run(pool)
         return self.sleep.sweep(pool)
@@ -260,24 +260,24 @@ class LifecycleService(Service):
         rules, asleep = self._rules(), list[Asleep]()
         for pool in (pool for pool in pools if not rules.is_off(pool)):
             if request.dry_run:
-                slumber = self.sleep.weak(pool, self.sleep.next(pool))
+                effect = self.sleep.weak(pool, self.sleep.next(pool))
             else:
                 slept = self._writer.run(lambda pool=pool: self.sleep.fall_asleep(pool)).result()
-                slumber = self._rest(pool)
+                effect = self._rest(pool)
                 if slept:
-                    slumber = msgspec.structs.replace(slumber, days=slept.days, tasks_per_day=slept.tasks_per_day)
-            asleep.append(self._asleep(slumber))
+                    effect = msgspec.structs.replace(effect, days=slept.days, tasks_per_day=slept.tasks_per_day)
+            asleep.append(self._asleep(effect))
         off = tuple(pool for pool in pools if rules.is_off(pool))
         return Slumbered(pools=tuple(asleep), off=off, dry_run=request.dry_run)
 
-    def _asleep(self, slumber: Slumber) -> Asleep:
-        first = self._stores.records.many((*slumber.faded, *slumber.pruned)[:SHOWN])
+    def _asleep(self, effect: SleepEffect) -> Asleep:
+        first = self._stores.records.many((*effect.faded, *effect.pruned)[:SHOWN])
         return Asleep(
-            pool=slumber.pool,
-            tasks_per_day=round(slumber.tasks_per_day, 2),
-            days=round(slumber.days, 4),
-            faded=len(slumber.faded),
-            pruned=len(slumber.pruned),
+            pool=effect.pool,
+            tasks_per_day=round(effect.tasks_per_day, 2),
+            days=round(effect.days, 4),
+            faded=len(effect.faded),
+            pruned=len(effect.pruned),
             first=tuple(shown(record).record for record in first.values()),
         )
 

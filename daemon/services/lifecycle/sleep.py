@@ -21,7 +21,7 @@ SLICE = 250
 """Records archived in one commit."""
 
 
-class Slumber(msgspec.Struct, frozen=True, kw_only=True):
+class SleepEffect(msgspec.Struct, frozen=True, kw_only=True):
     """The effect of a sleep on a pool: its pace, the part of a day that it counts for, the records to archive by
     reason."""
 
@@ -61,15 +61,15 @@ class Sleep:
         live = sum(count for status, count in counts.items() if status in LIVE)
         return min(live, max(1, int(live * self._rules().share_a_run)))
 
-    def weak(self, pool: str, sleeps: Slept | None = None) -> Slumber:
+    def weak(self, pool: str, sleeps: Slept | None = None) -> SleepEffect:
         """Return what a sweep would archive now, or after one more sleep: weak records first, then those over the
         capacity, the lightest and longest unused first."""
         rules, counters = self._rules(), self._stores.counters
         if rules.is_off(pool):
-            return Slumber(pool=pool, tasks_per_day=0.0, days=0.0)
+            return SleepEffect(pool=pool, tasks_per_day=0.0, days=0.0)
         most = self.limit(pool)
         faded = tuple(weak.id for weak in counters.weakest(pool, rules.floor, most, sleeps))
-        return Slumber(
+        return SleepEffect(
             pool=pool,
             tasks_per_day=sleeps.tasks_per_day if sleeps else pace(counters.rest(pool), self._now()),
             days=sleeps.days if sleeps else 0.0,
@@ -97,14 +97,14 @@ class Sleep:
                     pruned.append(id)
         return tuple(pruned)
 
-    def sweep(self, pool: str) -> Slumber:
+    def sweep(self, pool: str) -> SleepEffect:
         """Archive weak records in slices, between captures. Not on the write thread."""
-        slumber = self.weak(pool)
-        for why, ids in (("faded", slumber.faded), ("capacity", slumber.pruned)):
+        effect = self.weak(pool)
+        for why, ids in (("faded", effect.faded), ("capacity", effect.pruned)):
             for start in range(0, len(ids), SLICE):
                 part = ids[start : start + SLICE]
                 self._writer.run(lambda part=part, why=why: self.archive(pool, part, why)).result()
-        return slumber
+        return effect
 
     def archive(self, pool: str, ids: Sequence[str], why: str) -> None:
         """Archive those of the chosen records that have not changed. On the write thread."""

@@ -1,6 +1,6 @@
 """Builds vector graphs of large pools in the maintenance child and swaps them in on the write thread.
 
-At most one is built at a time; a graph that was begun before something was forgotten is thrown away.
+At most one is built at a time; a graph from before a deletion is thrown away.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..write_thread import Writer
 log = logging.getLogger("memd.graphs")
 
 
-def begun(stores: Stores, pool: str, folder: Path) -> Path:
+def write_graph_rows(stores: Stores, pool: str, folder: Path) -> Path:
     """Write the list of vectors that a pool's graph is to contain; return the folder."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, parents=True)
@@ -49,7 +49,7 @@ class VectorGraphBuilder:
         place = vectors.place(pool)
         building, swept = place.with_suffix(".new"), vectors.swept
         try:
-            begun(self._stores, pool, building)
+            write_graph_rows(self._stores, pool, building)
             report = self._maintenance.run(
                 "graph", self._stores.folder, [str(building)], lambda done, total, detail: None
             )
