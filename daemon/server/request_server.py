@@ -46,7 +46,7 @@ WAITING_BYTES = 64 * 1024 * 1024
 """Captures that may wait for the write thread; above it a client gets an error, and its spool keeps them."""
 
 WINDOW = 10_000
-"""Answers that wait for one client at most; one that sends more without reading loses the rest."""
+"""Most answers that wait for one client; a client that does not read loses the rest."""
 
 log = logging.getLogger("memd.server")
 
@@ -193,10 +193,7 @@ class RequestServer:
     def _receive_round(self) -> None:
         for _ in range(ROUND):
             try:
-                frames = [
-                    self._router.recv(AT_ONCE),
-                    self._router.recv(AT_ONCE),
-                ]  # the route, and at least one frame of the client
+                frames = [self._router.recv(AT_ONCE), self._router.recv(AT_ONCE)]  # route, body
             except zmq.Again:
                 return
             while self._router.getsockopt(MORE):

@@ -51,10 +51,10 @@ from .request_server import ReplyQueue, RequestServer
 from .supervision import Supervision
 
 SWITCH_INTERVAL_S = 0.0002
-"""How long a busy thread keeps the interpreter: short, so that reads are answered beside it (p50 5.3 → 0.5 ms)."""
+"""Time that a busy thread keeps the interpreter: short, for reads beside it (p50 5.3 → 0.5 ms)."""
 
 WAKE_S = 1.0
-"""Longest time that a signal waits which the system delivered to another thread than the main one."""
+"""Longest delay of a signal that the system delivers to another thread than the main one."""
 
 log = logging.getLogger("memd")
 

@@ -132,7 +132,7 @@ class CaptureWriter:
         """Write the captures of these jobs durably, answer each, and return the seconds that the commit took."""
         try:
             answers, commit_s = self._write(jobs)
-        except Exception as error:  # whatever it is, every client is answered, and the thread goes on
+        except Exception as error:  # every client gets an answer, and the thread continues
             if len(jobs) > 1 and not isinstance(error, StoreError):  # one job is to blame: write each alone
                 for job in jobs:
                     if again := self.admitted([CaptureJob(job.request, job.respond)]):

@@ -24,7 +24,7 @@ from ...storage.durable_files import replace
 
 FILE = "pauses.json"
 KEPT = 1000
-"""Pauses remembered, the newest: what was said during an older one may be imported."""
+"""Newest pauses to keep; turns from an older one may be imported."""
 
 
 class PauseSpan(msgspec.Struct, frozen=True):
@@ -72,7 +72,11 @@ class PauseRegister:
             return tuple(msgspec.json.decode(self._file.read_bytes(), type=list[PauseSpan]))
         except FileNotFoundError:
             return ()
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:  # to go on would capture what must not be
+        except (
+            OSError,
+            msgspec.MsgspecError,
+            UnicodeDecodeError,
+        ) as error:  # without the list memd would capture paused folders
             raise BadConfig(
                 f"{self._file} can't be read: {error}", hint="correct or delete the file; it lists the pauses"
             ) from error

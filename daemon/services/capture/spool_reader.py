@@ -27,10 +27,10 @@ from ..service import CaptureRequest, Respond
 
 TAKEN, REJECTED = ".taken", ".rejected"
 LOCKED = ".spool"
-"""Frames, whose writers lock. The other kind, `LINES`, has one writer a file, who does not."""
+"""Frames; their writers lock the file. A file of the other kind, `LINES`, has one writer, which does not."""
 
 LOCKED_S = 30.0
-"""What lies in a locked spool for this long is not delivered by the client that wrote it."""
+"""Age at which the daemon delivers a locked spool instead of its client."""
 
 REJECTED_LIMIT = 16 * 1024 * 1024
 ANSWER_S = 60.0
@@ -66,7 +66,7 @@ class SpoolReader:
         while not self._stopping.wait(self._every_s):
             try:
                 self.tick()
-            except Exception:  # one file must not keep all others waiting for ever
+            except Exception:  # one file must not block all others
                 log.exception("could not empty the spool")
 
     def tick(self) -> None:
@@ -99,7 +99,7 @@ class SpoolReader:
             if path.suffix == LOCKED:
                 for suffix in (".drain", ".lock"):
                     if not _locked(path.with_suffix(suffix), locks):
-                        return  # a client delivers it, or writes: next time
+                        return  # a client delivers or writes: try at the next tick
             if path.suffix == LINES:
                 take_lines(path, taken)
             else:
@@ -127,7 +127,7 @@ class SpoolReader:
                 if not isinstance(wish, Capture | Remember):
                     raise InvalidRequest(f"a spool may not hold a {type(wish).__name__} request")
                 wishes.append((body, wish))
-            except UnknownRequest as error:  # of a later version: the daemon that knows it will come
+            except UnknownRequest as error:  # of a later version of memd, which will read it
                 return error.message
             except MemdError as error:
                 self._set_aside(path, body + b"\n" if as_lines else framed(body), error.message)
@@ -178,7 +178,7 @@ class SpoolReader:
 
 
 def _refusal(answer: AnyData | MemdError) -> str:
-    if isinstance(answer, Forgotten | Withheld):  # it is done with: nobody need send it again
+    if isinstance(answer, Forgotten | Withheld):  # final: no client needs to send it again
         return ""
     if isinstance(answer, MemdError):
         return answer.message

@@ -170,7 +170,7 @@ class CorrectionsService(Service):
             valid_from=until or before.valid_from,
             needs_review=False,
         )
-        # one that was never true ends where it began
+        # a record that was never true ends at its beginning
         retired = Retirement(before.id, until or before.valid_from, "corrected by the user")
         decision = Decision(action="add", reason="the user said that the record before is wrong")
         self._stores.commit([*operations, Added(record=right, retires=(retired,), decision=decision)])

@@ -96,7 +96,7 @@ class SessionUndo:
         edits = [(record, edit) for record in staying if (edit := undone_edit(self._stores, record, documents))]
         if operations := self._hiding(documents, hidden, revived, edits):
             self._stores.commit([*operations, *(edit for _, edit in edits)])
-        self._distil()  # what has its old words again may have no vector for them
+        self._distil()  # records with their old words may lack a vector
         return {
             "documents": list(documents),
             "hidden": len(hidden),
@@ -184,7 +184,7 @@ class SessionUndo:
             candidates = (redone_edit(self._stores, record, hidden.documents, seq) for record in edited.values())
             edits = [edit for edit in candidates if edit]
             self._stores.commit([Unhidden(hidden=seq, documents=hidden.documents, after=tuple(shifts)), *edits])
-            since = len(edited) - len(edits)  # they have other words by now
+            since = len(edited) - len(edits)  # edited again since
             shown, left = shown + len(shifts) - since, left + skipped + since
         self._distil()
         return shown, left
@@ -274,7 +274,7 @@ def _reworded(stores: Stores, now: Record, then: Record, documents: Collection[s
         then,
         pool=now.pool,
         placed=now.placed,
-        rev=now.rev + 2,  # it follows the operation that says of its session that it is undone, or no longer
+        rev=now.rev + 2,  # the undo or redo before it is a revision too
         key="" if taken else then.key,
         needs_review=taken or then.needs_review,
         review=now.review,

@@ -39,10 +39,10 @@ DEATHS = 4
 """A worker may be killed from outside; the same captures are to blame when it died of them this often."""
 
 HELD_S = 1.0
-"""While memd is paused everywhere, how often it is looked whether it still is."""
+"""Interval between checks whether a pause of all folders still holds."""
 
 Closing = Callable[[Distillate], AnyOperation]
-"""What is committed with what a batch led to: the cursor, or the word on a dead letter."""
+"""Returns the operation that ends a batch: the cursor, or the state of a dead letter."""
 
 PAUSE_S, LONGEST_PAUSE_S = 1.0, 300.0
 BATCH_CHARACTERS = 256 * 1024
@@ -131,7 +131,7 @@ class DistillationLoop:
             letter, future = self._dead_letters.get()
             try:
                 future.set_result(self._retry(letter))
-            except Exception as error:  # whoever waits for the future hears of it
+            except Exception as error:  # the caller of `result` gets it
                 future.set_exception(error)
 
     def _retry(self, letter: DeadLetter) -> str:
@@ -151,7 +151,7 @@ class DistillationLoop:
                 break
             except (WorkerDied, JournalCorrupt) as error:
                 if again and isinstance(error, WorkerDied) and not isinstance(error, TaskCrashed):
-                    continue  # perhaps from outside: a second death is its own
+                    continue  # the first death may have another cause
                 failed = Failure(letter.id, letter.document, letter.turn, "worker", str(error)[:300])
                 break
         operation = self._retried(letter, failed)

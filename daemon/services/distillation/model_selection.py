@@ -111,7 +111,7 @@ def find(data: Path) -> ModelSelection:
     choice, trouble = load_choice(data), ""
     try:
         wanted = load_model(choice.wanted)
-    except Exception as error:  # of whatever library a damaged file went to
+    except Exception as error:  # any library may fail on a damaged file
         if not choice.wanted:
             raise
         wanted = load_model("")

@@ -19,7 +19,7 @@ from ..statements import is_edited
 from ..withdrawal import is_withdrawn
 
 UNRELATED = 2
-"""Neighbours that are noted of those that had no bearing on a decision, the nearest; they are most of its bytes."""
+"""Most unrelated neighbours that a decision keeps, the nearest ones; they are most of its bytes."""
 
 
 def stale(stores: Stores, proposals: Sequence[Proposal]) -> list[str]:
@@ -56,14 +56,14 @@ def operations_of(
         record, decision = _placed(stores, placing, proposal.record), _noted(proposal.decision)
         before = made.get(record.id) or known.get(record.id)
         if before is not None and before.status == "hidden":
-            continue  # it was taken back: saying it again in the same turn does not bring it back
+            continue  # undone: the same turn does not bring it back
         if decision.action == "noop":
             target = made.get(proposal.target) or known.get(proposal.target)
             if target is None or proposal.evidence is None or _has(target, proposal):
                 continue
             if placing.may_rest(target, proposal.evidence):
                 operations.append(Merged(id=target.id, evidence=proposal.evidence, decision=decision))
-            elif before is None:  # it says the same in another pool, which must not hear of it
+            elif before is None:  # the same statement of a pool that this one must not see
                 record = made[record.id] = judged(record)
                 operations.append(Added(record=record, decision=msgspec.structs.replace(decision, action="add")))
         elif before is None:

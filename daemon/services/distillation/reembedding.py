@@ -31,7 +31,7 @@ from .worker_process import WorkerDied, WorkerProcess, WorkerUnusable
 
 BATCH = 64
 ATTEMPTS = 3
-"""Failures of a coming model, one after the other, before it waits for the next start or the next choice."""
+"""Consecutive failures of the next model before it waits for the next start or choice."""
 
 log = logging.getLogger("memd.models")
 
@@ -168,7 +168,7 @@ class EmbeddingModels:
     def _step(self, coming: NextModel, worker: WorkerProcess) -> None:
         if not coming.left:
             coming.count(self._stores)  # records that came meanwhile
-            if len(coming.left) <= BATCH:  # so few are embedded after the change, like any new record
+            if len(coming.left) <= BATCH:  # the rest is embedded after the change, like new records
                 self._change(coming)
                 return
         worker.load(coming.model.folder)
@@ -187,7 +187,7 @@ class EmbeddingModels:
         fresh = VectorIndexes(coming.store, stores.records, seq, stores.graphs)
 
         def finish() -> None:
-            if self._coming is not coming:  # another choice was faster
+            if self._coming is not coming:  # the user chose another model meanwhile
                 return
             stores.catch_up(fresh)
             stores.search_in(fresh)

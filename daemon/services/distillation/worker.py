@@ -39,7 +39,7 @@ from .worker_messages import (
 )
 
 HEADS = ("distiller", "injection", "pair")
-"""The heads that have a say in what a record is, named on every record."""
+"""The heads that decide about records; every record names them."""
 
 
 class Worker:
@@ -90,7 +90,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(10)
     results = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a library prints goes to the log, never between the results
+    os.dup2(2, 1)  # output of libraries goes to the log, never between the results
     threads = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     trunk = Trunk(threads=threads)
     embedder = Trunk(Path(sys.argv[2]), threads) if len(sys.argv) > 2 else trunk

@@ -13,7 +13,7 @@ from typing import TypeVar
 from .worker_messages import AnyResult, AnyTask, Crashed, Ready, receive_result, send
 
 LONGEST_TASK_S = 180.0
-"""A worker that takes longer for one task hangs, and is ended: a batch of 64 captures takes a second or two."""
+"""Time after which a task counts as hung and its worker is ended: a batch of 64 captures takes a second or two."""
 
 R = TypeVar("R", bound=AnyResult)
 

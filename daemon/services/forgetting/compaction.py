@@ -30,12 +30,12 @@ from ..write_thread import Writer
 
 SUFFIX = ".compact"
 Rebuild = Callable[[Sequence[str], Callable[[int, int, str], None]], object]
-"""Makes projections anew beside the daemon, and swaps them in."""
+"""Rebuilds projections in a child process and swaps them in."""
 
 KINDS = frozenset({"counted", "slept", "folded"})
 GROUP = 1000
 TALLY_BYTES = 100
-"""About what the state of one record takes."""
+"""Approximate size of the counts of one record."""
 
 REPLAYED = 500
 """Operations replayed at a time."""

@@ -79,7 +79,7 @@ def _stored(folder: Path, world: World, seqs: Sequence[int]) -> dict[int, bytes]
 def _drop(copy: Path) -> None:
     doomed = copy if copy.name.startswith(PARTIAL) else copy.with_name(PARTIAL + copy.name)
     if doomed != copy:
-        copy.rename(doomed)  # half a copy must never look like one
+        copy.rename(doomed)  # a half-deleted copy must not look complete
         sync(copy.parent)
     shutil.rmtree(doomed, ignore_errors=True)
     sync(copy.parent)

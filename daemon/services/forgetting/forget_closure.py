@@ -41,15 +41,15 @@ from ..record_history import entries
 from ..statements import folded
 
 SHORTEST = 3
-"""Characters of a query at least: a shorter one would mean nearly everything."""
+"""Fewest characters of a query: a shorter one matches nearly everything."""
 
 STATEMENT = 12
-"""Characters of a record's words at least, before turns that say the same go with it."""
+"""Fewest characters of a statement for which memd forgets all turns that contain it."""
 
 REASON = "retired by a forgotten record"
 REPLACED = "replaced a forgotten record"
 JUDGING = frozenset({"reconcile", "inbox"})
-"""Stages that say what a record was judged against, maybe in its words."""
+"""Stages whose steps may quote the records that a candidate was compared with."""
 
 
 class ForgetScope(msgspec.Struct, frozen=True, kw_only=True):

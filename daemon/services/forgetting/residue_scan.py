@@ -19,7 +19,7 @@ from ....protocol.block import within
 PIECE = 64
 SHORTEST = 8
 MOST = 96
-"""Pieces sought at most in a form; of more, every n-th is taken, so that a search of 100 MB takes seconds."""
+"""Most pieces of a form to search for, evenly chosen, so that a search of 100 MB takes seconds."""
 
 TOGETHER = 4 << 20
 

@@ -22,10 +22,10 @@ from ...storage.cuts import joined
 from ..jobs import Jobs, Progress, Report
 
 EVERY = 256
-"""Entries between two looks at whether memd stops, and two words on how far it is."""
+"""Entries between two checks for a stop and two progress reports."""
 
 DISTINCT = 12
-"""Characters of a secret, with letters and digits, that is sought wherever it stands, whatever is said around it."""
+"""Fewest characters of a secret with letters and digits that memd searches for in any context."""
 
 Tell = Callable[[int, str], None]
 

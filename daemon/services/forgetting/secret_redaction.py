@@ -34,10 +34,10 @@ from .secret_audit import SecretFindings, words_of_record
 
 REASON = "a secret was redacted"
 FRAGMENT = 4
-"""Characters of a secret at least that are told from other words where only a part of it is left."""
+"""Fewest characters at which a part of a secret is recognised."""
 
 LONG = 8
-"""The same at the end of words that were cut off."""
+"""The same at the end of a shortened text."""
 
 
 class _CutTurn(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ class _CutTurn(msgspec.Struct, frozen=True):
 
 def plan_redaction(stores: Stores, findings: SecretFindings) -> Loss:
     """Return the changes to everything that contains a secret. On the write thread."""
-    for entry in stores.journal.read(findings.journal_upto):  # said since it was looked
+    for entry in stores.journal.read(findings.journal_upto):  # committed since the audit
         findings.seen(entry)
     _cut_for_records(stores, findings)
     plan = _SecretRemoval(stores, findings)

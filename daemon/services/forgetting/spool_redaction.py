@@ -23,11 +23,11 @@ from ...storage.durable_files import sync
 from ...storage.spool_files import LINES, bodies_in, take_lines
 
 TRIES, POLL_S = 300, 0.05
-"""How often, and how many seconds apart, a spool is asked for while a client delivers from it."""
+"""Attempts to lock a spool that a client holds, and seconds between them."""
 
 NO_SPOOLS = frozenset({".lock", ".drain", ".new"})
 Left = Callable[[str, AnyEvent], AnyEvent | None]
-"""What may be left of an event of a document; None for nothing."""
+"""Returns the rest of a document's event; None for nothing."""
 
 
 def waiting(folder: Path) -> Iterator[tuple[str, AnyEvent]]:

@@ -20,7 +20,7 @@ from ...projections.stores import Stores
 from ..record_history import entries
 
 BELIEFS = frozenset({"preference", "convention", "principle"})
-"""Types of clauses that each have a condition (G4); so has what is pinned, of layer L1 or L2, or tagged `principle`."""
+"""Types with a change condition (G4); records that are pinned, in L1 or L2, or tagged `principle` have one too."""
 
 _AGAINST = frozenset({"replaces", "contradicts"})
 _STATED = re.compile(r"\b(?P<count>\d{1,3})\s*\+?\s*(?:or more |separate |independent |different )*(?P<of>sessions?|"

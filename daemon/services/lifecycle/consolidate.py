@@ -23,13 +23,13 @@ from ..statements import line
 from ..write_thread import Writer
 
 NEWEST = 200
-"""Records of a pool that are looked at in one sleep."""
+"""Newest records of a pool that one sleep compares."""
 
 ORDINAL = 1_000_000
 """Sets a successor's id apart from those of the statements of its turn."""
 
 HAPPENED = frozenset({"note", "lesson", "fact"})
-"""Types of notes that tell what happened; a rule or a wish that names a time means it."""
+"""Types of notes about events; in rules and wishes a time is part of the meaning."""
 
 
 class Consolidation:

@@ -244,7 +244,7 @@ class LifecycleService(Service):
     def _rest_quietly(self, pool: str) -> None:
         try:
             self._rest(pool)
-        except MemdError as error:  # a full disk, or a stop: what is weak is still so at the next sleep
+        except MemdError as error:  # a full disk or a stop; the next sleep tries again
             log.info("postponed the sweep of %s: %s", pool, error.message)
 
     def _rest(self, pool: str) -> SleepEffect:
@@ -317,7 +317,7 @@ class LifecycleService(Service):
         """Commit the waiting counts; the write thread still runs."""
         try:
             self.counter.flush().result()
-        except MemdError as error:  # they are only light counts
+        except MemdError as error:  # only counts of retrievals
             log.warning("could not count some retrievals: %s", error.message)
 
 

@@ -23,10 +23,10 @@ MOST = 200
 """Records reviewed a run."""
 
 KEPT = 2000
-"""Records that are known to be due, at most."""
+"""Most due records to remember."""
 
 UNUSED = Signal()
-"""Being used only puts a review off: what is not due without it needs no look at the counters."""
+"""Use only postpones a review: a record that is not due without it needs no read of the counters."""
 
 POWER = Path("/sys/class/power_supply")
 

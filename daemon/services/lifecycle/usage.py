@@ -22,16 +22,16 @@ from ..search_model import Encode
 from .counting import UseCounter
 
 WINDOW_S = 600.0
-"""How long after a recall an answer may come."""
+"""Seconds that memd waits for the answer to a recall."""
 
 KEPT = 64
-"""Recalls that wait for their answer at most."""
+"""Most recalls that wait for an answer."""
 
 READ = 256
-"""Captures looked at in one go."""
+"""Captures to read at a time."""
 
 SENTENCES = 200
-"""Sentences of an answer that are compared."""
+"""Most sentences of an answer to compare."""
 
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE = re.compile(r"[^.!?。！？\n]+")
@@ -100,7 +100,7 @@ class UseDetector:
                         used.setdefault(number, set()).update(self.used_in(event.text, recall.query, left))
         ids = sorted(set[str]().union(*used.values()))
         if ids:
-            self._counting.used(ids).result()  # it raises where a use could not be written: then all is looked at again
+            self._counting.used(ids).result()  # raises on a failed write; then all is read again
         for number, recall in enumerate(waiting):
             recall.archive_seq = max(recall.archive_seq, last)
             recall.ids -= used.get(number, set())

@@ -28,7 +28,7 @@ from ..write_thread import Writer
 
 NAMES = ("tables", "keywords", "turns", "vectors", "lines", "profile")
 PARTS = {"records": "tables", "keys": "tables", "edges": "tables", "sources": "tables", "counters": "tables"}
-"""What shares the tables' environment is rebuilt with them."""
+"""Projections in the environment of the tables are rebuilt with them."""
 
 
 def names_of(wanted: str) -> tuple[str, ...]:

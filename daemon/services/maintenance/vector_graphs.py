@@ -56,7 +56,7 @@ class VectorGraphBuilder:
             graph = read(building, vectors.store.model)
             if graph is not None and self._writer.run(lambda: self._take(pool, graph, building, swept)).result():
                 log.info("built a graph of %s vectors for %s", report["vectors"], pool)
-        except (MemdError, OSError) as error:  # busy, stopping, swept, or a full disk: it is tried again
+        except (MemdError, OSError) as error:  # busy, stopping, swept, or a full disk: memd tries again
             log.info("could not build a vector graph for %s: %s", pool, error)
         finally:
             shutil.rmtree(building, ignore_errors=True)

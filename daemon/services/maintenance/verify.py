@@ -30,7 +30,7 @@ from ...storage.log import Log
 from ...world import World
 
 AGAIN_S = 2.0
-"""Seconds after which an index that differed is compared once more: it commits every second."""
+"""Seconds before a second comparison of an index that differs; it commits every second."""
 
 RESTORE = "`memd restore-backup` restores the newest backup"
 
@@ -66,7 +66,7 @@ class Verification:
                 self._unmade = not any(
                     (sources.projections / name).exists() for name in ("tables", "keywords", "turns")
                 )
-                if self._unmade:  # as a restore leaves it: the next start replays the journal
+                if self._unmade:  # after a restore; the next start replays the journal
                     self.report["records"] = _records(fresh)
                 else:
                     self._projections(sources, fresh)
