@@ -1,9 +1,7 @@
-"""Commands for when no daemon runs: `python -m memd.daemon NAME …`, one explicit table.
+"""Commands for when no daemon runs: `python -m memd.daemon NAME …`.
 
-Comes in: a name and arguments. Goes out: one JSON object on standard output and exit code 0, or `memd: …` and `hint: …`
-on standard error with the exit code of the error's class. Invariants: a command that writes takes the data folder's
-lock first, so it never runs beside a daemon; a command that reads a damaged store may be killed by it (LMDB maps pages
-without checking them), so whoever must survive that starts one as a child.
+A command prints one JSON object, or its error and hint on standard error. A command that writes takes the lock of the
+data folder first. Reading a damaged store may kill the process: LMDB maps pages without checking them.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 
 def run(name: str, arguments: Sequence[str], places: Places, world: World) -> int:
-    """Run one command and print its report; returns the exit code."""
+    """Run one command and print its report; return the exit code."""
     try:
         arm(os.environ.get("MEMD_FAIL", ""))
         if name not in COMMANDS:

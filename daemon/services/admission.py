@@ -1,7 +1,4 @@
-"""The check of each captured event: limits and valid Unicode.
-
-It removes secrets, private spans and memory that memd injected.
-"""
+"""The check of every captured event: limits, valid Unicode; removes secrets, private spans and injected memory."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from ...protocol.private import SHUT, shut
 from ...protocol.wire import TEXT_LIMIT
 from ...stages.secrets.scan import redact
 
-log = logging.getLogger("memd.write")
+log = logging.getLogger("memd.capture")
 _INJECTED = re.compile(r"<memd-context\b[^>]{0,200}>.*?(?:</memd-context>|\Z)", re.DOTALL)
 
 NAME_LIMIT = 512
@@ -59,9 +56,9 @@ def admit(origin: Origin, event: AnyEvent) -> Captured:
     )
 
 
-def bug(error: BaseException) -> MemdError:
-    """Log an unexpected error and return the one that a client gets for it."""
-    log.error("internal error while committing", exc_info=error)
+def bug(error: BaseException, doing: str = "committing") -> MemdError:
+    """Log an unexpected error; return the error for the client."""
+    log.error("internal error while %s", doing, exc_info=error)
     return MemdError(
         f"memd failed on this request: {type(error).__name__}", hint="the daemon's log has details: `memd logs`"
     )

@@ -1,7 +1,6 @@
-"""Long work on a thread of its own, with progress that a client can ask for (P-1).
+"""Long work: one job at a time, with progress that clients can ask for.
 
-Invariants: at most one job runs, and a second one is rejected with the name of the first; a job that raises ends as
-`failed` with its error, and the daemon lives.
+A second job is refused with the name of the first. A job that raises ends as `failed` with its error.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Starts the maintenance child, at most one at a time, forwards its progress and ends it when the daemon stops.
+"""The daemon's side of the maintenance child: at most one runs, it reports its progress and can be ended at once.
 
-Invariant: a child that dies is reported as damage, because a damaged page kills the process that reads it.
+A child that dies counts as a damaged store: a damaged page kills the process that reads it.
 """
 
 from __future__ import annotations

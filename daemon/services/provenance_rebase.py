@@ -1,6 +1,6 @@
-"""The turns that a record rests on, and the record without the turns that are forgotten (T10).
+"""The turns that a record rests on, and the record without forgotten turns.
 
-Invariants: nothing is written; the result contains no words that only the forgotten turns said.
+The remaining record contains nothing that only the forgotten turns said.
 """
 
 from __future__ import annotations

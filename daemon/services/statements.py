@@ -1,7 +1,6 @@
-"""Records whose words come from the user: a `remember` before the worker refines it, and an edited record.
+"""Records in the user's own words: from `remember` before any model refines it, and after an edit.
 
-Invariants: a description is one line, so that no text can forge a heading in a profile; an edit keeps the provenance
-and adds its own place; no clock and no store is used.
+A description is one line, so no text can forge a heading in a profile; an edit keeps the sources and adds its own.
 """
 
 from __future__ import annotations

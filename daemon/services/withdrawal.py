@@ -1,7 +1,8 @@
-"""Retires records whose source no longer says them: a host or a document rewrote the turn that they rest on (W13).
+"""Retires records whose source no longer contains them: a host or a document rewrote the turn.
 
-Invariants: a record stays if its quote is in the turn's new words, if another turn with words supports it, or if the
-user edited it; the same captures give the same operations until these are written, so a crash in between loses none.
+Invariants: a record stays if the new text contains its quote, if another turn supports it, or if the user edited it;
+an empty turn supports nothing; the same captures give the same operations until these are committed, so a kill loses
+none.
 """
 
 from __future__ import annotations

@@ -7,8 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from memd.daemon.services.capture.capture_writer import CaptureWriter
-from memd.daemon.services.capture.intake import CaptureJob
+from memd.daemon.services.capture.capture_writer import CaptureJob, CaptureWriter
 from memd.daemon.services.capture.pauses import PauseRegister
 from memd.daemon.services.events import CapturesCommitted, Topic
 from memd.daemon.services.pools.identity import Identity

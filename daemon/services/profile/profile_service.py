@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from ....protocol.profile import (
     ContextPackage,
@@ -16,11 +15,8 @@ from ....protocol.profile import (
 )
 from ....protocol.record import Record
 from ...config import Config
-from ...projections.pool_directory import PoolDirectory
 from ...projections.salience import salience
-from ...projections.stores import Stores
-from ...world import World
-from ..activity import Activity
+from ..core import Core
 from ..service import Caller, Handler, Handlers, Permits, Reader, Service, owner
 from .context_package import ContextPackager
 from .echo_ledger import EchoLedger
@@ -36,18 +32,14 @@ class ProfileService(Service):
 
     def __init__(
         self,
-        stores: Stores,
-        directory: PoolDirectory,
-        activity: Activity,
-        config: Callable[[], Config],
-        world: World,
-        state: Path,
+        core: Core,
         *,
         pieces: Callable[[str], int],
         permits: Callable[[Reader], Permits | None],
     ) -> None:
         """`pieces`: word pieces of a text for the searching model; `permits`: the records that a reader may see."""
-        self._stores, self._activity, self._config = stores, activity, config
+        stores, state, world, config = core.stores, core.places.state, core.world, core.config
+        self._stores, self._activity, self._config = stores, core.activity, config
         self.injections = InjectionLog(state / "injected", world.now)
         self.echoes = EchoLedger(state, stores.records, stores.archive, world.now, stores.changed.set)
 
@@ -56,7 +48,7 @@ class ProfileService(Service):
             return {record.id: salience(record, signals[record.id], now, config().forgetting) for record in records}
 
         lines = ProfileLines(stores.profile, stores.archive, pieces, self._boost, weights)
-        self._cache = ProfileCache(stores.profile, lines, directory.title, permits)
+        self._cache = ProfileCache(stores.profile, lines, core.directory.title, permits)
         self._packager = ContextPackager(stores.records, stores.inbox.held, lines, self._boost, world.now)
 
     @property

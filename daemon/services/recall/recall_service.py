@@ -13,13 +13,7 @@ import msgspec
 
 from ....protocol.errors import InvalidRequest
 from ....protocol.recall import Feedback, Heard, NeverUsed, Recall, Recalled
-from ...config import Config
-from ...projections.pool_directory import PoolDirectory
-from ...projections.stores import Stores
-from ...projections.timeline import Timeline
-from ...world import World
-from ..activity import Activity
-from ..maintenance_process import MaintenanceProcess
+from ..core import Core
 from ..outgoing_screen import screened
 from ..search_model import SearchModel
 from ..service import Caller, Handler, Handlers, Lane, Service, owner
@@ -62,24 +56,19 @@ class RecallService(Service):
 
     def __init__(
         self,
-        stores: Stores,
-        directory: PoolDirectory,
-        timeline: Timeline,
+        core: Core,
         models: Models,
-        maintenance: MaintenanceProcess,
-        activity: Activity,
-        config: Callable[[], Config],
-        world: World,
         *,
         listener: RecallListener,
         count_use: CountUse,
         log_answer: Callable[[str, Recalled], None],
     ) -> None:
         """`count_use`: counts a use durably; `log_answer`: records what a session received."""
-        self._stores, self._directory, self._timeline, self._models = stores, directory, timeline, models
-        self._activity, self._world, self._listener, self._log_answer = activity, world, listener, log_answer
+        stores, world, config = core.stores, core.world, core.config
+        self._stores, self._directory, self._timeline, self._models = stores, core.directory, core.timeline, models
+        self._activity, self._world, self._listener, self._log_answer = core.activity, world, listener, log_answer
         recent = RecentAnswers(world)
-        self._learner = FeedbackLearner(stores, maintenance, recent, count_use)
+        self._learner = FeedbackLearner(stores, core.process, recent, count_use)
         indexes = SearchIndexes(stores.records, stores.keywords, stores.lines, stores.counters)
 
         def floor() -> float:
