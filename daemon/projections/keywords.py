@@ -59,7 +59,7 @@ def beside(archive: Archive, sources: SourceTable, aliases: Aliases) -> Beside:
         if record.pool != (aliases.home(project) if project else PERSONAL):
             return ""
         try:
-            seq, captured = archive.found(spans[0].document, spans[0].turn)
+            seq, captured = archive.find(spans[0].document, spans[0].turn)
             return f"{_around(text(captured.event), spans[0])} {_asked(archive, seq, captured)}" if captured else ""
         except JournalCorrupt:  # the archive says so by itself: a record is found by its own words meanwhile
             return ""

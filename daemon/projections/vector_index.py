@@ -12,7 +12,7 @@ import threading
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import hnswlib
 import msgspec
@@ -35,33 +35,6 @@ LINKS, BUILT_WITH, SEARCHED_WITH = 16, 128, 128
 """M, ef while building and ef while searching (Malkov and Yashunin 2016)."""
 
 SLICE = 2000
-
-
-class VectorIndex(Protocol):
-    """The vectors of one pool."""
-
-    def put(self, ids: Sequence[str], vectors: Vector) -> None:
-        """Insert or replace the vectors of these records, one row each."""
-        ...
-
-    def drop(self, id: str) -> None:
-        """Take a record out, if it is in."""
-        ...
-
-    def nearest(self, vector: Vector, limit: int) -> list[tuple[str, float]]:
-        """At most `limit` records by falling cosine, in [-1, 1]."""
-        ...
-
-    @property
-    def is_outgrown(self) -> bool:
-        """Whether a graph, or a new one, would serve better, if there are enough vectors for one."""
-        ...
-
-    def holds(self, id: str) -> bool:
-        """Whether the vector of a record is in it."""
-        ...
-
-    def __len__(self) -> int: ...
 
 
 class ExactIndex:

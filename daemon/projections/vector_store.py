@@ -8,17 +8,16 @@ says nothing about texts; a damaged one is missing, and is made again.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from hashlib import blake2b
 from pathlib import Path
 
-import lmdb
 import numpy as np
 from numpy.typing import NDArray
 
 from ..storage.checksummed_rows import CHECK
-from ..storage.lmdb_environment import Environment
+from ..storage.lmdb_environment import Environment, Table, Transaction
 from ..world import World
 from .records import digest
 
@@ -32,14 +31,23 @@ class VectorStore:
     """Vectors on disk in 8 bits a number, content-addressed by (model id, keyed hash of the text). Each has a scale of
     its own: the cosine of two moves by 0.0004 (standard deviation, measured), and bytes are half of 16-bit floats'."""
 
-    def __init__(self, folder: Path, model: str, dimension: int, world: World, *, readonly: bool = False) -> None:
-        """`readonly`: for a child of the process that owns the folder."""
+    def __init__(
+        self,
+        folder: Path,
+        model: str,
+        dimension: int,
+        world: World,
+        *,
+        readonly: bool = False,
+        on_full: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`readonly` and `on_full`: as for `Environment`."""
         self.model, self.dimension = model, dimension
         self._kept = {model}
-        self.environment = Environment(folder, ("meta", "vectors"), durable=True, readonly=readonly)
+        self.environment = Environment(folder, ("meta", "vectors"), durable=True, readonly=readonly, on_full=on_full)
         meta = self.environment.db("meta")
 
-        def secret(transaction: lmdb.Transaction) -> bytes:
+        def secret(transaction: Transaction) -> bytes:
             found = transaction.get(b"key", db=meta)
             if found is None:
                 found = world.token(32)
@@ -60,7 +68,7 @@ class VectorStore:
         return other
 
     @property
-    def _vectors(self) -> lmdb.Database:
+    def _vectors(self) -> Table:
         return self.environment.db("vectors")
 
     def _address(self, mark: bytes, model: str = "") -> bytes:
@@ -70,7 +78,7 @@ class VectorStore:
         """Store `(text, float32 numbers as bytes)` pairs."""
         rows = [(self._address(digest(text)), _packed(np.frombuffer(raw, np.float32))) for text, raw in vectors]
 
-        def work(transaction: lmdb.Transaction) -> None:
+        def work(transaction: Transaction) -> None:
             for address, row in rows:
                 transaction.put(address, _sealed(row), db=self._vectors)
 
@@ -97,7 +105,7 @@ class VectorStore:
         """Drop every vector but those of these texts by the models in use since the start (T10)."""
         wanted = {self._address(mark, model) for mark in map(digest, texts) for model in self._kept}
 
-        def work(transaction: lmdb.Transaction) -> None:
+        def work(transaction: Transaction) -> None:
             held = [address for address, _ in transaction.cursor(self._vectors).iternext()]
             for address in held:
                 if address not in wanted:

@@ -20,10 +20,11 @@ from ...protocol.record import LIVE, Record
 from ...protocol.reply import Logged
 from ..storage.checksummed_rows import unseal
 from .lines import MARK
+from .ports import VectorIndex
 from .projection import check_order
 from .record_reducer import touched
 from .records import Records, digest
-from .vector_index import FIRST_CAPACITY, GRAPH_ABOVE, ExactIndex, GraphIndex, NeighbourGraph, VectorIndex, read
+from .vector_index import FIRST_CAPACITY, GRAPH_ABOVE, ExactIndex, GraphIndex, NeighbourGraph, read
 from .vector_store import Vector, VectorStore
 
 T = TypeVar("T")

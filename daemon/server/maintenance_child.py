@@ -20,7 +20,7 @@ import msgspec
 from ...protocol.errors import MemdError, Unavailable
 from ...protocol.learning import FeedbackGiven, Sample
 from ..projections.keywords import Keywords, beside, text_of
-from ..projections.replay import GROUP, Emit, ReplayLogs, ReplayProgress, Told
+from ..projections.replay import GROUP, ReplayLogs, ReplayProgress, ReportProgress, TaskReport
 from ..projections.turns import TurnIndex
 from ..services.maintenance.verify import verify
 from ..services.maintenance_process import Failed, Finished, Line, Step
@@ -28,10 +28,10 @@ from ..storage.folder_swap import BUILDING
 from ..world import real_world
 
 
-def rebuild(sources: ReplayLogs, names: Sequence[str], emit: Emit) -> Told:
+def rebuild(sources: ReplayLogs, names: Sequence[str], emit: ReportProgress) -> TaskReport:
     """Fresh projections of these names below `building`, closed and on the disk; their seqs."""
     building = sources.projections / BUILDING
-    report: Told = {}
+    report: TaskReport = {}
     operations, captures = sources.journal.last, sources.archive.last
     indexed = operations if "keywords" in names else 0
     course = ReplayProgress(emit, operations, indexed, captures if "turns" in names else 0)
@@ -59,7 +59,7 @@ def rebuild(sources: ReplayLogs, names: Sequence[str], emit: Emit) -> Told:
     return report
 
 
-def learn(sources: ReplayLogs, agents: Sequence[str], emit: Emit) -> Told:
+def learn(sources: ReplayLogs, agents: Sequence[str], emit: ReportProgress) -> TaskReport:
     """The scorer of each of these agents, fitted to all their feedback, as text."""
     from ..services.recall.scorer_training import encoded, trained
 
@@ -74,7 +74,7 @@ def learn(sources: ReplayLogs, agents: Sequence[str], emit: Emit) -> Told:
     return {agent: encoded(trained(each)) for agent, each in samples.items() if each}
 
 
-def graph(folder: Path, place: Path, emit: Emit) -> Told:
+def graph(folder: Path, place: Path, emit: ReportProgress) -> TaskReport:
     """The graph over the vectors that the rows in `place` name, beside them; how many there are.
 
     Raises Unavailable when the place was thrown away meanwhile.
@@ -88,7 +88,7 @@ def graph(folder: Path, place: Path, emit: Emit) -> Told:
         raise Unavailable(f"could not build the vector graph: {error}", hint="memd retries automatically") from error
 
 
-def run(task: str, folder: Path, names: Sequence[str], emit: Emit) -> Told:
+def run(task: str, folder: Path, names: Sequence[str], emit: ReportProgress) -> TaskReport:
     """One task. Raises errors of memd's tree."""
     if task == "rebuild":
         return rebuild(ReplayLogs(folder, real_world()), names, emit)

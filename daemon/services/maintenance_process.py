@@ -18,7 +18,7 @@ import msgspec
 
 from ...protocol.errors import JournalCorrupt, NotFound, Stopping, Unavailable, by_code
 from ...protocol.places import Places
-from ..projections.replay import Emit, Told
+from ..projections.replay import ReportProgress, TaskReport
 from ..storage.folder_lock import FolderLock
 from ..storage.layout_version import require_current
 from ..world import World
@@ -35,7 +35,7 @@ class Step(msgspec.Struct, frozen=True, tag="step"):
 class Finished(msgspec.Struct, frozen=True, tag="finished"):
     """The task is done."""
 
-    report: Told
+    report: TaskReport
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
@@ -59,7 +59,7 @@ class MaintenanceProcess:
         self._lock = threading.Lock()
         self._ended = False
 
-    def run(self, task: str, folder: Path, names: Sequence[str], emit: Emit) -> Told:
+    def run(self, task: str, folder: Path, names: Sequence[str], emit: ReportProgress) -> TaskReport:
         """The report of a task. Raises the child's own error, JournalCorrupt if it died, Unavailable, Stopping."""
         process = self._start(
             [sys.executable, "-P", "-m", "memd.daemon.server.maintenance_child", task, str(folder), *names]
@@ -113,7 +113,7 @@ class MaintenanceProcess:
                 self._process.kill()
 
 
-def verify_command(home: Places, world: World, arguments: Sequence[str]) -> Told:
+def verify_command(home: Places, world: World, arguments: Sequence[str]) -> TaskReport:
     """`python -m memd.daemon verify`: the report of `memd verify` without a daemon.
 
     Raises JournalLocked while one runs, NotFound where there is nothing, UnsupportedFormat for a layout that is not

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from binascii import crc_hqx
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import groupby, takewhile
@@ -72,8 +72,10 @@ def _seq(key: bytes, row: bytes) -> int:
 class Archive:
     """The log of captures, with an index by document and turn. One thread writes, any thread reads."""
 
-    def __init__(self, folder: Path, world: World, *, readonly: bool = False) -> None:
-        self.log = Log(folder, world, extra=("index",), readonly=readonly)
+    def __init__(
+        self, folder: Path, world: World, *, readonly: bool = False, on_full: Callable[[], None] = lambda: None
+    ) -> None:
+        self.log = Log(folder, world, extra=("index",), readonly=readonly, on_full=on_full)
         self._readonly = readonly
         with self.log.environment.read() as transaction:
             stored = transaction.get(b"indexed_seq", db=self.log.environment.db("meta"))
@@ -170,9 +172,9 @@ class Archive:
 
     def turn(self, document: str, turn: str) -> Captured | None:
         """The newest capture of a turn, or None."""
-        return self.found(document, turn)[1]
+        return self.find(document, turn)[1]
 
-    def found(self, document: str, turn: str) -> tuple[int, Captured | None]:
+    def find(self, document: str, turn: str) -> tuple[int, Captured | None]:
         """The newest capture of a turn with its seq; 0 and None where there is none."""
         seq = self.seq_of(document, turn)
         return seq, self._at(seq, _turn_key(document, turn)) if seq else None
@@ -259,7 +261,7 @@ class Archive:
         return captured
 
     def _wrong(self, what: str) -> JournalCorrupt:
-        self.log.environment.suspect = True
+        self.log.environment.mark_suspect()
         return JournalCorrupt(f"the archive's index {what}", hint="`memd down && memd up` writes it anew")
 
     def after(self, seq: int, limit: int) -> list[tuple[int, Captured]]:

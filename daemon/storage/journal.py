@@ -7,7 +7,7 @@ its redaction left is read in its place, so that replay believes of everything e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import lmdb
@@ -27,8 +27,10 @@ _remnants = msgspec.msgpack.Decoder(Remnant)
 class JournalLog:
     """The log of operations, typed."""
 
-    def __init__(self, folder: Path, world: World, *, readonly: bool = False) -> None:
-        self.log = Log(folder, world, extra=("remnants",), readonly=readonly, quick=True)
+    def __init__(
+        self, folder: Path, world: World, *, readonly: bool = False, on_full: Callable[[], None] = lambda: None
+    ) -> None:
+        self.log = Log(folder, world, extra=("remnants",), readonly=readonly, quick=True, on_full=on_full)
 
     @property
     def last(self) -> int:
@@ -73,6 +75,10 @@ class JournalLog:
         """The operation at `seq`, or None."""
         entry = self.log.get(seq)
         return self._logged(entry) if entry else None
+
+    def seq_at(self, at: int) -> int:
+        """Return the seq of the last operation at or before a time in microseconds, 0 for none."""
+        return self.log.seq_at(at)
 
     def _logged(self, entry: Entry) -> Logged:
         """An entry as an operation; where its payload was removed, what a redaction left in its place."""

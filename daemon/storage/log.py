@@ -85,13 +85,20 @@ class Log:
         readonly: bool = False,
         alone: bool = False,
         quick: bool = False,
+        on_full: Callable[[], None] = lambda: None,
     ) -> None:
-        """`readonly` and `alone`: as for `Environment`; `quick`: as for `Packer`.
+        """`readonly`, `alone` and `on_full`: as for `Environment`; `quick`: as for `Packer`.
 
         Raises JournalCorrupt, UnsupportedFormat.
         """
         self.environment = Environment(
-            folder, ("meta", "blocks", *extra), durable=True, map_size=map_size, readonly=readonly, alone=alone
+            folder,
+            ("meta", "blocks", *extra),
+            durable=True,
+            map_size=map_size,
+            readonly=readonly,
+            alone=alone,
+            on_full=on_full,
         )
         self._world, self._packer = world, block.Packer(quick=quick)
         self._read: dict[bytes, tuple[bytes, list[Entry], bytes]] = {}
@@ -142,8 +149,10 @@ class Log:
         return End(last.seq, tip, last.at)
 
     def _corrupt(self, what: str) -> JournalCorrupt:
-        folder, self.environment.suspect = self.environment.folder, True
-        return JournalCorrupt(f"the {folder.name} is damaged: {what}", hint="see `memd verify`, `memd restore-backup`")
+        self.environment.mark_suspect()
+        return JournalCorrupt(
+            f"the {self.environment.folder.name} is damaged: {what}", hint="see `memd verify`, `memd restore-backup`"
+        )
 
     def append(self, drafts: Sequence[Draft], alongside: Alongside | None = None) -> list[Entry]:
         """Append a group durably, in order. `alongside` writes what belongs to the entries in the same transaction.

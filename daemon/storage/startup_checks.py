@@ -134,7 +134,7 @@ class StartupChecks:
         except OSError as error:  # the next start is the more careful
             log.warning("the mark can't be written: %s", error)
 
-    def doubt(self) -> None:
+    def mark_suspect(self) -> None:
         """Something that was read was damaged: the next start looks at everything."""
         try:
             self._marker.opening()

@@ -55,7 +55,7 @@ def _reworded(stores: Stores, now: Record, then: Record, documents: Collection[s
         return None
     provenance = then.provenance
     since = [e for e in now.provenance.evidence if e not in provenance.evidence and e.span.document not in documents]
-    taken = stores.keys.get(now.pool, then.key) not in ("", now.id) if then.key else False
+    taken = stores.records.holding_key(now.pool, then.key) not in ("", now.id) if then.key else False
     record = msgspec.structs.replace(
         then,
         pool=now.pool,

@@ -214,7 +214,7 @@ class SessionUndo:
     def _is_taken(self, record: Record, was: Shift, ids: set[str]) -> bool:
         if was.status not in LIVE or not record.key:
             return False
-        holder = self._stores.keys.get(record.pool, record.key)
+        holder = self._stores.records.holding_key(record.pool, record.key)
         return bool(holder) and holder not in ids
 
 

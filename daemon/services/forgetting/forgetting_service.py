@@ -169,7 +169,7 @@ class ForgettingService(Service):
 
     def _capture(self, number: int) -> ForgetScope:
         """The turn of a capture that could not be distilled (P-12)."""
-        letter = self._stores.letters.get(number)
+        letter = self._stores.dead_letters.get(number)
         if letter is None or not letter.document:
             what = "no failed capture" if letter is None else "it can't be read which turn that is:"
             raise NotFound(f"{what} {number}", hint="`memd retry` lists them; a whole session goes by --session")

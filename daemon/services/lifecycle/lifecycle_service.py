@@ -157,7 +157,7 @@ class LifecycleService(Service):
 
     def _is_busy(self, pool: str) -> bool:
         """Whether another task of a pool goes on: they sleep together, when it ends."""
-        going = self._stores.unfinished.documents()
+        going = self._stores.open_sessions.documents()
         return any(each.partition(":")[0] not in NO_SESSIONS and pool in self._fed_by(each) for each in going)
 
     def _fall_asleep(self, pools: Sequence[str]) -> None:

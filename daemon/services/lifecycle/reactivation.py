@@ -20,7 +20,7 @@ def reactivate(stores: Stores, rules: Rules, ids: Iterable[str], why: Literal["a
     for record in stores.records.many(ids).values():
         if record.status != "archived":
             continue
-        holder = stores.keys.get(record.pool, record.key) if record.key else ""
+        holder = stores.records.holding_key(record.pool, record.key) if record.key else ""
         if holder and holder != record.id:
             continue
         back.append(record.id)

@@ -128,7 +128,7 @@ class MaintenanceService(Service):
 
     def tick(self) -> None:
         """Start what is due; what can't start now is due again next time."""
-        self._stores.let_go()
+        self._stores.evict_pages()
         try:
             if self._backup_due():
                 self.start_backup(Backup())

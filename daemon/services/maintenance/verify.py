@@ -12,19 +12,17 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-import lmdb
-
 from ....protocol.errors import MemdError
 from ....protocol.event import text
 from ....protocol.record import LIVE, Record, Span
 from ...projections import turns as turns_of
 from ...projections.folded import TableSet
 from ...projections.keywords import text_of
-from ...projections.replay import Emit, ReplayLogs, ReplayProgress, Told
+from ...projections.replay import ReplayLogs, ReplayProgress, ReportProgress, TaskReport
 from ...projections.terms import TermDocument, check_of, contents
 from ...projections.tokens import TermTokens
 from ...storage.archive import Archive, decode
-from ...storage.checksummed_rows import unseal
+from ...storage.checksummed_rows import difference, unseal
 from ...storage.folder_swap import fresh_folder
 from ...storage.lmdb_environment import Environment
 from ...storage.log import Log
@@ -39,14 +37,14 @@ RESTORE = "`memd restore-backup` restores the newest backup"
 class Verification:
     """One look at a data folder. `damage` says what is wrong: store, what, remedy."""
 
-    def __init__(self, folder: Path, world: World, emit: Emit) -> None:
+    def __init__(self, folder: Path, world: World, emit: ReportProgress) -> None:
         self._folder, self._world, self._emit = folder, world, emit
         self._course = ReplayProgress(emit, 0)
         self._unmade = False
         self.damage: list[str] = []
-        self.report: Told = {}
+        self.report: TaskReport = {}
 
-    def run(self) -> Told:
+    def run(self) -> TaskReport:
         """Everything, in order; later checks rest on earlier ones."""
         try:
             sources = ReplayLogs(self._folder, self._world)
@@ -118,11 +116,11 @@ class Verification:
             _follow(sources, fresh, stored)
             behind = fresh.tables.applied_seq - stored
             with fresh.tables.environment.read() as replayed:
-                for name in live.tables.databases if not behind else ():
-                    here, there = live.tables.environment.db(name), fresh.tables.environment.db(name)
-                    count, example = _differing(snapshot.cursor(here), replayed.cursor(there))
+                for name in live.tables.environment.handles if not behind else ():
+                    tables = live.tables.environment.db(name), fresh.tables.environment.db(name)
+                    count, key = difference((snapshot, tables[0]), (replayed, tables[1]))
                     if count:
-                        found.append(f"{count:,} rows of {name} differ from a replay, the first at {example}")
+                        found.append(f"{count:,} rows of {name} differ from a replay, the first at {_shown(key)}")
         live.tables.environment.close()
         if behind:
             found.append(f"{behind:,} operations of the journal are missing")
@@ -179,7 +177,7 @@ class Verification:
                 self._course.at(number, "checking quotes against the archive")
         self.report["quotes"], self.report["expired"] = held, expired
 
-    def _verdict(self) -> Told:
+    def _verdict(self) -> TaskReport:
         told = self.report
         if self.damage:
             what = "1 thing is" if len(self.damage) == 1 else f"{len(self.damage)} things are"
@@ -196,7 +194,7 @@ class Verification:
         return {"verdict": words, "intact": int(not self.damage), "damage": self.damage, **told}
 
 
-def verify(folder: Path, world: World, emit: Emit) -> Told:
+def verify(folder: Path, world: World, emit: ReportProgress) -> TaskReport:
     """The report on a data folder: `verdict`, `intact` (1 or 0), `damage`, and what was counted."""
     return Verification(folder, world, emit).run()
 
@@ -247,24 +245,6 @@ def _twice(check: Callable[[], list[str]]) -> list[str]:
         return []
     time.sleep(AGAIN_S)
     return _told(check)
-
-
-def _differing(live: lmdb.Cursor, fresh: lmdb.Cursor) -> tuple[int, str]:
-    """How many rows of two tables differ, and the key of the first."""
-    count, first = 0, ""
-    mine, theirs = iter(live.iternext()), iter(fresh.iternext())
-    one, other = next(mine, None), next(theirs, None)
-    while one is not None or other is not None:
-        if one == other:
-            one, other = next(mine, None), next(theirs, None)
-            continue
-        key = min(row[0] for row in (one, other) if row is not None)
-        count, first = count + 1, first or _shown(key)
-        if one is not None and one[0] == key:
-            one = next(mine, None)
-        if other is not None and other[0] == key:
-            other = next(theirs, None)
-    return count, first
 
 
 def _shown(key: bytes) -> str:

@@ -19,9 +19,9 @@ from ....protocol.recall import Hit, Nearest, Recall, Recalled
 from ....protocol.record import LIVE, Record
 from ....stages.batch import PERSONAL
 from ...projections.counters import Counters
-from ...projections.keywords import Keywords
 from ...projections.lines import ConversationOrder
-from ...projections.records import Records, digest
+from ...projections.ports import RecordReader, TextIndex
+from ...projections.records import digest
 from ...projections.timeline import View
 from ...world import World
 from ..outgoing_screen import SUSPECT
@@ -38,8 +38,8 @@ from .time_filter import WIDER, TimeFilter, during
 class SearchIndexes(NamedTuple):
     """Where candidates come from, where their records lie, and how strong these are by now (R6)."""
 
-    records: Records
-    keywords: Keywords
+    records: RecordReader
+    keywords: TextIndex
     lines: ConversationOrder
     counters: Counters
 

@@ -13,10 +13,9 @@ from ....protocol.fading import Reviewed
 from ....protocol.operation import Added, Invalidated, Merged, Updated
 from ....protocol.record import Record, Span
 from ....protocol.reply import Change, Explained, Line, Logged
-from ...projections.records import Records
+from ...projections.ports import RecordReader
 from ...projections.sources import SourceTable
-from ...storage.archive import Archive
-from ...storage.journal import JournalLog
+from ...storage.ports import CaptureStore, EventLog
 from ..statements import speaker
 
 BEFORE, AFTER = 2, 1
@@ -25,7 +24,7 @@ BEFORE, AFTER = 2, 1
 class Explainer:
     """Reads the archive and the journal for one record."""
 
-    def __init__(self, records: Records, sources: SourceTable, archive: Archive, journal: JournalLog) -> None:
+    def __init__(self, records: RecordReader, sources: SourceTable, archive: CaptureStore, journal: EventLog) -> None:
         self._records, self._sources = records, sources
         self._archive, self._journal = archive, journal
 

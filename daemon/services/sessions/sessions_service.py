@@ -71,7 +71,7 @@ class SessionsService(Service):
             turns[str(event.__struct_config__.tag)] += 1
             failed_call = isinstance(event, ToolCalled) and event.outcome == "error"
             troubles += failed_call or (isinstance(event, Ran) and event.exit_status != 0)
-        failed = sum(each.document == session.opened.document for each in self._stores.letters.newest())
+        failed = sum(each.document == session.opened.document for each in self._stores.dead_letters.newest())
         return SessionOutcome(
             session=self._state(session), turns=turns, troubles=troubles, records=self._records(session), failed=failed
         )
