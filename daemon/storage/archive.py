@@ -1,11 +1,9 @@
-"""The archive: raw captures as they were taken, secrets already out, one entry each; local only.
+"""The archive: raw captures without secrets, one log entry each; local only.
 
-Comes in: `Captured` values. Goes out: their seqs, and turns by document. Invariants: `(document, turn)` is taken once
-unless its words changed (then the new entry names the one it replaces); an acknowledged turn is always found and a
-repeated one always recognised (P-7, W13): the index has a row for every turn up to `indexed_seq`, written in one
-transaction with it, and those after it are in memory, read from the log when it is opened. Rows written one by one
-would cost a page each; in sorted batches those of one session share theirs.
-"""
+Invariants: `(document, turn)` is stored once unless its text changed, then the new entry names the one it replaces; an
+acknowledged turn is always found and a repeated one always recognised (P-7, W13): the index has a row for every turn up
+to `indexed_seq`, written in one transaction with it, and later turns are in memory, read from the log at opening. Rows
+are written in sorted batches, because single rows would cost a page each."""
 
 from __future__ import annotations
 

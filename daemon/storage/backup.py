@@ -1,11 +1,10 @@
-"""Backups: consistent copies of journal and archive, taken while writes go on, read back before they count (U3).
+"""Backups of journal and archive, taken while writes go on and read back before they count (U3).
 
-Comes in: the two open logs and a folder. Goes out: `<folder>/<UTC time>/{journal,archive,manifest.json}`. Invariants:
-- the journal is copied first, so that every capture an operation speaks of is in the copy of the archive;
-- a backup has its name only once it was read back in a child process, chain and checksums, and its manifest is on the
-  disk; whatever was cut off lies under a name that starts with a dot and is cleared away by the next backup;
-- a manifest holds the last seqs, the hashes of the last headers and of the files, and the format.
-"""
+Layout: `<folder>/<UTC time>/{journal,archive,manifest.json}`. Invariants:
+- the journal is copied first, so that the archive's copy has every capture that an operation names;
+- a backup gets its name after a child process verified chain and checksums and its manifest is on the disk; an
+  unfinished one has a name that starts with a dot, and the next backup deletes it;
+- a manifest has the last seqs, the hashes of the last headers and of the files, and the format."""
 
 from __future__ import annotations
 

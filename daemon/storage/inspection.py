@@ -1,10 +1,8 @@
-"""Stores looked at after an unclean stop, in a child process, before the daemon maps them.
+"""Checks the stores after an unclean stop, in a child process, before the daemon maps them.
 
-Comes in: a data folder and the names of its stores. Goes out: what is wrong with each, or nothing. Invariants: LMDB
-does not check the pages it maps, and a bad one kills the process that reads it; so the stores are first read through
-in a child whose death is a finding, and the daemon opens what passed. Where only the process was killed, the pages are
-the kernel's and whole; where the machine went down or opening itself failed, every page is looked at as plain bytes.
-"""
+LMDB does not check the pages that it maps, and a damaged one kills the process that reads it: the death of the child
+is a finding. If only the process was killed, the kernel's pages are whole; after a power failure, or if opening failed,
+every page is checked as plain bytes."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""The journal: the log of operations, the truth from which everything else is replayed (U3, W8).
+"""The journal: the log of operations, from which every projection is replayed (U3, W8).
 
-Comes in: operations. Goes out: logged operations with seq and time. Invariant: a group of operations is one
-transaction, so a contradiction's retirement and its successor are never apart (P-8). Where a payload was removed, what
-its redaction left is read in its place, so that replay believes of everything else what it believed (T10).
-"""
+Invariants: a group of operations is one transaction, so a retirement and its successor are never apart (P-8); where a
+payload was removed, a read returns the remainder that its redaction left, so that replay of the rest is equal (T10)."""
 
 from __future__ import annotations
 

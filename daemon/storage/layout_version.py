@@ -1,11 +1,9 @@
-"""The layout of the data folder: its number, the history beside it, and the way from an older one.
+"""The layout of the data folder: its number and history in `format.json`, and migrations from older layouts.
 
-Comes in: a locked data folder, before anything in it is opened. Goes out: the same in the layout this version knows, or
-an error. Invariants: an empty store is never made beside one that was there: a folder is new, known, migrated or
-refused; `format.json` is written after what it speaks of is on the disk; a migration works on stores of which a copy
-lies in `backups/`, and one that was cut off starts again from that copy, which the file `migrating` names until all is
-done; unless an older memd wrote to the stores meanwhile: then they are copied anew.
-"""
+Invariants: memd never makes an empty store beside an existing one: a folder is new, known, migrated or rejected;
+`format.json` is written after the stores it describes are on the disk; a migration works on stores that are copied to
+`backups/`, and an interrupted one starts again from that copy, which the file `migrating` names until the end, unless
+an older memd changed the stores meanwhile: then they are copied again."""
 
 from __future__ import annotations
 

@@ -1,16 +1,14 @@
-"""The log: an append-only chain of entries over LMDB, whose payloads can be removed without breaking the chain.
+"""An append-only chain of entries over LMDB, whose payloads can be removed without breaking the chain.
 
-Comes in: drafts (kind, version, payload). Goes out: entries with seq, time and hash. Invariants:
-- seq runs 1, 2, 3 … without a hole; what a header says is never changed;
-- `payload_hash = blake2b(blind ‖ payload)`, and each header holds the hash of the header before it, so the chain
-  verifies over headers alone and a removed payload can't be guessed from its hash;
-- entries lie in blocks (`block.py`), each under the seq of its last; what is read is checked against the block after
-  its own (the last one against the tip that its group wrote beside it), so a header is vouched for as well as a
-  payload, and a hole is never taken for the end;
-- one thread appends; a group is one transaction and on the disk (fsync) when `append` returns;
-- a payload is removed or rewritten only in a group that says so first; a rewritten one vouches for itself;
-- `put`'s return value is checked: LMDB says False, not an error, for a key out of order.
-"""
+Invariants:
+- seq runs 1, 2, 3 … without a hole; a header never changes;
+- `payload_hash = blake2b(blind ‖ payload)`, and each header has the hash of the previous header, so the chain verifies
+  over headers alone and a removed payload cannot be guessed from its hash;
+- entries are in blocks (`protocol/block.py`), each under the seq of its last entry; a read checks a block against the
+  next one, or the last one against the stored tip, so damaged headers, payloads and holes are detected;
+- one thread appends; a group is one transaction and flushed (fsync) when `append` returns;
+- a payload is removed or rewritten only after a group announced it; a rewritten payload has its own checksum;
+- `put`'s return value is checked: LMDB returns False, without an error, for a key out of order."""
 
 from __future__ import annotations
 

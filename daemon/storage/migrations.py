@@ -1,9 +1,7 @@
-"""The ways from older layouts of the data folder to the next (P-13).
+"""Migrations of the data folder's layout (P-13), and reads of logs of layout 1.
 
-Comes in: the stores of a folder of which a copy lies in `backups/`. Goes out: the same entries, as the next layout
-keeps them. Invariants: every header and payload, and what stands in place of a removed one, is what it was: the chain
-ends with the same hash; an entry that the chain does not vouch for is an error, never carried over.
-"""
+Invariants: every header, payload and replacement of a removed payload stays the same, and the chain ends with the same
+hash; an entry that does not match the chain is an error."""
 
 from __future__ import annotations
 

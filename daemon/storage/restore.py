@@ -1,10 +1,8 @@
-"""Restoring a backup: the present stores are moved aside, never deleted, and the backup's are put in their place (U3).
+"""Restores a backup: moves the present stores aside, never deletes them, and puts the backup's in their place (U3).
 
-Comes in: the name of a backup, with the daemon down. Goes out: what was put back, and what of the present is not in it.
-Invariants: the backup is verified first, by a child that reads all of it; what is put in place is of today's layout;
-the plan stands in a file before anything is moved, and every step may be done twice, so that a start after a power cut
-finishes what was begun before it opens a store (`finish`); projections go and are rebuilt by replay.
-"""
+Invariants: a child process verifies the whole backup first; the new stores have the current layout; the plan is in a
+file before any move, and every step may run twice, so that a start after a power failure finishes the restore
+(`finish`); projections are deleted and replayed."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""How long raw captures are kept: by age and by size for each pool, sparing what records rest on (T10, U3).
+"""Removes raw captures by age and by size of each pool, except those that records rest on (T10, U3).
 
-Comes in: limits, the archive, and whose turn is cited. Goes out: what was removed. Invariants: only payload and blind
-go, headers stay and the chain verifies; nothing is removed that the distiller has not seen; whether a turn is cited is
-asked again in the moment of its removal, on the write thread.
-"""
+Invariants: only payload and blind are removed, headers stay and the chain verifies; captures after the distiller's
+cursor stay; whether a turn is cited is checked again on the write thread at its removal."""
 
 from __future__ import annotations
 

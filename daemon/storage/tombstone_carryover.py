@@ -1,9 +1,7 @@
-"""What was forgotten stays forgotten over a restore: tombstones carried from the present journal to an older one (T10).
+"""Carries tombstones over a restore: what the present journal has forgotten stays forgotten in an older one (T10).
 
-Comes in: the journal that a restore sets aside. Goes out: a file with turns, in names alone; the next start forgets
-them again in what was restored. Invariants: the set-aside journal may be why one restores, so a child reads it, and one
-that can't be read carries nothing; the file goes only after its turns are forgotten in the journal that is live now.
-"""
+Invariants: the present journal may be damaged, so a child reads it, and an unreadable one carries nothing; the file
+holds names only, and is deleted after its turns are forgotten in the restored journal."""
 
 from __future__ import annotations
 
