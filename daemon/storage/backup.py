@@ -4,7 +4,8 @@ Layout: `<folder>/<UTC time>/{journal,archive,manifest.json}`. Invariants:
 - the journal is copied first, so that the archive's copy has every capture that an operation names;
 - a backup gets its name after a child process verified chain and checksums and its manifest is on the disk; an
   unfinished one has a name that starts with a dot, and the next backup deletes it;
-- a manifest has the last seqs, the hashes of the last headers and of the files, and the format."""
+- a manifest has the last seqs, the hashes of the last headers and of the files, and the format.
+"""
 
 from __future__ import annotations
 

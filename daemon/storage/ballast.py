@@ -1,7 +1,8 @@
 """A reserve file that leaves space on a full disk for work that must finish.
 
 Invariants: the disk counts as full from the first refused write until the reserve and a margin can be written again, so
-memd resumes by itself, and only with space to finish a group, to forget and to stop."""
+memd resumes by itself, and only with space to finish a group, to forget and to stop.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Replaces secrets in a text by placeholders, and maps places in the old text to the new one (P-18).
 
-Invariants: a place inside a secret becomes the edge of its placeholder, so that no span starts or ends within one."""
+Invariants: a place inside a secret becomes the edge of its placeholder, so that no span starts or ends within one.
+"""
 
 from __future__ import annotations
 

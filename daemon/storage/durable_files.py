@@ -1,6 +1,7 @@
 """Files that survive a power failure: written whole, with file and folder flushed.
 
-Invariant: a new, renamed or removed name is durable only after a flush of its folder."""
+Invariant: a new, renamed or removed name is durable only after a flush of its folder.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An exclusive lock on the data folder, taken before anything in it is opened (P-11, P-26). It ends with the process."""
+"""An exclusive lock on the data folder, taken before anything in it is opened (P-11, P-26)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Replaces a projection's folder by one that was built beside it; safe to interrupt anywhere.
 
-Invariants: the content of `building` is deleted at the next start; a folder `NAME.next` is complete and becomes `NAME`."""
+Invariants: the content of `building` is deleted at the next start; a folder `NAME.next` is complete and becomes `NAME`.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 Invariants: a child process verifies the whole backup first; the new stores have the current layout; the plan is in a
 file before any move, and every step may run twice, so that a start after a power failure finishes the restore
-(`finish`); projections are deleted and replayed."""
+(`finish`); projections are deleted and replayed.
+"""
 
 from __future__ import annotations
 

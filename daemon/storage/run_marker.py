@@ -1,7 +1,8 @@
 """A marker file that tells the next start how the last daemon ended.
 
 Invariants: the mark is on the disk before any store is opened, and `clean` only after everything else is on the disk.
-Where the machine does not tell its boot, every unclean end counts as a power failure."""
+Where the machine does not tell its boot, every unclean end counts as a power failure.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +38,8 @@ CLEAN, LENGTH = "clean", 64
 class Marker:
     """The file `running` in a data folder: `<boot mark> opening`, `<boot mark> serving` or, after a clean end, `clean`.
 
-    It is written in place, because a full disk has no space for another file. An interrupted write leaves no boot id, so
-    it counts as a power failure.
+    It is written in place, because a full disk has no space for another file. An interrupted write leaves no boot id
+    and counts as a power failure.
     """
 
     def __init__(self, folder: Path) -> None:

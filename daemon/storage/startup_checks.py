@@ -1,7 +1,8 @@
 """Checks a data folder before its stores are opened, and marks a clean end.
 
 Invariants: after an unclean stop a child reads journal and archive before the daemon maps them; projections that may
-hold half a write are deleted and replayed; an end is clean if everything was on the disk before the mark changed."""
+hold half a write are deleted and replayed; an end is clean if everything was on the disk before the mark changed.
+"""
 
 from __future__ import annotations
 

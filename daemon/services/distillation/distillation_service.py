@@ -89,7 +89,7 @@ class DistillationService(Service):
     def heard_at(self) -> dict[str, int]:
         """Each live session that has not ended, with the time of its last turn in microseconds."""
         archive, documents = self._stores.archive, self._stores.open_sessions.documents()
-        return {document: at for document in documents if (at := archive.heard_at(document))}
+        return {document: at for document in documents if (at := archive.newest_at(document))}
 
     def reload(self, config: Config) -> None:
         """Follow the number of worker threads and the idle time of sessions."""

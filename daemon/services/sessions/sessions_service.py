@@ -48,7 +48,7 @@ class SessionsService(Service):
 
     def _state(self, session: SessionEntry) -> SessionState:
         opened = session.opened
-        heard = self._stores.archive.heard_at(opened.document)
+        heard = self._stores.archive.newest_at(opened.document)
         return SessionState(
             document=opened.document,
             pool=opened.project,
