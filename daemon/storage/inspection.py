@@ -61,11 +61,10 @@ def inspect(folder: Path, stores: Sequence[str], *, thorough: bool = True) -> di
                 if line.problem:
                     problems[line.store] = line.problem
         if left:  # the child died of the store that it announced last, or before any
-            reason = (
-                result.stderr.decode(errors="replace").strip().rpartition("\n")[2] or f"exit code {result.returncode}"
-            )
-            if result.returncode < 0:
-                reason = signal.Signals(-result.returncode).name
+            if (code := result.returncode) < 0:
+                reason = signal.Signals(-code).name
+            else:
+                reason = result.stderr.decode(errors="replace").strip().rpartition("\n")[2] or f"exit code {code}"
             problems[left.pop(0)] = f"the process that read it crashed: {reason}"
     return problems
 

@@ -24,7 +24,7 @@ from ...config import Config, Keep
 from ...projections.keywords import NEAR
 from ...projections.stores import Stores
 from ...storage.backup import FOLDER, backups, is_newer, listed, rotate, write_backup
-from ...storage.retention import SLICE, Held, Retention
+from ...storage.retention import SLICE, StoredCapture, Retention
 from ...world import World
 from ..activity import Activity
 from ..jobs import Jobs, Progress, Report
@@ -220,7 +220,7 @@ class MaintenanceService(Service):
             self._activity.put("expired", Outcome(at=from_micros(self._world.now()), what=what))
         return report
 
-    def _remove(self, retention: Retention, group: list[Held]) -> int:
+    def _remove(self, retention: Retention, group: list[StoredCapture]) -> int:
         def work() -> int:
             size = retention.remove(group)
             self._stores.keywords.refresh(self._answers(group))
@@ -228,7 +228,7 @@ class MaintenanceService(Service):
 
         return self._writer.run(work).result()
 
-    def _answers(self, gone: Iterable[Held]) -> Iterator[str]:
+    def _answers(self, gone: Iterable[StoredCapture]) -> Iterator[str]:
         """The records that may have been found by the words of these captures, which stood right before theirs."""
         for each in gone:
             for _, captured in self._stores.archive.after(each.seq, NEAR):
