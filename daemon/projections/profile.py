@@ -1,8 +1,7 @@
-"""What the profile is rendered from: the live records that may stand in it, by pool, the best of them in memory.
+"""The records of the profile: the best live records by pool and part, in memory.
 
-Comes in: operations. Goes out: cards by pool and part, and for each pool a version that changes with them. Invariants:
-identity and preference come from the user's own words or promotion alone (P-19); what is quarantined, flagged or to be
-looked at never stands in the static part; a retired record leaves at once; the number of cards a pool is bounded.
+Invariants: identity and preference come only from the user's words or promotion (P-19); a quarantined, flagged or
+`needs_review` record is never in the static part; a retired record leaves at once; the number of cards is bounded.
 """
 
 from __future__ import annotations

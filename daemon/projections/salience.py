@@ -1,7 +1,6 @@
-"""Salience: how much a record matters now; it orders and never decides whether a record is there (T2).
+"""Salience: a number that orders records and never decides whether a record exists (T2).
 
-Comes in: a record with its signal as it is now. Goes out: a number from 0 up. Invariants: pure; age is in calendar
-days, because a fact grows old whether or not anybody works; a kind that never fades does not grow old either.
+Age is in calendar days, because a fact ages whether or not anyone works; a kind that never fades does not age.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The keyword index of turns: what was said, as it was said, for DEEP and for the simple method (Q4).
+"""The keyword index of captured turns, for deep recall and the simple method (Q4).
 
-Comes in: entries of the archive, by its own seq. Goes out: BM25 scores by archive seq. Invariants: a captured turn is
-found at once, since a search takes in what was captured before it; of a turn that a host rewrote only the newest
-version is found; a forgotten one is dropped here at once, and its terms leave the files when the index is rebuilt.
+Invariants: a turn is found at once, because a search first indexes earlier captures; of a rewritten turn only the
+newest version is found; a forgotten turn is dropped at once, and its terms leave the files at the next rebuild.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Which vectors of a pool are nearest to one: exactly while there are few, through a graph where there are many (Q2).
+"""The nearest vectors of a pool: exact search in a small pool, a graph in a large one (Q2).
 
-Comes in: records' vectors, and those that go. Goes out: ids with their cosine. Invariants: an index never gives what
-was dropped; one thread puts and drops, any thread searches; a graph is built in a child and only ever read here: what
-is added meanwhile waits in an exact index beside it, what is dropped is marked.
+Invariants: an index never returns what was dropped; one thread writes, any thread searches; a child process builds a
+graph, which is read-only here: later vectors are in an exact index beside it, dropped ones are marked.
 """
 
 from __future__ import annotations

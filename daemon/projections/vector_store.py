@@ -1,8 +1,7 @@
-"""Vectors on the disk, by content: made once, whichever record says that text (R2, P-14).
+"""Vectors on the disk by content: computed once, whichever record has the text (R2, P-14).
 
-Comes in: texts with their vectors. Goes out: the vectors of texts, named by their digest. Invariants: a vector is
-stored under the model's id and a keyed hash of the text it stands for, so another model never meets it and the file
-says nothing about texts; a damaged one is missing, and is made again.
+Invariants: a vector is stored under the model's id and a keyed hash of its text, so models never mix and the file
+reveals no text; a damaged vector counts as missing, and is computed again.
 """
 
 from __future__ import annotations

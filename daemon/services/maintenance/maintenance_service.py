@@ -24,7 +24,7 @@ from ...config import Config, Keep
 from ...projections.keywords import NEAR
 from ...projections.stores import Stores
 from ...storage.backup import FOLDER, backups, is_newer, listed, rotate, write_backup
-from ...storage.retention import SLICE, StoredCapture, Retention
+from ...storage.retention import SLICE, Retention, StoredCapture
 from ...world import World
 from ..activity import Activity
 from ..jobs import Jobs, Progress, Report
