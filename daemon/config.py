@@ -112,9 +112,9 @@ def parsed(values: Mapping[str, object], file: Path) -> Config:
         return msgspec.convert(values, Config, strict=False)
     except msgspec.ValidationError as error:
         problem, _, name = str(error).replace("`", "").rpartition(" - at $.")
-        detail = f"{name}: {problem[:1].lower()}{problem[1:]}" if problem else str(error)
+        reason = f"{name}: {problem[:1].lower()}{problem[1:]}" if problem else str(error)
         raise BadConfig(
-            f"a setting has a wrong value: {detail}", hint=f"correct {file} or the MEMD_ variable"
+            f"a setting has a wrong value: {reason}", hint=f"correct {file} or the MEMD_ variable"
         ) from error
 
 

@@ -49,8 +49,8 @@ EVERY = "*"
 
 
 class TermDocument(NamedTuple):
-    """A text to index: a search finds `live` texts, with `past` also others. `beside` is the surrounding text in its source,
-    which also finds it: each of its terms counts once, at most `BESIDE` of them."""
+    """A text to index: a search finds `live` texts, with `past` also others. `beside` is the surrounding text in its
+    source, which also finds it: each of its terms counts once, at most `BESIDE` of them."""
 
     id: str
     group: str

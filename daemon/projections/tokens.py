@@ -1,8 +1,8 @@
 """The tokenizer of the keyword index, for documents and questions in any language.
 
 Invariants: the same text gives the same terms; identifiers are kept whole and split; Chinese, Japanese and Korean
-become bigrams, Arabic loses article, prepositions and vowel marks, other languages their endings, because the index's own
-tokenizer does not handle them (P-22).
+become bigrams, Arabic loses article, prepositions and vowel marks, other languages their endings, because the index's
+own tokenizer does not handle them (P-22).
 """
 
 from __future__ import annotations

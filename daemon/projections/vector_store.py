@@ -23,12 +23,12 @@ from .records import digest
 Vector = NDArray[np.float32]
 
 SCALE = 4
-"""Bytes of the float32 that multiplies a stored vector's numbers."""
+"""Bytes of the float32 scale of a stored vector."""
 
 
 class VectorStore:
-    """Vectors on disk in 8 bits a number, content-addressed by (model id, keyed hash of the text). Each has a scale of
-    its own: the cosine of two moves by 0.0004 (standard deviation, measured), and bytes are half of 16-bit floats'."""
+    """Vectors on disk with 8 bits per number and one scale each, addressed by (model id, keyed hash of the text). The
+    cosine of two moves by 0.0004 (standard deviation, measured); the size is half of 16-bit floats."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class VectorStore:
             self._key = self.environment.write(secret)
 
     def of(self, model: str, dimension: int) -> VectorStore:
-        """The vectors of another model, in the same place; `keep` then spares them as well."""
+        """Return the vectors of another model in the same environment; `keep` then spares both."""
         other = copy(self)
         other.model, other.dimension = model, dimension
         self._kept.add(model)
@@ -85,10 +85,12 @@ class VectorStore:
             self.environment.write(work)
 
     def get(self, marks: Sequence[bytes]) -> tuple[Sequence[int], Vector]:
-        """Which of these texts, named by their digest, have a vector, and those vectors as rows; a damaged one, or one
-        of 16-bit floats as they were before, is none, so it is made again."""
+        """Return the places of those texts, named by digest, that have a vector, and the vectors as rows. A damaged vector,
+        or one in the old format of 16-bit floats, counts as missing."""
         key, model = self._key, self.model.encode()
-        addresses = [blake2b(mark + model, digest_size=16, key=key).digest() for mark in marks]  # as `_address`, inline
+        addresses = [
+            blake2b(mark + model, digest_size=16, key=key).digest() for mark in marks
+        ]  # `_address`, inlined for speed
         with self.environment.read() as transaction:
             found = _sound(transaction.cursor(self._vectors).getmulti(addresses), CHECK + SCALE + self.dimension)
         places: Sequence[int] = range(len(addresses))
@@ -101,7 +103,7 @@ class VectorStore:
         return places, rows[:, SCALE:] * scales
 
     def keep(self, texts: Iterable[str]) -> None:
-        """Drop every vector but those of these texts by the models in use since the start (T10)."""
+        """Delete every vector except those of these texts by models in use since the start (T10)."""
         wanted = {self._address(mark, model) for mark in map(digest, texts) for model in self._kept}
 
         def work(transaction: Transaction) -> None:
@@ -123,18 +125,18 @@ class VectorStore:
 
 
 def _packed(vector: Vector) -> bytes:
-    """Its scale, by which it keeps its length, and its numbers; the largest is 127."""
+    """Return the scale, which preserves the length, and the numbers, the largest of which is 127."""
     numbers = np.rint(vector * (127 / max(float(np.abs(vector).max()), 1e-30)))
     scale = np.float32(np.linalg.norm(vector) / max(float(np.linalg.norm(numbers)), 1.0))
     return scale.tobytes() + numbers.astype(np.int8).tobytes()
 
 
 def _sealed(row: bytes) -> bytes:
-    """With a checksum of its own alone: a vector whose key changed is merely missing, and made again."""
+    """Prepend a checksum of the row alone: a vector whose key changed is missing, and computed again."""
     return zlib.crc32(row).to_bytes(CHECK) + row
 
 
 def _sound(found: list[tuple[bytes, bytes]], size: int) -> list[tuple[bytes, bytes]]:
-    """Those rows that have their size and their checksum; many at once: at a start there are a hundred thousand."""
+    """Return the rows with the right size and checksum, many at once: a start reads a hundred thousand."""
     crc32 = zlib.crc32
     return [row for row in found if len(row[1]) == size and crc32(row[1][CHECK:]).to_bytes(CHECK) == row[1][:CHECK]]

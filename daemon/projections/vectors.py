@@ -81,8 +81,8 @@ class VectorIndexes:
         later: bool = False,
         graph_above: int = GRAPH_ABOVE,
     ) -> None:
-        """`graphs`: the folder of graphs; without it every index is exact. `later`: `load` or the first read fills it, in
-        half a second for 100,000 vectors."""
+        """`graphs`: the folder of graphs; without it every index is exact. `later`: `load` or the first read fills it,
+        in half a second for 100,000 vectors."""
         self.store = store
         self._records, self._graphs, self._graph_above = records, graphs, graph_above
         self._applied, self._filled, self._filling = applied_seq, False, threading.Lock()
@@ -227,10 +227,9 @@ class VectorIndexes:
         return frozenset([id for id in ids if id in held])
 
     def lost(self, more_than: int) -> bool:
-        """Whether there are more than `more_than` live records and none of the first ones has a vector; needs no `load`."""
+        """Whether there are more live records than that, and none of the first ones has a vector; needs no `load`."""
         with self._records.environment.read() as transaction:
-            cursor = transaction.cursor(self._records.environment.db("lines"))
-            rows = list(islice(cursor.iternext(), more_than + 1))
+            rows = list(islice(rows_with(transaction, self._records.environment.db("lines"), b""), more_than + 1))
         marks = [unseal(*row, "the place of a vector")[:MARK] for row in rows]
         return len(marks) > more_than and not self.store.get(marks)[0]
 
