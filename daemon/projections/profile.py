@@ -27,8 +27,8 @@ PARTS: tuple[Part, ...] = ("static", "recent", "threads")
 
 RECENT = frozenset({"decision", "convention", "lesson", "event"})
 WEIGHTY, NOTABLE = 0.75, 0.36
-"""From this importance any other statement of the user, or any fact that no agent asked to keep, is recent and fills the
-space that the others leave."""
+"""From this importance any other statement of the user, or any fact that no agent asked to keep, is recent and fills
+the space that the others leave."""
 
 CARDS = 400
 """Cards of a pool's part, at most; the least important leave first."""
@@ -118,9 +118,7 @@ class ProfileCards:
         with self._lock:
             for id in ids:
                 changed |= self._show(id, records.get(id))
-            if any(
-                isinstance(entry.operation, Distilled) for entry in entries
-            ):  # a new statement may close an open item
+            if any(isinstance(entry.operation, Distilled) for entry in entries):  # a new statement may close an item
                 changed |= {pool for (pool, name), cards in self._cards.items() if name == "threads" and cards}
         self._versions.update(changed)
         if any(isinstance(entry.operation, Granted | Revoked) for entry in entries):

@@ -75,8 +75,8 @@ class TurnIndex(TermIndex):
     def find(
         self, query: str, limit: int, *, documents: Sequence[str] | None = None
     ) -> tuple[list[tuple[int, float]], float]:
-        """Return at most `limit` turns `(archive seq, BM25 score)` of these documents (None: of all), the best first, and
-        the highest score that the question can reach."""
+        """Return at most `limit` turns `(archive seq, BM25 score)` of these documents (None: of all), the best first,
+        and the highest score that the question can reach."""
         with suppress(ValueError):  # a full disk ended the writer: search the earlier turns until it is reopened
             self.catch_up(AT_ONCE)
         scores, possible = self.search(query, documents, limit)

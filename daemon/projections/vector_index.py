@@ -24,8 +24,8 @@ from .vector_store import Vector, VectorStore
 FIRST_CAPACITY = 1024
 
 GRAPH_ABOVE = 10_000
-"""Vectors of a pool above which memd uses a graph. Measured on 11,000 real sentences on a busy core: exact 1.0 ms, graph
-0.53 ms with 0.993 of the nearest 80; exact search grows with the pool, the graph hardly."""
+"""Vectors of a pool above which memd uses a graph. Measured on 11,000 real sentences on a busy core: exact 1.0 ms,
+graph 0.53 ms with 0.993 of the nearest 80; exact search grows with the pool, the graph hardly."""
 
 STALE = 0.2
 """Share of dropped or later vectors above which memd builds a new graph."""

@@ -85,12 +85,10 @@ class VectorStore:
             self.environment.write(work)
 
     def get(self, marks: Sequence[bytes]) -> tuple[Sequence[int], Vector]:
-        """Return the places of those texts, named by digest, that have a vector, and the vectors as rows. A damaged vector,
-        or one in the old format of 16-bit floats, counts as missing."""
+        """Return the places of those texts, named by digest, that have a vector, and the vectors as rows. A damaged
+        vector, or one in the old format of 16-bit floats, counts as missing."""
         key, model = self._key, self.model.encode()
-        addresses = [
-            blake2b(mark + model, digest_size=16, key=key).digest() for mark in marks
-        ]  # `_address`, inlined for speed
+        addresses = [blake2b(mark + model, digest_size=16, key=key).digest() for mark in marks]  # `_address`, inline
         with self.environment.read() as transaction:
             found = _sound(transaction.cursor(self._vectors).getmulti(addresses), CHECK + SCALE + self.dimension)
         places: Sequence[int] = range(len(addresses))
