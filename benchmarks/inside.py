@@ -35,7 +35,7 @@ from ..protocol.operation import Added, AnyOperation, Decision, Distilled, Inval
 from ..protocol.places import Places
 from ..protocol.record import Evidence, Provenance, Record, Signal, Span, record_id
 from ..protocol.reply import Logged
-from ..stages.scan import found
+from ..stages.scan import flags_of
 from ..stages.secrets.scan import find, redact
 
 GROUP = 500
@@ -193,7 +193,7 @@ def scan_command(places: Places, world: World, arguments: Sequence[str]) -> Mapp
     redact("the first text compiles the rules")
     seconds, again = (_timed(lambda: [redact(text) for text in texts]) for _ in range(2))
     hits = [[(hit.rule, hit.start, hit.end) for hit in find(text)] for text in texts]
-    return {"hits": hits, "flagged": [bool(found(text)) for text in texts], "seconds": seconds, "again": again}
+    return {"hits": hits, "flagged": [bool(flags_of(text)) for text in texts], "seconds": seconds, "again": again}
 
 
 def embed_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:

@@ -1,1 +1,1 @@
-"""The benchmark: a client that measures a daemon of its own, beside a floor measured in the same run."""
+"""The benchmark: a client that measures temporary daemons, where possible beside a floor of the same run."""

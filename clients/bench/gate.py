@@ -1,8 +1,7 @@
-"""The gate: what real sessions were distilled to, drawn for grading by hand, and the verdict of a graded sheet (U5).
+"""The gate: records of real sessions drawn for grading by hand, and the verdict of a graded sheet (U5).
 
-Comes in: a setting with real sessions, or a graded sheet. Goes out: figures, and a sheet as Markdown and as JSON.
-Invariants: every live record can be drawn, each as likely as another, the same ones for the same seed; a record stands
-beside its quote and the words around it; a sheet that is not graded to its end gives no verdict.
+Every live record is equally likely to be drawn, and the same seed draws the same records. Each stands beside its quote
+and the text around it. A sheet with a missing grade gives no verdict.
 """
 
 from __future__ import annotations
@@ -21,28 +20,27 @@ from ...protocol.errors import InvalidRequest
 from ...protocol.event import text
 from ...protocol.instant import micros
 from ...protocol.record import LIVE, Record
-from ..importers.transcript import Session
-from .figure import Figure, at_least, at_most, share
-from .home import empty_home, running, settle
-from .part import Part, Setting
-from .sessions import LARGE_BYTES, deliver, files, read, records
+from ..importers.transcript import CapturedSession
+from .measurement import BenchOptions, Figure, PartResult, at_least, at_most, share, zero_figure
+from .session_data import LARGE_BYTES, deliver, files, read, records
+from .temporary_daemon import settle, temporary_daemon
 
 Grade = Literal["right", "trivial", "wrong", "invented"]
 GRADES: tuple[Grade, ...] = get_args(Grade)
 
 DRAWN, LEAST_RIGHT, MOST_AN_HOUR, LEAST_OF_LARGE = 50, 45, 25, 30
 LONGEST_GAP_S = 300
-"""Seconds that a gap between two lines of a session counts at most."""
+"""The most seconds that a gap between two events of a session counts."""
 
 AROUND = 400
-"""Characters of the turn that stand before and after the quote."""
+"""Characters of the turn that are shown before and after the quote."""
 
 _HEAD = re.compile(r"^## (\d+)\b", re.MULTILINE)
 _GRADED = re.compile(r"^grade:[ \t]*(\w*)", re.MULTILINE)
 
 
-class Drawn(msgspec.Struct, frozen=True, kw_only=True):
-    """One record of the sheet, with the words it rests on, and its grade once it has one."""
+class SheetRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One record of the sheet: the quote it rests on, the text before and after it, its grade once it has one."""
 
     number: int
     id: str
@@ -62,136 +60,136 @@ class Drawn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sheet(msgspec.Struct, frozen=True, kw_only=True):
-    """What is graded: which seed drew it, from how many records of how many hours."""
+    """The drawn records, the seed that drew them, and the number of records and hours they were drawn from."""
 
     seed: int
     records: int
     hours: float
-    drawn: tuple[Drawn, ...]
+    drawn: tuple[SheetRecord, ...]
 
 
-def gate(setting: Setting) -> Part:
+def gate(options: BenchOptions) -> PartResult:
     """Fifty records over all real sessions for grading by hand, and how many there are; or the verdict of a sheet."""
-    return _verdict(setting.grades) if setting.grades else _draw(setting)
+    return _verdict(options.grades) if options.grades else _draw(options)
 
 
 # --- drawing ---------------------------------------------------------------------------------------------------------
-def _draw(setting: Setting) -> Part:
-    found = read(setting, sample=False)
-    setting.tell(f"gate: {len(found.sessions)} sessions")
-    with empty_home() as (where, environment), running(where, environment) as client:
-        deliver(client, found.sessions)
+def _draw(options: BenchOptions) -> PartResult:
+    real = read(options, sample=False)
+    options.progress(f"gate: {len(real.sessions)} sessions")
+    with temporary_daemon() as client:
+        deliver(client, real.sessions)
         settle(client)
-        kept = sorted((one for one in records(client) if one.status in LIVE), key=lambda one: one.id)
-    hours = hours_of(found.sessions)
-    whose = defaultdict[str, list[Record]](list)
-    for record in kept:
-        whose[_session(record.provenance.source)].append(record)
-    large = {name for name in _large(setting) if name in hours}
-    sheet = Sheet(seed=setting.seed, records=len(kept), hours=round(sum(hours.values()), 2),
-                  drawn=drawn(kept, found.sessions, setting.seed))  # fmt: skip
-    paths = write(sheet, setting.sheet or Path.cwd() / "memd-gate")
-    of_large, hours_large = sum(len(whose[name]) for name in large), sum(hours[name] for name in large)
+        live = sorted((record for record in records(client) if record.status in LIVE), key=lambda record: record.id)
+    hours = hours_of(real.sessions)
+    counts = defaultdict[str, int](int)
+    for record in live:
+        counts[_session(record.provenance.source)] += 1
+    paths = (path for agent, path in files(options, sample=False) if agent == "claude-code")
+    large = {f"claude-code:{path.stem}" for path in paths if path.stat().st_size > LARGE_BYTES} & hours.keys()
+    total_hours = round(sum(hours.values()), 2)
+    drawn_records = drawn(live, real.sessions, options.seed)
+    sheet = Sheet(seed=options.seed, records=len(live), hours=total_hours, drawn=drawn_records)
+    markdown, _ = write(sheet, options.sheet or Path.cwd() / "memd-gate")
+    of_large, hours_large = sum(counts[name] for name in large), sum(hours[name] for name in large)
+
+    def rate(name: str, count: int, hours: float) -> Figure:
+        return Figure(name, count / max(hours, 1e-9), samples=count, target=at_most(MOST_AN_HOUR))
+
     figures = (
-        Figure(name="records an hour of session", value=len(kept) / max(sheet.hours, 1e-9), samples=len(kept),
-               target=at_most(MOST_AN_HOUR)),
-        Figure(name="  of the large ones of Claude Code", value=of_large / max(hours_large, 1e-9), samples=of_large,
-               target=at_most(MOST_AN_HOUR)),
-        Figure(name="records from these", value=of_large, samples=len(large), target=at_least(LEAST_OF_LARGE)),
-        Figure(name="hours of session", value=sheet.hours, unit="h", samples=len(hours)),
-    )  # fmt: skip
-    told = [f"{name}: {len(whose[name])} records in {hours[name]:.2f} h" for name in sorted(hours)]
-    notes = (f"grade {paths[0]} by docs/RUBRIC.md, then: memd bench gate --grades {paths[0]}", *found.left_out, *told)
-    return Part(
-        figures=figures, notes=notes, shows_not="whether the records are right: that is what the grades are for"
+        rate("records an hour of session", len(live), total_hours),
+        rate("  of the large ones of Claude Code", of_large, hours_large),
+        Figure("records from these", of_large, samples=len(large), target=at_least(LEAST_OF_LARGE)),
+        Figure("hours of session", total_hours, "h", samples=len(hours)),
+    )
+    by_session = [f"{name}: {counts[name]} records in {hours[name]:.2f} h" for name in sorted(hours)]
+    next_step = f"grade {markdown} by docs/RUBRIC.md, then: memd bench gate --grades {markdown}"
+    return PartResult(
+        figures,
+        notes=(next_step, *real.left_out, *by_session),
+        shows_not="whether the records are right: the grades show that",
     )
 
 
 def _session(document: str) -> str:
-    """The session of a document: an agent's helpers belong to the session that called them."""
+    """The session of a document: documents of subagents belong to the session that started them."""
     return document.partition("/")[0]
 
 
-def _large(setting: Setting) -> set[str]:
-    """The sessions of Claude Code whose files are large."""
-    paths = (path for agent, path in files(setting, sample=False) if agent == "claude-code")
-    return {f"claude-code:{path.stem}" for path in paths if path.stat().st_size > LARGE_BYTES}
-
-
-def hours_of(sessions: Iterable[Session]) -> dict[str, float]:
-    """Hours of each session: the time between its lines, each gap at most five minutes."""
+def hours_of(sessions: Iterable[CapturedSession]) -> dict[str, float]:
+    """Hours of each session: the time between its events, each gap at most five minutes."""
     at = defaultdict[str, list[int]](list)
     for session in sessions:
         at[_session(session.origin.document)] += [micros(event.at) for event in session.events]
-    hours: dict[str, float] = {}
-    for name, moments in at.items():
-        moments.sort()
-        gaps = (later - earlier for earlier, later in pairwise(moments))
-        hours[name] = sum(min(gap / 1e6, LONGEST_GAP_S) for gap in gaps) / 3600
-    return hours
+    return {
+        name: sum(min((later - earlier) / 1e6, LONGEST_GAP_S) for earlier, later in pairwise(sorted(moments))) / 3600
+        for name, moments in at.items()
+    }
 
 
-def drawn(kept: Sequence[Record], sessions: Iterable[Session], seed: int) -> tuple[Drawn, ...]:
-    """Fifty of the records, or all there are, in an order that the seed decides."""
-    turns = {(each.origin.document, event.turn): text(event) for each in sessions for event in each.events}
-    chosen = random.Random(seed).sample(kept, min(DRAWN, len(kept)))
-    return tuple(_beside(number, record, turns) for number, record in enumerate(chosen, 1))
-
-
-def _beside(number: int, record: Record, turns: dict[tuple[str, str], str]) -> Drawn:
-    span = record.provenance.spans[0]
-    words, quote = turns.get((span.document, span.turn), ""), record.provenance.quote
-    start = span.start if words[span.start :].startswith(quote) else max(0, words.find(quote))
-    return Drawn(
-        number=number,
-        id=record.id,
-        session=record.provenance.source,
-        speaker=record.provenance.trust,
-        said_at=record.provenance.said_at,
-        valid_from=record.valid_from,
-        kind=record.kind,
-        type=record.type,
-        key=record.key,
-        value=record.value,
-        description=record.description,
-        quote=quote,
-        before=words[max(0, start - AROUND) : start],
-        after=words[start + len(quote) : start + len(quote) + AROUND],
-    )
+def drawn(live: Sequence[Record], sessions: Iterable[CapturedSession], seed: int) -> tuple[SheetRecord, ...]:
+    """Fifty of the records, or all if there are fewer, in an order that the seed decides."""
+    turns = {(session.origin.document, event.turn): text(event) for session in sessions for event in session.events}
+    records: list[SheetRecord] = []
+    for number, record in enumerate(random.Random(seed).sample(live, min(DRAWN, len(live))), 1):
+        source, quote = record.provenance, record.provenance.quote
+        span = source.spans[0]
+        turn = turns.get((span.document, span.turn), "")
+        start = span.start if turn[span.start :].startswith(quote) else max(0, turn.find(quote))
+        end = start + len(quote)
+        records.append(
+            SheetRecord(
+                number=number,
+                id=record.id,
+                session=source.source,
+                speaker=source.trust,
+                said_at=source.said_at,
+                valid_from=record.valid_from,
+                kind=record.kind,
+                type=record.type,
+                key=record.key,
+                value=record.value,
+                description=record.description,
+                quote=quote,
+                before=turn[max(0, start - AROUND) : start],
+                after=turn[end : end + AROUND],
+            )
+        )
+    return tuple(records)
 
 
 # --- the sheet -------------------------------------------------------------------------------------------------------
 def write(sheet: Sheet, folder: Path) -> tuple[Path, Path]:
-    """The sheet as Markdown, for grading, and as JSON, in that folder."""
+    """Write the sheet to a folder as Markdown, for grading, and as JSON."""
     folder.mkdir(parents=True, exist_ok=True)
     markdown, json = folder / "gate.md", folder / "gate.json"
     head = f"# {len(sheet.drawn)} of {sheet.records} records, {sheet.hours} hours of session, seed {sheet.seed}\n\n"
     head += f"Write one word behind each `grade:`, as docs/RUBRIC.md says: {', '.join(GRADES)}.\n"
-    markdown.write_text(head + "".join(_told(one) for one in sheet.drawn), encoding="utf-8")
+    markdown.write_text(head + "".join(_markdown(record) for record in sheet.drawn), encoding="utf-8")
     json.write_bytes(msgspec.json.format(msgspec.json.encode(sheet)))
     return markdown, json
 
 
-def _told(one: Drawn) -> str:
-    keyed = f", `{one.key}` = {one.value or 'so'}" if one.key else ""
-    about = f"{one.type} ({one.kind}{keyed}), said by {one.speaker} at {one.said_at}, {one.session}, {one.id}"
-    source = f"{one.before} ⟦{one.quote}⟧ {one.after}"
+def _markdown(record: SheetRecord) -> str:
+    keyed = f", `{record.key}` = {record.value or 'so'}" if record.key else ""
+    about = f"{record.type} ({record.kind}{keyed}), said by {record.speaker} at {record.said_at}"
+    source = f"{record.before} ⟦{record.quote}⟧ {record.after}"
     quoted = "\n".join(f"> {line}" for line in source.splitlines())
-    return f"\n## {one.number}\n\n**{one.description}**\n\n{about}\n\n{quoted}\n\ngrade: {one.grade}\n"
+    head = f"\n## {record.number}\n\n**{record.description}**\n\n{about}, {record.session}, {record.id}"
+    return f"{head}\n\n{quoted}\n\ngrade: {record.grade}\n"
 
 
 # --- the verdict -----------------------------------------------------------------------------------------------------
 def grades(path: Path) -> list[str]:
-    """The grades of a sheet, in order. Raises InvalidRequest where one lacks or is none."""
+    """The grades of a sheet, in order. Raises InvalidRequest for a missing or an unknown grade."""
     try:
-        words = path.read_text(encoding="utf-8")
+        content = path.read_text(encoding="utf-8")
         if path.suffix == ".json":
-            given = [one.grade for one in msgspec.json.decode(words, type=Sheet).drawn]
+            given = [record.grade for record in msgspec.json.decode(content, type=Sheet).drawn]
         else:
-            parts = _HEAD.split(words)[2::2]
-            given = [
-                found[1] if (found := _GRADED.search(part[part.rfind("\ngrade:") + 1 :])) else "" for part in parts
-            ]
+            sections = _HEAD.split(content)[2::2]
+            lines = (_GRADED.search(section[section.rfind("\ngrade:") + 1 :]) for section in sections)
+            given = [line[1] if line else "" for line in lines]
     except (OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
         raise InvalidRequest(f"{path} can't be read as a sheet: {error}", hint="memd bench gate writes one") from error
     for number, grade in enumerate(given, 1):
@@ -203,17 +201,16 @@ def grades(path: Path) -> list[str]:
     return given
 
 
-def _verdict(path: Path) -> Part:
+def _verdict(path: Path) -> PartResult:
     given = grades(path)
     counts = {grade: given.count(grade) for grade in GRADES}
-    right = share("right and worth keeping", counts["right"], len(given), at_least(LEAST_RIGHT / DRAWN))
     figures = (
-        right,
-        Figure(name="not borne out", value=counts["invented"], samples=len(given), target=at_most(0)),
-        Figure(name="borne out, not worth keeping", value=counts["trivial"], samples=len(given)),
-        Figure(name="borne out, but wrong", value=counts["wrong"], samples=len(given)),
+        share("right and worth keeping", counts["right"], len(given), at_least(LEAST_RIGHT / DRAWN)),
+        zero_figure("not borne out", counts["invented"], len(given)),
+        Figure("borne out, not worth keeping", counts["trivial"], samples=len(given)),
+        Figure("borne out, but wrong", counts["wrong"], samples=len(given)),
     )
-    at = {grade: [str(number) for number, one in enumerate(given, 1) if one == grade] for grade in GRADES[1:]}
-    notes = tuple(f"{grade}: {', '.join(numbers)}" for grade, numbers in at.items() if numbers)
-    shows_not = "what was said and not kept; and what another reader would have graded"
-    return Part(figures=figures, notes=notes, shows_not=shows_not)
+    numbers = {grade: [str(n) for n, other in enumerate(given, 1) if other == grade] for grade in GRADES[1:]}
+    notes = tuple(f"{grade}: {', '.join(of_grade)}" for grade, of_grade in numbers.items() if of_grade)
+    shows_not = "facts that were said and not recorded; how another reader would have graded"
+    return PartResult(figures, notes=notes, shows_not=shows_not)

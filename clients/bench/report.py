@@ -1,55 +1,101 @@
-"""A report: what was measured, on what machine, as JSON to keep and as Markdown to read.
+"""A report: measured parts and the machine they were measured on, as JSON to keep and as Markdown to read.
 
-Comes in: parts, or reports that were kept. Goes out: a frozen value, text. Invariants: every part carries its date, its
-commit and the load of its own run; of a part that was measured twice the later one counts; nothing is rounded twice.
+Nothing in a report names the user or a folder. Of a part that was measured twice the later result counts.
 """
 
 from __future__ import annotations
 
+import os
+import platform
+import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
+from ... import __version__
 from ...protocol.errors import InvalidRequest, NotFound
-from .figure import Figure
-from .machine import Machine, machine
-from .part import Part
+from .measurement import Figure, PartResult
 
 FORMAT = 1
+ROOT = Path(__file__).resolve().parents[2]
 _HOW = "`memd bench --save FILE` makes one"
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """Parts, and the machine that they were measured on."""
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """The machine's size. `cores`: those that this process may use."""
 
+    system: str
+    processor: str
+    cores: int
+    memory_gb: float
+    python: str
+
+    def __str__(self) -> str:
+        size = f"{self.cores} cores, {self.memory_gb:g} GB"
+        return f"{self.processor}, {size}, {self.system}, Python {self.python}"
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
     format: int = FORMAT
     machine: Machine
-    parts: tuple[Part, ...]
+    parts: tuple[PartResult, ...]
 
     @property
     def held(self) -> list[Figure]:
-        """The figures that have a target."""
         return [figure for part in self.parts for figure in part.figures if figure.met is not None]
 
     @property
-    def missed(self) -> list[tuple[Part, Figure]]:
-        """Those that miss it, with their part."""
+    def missed(self) -> list[tuple[PartResult, Figure]]:
+        """The figures that miss their target, each with its part."""
         return [(part, figure) for part in self.parts for figure in part.missed]
 
 
-def report(parts: Sequence[Part]) -> Report:
-    """A report of what was measured here."""
+# --- this machine ----------------------------------------------------------------------------------------------------
+def machine() -> Machine:
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    except (ValueError, OSError):
+        memory = 0.0
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return Machine(
+        system=f"{platform.system()} {platform.release().split('-')[0]}",
+        processor=next(models, "") or platform.processor() or platform.machine(),
+        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        memory_gb=round(memory, 1),
+        python=platform.python_version(),
+    )
+
+
+def version() -> str:
+    """memd's version, and the commit of the checkout it runs from, with `+` if tracked files differ from it."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(ROOT), "-c", f"safe.directory={ROOT}", *arguments]
+        try:
+            return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        except (OSError, subprocess.CalledProcessError):
+            return ""
+
+    if not (ROOT / ".git").exists() or not (commit := git("rev-parse", "--short=10", "HEAD")):
+        return __version__
+    return f"{__version__} ({commit}{'+' if git('status', '--porcelain', '--untracked-files=no') else ''})"
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+def report(parts: Sequence[PartResult]) -> Report:
     return Report(machine=machine(), parts=tuple(parts))
 
 
-def save(found: Report, path: Path) -> None:
-    """Keeps a report. Raises NotFound where its folder is missing."""
-    write(path, msgspec.json.format(msgspec.json.encode(found), indent=1).decode() + "\n")
+def save(content: Report, path: Path) -> None:
+    """Write a report as JSON. Raises NotFound, InvalidRequest."""
+    write(path, msgspec.json.format(msgspec.json.encode(content), indent=1).decode() + "\n")
 
 
 def write(path: Path, text: str) -> None:
-    """Writes a file. Raises NotFound, InvalidRequest."""
+    """Write a file. Raises NotFound if its folder is missing, InvalidRequest if it can't be written."""
     try:
         path.write_text(text, encoding="utf-8")
     except FileNotFoundError as error:
@@ -59,43 +105,39 @@ def write(path: Path, text: str) -> None:
 
 
 def load(paths: Sequence[Path]) -> Report:
-    """Kept reports as one; the machine is the last one's. Raises NotFound, InvalidRequest."""
-    parts: dict[tuple[str, str], Part] = {}
-    found: Report | None = None
+    """Join saved reports; the machine is that of the last one. Raises NotFound, InvalidRequest."""
+    parts: dict[tuple[str, str], PartResult] = {}
+    saved: Report | None = None
     for path in paths:
         try:
-            found = msgspec.json.decode(path.read_bytes(), type=Report)
+            saved = msgspec.json.decode(path.read_bytes(), type=Report)
         except OSError as error:
-            raise NotFound(
-                f"{path} can't be read: {error.strerror}", hint="`memd bench --save FILE` makes one"
-            ) from error
+            raise NotFound(f"{path} can't be read: {error.strerror}", hint=_HOW) from error
         except msgspec.MsgspecError as error:
-            raise InvalidRequest(f"{path} is no report: {error}", hint=_HOW) from error
-        for part in found.parts:
+            raise InvalidRequest(f"{path} is not a report: {error}", hint=_HOW) from error
+        for part in saved.parts:
             known = parts.get((part.group, part.name))
             if known is None or (part.at >= known.at and not part.skipped):
                 parts[part.group, part.name] = part
-    if found is None:
+    if saved is None:
         raise InvalidRequest("no report was named", hint="memd bench --from results.json --html report.html")
-    return msgspec.structs.replace(found, parts=tuple(parts.values()))
+    return msgspec.structs.replace(saved, parts=tuple(parts.values()))
 
 
-# --- in words --------------------------------------------------------------------------------------------------
+# --- text ------------------------------------------------------------------------------------------------------------
 def number(value: float) -> str:
-    """A value as people read it: three digits that mean something."""
+    """A value with two or three significant decimals; none for whole and for large numbers."""
     digits = 0 if float(value).is_integer() or abs(value) >= 10_000 else 2 if abs(value) >= 1 else 3
     return f"{value:,.{digits}f}"
 
 
 def interval(figure: Figure) -> str:
-    """The 95 % interval, "" where there is none."""
-    if figure.low is None or figure.high is None:
-        return ""
-    return f"[{number(figure.low)}, {number(figure.high)}]"
+    """The 95 % interval, "" if there is none."""
+    return "" if figure.low is None or figure.high is None else f"[{number(figure.low)}, {number(figure.high)}]"
 
 
-def told(figure: Figure) -> str:
-    """The value as its target counts it: in floors, where the target does."""
+def value_as_targeted(figure: Figure) -> str:
+    """The value as its target counts it: as a multiple of the floor if the target is one."""
     if figure.target and figure.target.times:
         return f"{figure.ratio:.1f} × ({number(figure.value)} {figure.unit})"
     return f"{number(figure.value)} {figure.unit}".strip()
@@ -106,39 +148,37 @@ def mark(figure: Figure) -> str:
     return "" if figure.met is None else "met" if figure.met else "missed"
 
 
-def markdown(found: Report) -> str:
-    """A report as Markdown, with every miss at its head."""
-    return "\n".join(_markdown(found)) + "\n"
+def run_details(part: PartResult) -> str:
+    """When, at which version, under which load and for how long a part was measured."""
+    load_average = f"load {part.load[0]:g} → {part.load[1]:g}"
+    return f"{part.at}, {part.version}, {load_average}, {part.seconds:,.0f} s"
 
 
-def _markdown(found: Report) -> Iterator[str]:
-    size = found.machine
-    yield "# Benchmarks"
-    yield ""
+def markdown(content: Report) -> str:
+    """A report as Markdown, with the missed targets first."""
+    return "\n".join(_markdown(content)) + "\n"
+
+
+def _markdown(content: Report) -> Iterator[str]:
+    yield "# Benchmarks\n"
     yield (
         "Generated by `memd bench … --save results.json` and `memd bench --from results.json --markdown FILE`; do not"
-        " edit. Each part says when, at which commit and under which load it was measured; how, its own code says, in"
-        " `clients/bench/`. Data that does not come with memd is named by `--data`."
+        " edit. Each part says when, at which commit and under which load it was measured; the code in"
+        " `clients/bench/` shows how. Data that does not come with memd is named by `--data`.\n"
     )
-    yield ""
-    yield f"{size.processor}, {size.cores} cores, {size.memory_gb:g} GB, {size.system}, Python {size.python}."
-    yield ""
-    held, missed = found.held, found.missed
+    yield f"{content.machine}.\n"
+    held, missed = content.held, content.missed
     if held:
-        yield f"**{len(held) - len(missed)} of {len(held)} targets met.**" + (" Missed:" if missed else "")
-        yield ""
+        yield f"**{len(held) - len(missed)} of {len(held)} targets met.**" + (" Missed:" if missed else "") + "\n"
     for part, figure in missed:
-        yield f"- `{part.group}/{part.name}`: {figure.name.strip()}: {told(figure)}, target {figure.target}"
-    for part in found.parts:
-        yield ""
+        value = value_as_targeted(figure)
+        yield f"- `{part.group}/{part.name}`: {figure.name.strip()}: {value}, target {figure.target}"
+    for part in content.parts:
+        yield f"\n## {part.group}/{part.name}\n\n{_escaped(part.what)}\n"
         yield from _part(part)
 
 
-def _part(part: Part) -> Iterator[str]:
-    yield f"## {part.group}/{part.name}"
-    yield ""
-    yield _escaped(part.what)
-    yield ""
+def _part(part: PartResult) -> Iterator[str]:
     if reason := part.skipped or part.failed:
         yield f"*{'Not measured' if part.skipped else 'Failed'}: {_escaped(reason)}*"
         return
@@ -152,17 +192,13 @@ def _part(part: Part) -> Iterator[str]:
             f"{interval(figure)} | {figure.samples:,} | {figure.target or ''} | {mark(figure)} |"
         )
     yield ""
-    for note in part.notes:
-        yield f"- {_escaped(note)}"
     if part.notes:
-        yield ""
+        yield "\n".join(f"- {_escaped(note)}" for note in part.notes) + "\n"
     if part.shows_not:
-        yield f"Does not show: {_escaped(part.shows_not)}."
-        yield ""
-    size = " at the small size" if part.quick else ""
-    yield f"*{part.at}, {part.version}, load {part.load[0]:g} → {part.load[1]:g}, {part.seconds:,.0f} s{size}.*"
+        yield f"Does not show: {_escaped(part.shows_not)}.\n"
+    yield f"*{run_details(part)}{' at the small size' if part.quick else ''}.*"
 
 
 def _escaped(text: str) -> str:
-    """`text` without what Markdown or a table would take for its own."""
+    """`text` on one line, with the characters escaped that Markdown or a table would interpret."""
     return " ".join(text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*").split())

@@ -1,24 +1,19 @@
-"""Runs parts of the benchmark by name, one after the other: one explicit table of groups.
-
-Comes in: names (`store`, `store/replay`), or none for all. Goes out: parts as they are done, or InvalidRequest with the
-names there are. Invariant: a part that fails is told as failed, and the others run all the same.
-"""
+"""Runs parts of the benchmark by name, one after the other. A part that fails does not end the run."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 
 import msgspec
 
 from ...protocol.errors import InvalidRequest, MemdError
-from . import agents, forget, gate, latency, machine, prompt, soak, store, years
-from .part import DataMissing, Measure, Part, Setting
-from .peers import run as peers
-from .read import ablation, abstention, pipeline, relevance, weights
-from .read import languages as tongues
-from .read import speed as read_speed
-from .write import identity, languages, reconcile, secrets, sets, sources, speed
+from . import client_costs, gate, hard_forgetting, latency, peers, report, soak, storage
+from .measurement import BenchOptions, DataMissing, Measure, PartResult
+from .read import locomo_pipeline, multilingual_recall, ranking, recall_speed
+from .write import capture_sources, multilingual_capture, pool_identity, reconciliation, secret_detection, write_speed
 
 GROUPS: dict[str, dict[str, Measure]] = {
     "latency": {
@@ -28,99 +23,88 @@ GROUPS: dict[str, dict[str, Measure]] = {
         "connect": latency.connect,
     },
     "store": {
-        "captures": store.captures,
-        "journal": store.journal_growth,
-        "disk": store.on_disk,
-        "replay": store.replay,
-        "years": years.ten_years,
+        "captures": storage.captures,
+        "journal": storage.journal_growth,
+        "disk": storage.on_disk,
+        "replay": storage.replay,
+        "years": storage.ten_years,
     },
-    "time": {
-        "sleep": years.sleep,
-        "forgetting": years.forgetting,
-    },
+    "time": {"sleep": storage.sleep, "forgetting": storage.forgetting},
     "write": {
-        "speed": speed.imported,
-        "hot": speed.hot,
-        "idle": speed.idle,
-        "again": sets.again,
-        "order": sets.any_order,
-        "live": sources.live_then_import,
-        "quotes": sources.quotes,
-        "echoes": sources.echoes,
-        "secrets": secrets.secrets,
-        "invisible": secrets.invisible,
-        "identity": identity.identity,
-        "languages": languages.languages,
-        "reconcile": reconcile.reconcile,
+        "speed": write_speed.imported,
+        "hot": write_speed.hot,
+        "idle": write_speed.idle,
+        "again": reconciliation.again,
+        "order": reconciliation.any_order,
+        "live": capture_sources.live_then_import,
+        "quotes": capture_sources.quotes,
+        "echoes": capture_sources.echoes,
+        "secrets": secret_detection.secrets,
+        "invisible": secret_detection.invisible,
+        "identity": pool_identity.identity,
+        "languages": multilingual_capture.languages,
+        "reconcile": reconciliation.reconcile,
     },
     "read": {
-        "relevance": relevance.relevance,
-        "pipeline": pipeline.pipeline,
-        "weights": weights.weights,
-        "ablation": ablation.ablation,
-        "abstention": abstention.abstention,
-        "languages": tongues.languages,
-        "speed": read_speed.speed,
+        "relevance": ranking.relevance,
+        "pipeline": locomo_pipeline.pipeline,
+        "weights": ranking.weights,
+        "ablation": ranking.ablation,
+        "abstention": ranking.abstention,
+        "languages": multilingual_recall.languages,
+        "speed": recall_speed.speed,
     },
-    "forget": {
-        "hard": forget.hard,
-    },
+    "forget": {"hard": hard_forgetting.hard},
     "agents": {
-        "hook": agents.hook,
-        "reading-on": agents.reading_on,
-        "mcp": agents.server,
-        "prompt": prompt.prompt,
+        "hook": client_costs.hook,
+        "reading-on": client_costs.reading_on,
+        "mcp": client_costs.server,
+        "prompt": client_costs.prompt,
     },
-    "soak": {
-        "mixed": soak.mixed,
-    },
-    "gate": {
-        "records": gate.gate,
-    },
+    "soak": {"mixed": soak.mixed},
+    "gate": {"records": gate.gate},
     "peers": peers.measures(),
 }
-"""Every part. A new one is a function `(Setting) -> Part` in a module of this room, and a line here. Modules of this
-room import at their head only what every command may load; numpy and the like are imported where they are used."""
+"""All parts. Modules named here import at their head only packages that every command may load; numpy, pyzmq and the
+like are imported in the functions that use them."""
 
 ALL = "all"
 
 
 def chosen(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Group and part of each name, checked, each once; all of them if none is given. Raises InvalidRequest."""
+    """Group and part of each name, each once; all of them if no name is given. Raises InvalidRequest."""
     every = [(group, part) for group, parts in GROUPS.items() for part in parts]
-    found: dict[tuple[str, str], None] = {}
+    wanted: dict[tuple[str, str], None] = {}
     for name in names or (ALL,):
         group, _, part = name.partition("/")
-        matching = [each for each in every if group in (ALL, each[0]) and part in ("", each[1])]
+        matching = [pair for pair in every if group in (ALL, pair[0]) and part in ("", pair[1])]
         if not matching:
             known = GROUPS.get(group) or [*GROUPS, ALL]
             raise InvalidRequest(f"no measurement {name!r}", hint=f"there are: {', '.join(known)}")
-        found.update(dict.fromkeys(matching))
-    return list(found)
+        wanted.update(dict.fromkeys(matching))
+    return list(wanted)
 
 
-def run(wanted: Sequence[tuple[str, str]], setting: Setting) -> Iterator[Part]:
-    """Runs what `chosen` gave, one after the other, never at once."""
+def run(wanted: Sequence[tuple[str, str]], options: BenchOptions) -> Iterator[PartResult]:
+    """Run the parts that `chosen` gave, one after the other."""
     for group, name in wanted:
-        setting.tell(f"{group}/{name}")
+        options.progress(f"{group}/{name}")
         measure = GROUPS[group][name]
-        what = (measure.__doc__ or "").strip().partition("\n")[0]
-        begin, at, before = time.perf_counter(), machine.now(), machine.load()
+        begin, at, load = time.perf_counter(), datetime.now(UTC), os.getloadavg()[0]
         try:
-            part = measure(setting)
+            result = measure(options)
         except DataMissing as error:
-            part = Part(skipped=f"{error.message} ({error.hint})")
+            result = PartResult(skipped=f"{error.message} ({error.hint})")
         except MemdError as error:
-            part = Part(failed=f"{error.message} ({error.hint})" if error.hint else error.message)
-        seconds = time.perf_counter() - begin
+            result = PartResult(failed=f"{error.message} ({error.hint})" if error.hint else error.message)
         yield msgspec.structs.replace(
-            part,
+            result,
             group=group,
             name=name,
-            what=what,
-            seconds=round(seconds, 1),
-            quick=setting.quick,
-            at=at,
-            version=machine.version(),
-            load=(before, machine.load()),
+            what=(measure.__doc__ or "").strip().partition("\n")[0],
+            seconds=round(time.perf_counter() - begin, 1),
+            quick=options.quick,
+            at=at.strftime("%Y-%m-%dT%H:%MZ"),
+            version=report.version(),
+            load=(round(load, 1), round(os.getloadavg()[0], 1)),
         )

@@ -1,9 +1,8 @@
-"""Soak: hours of use in an hour. Mixed load while the daemon is killed, its clock jumps and its disk fills up.
+"""Soak: an hour of mixed load while the daemon is killed, its clock jumps and its disk fills up.
 
-Comes in: a setting. Goes out: what was lost, what came back, how memory grew, whether the stores verify at the end.
-Invariants: what counts as promised was acknowledged before; a refusal with a reason, while the disk is full or the
-daemon is down, is no loss. Disk pressure needs the right to mount a file system, jumps of the clock need Linux and a
-C compiler; the part says which it had.
+Only acknowledged requests count as promised; a refusal with a reason while the disk is full or the daemon is down is
+not a loss. Disk pressure needs the right to mount a file system, clock jumps need Linux and a C compiler; the result
+says which of them took place.
 """
 
 from __future__ import annotations
@@ -16,9 +15,10 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -29,29 +29,27 @@ from ...protocol.places import Places
 from ...protocol.request import Remember
 from ..python import launch
 from ..python.client import Client
-from .figure import Figure, at_least, at_most
-from .home import START_S, empty_home, settle
-from .offline import offline
-from .part import Part, Setting
+from .measurement import BenchOptions, Figure, PartResult, at_least, at_most, zero_figure
 from .processes import anonymous_bytes
-from .turns import turns
+from .session_data import turns
+from .temporary_daemon import START_S, empty_home, offline, running, settle
 
 SECONDS, QUICK_SECONDS = 3600.0, 300.0
 EPISODE_S, QUICK_EPISODE_S = 60.0, 20.0
-"""How long the daemon lives before the next kill."""
+"""Seconds from one kill to the next."""
 CLIENTS = 4
 DISK_MB = 700
 FULL_S = 4.0
 PAUSE_S = 0.05
 JUMPS_S = (0, 86_400, -3_600, 40 * 86_400, -20 * 86_400, 1)
-"""Where the clock jumps to in the middle of each life, in turn, in seconds ahead of the machine's."""
+"""Seconds ahead of the machine's clock to which the daemon's clock jumps, one in each run of the daemon, in turn."""
 DEADLINE_MS = 20_000.0
-NOTHING_LOST, GROWTH = 0, 1.5
+GROWTH = 1.5
 EXPECTED = (DaemonDown, DeadlineExceeded, Unavailable)
 
 
-class Ledger:
-    """What was acknowledged and must be there, what was forgotten and must not; shared by the clients."""
+class SoakLedger:
+    """What must be there because it was acknowledged, and what must not because it was forgotten; shared by threads."""
 
     def __init__(self) -> None:
         self.promised: dict[str, str] = {}
@@ -62,7 +60,7 @@ class Ledger:
         self.lock = threading.Lock()
 
     def failed(self, name: str, error: MemdError) -> None:
-        """A request was refused: as it may be while the daemon is down or its disk is full, or wrongly."""
+        """Count a refusal: expected while the daemon is down or its disk is full, otherwise wrong."""
         with self.lock:
             if isinstance(error, (*EXPECTED, StorageFull)):
                 self.refused[type(error).__name__] += 1
@@ -70,21 +68,21 @@ class Ledger:
                 self.wrong.append(f"{name}: {type(error).__name__}: {error.message}")
 
 
-class Caller(threading.Thread):
-    """One client: captures, wishes and questions in a mixed order, each counted once it is answered."""
+class SoakClient(threading.Thread):
+    """One client that sends requests of mixed kinds in random order."""
 
-    def __init__(self, number: int, where: Places, ledger: Ledger, stop: threading.Event) -> None:
-        super().__init__(name=f"caller-{number}", daemon=True)
-        self._number, self._where, self._ledger, self._halt = number, where, ledger, stop
+    def __init__(self, number: int, home: Places, ledger: SoakLedger, stop: threading.Event) -> None:
+        super().__init__(name=f"soak-client-{number}", daemon=True)
+        self._number, self._home, self._ledger, self._halt = number, home, ledger, stop
         self._chance = random.Random(number)
         self._events = turns(1000 + number)
         self._count = 0
 
     def run(self) -> None:
-        """Until told to stop; a new connection after each trouble."""
+        """Send requests until `stop` is set, on a new connection after each failure."""
         while not self._halt.is_set():
             try:
-                with Client(self._where, DEADLINE_MS) as client:
+                with Client(self._home, DEADLINE_MS) as client:
                     while not self._halt.wait(PAUSE_S):
                         self._once(client)
             except MemdError as error:
@@ -93,8 +91,15 @@ class Caller(threading.Thread):
 
     def _once(self, client: Client) -> None:
         name = self._chance.choices(("capture", "remember", "recall", "profile", "list"), (8, 3, 60, 22, 7))[0]
+        requests: dict[str, Callable[[Client], object]] = {
+            "capture": self._capture,
+            "remember": self._remember,
+            "recall": self._recall,
+            "profile": lambda client: client.profile(),
+            "list": lambda client: client.list(limit=20),
+        }
         try:
-            getattr(self, f"_{name}")(client)
+            requests[name](client)
         except MemdError as error:
             self._ledger.failed(name, error)
             if isinstance(error, EXPECTED):
@@ -111,10 +116,10 @@ class Caller(threading.Thread):
     def _remember(self, client: Client) -> None:
         self._count += 1
         word = f"crate{self._number}x{self._count}"
-        words = f"The {word} stands in room {self._chance.randint(1, 999)} of the old harbour office."
+        text = f"The {word} stands in room {self._chance.randint(1, 999)} of the old harbour office."
         at = from_micros(time.time_ns() // 1000)
         origin = Origin(host="soak", session=f"wishes{self._number}")
-        record = client.remember(Remember(text=words, turn=word, at=at, origin=origin)).record
+        record = client.remember(Remember(text=text, turn=word, at=at, origin=origin)).record
         with self._ledger.lock:
             self._ledger.promised[record.id] = word
 
@@ -123,39 +128,24 @@ class Caller(threading.Thread):
             known = list(self._ledger.promised.values())[-500:]
         client.recall(f"where does {self._chance.choice(known)} stand" if known else "what is in the harbour office")
 
-    def _profile(self, client: Client) -> None:
-        client.profile()
 
-    def _list(self, client: Client) -> None:
-        client.list(limit=20)
+class JumpingClock:
+    """A wall clock for the daemon that can be set; its monotonic time is unaffected."""
 
+    def __init__(self, library: Path, file: Path) -> None:
+        self._file = file
+        self.environment = {"LD_PRELOAD": str(library), "SOAK_CLOCK_FILE": str(file)}
+        self.set_ahead(0)
 
-class Life(msgspec.Struct, frozen=True):
-    """One life of the daemon: seconds from the start of the process to its first answer, bytes just before its end."""
-
-    started_s: float
-    memory: int
-
-
-def mixed(setting: Setting) -> Part:
-    """Mixed load of four clients for an hour (`--quick`: five minutes) with kills, clock jumps and a full disk."""
-    seconds, episode = (QUICK_SECONDS, QUICK_EPISODE_S) if setting.quick else (SECONDS, EPISODE_S)
-    settings = {"MEMD_IDLE_S": "2", "MEMD_BACKUP_EVERY_H": "0.05", "MEMD_BACKUP_KEEP": "2", "MEMD_UPKEEP_S": "30"}
-    ledger = Ledger()
-    with empty_home(settings, "memd-soak-") as (where, environment), small_disk(where) as small:
-        clock = jumping_clock(where.state)
-        lives = _lives(where, environment, ledger, Course(seconds, episode, small, clock), setting)
-        lost, returned, report = _reckoning(where, environment, ledger, setting)
-    notes = _notes(ledger, lost, returned)
-    if not small:
-        notes.append("no disk pressure: this user may not mount a file system")
-    if clock is None:
-        notes.append("the clock did not jump: that needs Linux and a C compiler")
-    return Part(figures=_figures(ledger, lives, lost, returned, report), notes=tuple(notes), shows_not="weeks of use")
+    def set_ahead(self, seconds: int) -> None:
+        """Let the clock jump to so many seconds ahead of the machine's."""
+        mode = "r+b" if self._file.exists() else "w+b"  # in place: the daemon has it mapped
+        with self._file.open(mode, buffering=0) as opened:
+            opened.write((seconds * 1_000_000_000).to_bytes(8, sys.byteorder, signed=True))
 
 
-def jumping_clock(folder: Path) -> Clock | None:
-    """A clock for the daemon, made of `clock.c`; None where it can't be."""
+def jumping_clock(folder: Path) -> JumpingClock | None:
+    """A clock compiled from `clock.c` into `folder`; None where that is not possible."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if sys.platform != "linux" or compiler is None:
         return None
@@ -164,39 +154,15 @@ def jumping_clock(folder: Path) -> Clock | None:
     command = [compiler, "-O1", "-shared", "-fPIC", "-o", str(library), str(Path(__file__).with_name("clock.c"))]
     if subprocess.run(command, check=False, capture_output=True).returncode:
         return None
-    return Clock(library, folder / "clock")
-
-
-class Clock:
-    """A wall clock that jumps when it is told to; monotonic time goes on as it was."""
-
-    def __init__(self, library: Path, file: Path) -> None:
-        self._file = file
-        self.environment = {"LD_PRELOAD": str(library), "SOAK_CLOCK_FILE": str(file)}
-        self.put(0)
-
-    def put(self, ahead_s: int) -> None:
-        """Let it jump to so many seconds ahead of the machine's."""
-        mode = "r+b" if self._file.exists() else "w+b"  # in place: the daemon has it mapped
-        with self._file.open(mode, buffering=0) as opened:
-            opened.write((ahead_s * 1_000_000_000).to_bytes(8, sys.byteorder, signed=True))
-
-
-class Course(msgspec.Struct, frozen=True):
-    """What is done to the daemon: for how long in all and in each life, on a small disk or not, with which clock."""
-
-    seconds: float
-    episode: float
-    small: bool
-    clock: Clock | None
+    return JumpingClock(library, folder / "clock")
 
 
 @contextmanager
-def small_disk(where: Places) -> Generator[bool]:
-    """A file system of its own below the home's data, if this user may mount one."""
-    where.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+def small_disk(home: Places) -> Generator[bool]:
+    """A small file system mounted on the home's data folder; yields whether this user may mount one."""
+    home.data.mkdir(mode=0o700, parents=True, exist_ok=True)
     options = f"size={DISK_MB}m,mode=0700"
-    command = ["mount", "-t", "tmpfs", "-o", options, "memd-soak", str(where.data)]
+    command = ["mount", "-t", "tmpfs", "-o", options, "memd-soak", str(home.data)]
     try:
         mounted = subprocess.run(command, check=False, capture_output=True).returncode == 0
     except FileNotFoundError:
@@ -205,65 +171,12 @@ def small_disk(where: Places) -> Generator[bool]:
         yield mounted
     finally:
         if mounted:
-            subprocess.run(["umount", "-l", str(where.data)], check=False)
-
-
-def _lives(
-    where: Places,
-    environment: Mapping[str, str],
-    ledger: Ledger,
-    course: Course,
-    setting: Setting,
-) -> list[Life]:
-    stop = threading.Event()
-    callers = [Caller(number, where, ledger, stop) for number in range(CLIENTS)]
-    end = time.monotonic() + course.seconds
-    clock = course.clock.environment if course.clock else {}
-    lives: list[Life] = []
-    try:
-        while time.monotonic() < end:
-            setting.tell(f"soak/mixed: life {len(lives) + 1}, {end - time.monotonic():.0f} s to go")
-            begin = time.perf_counter()
-            process = launch.start(where, {**environment, **clock}, START_S)
-            started = time.perf_counter() - begin
-            if not lives:
-                for caller in callers:
-                    caller.start()
-            memory = _live(where, ledger, course, len(lives))
-            lives.append(Life(started, max(memory, anonymous_bytes(process.pid))))
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-    finally:
-        stop.set()
-        for caller in callers:
-            if caller.ident is not None:
-                caller.join(30)
-        with suppress(MemdError):
-            launch.stop(where)
-    return lives
-
-
-def _live(where: Places, ledger: Ledger, course: Course, number: int) -> int:
-    """A life but for its end: the clock jumps, something is forgotten, sometimes the disk is full; its memory."""
-    time.sleep(course.episode / 4)
-    if course.small and number % 3 == 1:
-        with filled(where.data):
-            time.sleep(FULL_S)
-    if course.clock:
-        course.clock.put(JUMPS_S[(number + 1) % len(JUMPS_S)])
-    time.sleep(course.episode / 4)
-    _forget_one(where, ledger)
-    with Client(where, DEADLINE_MS) as client, suppress(MemdError):
-        client.distil()
-    time.sleep(course.episode / 2)
-    with Client(where, DEADLINE_MS) as client, suppress(MemdError):
-        return anonymous_bytes(client.status().pid)
-    return 0
+            subprocess.run(["umount", "-l", str(home.data)], check=False)
 
 
 @contextmanager
-def filled(folder: Path) -> Generator[None]:
-    """Every free block of the folder's file system taken, while the block lasts."""
+def filled_disk(folder: Path) -> Generator[None]:
+    """Every free block of the folder's file system in use while the block lasts."""
     file = folder / "soak-filler"
     with file.open("wb", buffering=0) as filler:
         for size in (1 << 20, 1 << 12):
@@ -276,93 +189,141 @@ def filled(folder: Path) -> Generator[None]:
         file.unlink()
 
 
-def _forget_one(where: Places, ledger: Ledger) -> None:
-    with ledger.lock:
-        id, word = next(iter(ledger.promised.items()), ("", ""))
-    if not id:
-        return
-    try:
-        with Client(where, DEADLINE_MS) as client:
-            job = client.forget([id])
-            with ledger.lock:  # from here on it may be gone, whether or not its end is heard of
-                del ledger.promised[id]
-            while job.state == "running":
-                time.sleep(0.1)
-                job = client.job(job.id)
-    except MemdError as error:
-        ledger.failed("forget", error)
-        return
-    if job.state == "done":
+class DaemonRun(NamedTuple):
+    """One run of the daemon: seconds from the start of the process to its first answer, memory just before its end."""
+
+    started_s: float
+    memory: int
+
+
+class Soak:
+    """The disturbed daemon: its home, whether its disk is small, its clock, and seconds of each of its runs."""
+
+    def __init__(self, home: Places, environment: Mapping[str, str], episode_s: float, small: bool) -> None:
+        self._home, self._environment, self._episode_s, self._small = home, environment, episode_s, small
+        self.clock = jumping_clock(home.state)
+        self.ledger = SoakLedger()
+
+    def runs(self, seconds: float, options: BenchOptions) -> list[DaemonRun]:
+        """Start and kill the daemon until the time is over, with the clients running all the while."""
+        stop = threading.Event()
+        clients = [SoakClient(number, self._home, self.ledger, stop) for number in range(CLIENTS)]
+        end = time.monotonic() + seconds
+        environment = {**self._environment, **(self.clock.environment if self.clock else {})}
+        runs: list[DaemonRun] = []
+        try:
+            while time.monotonic() < end:
+                options.progress(f"soak/mixed: run {len(runs) + 1}, {end - time.monotonic():.0f} s to go")
+                begin = time.perf_counter()
+                process = launch.start(self._home, environment, START_S)
+                started = time.perf_counter() - begin
+                if not runs:
+                    for client in clients:
+                        client.start()
+                memory = self._disturb(len(runs))
+                runs.append(DaemonRun(started, max(memory, anonymous_bytes(process.pid))))
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+        finally:
+            stop.set()
+            for client in clients:
+                if client.ident is not None:
+                    client.join(30)
+            with suppress(MemdError):
+                launch.stop(self._home)
+        return runs
+
+    def _disturb(self, number: int) -> int:
+        """Disturb one run of the daemon: a full disk in every third, a clock jump, a forget; returns its memory."""
+        time.sleep(self._episode_s / 4)
+        if self._small and number % 3 == 1:
+            with filled_disk(self._home.data):
+                time.sleep(FULL_S)
+        if self.clock:
+            self.clock.set_ahead(JUMPS_S[(number + 1) % len(JUMPS_S)])
+        time.sleep(self._episode_s / 4)
+        self._forget_one()
+        with Client(self._home, DEADLINE_MS) as client, suppress(MemdError):
+            client.distil()
+        time.sleep(self._episode_s / 2)
+        with Client(self._home, DEADLINE_MS) as client, suppress(MemdError):
+            return anonymous_bytes(client.status().pid)
+        return 0
+
+    def _forget_one(self) -> None:
+        ledger = self.ledger
         with ledger.lock:
-            ledger.forgotten[id] = word
-            ledger.done["forget"] += 1
+            id, word = next(iter(ledger.promised.items()), ("", ""))
+        if not id:
+            return
+        try:
+            with Client(self._home, DEADLINE_MS) as client:
+                job = client.forget([id])
+                with ledger.lock:  # from here on the record may be gone, even if the job's end is never reported
+                    del ledger.promised[id]
+                while job.state == "running":
+                    time.sleep(0.1)
+                    job = client.job(job.id)
+        except MemdError as error:
+            ledger.failed("forget", error)
+            return
+        if job.state == "done":
+            with ledger.lock:
+                ledger.forgotten[id] = word
+                ledger.done["forget"] += 1
 
+    def outcome(self) -> tuple[list[str], list[str], bool]:
+        """Start the daemon once more, with the machine's clock, and compare its records with the ledger.
 
-def _reckoning(
-    where: Places, environment: Mapping[str, str], ledger: Ledger, setting: Setting
-) -> tuple[list[str], list[str], Mapping[str, object]]:
-    """What is lost, what came back, and what `verify` says, after a last start with the right clock."""
-    setting.tell("soak/mixed: reckoning")
-    process = launch.start(where, environment, START_S)
-    lost: list[str] = []
-    returned: list[str] = []
-    try:
-        with Client(where, DEADLINE_MS) as client:
+        Returns the promised words that are lost, the forgotten words that returned, and whether `verify` finds all
+        stores intact.
+        """
+
+        def is_held(client: Client, id: str) -> bool:
+            with suppress(NotFound):
+                client.get(id)
+                return True
+            return False
+
+        with running(self._home, self._environment) as client:
             settle(client)
-            for id, word in ledger.promised.items():
-                try:
-                    client.get(id)
-                except NotFound:
-                    lost.append(word)
-            for id, word in ledger.forgotten.items():
-                with suppress(NotFound):
-                    client.get(id)
-                    returned.append(word)
-    finally:
-        launch.end(process, where)
-    return lost, returned, msgspec.json.decode(offline(environment, "verify"), type=dict[str, object])
+            lost = [word for id, word in self.ledger.promised.items() if not is_held(client, id)]
+            returned = [word for id, word in self.ledger.forgotten.items() if is_held(client, id)]
+        report = msgspec.json.decode(offline(self._environment, "verify"), type=dict[str, object])
+        return lost, returned, bool(report.get("intact"))
 
 
-def _figures(
-    ledger: Ledger, lives: list[Life], lost: list[str], returned: list[str], report: Mapping[str, object]
-) -> tuple[Figure, ...]:
-    third = max(1, len(lives) // 3)
-    early, late = (max(life.memory for life in part) for part in (lives[:third], lives[-third:]))
+def mixed(options: BenchOptions) -> PartResult:
+    """Mixed load of four clients for an hour (`--quick`: five minutes) with kills, clock jumps and a full disk."""
+    seconds, episode = (QUICK_SECONDS, QUICK_EPISODE_S) if options.quick else (SECONDS, EPISODE_S)
+    settings = {"MEMD_IDLE_S": "2", "MEMD_BACKUP_EVERY_H": "0.05", "MEMD_BACKUP_KEEP": "2", "MEMD_UPKEEP_S": "30"}
+    with empty_home(settings, "memd-soak-") as (home, environment), small_disk(home) as small:
+        soak = Soak(home, environment, episode, small)
+        runs = soak.runs(seconds, options)
+        options.progress("soak/mixed: comparing records with acknowledgements")
+        lost, returned, intact = soak.outcome()
+    ledger = soak.ledger
+    third = max(1, len(runs) // 3)
+    early, late = (max(run.memory for run in part) for part in (runs[:third], runs[-third:]))
     grown = late / early if early else 0.0
-    return (
-        Figure(name="requests answered", value=sum(ledger.done.values())),
-        Figure(name="kills", value=len(lives)),
-        Figure(
-            name="acknowledged records lost",
-            value=len(lost),
-            samples=len(ledger.promised),
-            target=at_most(NOTHING_LOST),
-        ),
-        Figure(
-            name="forgotten records that came back",
-            value=len(returned),
-            samples=len(ledger.forgotten),
-            target=at_most(NOTHING_LOST),
-        ),
-        Figure(name="refused without a cause", value=len(ledger.wrong), target=at_most(NOTHING_LOST)),
-        Figure(name="stores sound at the end (1: yes)", value=float(bool(report.get("intact"))), target=at_least(1)),
-        Figure(
-            name="memory, last third of the lives to the first",
-            value=grown,
-            unit="×",
-            samples=len(lives),
-            target=at_most(GROWTH),
-        ),
-        Figure(name="  most memory of its own", value=late / 1e6, unit="MB", samples=third),
-        Figure(name="  longest start after a kill", value=max(life.started_s for life in lives), unit="s"),
+    figures = (
+        Figure("requests answered", sum(ledger.done.values())),
+        Figure("kills", len(runs)),
+        zero_figure("acknowledged records lost", len(lost), len(ledger.promised)),
+        zero_figure("forgotten records that came back", len(returned), len(ledger.forgotten)),
+        zero_figure("refused without a cause", len(ledger.wrong)),
+        Figure("stores sound at the end (1: yes)", float(intact), target=at_least(1)),
+        Figure("memory, last third of the lives to the first", grown, "×", samples=len(runs), target=at_most(GROWTH)),
+        Figure("  most memory of its own", late / 1e6, "MB", samples=third),
+        Figure("  longest start after a kill", max(run.started_s for run in runs), "s"),
     )
-
-
-def _notes(ledger: Ledger, lost: list[str], returned: list[str]) -> list[str]:
     answered = ", ".join(f"{name} {count:,}" for name, count in ledger.done.most_common())
     refused = ", ".join(f"{name} {count:,}" for name, count in ledger.refused.most_common()) or "nothing"
     notes = [f"answered: {answered}", f"refused while it was down or its disk full: {refused}"]
-    notes += [f"wrong: {words}" for words in ledger.wrong[:10]]
-    for what, words in (("lost", lost), ("came back", returned)):
-        notes += [f"{what}: {', '.join(words[:10])}"] * bool(words)
-    return notes
+    notes += [f"wrong: {text}" for text in ledger.wrong[:10]]
+    notes += [f"{what}: {', '.join(words[:10])}" for what, words in (("lost", lost), ("came back", returned)) if words]
+    if not small:
+        notes.append("no disk pressure: this user may not mount a file system")
+    if soak.clock is None:
+        notes.append("the clock did not jump: that needs Linux and a C compiler")
+    return PartResult(figures, notes=tuple(notes), shows_not="weeks of use")

@@ -20,12 +20,9 @@ from ...protocol.errors import JournalCorrupt, StorageFull, UnsupportedFormat
 from ...protocol.instant import from_micros
 from ..failpoint import reach
 from ..world import World
+from .backup import check_in_child
 from .durable_files import remove, replace, sync, sync_tree
-from .migrations import to_blocks
-
-LAYOUT = 2
-"""The layout this version writes. 1: `journal/` and `archive/` (LMDB), `projections/` and `vectors/` (disposable).
-2: the entries of both logs lie in blocks."""
+from .migrations import LAYOUT, to_blocks
 
 STORES = ("journal", "archive")
 DISPOSABLE = ("projections", "vectors")
@@ -216,8 +213,6 @@ def _copy_name(folder: Path, layout: int) -> str:
 def _changed_since(folder: Path, copy: Path) -> bool:
     """Whether the stores differ from their copy, because an older memd, which ignores the mark, wrote to them. A
     migration keeps the last seq and hash of each store; an interrupted one may leave unreadable stores."""
-    from .backup import check_in_child
-
     if not copy.exists():
         return False
     try:

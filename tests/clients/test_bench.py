@@ -8,23 +8,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from memd.clients.bench import forget, prompt, runner
-from memd.clients.bench.figure import Figure, at_least, at_most, share
-from memd.clients.bench.page import page
-from memd.clients.bench.part import Part, Plot, Setting
-from memd.clients.bench.plot import svg
+from memd.clients.bench import client_costs, hard_forgetting, runner
+from memd.clients.bench.html_report import page, svg
+from memd.clients.bench.measurement import BenchOptions, Figure, PartResult, Plot, at_least, at_most, share
 from memd.clients.bench.report import load, markdown, report, save
 from memd.clients.python import launch
 from memd.protocol.errors import InvalidRequest, NotFound
 
 SERVERS = Path(__file__).with_name("bench_servers.py")
-QUICK = Setting(quick=True)
+QUICK = BenchOptions(quick=True)
 
 
 def measured(monkeypatch: pytest.MonkeyPatch, kind: str) -> dict[str, Figure]:
     """The figures of forgetting, of a server that stands where the daemon would."""
     monkeypatch.setattr(launch, "command", lambda: [sys.executable, str(SERVERS), kind])
-    return {figure.name.strip(): figure for figure in forget.hard(QUICK).figures}
+    return {figure.name.strip(): figure for figure in hard_forgetting.hard(QUICK).figures}
 
 
 @pytest.mark.parametrize(
@@ -48,18 +46,18 @@ def test_an_honest_server_misses_none_of_them_U5(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_can_not_be_measured_is_told_and_the_rest_is_measured_U5(monkeypatch: pytest.MonkeyPatch) -> None:
-    def lacking(setting: Setting) -> Part:
+    def lacking(options: BenchOptions) -> PartResult:
         """Needs data."""
-        setting.find("nothing")
+        options.find("nothing")
         raise AssertionError
 
-    def failing(setting: Setting) -> Part:
+    def failing(options: BenchOptions) -> PartResult:
         """Fails."""
         raise NotFound("no such thing")
 
-    def well(setting: Setting) -> Part:
+    def well(options: BenchOptions) -> PartResult:
         """Says one."""
-        return Part(figures=(Figure(name="one", value=1, target=at_most(1)),))
+        return PartResult(figures=(Figure(name="one", value=1, target=at_most(1)),))
 
     monkeypatch.setattr(runner, "GROUPS", {"g": {"lacking": lacking, "failing": failing, "well": well}})
     parts = list(runner.run(runner.chosen(["g"]), QUICK))
@@ -87,7 +85,7 @@ def test_a_figure_says_itself_whether_its_target_is_met_U5() -> None:
 def test_a_report_is_kept_joined_and_shown_without_anything_from_outside_U5(tmp_path: Path) -> None:
     plot = Plot(title="a < b", x="n", y="ms", series={"one": ((1, 1), (10, 3)), "none": ((0, 1),)}, log_x=True)
     figure = Figure(name="lost & found", value=2, unit="ms", target=at_most(1), low=1.5, high=2.5)
-    before = Part(group="g", name="p", what="What?", figures=(figure,), plots=(plot,), at="2026-01-01T00:00Z")
+    before = PartResult(group="g", name="p", what="What?", figures=(figure,), plots=(plot,), at="2026-01-01T00:00Z")
     after = msgspec.structs.replace(before, at="2026-01-02T00:00Z", notes=("<script>", "| a | b"))
     for number, part in enumerate((before, after)):
         save(report([part]), tmp_path / f"{number}.json")
@@ -106,7 +104,7 @@ def test_a_report_is_kept_joined_and_shown_without_anything_from_outside_U5(tmp_
 
 
 def test_kept_reports_are_shown_by_the_command_U5(memd: Any, tmp_path: Path) -> None:
-    part = Part(group="g", name="p", what="What?", figures=(Figure(name="x", value=1, target=at_most(1)),))
+    part = PartResult(group="g", name="p", what="What?", figures=(Figure(name="x", value=1, target=at_most(1)),))
     save(report([part]), tmp_path / "kept.json")
     told = memd("bench", "--from", str(tmp_path / "kept.json"), "--html", str(tmp_path / "report.html"))
     assert told.code == 0 and "1 of 1 targets met" in told.text
@@ -119,11 +117,11 @@ def test_a_shell_that_is_missing_is_told_and_the_others_are_measured_U5(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     here = [each for each in ("bash", "zsh") if shutil.which(each)]
-    found = prompt.prompt(QUICK)
+    found = client_costs.prompt(QUICK)
     assert len(found.figures) == 2 * len(here) and all(each.samples for each in found.figures)
     assert [each.target is not None for each in found.figures] == [True, False] * len(here)
     monkeypatch.setenv("PATH", str(tmp_path))
-    found = prompt.prompt(QUICK)
+    found = client_costs.prompt(QUICK)
     assert not found.figures and found.notes[:2] == (
         "bash was not measured: it is not installed",
         "zsh was not measured: it is not installed",

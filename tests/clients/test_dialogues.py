@@ -4,8 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from memd.clients.bench.read.dialogues import SAMPLE, SORTS, dialogues
-from memd.clients.bench.read.talks import Talk
+from memd.clients.bench.read.conversations import DIALOGUES, QUESTION_TYPES, Conversation, dialogues
 
 TALKS = [*dialogues("train"), *dialogues("test")]
 
@@ -18,17 +17,17 @@ def test_nobody_who_is_fitted_on_is_tried_Q2() -> None:
 
 
 @pytest.mark.parametrize("talk", TALKS, ids=lambda talk: talk.name)
-def test_a_dialogue_runs_over_months_and_every_question_has_its_lines_and_names_somebody_Q2(talk: Talk) -> None:
-    sessions = list(dict.fromkeys(note.talk for note in talk.notes))
-    days = [next(note.at for note in talk.notes if note.talk == each)[:10] for each in sessions]
+def test_a_dialogue_runs_over_months_and_every_question_has_its_lines_and_names_somebody_Q2(talk: Conversation) -> None:
+    sessions = list(dict.fromkeys(note.session for note in talk.notes))
+    days = [next(note.at for note in talk.notes if note.session == each)[:10] for each in sessions]
     assert 8 <= len(sessions) <= 10 and days == sorted(days)
     assert all(first[:7] != then[:7] for first, then in pairwise(days))
-    assert all(14 <= sum(note.talk == each for note in talk.notes) <= 22 for each in sessions)
+    assert all(14 <= sum(note.session == each for note in talk.notes) <= 22 for each in sessions)
     names = {note.name for note in talk.notes}
     assert len(names) == len(talk.notes)
     people = {note.author for note in talk.notes}
     assert 35 <= len(talk.questions) <= 45
-    assert {each.category for each in talk.questions} == set(range(1, len(SORTS) + 1))
+    assert {each.category for each in talk.questions} == set(range(1, len(QUESTION_TYPES) + 1))
     assert all(each.evidence and each.evidence <= names for each in talk.questions)
     assert all(any(name in each.text for name in people) for each in talk.questions)
 
@@ -40,4 +39,4 @@ def test_what_is_asked_is_worded_anew_Q2() -> None:
             words = asked.text.lower().rstrip("?").split()
             runs = [" ".join(words[at : at + 5]) for at in range(len(words) - 4)]
             assert not [run for run in runs if any(run in text for text in said)]
-    assert "locomo" not in SAMPLE.read_text(encoding="utf-8").lower()
+    assert "locomo" not in DIALOGUES.read_text(encoding="utf-8").lower()

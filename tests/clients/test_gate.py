@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from memd.clients.bench import gate
-from memd.clients.bench.part import Part, Setting
-from memd.clients.bench.sessions import SAMPLE
-from memd.clients.importers.transcript import Session
+from memd.clients.bench.measurement import BenchOptions, PartResult
+from memd.clients.bench.session_data import SAMPLE
+from memd.clients.importers.transcript import CapturedSession
 from memd.protocol.errors import InvalidRequest
 from memd.protocol.event import Origin, Said
 from memd.protocol.record import Provenance, Record, Span
@@ -27,9 +27,9 @@ def record(number: int) -> Record:
     return Record(id=f"r{number}", pool="p", kind="note", content=QUOTE, description="The door.", provenance=source)
 
 
-def session(*at: str, name: str = "s") -> Session:
+def session(*at: str, name: str = "s") -> CapturedSession:
     events = tuple(Said(turn=f"t{n}" if n else "t", at=each, role="user", text=WORDS) for n, each in enumerate(at))
-    return Session(origin=msgspec.structs.replace(ORIGIN, session=name), events=events)
+    return CapturedSession(origin=msgspec.structs.replace(ORIGIN, session=name), events=events)
 
 
 def sheet(folder: Path, count: int = 3) -> tuple[Path, Path]:
@@ -45,7 +45,7 @@ def graded(path: Path, *given: str) -> Path:
     return path
 
 
-def values(part: Part) -> dict[str, float]:
+def values(part: PartResult) -> dict[str, float]:
     return {figure.name: figure.value for figure in part.figures}
 
 
@@ -69,7 +69,7 @@ def test_a_gap_counts_five_minutes_at_most_and_helpers_are_part_of_their_session
 
 def test_a_graded_sheet_gives_a_verdict_from_markdown_and_from_json_alike(tmp_path: Path) -> None:
     markdown, as_json = sheet(tmp_path)
-    told = gate.gate(Setting(grades=graded(markdown, "right", "invented", "trivial")))
+    told = gate.gate(BenchOptions(grades=graded(markdown, "right", "invented", "trivial")))
     assert values(told) == {
         "right and worth keeping": pytest.approx(1 / 3),
         "not borne out": 1,
@@ -82,7 +82,7 @@ def test_a_graded_sheet_gives_a_verdict_from_markdown_and_from_json_alike(tmp_pa
     for one, grade in zip(read["drawn"], ("right", "invented", "trivial"), strict=True):
         one["grade"] = grade
     as_json.write_text(json.dumps(read))
-    assert values(gate.gate(Setting(grades=as_json))) == values(told)
+    assert values(gate.gate(BenchOptions(grades=as_json))) == values(told)
 
 
 def test_a_sheet_that_is_not_graded_to_its_end_gives_no_verdict(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_sheet_that_is_not_graded_to_its_end_gives_no_verdict(tmp_path: Path) 
         (tmp_path / "none.md", "can't be read"),
     ):
         with pytest.raises(InvalidRequest, match=what):
-            gate.gate(Setting(grades=path))
+            gate.gate(BenchOptions(grades=path))
 
 
 def test_a_gate_that_is_missed_ends_with_exit_code_1_U5(memd: Any, tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_sessions_of_a_folder_are_distilled_and_drawn(tmp_path: Path) -> None:
     folder = tmp_path / "data" / "sessions" / "claude-code"
     folder.mkdir(parents=True)
     shutil.copy(SAMPLE, folder / "one.jsonl")
-    part = gate.gate(Setting(data=tmp_path / "data", sheet=tmp_path / "sheet"))
+    part = gate.gate(BenchOptions(data=tmp_path / "data", sheet=tmp_path / "sheet"))
     told = msgspec.json.decode((tmp_path / "sheet" / "gate.json").read_bytes(), type=gate.Sheet)
     assert 0 < len(told.drawn) <= told.records and part.figures[0].samples == told.records
     words = SAMPLE.read_text(encoding="utf-8")

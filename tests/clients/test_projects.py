@@ -1,12 +1,11 @@
 """The invented projects on which the weights of evidence are fitted: two sets that share nothing (Q2, Q6)."""
 
-from memd.clients.bench.read.ablation import WITHOUT
-from memd.clients.bench.read.fitting import PARTS, Listed, fitted
-from memd.clients.bench.read.projects import SAMPLE, talks
+from memd.clients.bench.read.conversations import PROJECTS, projects
+from memd.clients.bench.read.ranking import PARTS, WITHOUT, CandidateList, fitted
 
 
 def test_what_is_tried_was_not_fitted_on_Q2() -> None:
-    train, test = talks("train"), talks("test")
+    train, test = projects("train"), projects("test")
     assert not {talk.name for talk in train} & {talk.name for talk in test}
     texts = {note.text for talk in train for note in talk.notes if len(note.text.split()) > 4}
     assert not texts & {note.text for talk in test for note in talk.notes}
@@ -16,24 +15,24 @@ def test_what_is_tried_was_not_fitted_on_Q2() -> None:
 
 
 def test_every_question_has_its_lines_and_no_slot_is_left_Q2() -> None:
-    for talk in (*talks("train"), *talks("test")):
+    for talk in (*projects("train"), *projects("test")):
         names = {note.name for note in talk.notes}
         assert len(names) == len(talk.notes)
         assert all(each.evidence and each.evidence <= names for each in talk.questions)
         assert not any("{" in text for text in (*(n.text for n in talk.notes), *(q.text for q in talk.questions)))
-    assert talks("test") == talks("test")
-    assert "locomo" not in SAMPLE.read_text(encoding="utf-8").lower()
+    assert projects("test") == projects("test")
+    assert "locomo" not in PROJECTS.read_text(encoding="utf-8").lower()
 
 
 def test_a_fit_weighs_what_tells_the_answers_Q2() -> None:
     import numpy as np
 
     chance = np.random.default_rng(3)
-    lists: list[Listed] = []
+    lists: list[CandidateList] = []
     for number in range(60):
         parts = chance.random((12, len(PARTS)))
         parts[0, 0] += 1
-        lists.append(Listed(number % 3, 1, parts, tuple(map(str, range(12))), frozenset({"0"})))
+        lists.append(CandidateList(number % 3, 1, parts, tuple(map(str, range(12))), frozenset({"0"})))
     weights = fitted(lists, range(len(PARTS)))
     assert weights[0] == max(weights) and weights[0] > 3 * abs(weights[1:]).max()
 

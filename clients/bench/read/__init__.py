@@ -1,1 +1,1 @@
-"""The read path measured: what is found, when it abstains, how fast, in how much memory."""
+"""Measurements of the read path: relevance, abstention, latency, memory."""

@@ -1,1 +1,1 @@
-"""`memd bench write`: what the write path must show, each part a function from a setting to figures."""
+"""Measurements of the write path: correctness of captures and records, secrets, speed."""

@@ -1,0 +1,188 @@
+"""Figures with their targets, the result of one benchmark part, and the options that every part takes.
+
+A figure with a floor was measured in the same run as its floor. Whether a target is met follows from the value alone,
+not from its interval.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Literal, ParamSpec
+
+import msgspec
+
+from ...protocol.errors import NotFound
+
+P = ParamSpec("P")
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A bound in the figure's own unit, or with `times` as a multiple of its floor."""
+
+    sign: Literal["≤", "≥"]
+    bound: float
+    times: bool = False
+
+    def holds(self, value: float) -> bool:
+        """Whether a value, or a ratio, keeps to the bound; NaN never does."""
+        return value <= self.bound if self.sign == "≤" else value >= self.bound
+
+    def __str__(self) -> str:
+        return f"{self.sign} {self.bound:,.10g}{' ×' if self.times else ''}"
+
+
+def at_most(bound: float, times: bool = False) -> Target:
+    return Target("≤", bound, times)
+
+
+def at_least(bound: float, times: bool = False) -> Target:
+    return Target("≥", bound, times)
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """A measured value. A name that begins with two spaces is a detail of the figure above it.
+
+    `floor`: the same measurement without memd, 0 if there is none. `low`, `high`: the 95 % interval, None if there is
+    none. `met`: None without a target; computed, never passed in.
+    """
+
+    name: str
+    value: float
+    unit: str = ""
+    floor: float = 0.0
+    samples: int = 1
+    target: Target | None = None
+    low: float | None = None
+    high: float | None = None
+    met: bool | None = None
+
+    def __post_init__(self) -> None:
+        met = self.target.holds(self.ratio if self.target.times else self.value) if self.target else None
+        msgspec.structs.force_setattr(self, "met", met)
+
+    @property
+    def ratio(self) -> float:
+        """The value divided by the floor; 0 without a floor."""
+        return self.value / self.floor if self.floor else 0.0
+
+    @property
+    def is_missed_surely(self) -> bool:
+        """Whether every value of the interval misses the target."""
+        if self.target is None or self.met:
+            return False
+        ends = [self.value, *(end for end in (self.low, self.high) if end is not None)]
+        return not any(self.target.holds(end / self.floor if self.target.times else end) for end in ends)
+
+
+def percentile(samples: Sequence[float], point: float) -> float:
+    """The smallest sample that `point` percent of the samples do not exceed. Raises ValueError for no samples."""
+    if not samples:
+        raise ValueError("no samples")
+    return sorted(samples)[max(0, math.ceil(len(samples) * point / 100) - 1)]
+
+
+def percentile_figure(
+    name: str, samples: Sequence[float], point: float, floors: Sequence[float] = (), target: Target | None = None
+) -> Figure:
+    """A percentile of milliseconds, beside the same percentile of the floor's."""
+    floor = percentile(floors, point) if floors else 0.0
+    return Figure(name, percentile(samples, point), "ms", floor, len(samples), target)
+
+
+def mean_figure(name: str, values: Sequence[float], target: Target | None = None) -> Figure:
+    return Figure(name, fmean(values) if values else 0.0, samples=len(values), target=target)
+
+
+def zero_figure(name: str, count: int, samples: int = 1) -> Figure:
+    """A number of errors, with the target that there are none."""
+    return Figure(name, count, samples=samples, target=at_most(0))
+
+
+def share(name: str, right: int, total: int, target: Target | None = None) -> Figure:
+    """A share of cases with Wilson's 95 % interval (Wilson 1927), which is valid at 0 and 1 too; no cases give 0."""
+    if not total:
+        return Figure(name, 0.0, samples=0, target=target)
+    z, p = 1.959964, right / total
+    middle, divisor = p + z * z / (2 * total), 1 + z * z / total
+    half = z * math.sqrt(p * (1 - p) / total + z * z / (4 * total * total))
+    low, high = max(0.0, (middle - half) / divisor), min(1.0, (middle + half) / divisor)
+    return Figure(name, p, samples=total, target=target, low=low, high=high)
+
+
+def elapsed_ms(call: Callable[P, object], *arguments: P.args, **options: P.kwargs) -> float:
+    begin = time.perf_counter()
+    call(*arguments, **options)
+    return (time.perf_counter() - begin) * 1000
+
+
+class DataMissing(NotFound):
+    """The data that a part measures on is not on this machine."""
+
+
+class BenchOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a run. `data`: a folder of real data; `progress`: called with what is being measured.
+
+    Three are for the gate: `seed` of its draw, `sheet`: the folder it writes to, `grades`: a graded sheet.
+    """
+
+    data: Path | None = None
+    quick: bool = False
+    seed: int = 7
+    sheet: Path | None = None
+    grades: Path | None = None
+    progress: Callable[[str], None] = lambda _: None
+
+    def find(self, name: str) -> Path:
+        """A file or folder of the data. Raises DataMissing."""
+        if self.data is None:
+            raise DataMissing(f"needs {name} of a data folder", hint="name that folder: --data DIR")
+        if not (path := self.data / name).exists():
+            raise DataMissing(f"there is no {name} in {self.data}", hint="--data DIR names the folder that holds it")
+        return path
+
+
+class Plot(msgspec.Struct, frozen=True, kw_only=True):
+    """A plot for the report: a line through the (x, y) of each series, or with `scattered` labelled points."""
+
+    title: str
+    x: str
+    y: str
+    series: dict[str, tuple[tuple[float, float], ...]]
+    log_x: bool = False
+    log_y: bool = False
+    scattered: bool = False
+
+
+class PartResult(msgspec.Struct, frozen=True):
+    """The result of one part. `shows_not`: what its figures do not cover; `notes`: differences, errors, cases.
+
+    The runner sets the fields from `group` on. `what`: the first line of the part's docstring; `skipped`: why the part
+    could not be measured here (its data is missing); `failed`: the error that ended it; `load`: processes that were
+    ready to run, before and after.
+    """
+
+    figures: tuple[Figure, ...] = ()
+    shows_not: str = ""
+    notes: tuple[str, ...] = ()
+    plots: tuple[Plot, ...] = ()
+    group: str = ""
+    name: str = ""
+    what: str = ""
+    seconds: float = 0.0
+    skipped: str = ""
+    failed: str = ""
+    quick: bool = False
+    at: str = ""
+    version: str = ""
+    load: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def missed(self) -> tuple[Figure, ...]:
+        return tuple(figure for figure in self.figures if figure.met is False)
+
+
+Measure = Callable[[BenchOptions], PartResult]

@@ -1,0 +1,212 @@
+"""Conversations with labelled questions: LoCoMo's, and two invented samples for fitting (dialogues, projects).
+
+Of LoCoMo the text of a turn is stored, with its speaker's name and an image's caption; evidence is as the audit
+corrected it; a question whose evidence names no known turn is left out. The samples have a train and a test set that
+share no person, project or topic; they are the same each time.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import tomllib
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from ..measurement import BenchOptions
+from .seeded_pools import SeedNote
+
+ANSWERABLE = frozenset({1, 2, 3, 4})
+"""LoCoMo's categories of questions that the conversation answers; 5 is of questions that it does not."""
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+Half = Literal["train", "test"]
+
+
+class LabelledQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """A question, the names of the notes that answer it, and LoCoMo's category of it."""
+
+    text: str
+    evidence: frozenset[str]
+    category: int
+
+
+class Conversation(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation of many sessions."""
+
+    name: str
+    notes: tuple[SeedNote, ...]
+    questions: tuple[LabelledQuestion, ...]
+
+
+# --- LoCoMo ----------------------------------------------------------------------------------------------------------
+_TURN = re.compile(r"D\d+:\d+")
+_BETWEEN_TURNS = timedelta(seconds=20)
+
+
+def locomo(options: BenchOptions) -> list[Conversation]:
+    """The conversations of `locomo_dev5.json` in the data folder. Raises DataMissing."""
+    folder = options.find("locomo")
+    corrected = {audit["question_id"]: audit["correct_evidence"] for audit in _json(folder / "audit_dev5.json")}
+    return [_locomo(number, content, corrected) for number, content in enumerate(_json(folder / "locomo_dev5.json"))]
+
+
+def _json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _locomo(number: int, content: dict[str, Any], corrected: dict[str, list[str]]) -> Conversation:
+    notes: list[SeedNote] = []
+    session, sessions = 1, content["conversation"]
+    while (date := sessions.get(f"session_{session}_date_time")) is not None:
+        begin = datetime.strptime(date, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+        turns: list[dict[str, Any]] = sessions.get(f"session_{session}") or []
+        for place, turn in enumerate(turns):
+            image = f" [image: {turn['blip_caption']}]" if "blip_caption" in turn else ""
+            notes.append(
+                SeedNote(
+                    name=turn["dia_id"],
+                    text=f"{turn['speaker']}: {turn['text']}{image}",
+                    at=(begin + place * _BETWEEN_TURNS).isoformat(),
+                    session=f"talk-{number}-{session}",
+                    author=turn["speaker"],
+                )
+            )
+        session += 1
+    known = {note.name for note in notes}
+    questions: list[LabelledQuestion] = []
+    for place, item in enumerate(content["qa"]):
+        name = f"locomo_{number}_qa{place}"
+        cited: list[str] = corrected[name] if name in corrected else item["evidence"]
+        evidence = frozenset(turn for text in cited for turn in _TURN.findall(str(text))) & known
+        if evidence:
+            questions.append(LabelledQuestion(text=item["question"], evidence=evidence, category=item["category"]))
+    return Conversation(name=content["sample_id"], notes=tuple(notes), questions=tuple(questions))
+
+
+# --- invented dialogues: people and agents who talk over years, each line written for its place ---------------------
+DIALOGUES = SAMPLES / "dialogues.toml"
+QUESTION_TYPES = "fjwi"
+"""One fact; joined from several lines; when or how long; what follows from a line: categories 1 to 4."""
+
+_BETWEEN_LINES = timedelta(seconds=40)
+_LINE = re.compile(r"(\w+)(?: (\w+))?: (.+)")
+
+
+class DialogueSession(msgspec.Struct, frozen=True):
+    """Lines of one time: each "who: words", or "who name: words" if a question cites it."""
+
+    at: str
+    lines: str
+
+
+class Dialogue(msgspec.Struct, frozen=True):
+    """Sessions of the same people, by their initials; each line of `questions` is "type name name | words"."""
+
+    set: Half
+    people: dict[str, str]
+    sessions: tuple[DialogueSession, ...]
+    questions: str
+
+
+def dialogues(half: Half) -> list[Conversation]:
+    """The dialogues of one set. Raises ValueError for a malformed line or question."""
+    sample = msgspec.convert(tomllib.loads(DIALOGUES.read_text(encoding="utf-8")), dict[str, list[Dialogue]])
+    return [_dialogue(dialogue) for dialogue in sample["talks"] if dialogue.set == half]
+
+
+def _dialogue(dialogue: Dialogue) -> Conversation:
+    name = "-".join(dialogue.people.values()).lower()
+    notes: list[SeedNote] = []
+    places: dict[str, str] = {}
+    for number, session in enumerate(dialogue.sessions):
+        begin = datetime.fromisoformat(session.at)
+        for place, line in enumerate(session.lines.strip().splitlines()):
+            match = _LINE.fullmatch(line)
+            if match is None or match[2] in places:
+                raise ValueError(f"{name}: {line}")
+            author, own = dialogue.people[match[1]], f"{number}:{place}"
+            if match[2]:
+                places[match[2]] = own
+            at = (begin + place * _BETWEEN_LINES).isoformat()
+            text = f"{author}: {match[3]}"
+            notes.append(SeedNote(name=own, text=text, at=at, session=f"{name}-{number}", author=author))
+    questions: list[LabelledQuestion] = []
+    for line in dialogue.questions.strip().splitlines():
+        cited, _, text = line.partition(" | ")
+        kind, *names = cited.split()
+        evidence, category = frozenset(places[cited] for cited in names), QUESTION_TYPES.index(kind) + 1
+        questions.append(LabelledQuestion(text=text, evidence=evidence, category=category))
+    return Conversation(name=name, notes=tuple(notes), questions=tuple(questions))
+
+
+# --- invented projects: developers who talk about several parts of a project in similar words -----------------------
+PROJECTS = SAMPLES / "projects.toml"
+_FIRST_DAY = datetime(2023, 1, 9, 9, tzinfo=UTC)
+DATED = 0.25
+"""The share of the questions that name a month."""
+
+PARTS, NAMED, SHORT = 3, 0.5, 5
+"""The number of parts of a project for which a topic is repeated; of its lines with at least `SHORT` words, the share
+that name the part themselves, as a statement does that is understood without context."""
+
+MONTHS = "January February March April May June July August September October November December".split()
+
+
+class Project(msgspec.Struct, frozen=True):
+    name: str
+    parts: tuple[str, ...]
+    people: tuple[str, ...]
+
+
+class Topic(msgspec.Struct, frozen=True):
+    """Lines with slots, the values of the slots, and questions with the places of their answers."""
+
+    lines: tuple[str, ...]
+    values: dict[str, tuple[str, ...]]
+    questions: tuple[tuple[str, tuple[int, ...]], ...]
+
+
+class ProjectSet(msgspec.Struct, frozen=True):
+    projects: tuple[Project, ...]
+    topics: tuple[Topic, ...]
+
+
+def projects(half: Half) -> list[Conversation]:
+    sample = msgspec.convert(tomllib.loads(PROJECTS.read_text(encoding="utf-8")), dict[str, ProjectSet])[half]
+    chance = random.Random(5)
+    return [_project(project, sample.topics, chance) for project in sample.projects]
+
+
+def _project(project: Project, topics: tuple[Topic, ...], chance: random.Random) -> Conversation:
+    notes: list[SeedNote] = []
+    questions: list[LabelledQuestion] = []
+    pairs = [
+        (topic, part)
+        for topic in topics
+        for part in chance.sample(project.parts, PARTS if any("{c}" in line for line in topic.lines) else 1)
+    ]
+    for number, (topic, part) in enumerate(pairs):
+        begin = _FIRST_DAY + timedelta(days=chance.randrange(700), minutes=chance.randrange(400))
+        first, second = chance.sample(project.people, 2)
+        slots = {"c": part, "w": part.split()[-1], "p": first, "q": second, "when": chance.choice(MONTHS)}
+        slots |= {name: chance.choice(values) for name, values in topic.values.items()}
+        for place, line in enumerate(topic.lines):
+            key, _, text = line.format_map(slots).rpartition(" | ")
+            at = (begin + place * _BETWEEN_LINES).isoformat()
+            may_name = len(text.split()) >= SHORT and "{c}" in topic.lines[0] and part not in text
+            names_part = place and may_name and chance.random() < NAMED
+            text = f"In {part}: {text[:1].lower()}{text[1:]}" if names_part else text[:1].upper() + text[1:]
+            session = f"{project.name}-{number}"
+            notes.append(SeedNote(name=f"{number}:{place}", text=text, at=at, session=session, key=key))
+        for question, places in topic.questions:
+            text = question.format_map(slots)
+            if chance.random() < DATED:
+                text = f"{text.removesuffix('?')}, in {MONTHS[begin.month - 1]} {begin.year}?"
+            evidence = frozenset(f"{number}:{place}" for place in places)
+            questions.append(LabelledQuestion(text=text, evidence=evidence, category=1))
+    return Conversation(name=project.name, notes=tuple(notes), questions=tuple(questions))

@@ -1,0 +1,84 @@
+"""Daemons for measurements, each in a temporary folder that is removed afterwards, never in the user's own home."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from ...protocol.errors import Unavailable
+from ...protocol.places import Places, places
+from ..python import launch
+from ..python.client import Client
+
+START_S = 60.0
+SETTLE_S = 600.0
+DEADLINE_MS = 60_000
+_POLL_S = 0.1
+
+
+@contextmanager
+def empty_home(
+    settings: Mapping[str, str] | None = None, prefix: str = "memd-bench-", keep: bool = False
+) -> Generator[tuple[Places, dict[str, str]]]:
+    """A temporary folder and the environment of a daemon in it; with `keep` the folder stays afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    environment = {**os.environ, **(settings or {}), "MEMD_HOME": str(folder)}
+    home = places(environment, os.getuid())
+    try:
+        yield home, environment
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+            if not home.run.is_relative_to(folder):
+                shutil.rmtree(home.run, ignore_errors=True)
+
+
+@contextmanager
+def running(home: Places, environment: Mapping[str, str], wait_s: float = START_S) -> Generator[Client]:
+    """A client of a daemon that runs in `home` while the block lasts."""
+    process, begin = launch.spawn(home, environment)
+    try:
+        launch.wait(process, home, begin, wait_s)
+        with Client(home, DEADLINE_MS) as client:
+            yield client
+    finally:
+        launch.end(process, home)
+
+
+@contextmanager
+def temporary_daemon(settings: Mapping[str, str] | None = None) -> Generator[Client]:
+    with empty_home(settings) as (home, environment), running(home, environment) as client:
+        yield client
+
+
+def settle(client: Client, most_s: float = SETTLE_S) -> None:
+    """Wait until every capture is distilled. Raises Unavailable when it takes longer than `most_s` seconds."""
+    end = time.monotonic() + most_s
+    while client.distil().pending:
+        if time.monotonic() > end:
+            raise Unavailable(f"{client.status().pending} captures are not distilled after {most_s:.0f} s")
+        time.sleep(_POLL_S)
+
+
+def offline(environment: Mapping[str, str], *arguments: str) -> bytes:
+    """Run an offline command of the daemon, `python -m memd.daemon NAME ...`, and return its JSON output.
+
+    Raises Unavailable with the command's error output.
+    """
+    process = subprocess.run(
+        [*launch.command(), *arguments],
+        capture_output=True,
+        check=False,
+        cwd="/",
+        env=launch.daemon_environment(environment),
+    )
+    if process.returncode:
+        errors = process.stderr.decode(errors="replace")
+        raise Unavailable(f"{arguments[0]} ended with {process.returncode}", hint=errors)
+    return process.stdout
