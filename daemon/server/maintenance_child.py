@@ -19,7 +19,7 @@ import msgspec
 from ...protocol.errors import MemdError, Unavailable
 from ...protocol.learning import FeedbackGiven, Sample
 from ..projections.keywords import Keywords, beside, text_of
-from ..projections.replay import GROUP, Emit, ReplayLogs, ReplayProgress, Told
+from ..projections.replay import GROUP, ReplayLogs, ReplayProgress, ReportProgress, TaskReport
 from ..projections.turns import TurnIndex
 from ..services.maintenance.verify import verify
 from ..services.maintenance_process import Failed, Finished, Line, Step
@@ -27,10 +27,10 @@ from ..storage.folder_swap import BUILDING
 from ..world import real_world
 
 
-def rebuild(sources: ReplayLogs, names: Sequence[str], emit: Emit) -> Told:
+def rebuild(sources: ReplayLogs, names: Sequence[str], emit: ReportProgress) -> TaskReport:
     """Build these projections below `building`, closed and on the disk; return their seqs."""
     building = sources.projections / BUILDING
-    report: Told = {}
+    report: TaskReport = {}
     operations, captures = sources.journal.last, sources.archive.last
     indexed = operations if "keywords" in names else 0
     course = ReplayProgress(emit, operations, indexed, captures if "turns" in names else 0)
@@ -58,7 +58,7 @@ def rebuild(sources: ReplayLogs, names: Sequence[str], emit: Emit) -> Told:
     return report
 
 
-def learn(sources: ReplayLogs, agents: Sequence[str], emit: Emit) -> Told:
+def learn(sources: ReplayLogs, agents: Sequence[str], emit: ReportProgress) -> TaskReport:
     """Fit the scorer of each of these agents to all its feedback; return each as text."""
     from ..services.recall.scorer import encoded, trained
 
@@ -73,7 +73,7 @@ def learn(sources: ReplayLogs, agents: Sequence[str], emit: Emit) -> Told:
     return {agent: encoded(trained(agent_samples)) for agent, agent_samples in samples.items() if agent_samples}
 
 
-def graph(folder: Path, place: Path, emit: Emit) -> Told:
+def graph(folder: Path, place: Path, emit: ReportProgress) -> TaskReport:
     """Build the graph over the vectors that the rows in `place` name; return their number. Raises Unavailable when the
     folder was removed meanwhile."""
     from ..projections.vector_index import build
@@ -85,7 +85,7 @@ def graph(folder: Path, place: Path, emit: Emit) -> Told:
         raise Unavailable(f"could not build the vector graph: {error}", hint="memd retries automatically") from error
 
 
-def run(task: str, folder: Path, names: Sequence[str], emit: Emit) -> Told:
+def run(task: str, folder: Path, names: Sequence[str], emit: ReportProgress) -> TaskReport:
     """Run one task. Raises MemdError."""
     if task == "rebuild":
         return rebuild(ReplayLogs(folder, real_world()), names, emit)

@@ -17,7 +17,7 @@ import msgspec
 
 from ...protocol.errors import JournalCorrupt, NotFound, Stopping, Unavailable, by_code
 from ...protocol.places import Places
-from ..projections.replay import Emit, Told
+from ..projections.replay import ReportProgress, TaskReport
 from ..storage.folder_lock import FolderLock
 from ..storage.layout_version import require_current
 from ..world import World
@@ -34,7 +34,7 @@ class Step(msgspec.Struct, frozen=True, tag="step"):
 class Finished(msgspec.Struct, frozen=True, tag="finished"):
     """The task is done, with its report."""
 
-    report: Told
+    report: TaskReport
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
@@ -58,7 +58,7 @@ class MaintenanceProcess:
         self._lock = threading.Lock()
         self._ended = False
 
-    def run(self, task: str, folder: Path, names: Sequence[str], emit: Emit) -> Told:
+    def run(self, task: str, folder: Path, names: Sequence[str], emit: ReportProgress) -> TaskReport:
         """Run a task and return its report. Raises its error, JournalCorrupt if it died, Unavailable, Stopping."""
         process = self._start(
             [sys.executable, "-P", "-m", "memd.daemon.server.maintenance_child", task, str(folder), *names]
@@ -111,7 +111,7 @@ class MaintenanceProcess:
                 self._process.kill()
 
 
-def verify_command(home: Places, world: World, arguments: Sequence[str]) -> Told:
+def verify_command(home: Places, world: World, arguments: Sequence[str]) -> TaskReport:
     """Return the report of `memd verify` while no daemon runs.
 
     Raises JournalLocked while one runs, NotFound without a memory, UnsupportedFormat before a migration,

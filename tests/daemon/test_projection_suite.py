@@ -237,7 +237,7 @@ class TheTables(Seam):
         with projection.environment.read() as transaction:
             return {
                 name: list(transaction.cursor(projection.environment.db(name)).iternext())
-                for name in projection.databases
+                for name in projection.environment.handles
             }
 
 

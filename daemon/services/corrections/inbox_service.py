@@ -206,7 +206,7 @@ def bring_back(stores: Stores, id: str) -> Unhidden | None:
 
 def _fitting(stores: Stores, record: Record, was: Shift) -> Shift:
     """Return its earlier state; retired if another record took its key meanwhile."""
-    holder = stores.keys.get(record.pool, record.key) if record.key and was.status in LIVE else ""
+    holder = stores.records.holding_key(record.pool, record.key) if record.key and was.status in LIVE else ""
     if not holder or holder == record.id:
         return was
     other = stores.records.get(holder)

@@ -213,7 +213,7 @@ class SessionUndo:
     def _is_taken(self, record: Record, was: Shift, ids: set[str]) -> bool:
         if was.status not in LIVE or not record.key:
             return False
-        holder = self._stores.keys.get(record.pool, record.key)
+        holder = self._stores.records.holding_key(record.pool, record.key)
         return bool(holder) and holder not in ids
 
 
@@ -269,7 +269,7 @@ def _reworded(stores: Stores, now: Record, then: Record, documents: Collection[s
         return None
     provenance = then.provenance
     since = [e for e in now.provenance.evidence if e not in provenance.evidence and e.span.document not in documents]
-    taken = stores.keys.get(now.pool, then.key) not in ("", now.id) if then.key else False
+    taken = stores.records.holding_key(now.pool, then.key) not in ("", now.id) if then.key else False
     record = msgspec.structs.replace(
         then,
         pool=now.pool,

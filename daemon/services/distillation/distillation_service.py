@@ -151,8 +151,8 @@ class DistillationService(Service):
     @property
     def heard_at(self) -> dict[str, int]:
         """The time of the last turn of each live open session, in microseconds."""
-        archive, documents = self._stores.archive, self._stores.unfinished.documents()
-        return {document: at for document in documents if (at := archive.heard_at(document))}
+        archive, documents = self._stores.archive, self._stores.open_sessions.documents()
+        return {document: at for document in documents if (at := archive.newest_at(document))}
 
     def reload(self, config: Config) -> None:
         """Follow the number of worker threads and the idle time of sessions."""
@@ -175,17 +175,17 @@ class DistillationService(Service):
     # --- failed captures (P-12) --------------------------------------------------------------------------------------
     def list_failed(self, request: ListLetters) -> DeadLetters:
         """List the captures that could not be distilled, newest first."""
-        letters = self._stores.letters.newest(max(1, request.limit))
-        return DeadLetters(letters=tuple(letters), total=self._stores.letters.count())
+        letters = self._stores.dead_letters.newest(max(1, request.limit))
+        return DeadLetters(letters=tuple(letters), total=self._stores.dead_letters.count())
 
     def retry(self, request: Retry) -> JobState:
         """Start to distil failed captures again. Raises InvalidRequest, NotFound, Unavailable beside a job."""
         if bool(request.ids) == request.all:
             raise InvalidRequest("no failed capture was named", hint="name some, or use `memd retry --all`")
-        named = {id: self._stores.letters.get(id) for id in request.ids}
+        named = {id: self._stores.dead_letters.get(id) for id in request.ids}
         if missing := [str(id) for id, letter in named.items() if letter is None]:
             raise NotFound(f"there is no failed capture {', '.join(missing)}", hint="`memd retry` lists them")
-        letters = self._stores.letters.newest() if request.all else [letter for letter in named.values() if letter]
+        letters = self._stores.dead_letters.newest() if request.all else [letter for letter in named.values() if letter]
         return self._jobs.start("retry", lambda progress: self._retry(letters, progress))
 
     def _retry(self, letters: Sequence[DeadLetter], progress: Progress) -> Report:

@@ -283,7 +283,7 @@ class DistillationLoop:
         """Return the known records near a candidate: itself, the holder of its key, the nearest by vector."""
         pools = tuple(dict.fromkeys(pool for pool in (candidate.pool, PERSONAL, candidate.item.project) if pool))
         similar: dict[str, float] = {id: 1.0}
-        if candidate.key and (holder := self._stores.keys.get(candidate.pool, candidate.key)):
+        if candidate.key and (holder := self._stores.records.holding_key(candidate.pool, candidate.key)):
             similar.setdefault(holder, 0.0)
         vector = np.frombuffer(candidate.vector, np.float32)
         if len(vector):

@@ -40,7 +40,7 @@ def _key_taken(stores: Stores, proposal: Proposal, judged: dict[str, int]) -> bo
     record = proposal.record
     if not record.key or proposal.decision.action == "noop" or record.status not in LIVE:
         return False
-    holder = stores.keys.get(record.pool, record.key)
+    holder = stores.records.holding_key(record.pool, record.key)
     return bool(holder) and holder != record.id and holder not in judged
 
 
@@ -102,7 +102,7 @@ def _placed(stores: Stores, placing: Placing, record: Record) -> Record:
     placed = placing.narrowed(record)
     if placed.pool == record.pool or not placed.key:
         return placed
-    holder = stores.keys.get(placed.pool, placed.key)
+    holder = stores.records.holding_key(placed.pool, placed.key)
     return placed if holder in ("", placed.id) else msgspec.structs.replace(placed, key="", needs_review=True)
 
 

@@ -158,7 +158,7 @@ class ForgettingService(Service):
 
     def _capture(self, number: int) -> ForgetScope:
         """Return the turn of a failed capture."""
-        letter = self._stores.letters.get(number)
+        letter = self._stores.dead_letters.get(number)
         if letter is None or not letter.document:
             problem = "no failed capture" if letter is None else "it can't be read which turn that is:"
             raise NotFound(f"{problem} {number}", hint="`memd retry` lists them; a whole session goes by --session")

@@ -96,7 +96,7 @@ def reactivate(stores: Stores, rules: Rules, ids: Iterable[str], why: Literal["a
     for record in stores.records.many(ids).values():
         if record.status != "archived":
             continue
-        holder = stores.keys.get(record.pool, record.key) if record.key else ""
+        holder = stores.records.holding_key(record.pool, record.key) if record.key else ""
         if holder and holder != record.id:
             continue
         back.append(record.id)
@@ -231,7 +231,7 @@ class LifecycleService(Service):
 
     def _is_busy(self, pool: str) -> bool:
         """Return whether another task of a pool goes on; the pool sleeps when the last one ends."""
-        going = self._stores.unfinished.documents()
+        going = self._stores.open_sessions.documents()
         return any(
             document.partition(":")[0] not in NO_SESSIONS and pool in self._fed_by(document) for document in going
         )

@@ -22,7 +22,7 @@ from ...config import Config, Keep
 from ...projections.keywords import NEAR
 from ...projections.stores import Stores
 from ...storage.backup import FOLDER, backups, is_newer, listed, rotate, write_backup
-from ...storage.retention import SLICE, Held, Retention
+from ...storage.retention import SLICE, Retention, StoredCapture
 from ..core import Core
 from ..jobs import Progress, Report
 from ..service import Handlers, Service, owner
@@ -128,7 +128,7 @@ class MaintenanceService(Service):
 
     def tick(self) -> None:
         """Start due work; memd tries again at the next tick."""
-        self._stores.let_go()
+        self._stores.evict_pages()
         try:
             if self._backup_due():
                 self.start_backup(Backup())
@@ -214,7 +214,7 @@ class MaintenanceService(Service):
             self._activity.put("expired", Outcome(at=from_micros(self._world.now()), what=summary))
         return report
 
-    def _remove(self, retention: Retention, group: list[Held]) -> int:
+    def _remove(self, retention: Retention, group: list[StoredCapture]) -> int:
         def work() -> int:
             size = retention.remove(group)
             self._stores.keywords.refresh(self._answers(group))
@@ -222,7 +222,7 @@ class MaintenanceService(Service):
 
         return self._writer.run(work).result()
 
-    def _answers(self, gone: Iterable[Held]) -> Iterator[str]:
+    def _answers(self, gone: Iterable[StoredCapture]) -> Iterator[str]:
         """Yield the records whose keywords may include words of these captures, the turns right before theirs."""
         for capture in gone:
             for _, captured in self._stores.archive.after(capture.seq, NEAR):

@@ -17,7 +17,7 @@ from ...projections.keywords import Keywords
 from ...projections.lines import ConversationOrder
 from ...projections.profile import ProfileCards
 from ...projections.projection import Projection
-from ...projections.replay import Emit, Told
+from ...projections.replay import ReportProgress, TaskReport
 from ...projections.stores import Stores
 from ...projections.turns import TurnIndex
 from ...projections.vectors import VectorIndexes
@@ -48,7 +48,7 @@ class ProjectionRebuild:
         self._stores, self._writer, self._maintenance = stores, writer, maintenance
         self._place = stores.projections_folder
 
-    def run(self, names: Sequence[str], emit: Emit) -> Told:
+    def run(self, names: Sequence[str], emit: ReportProgress) -> TaskReport:
         """Build, catch up, swap. Raises the child's error, StorageFull, Stopping; the old projections then stay."""
         on_disk = [name for name in names if name in ("tables", "keywords", "turns")]
         if on_disk:
@@ -115,7 +115,7 @@ def start_verify(jobs: Jobs, maintenance: MaintenanceProcess, stores: Stores) ->
     def work(progress: Progress) -> Report:
         report = maintenance.run("verify", stores.folder, (), progress)
         if report["damage"]:
-            stores.doubt()
+            stores.mark_suspect()
         return report
 
     return jobs.start("verify", work)

@@ -11,19 +11,17 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-import lmdb
-
 from ....protocol.errors import MemdError
 from ....protocol.event import text
 from ....protocol.record import LIVE, Record, Span
 from ...projections import turns as turns_of
 from ...projections.folded import TableSet
 from ...projections.keywords import text_of
-from ...projections.replay import Emit, ReplayLogs, ReplayProgress, Told
+from ...projections.replay import ReplayLogs, ReplayProgress, ReportProgress, TaskReport
 from ...projections.terms import TermDocument, check_of, contents
 from ...projections.tokens import TermTokens
 from ...storage.archive import Archive, decode
-from ...storage.checksummed_rows import unseal
+from ...storage.checksummed_rows import difference, unseal
 from ...storage.folder_swap import fresh_folder
 from ...storage.lmdb_environment import Environment
 from ...storage.log import Log
@@ -38,14 +36,14 @@ RESTORE = "`memd restore-backup` restores the newest backup"
 class Verification:
     """One check of a data folder. `damage`: store, problem and remedy of each finding."""
 
-    def __init__(self, folder: Path, world: World, emit: Emit) -> None:
+    def __init__(self, folder: Path, world: World, emit: ReportProgress) -> None:
         self._folder, self._world, self._emit = folder, world, emit
         self._course = ReplayProgress(emit, 0)
         self._unmade = False
         self.damage: list[str] = []
-        self.report: Told = {}
+        self.report: TaskReport = {}
 
-    def run(self) -> Told:
+    def run(self) -> TaskReport:
         """Run all checks in order; later ones rest on earlier ones."""
         try:
             sources = ReplayLogs(self._folder, self._world)
@@ -117,11 +115,11 @@ class Verification:
             _follow(sources, fresh, stored)
             behind = fresh.tables.applied_seq - stored
             with fresh.tables.environment.read() as replayed:
-                for name in live.tables.databases if not behind else ():
-                    live_rows, fresh_rows = live.tables.environment.db(name), fresh.tables.environment.db(name)
-                    count, example = _differing(snapshot.cursor(live_rows), replayed.cursor(fresh_rows))
+                for name in live.tables.environment.handles if not behind else ():
+                    tables = live.tables.environment.db(name), fresh.tables.environment.db(name)
+                    count, key = difference((snapshot, tables[0]), (replayed, tables[1]))
                     if count:
-                        differences.append(f"{count:,} rows of {name} differ from a replay, the first at {example}")
+                        differences.append(f"{count:,} rows of {name} differ from a replay, the first at {_shown(key)}")
         live.tables.environment.close()
         if behind:
             differences.append(f"{behind:,} operations of the journal are missing")
@@ -178,7 +176,7 @@ class Verification:
                 self._course.at(number, "checking quotes against the archive")
         self.report["quotes"], self.report["expired"] = held, expired
 
-    def _verdict(self) -> Told:
+    def _verdict(self) -> TaskReport:
         report = self.report
         if self.damage:
             subject = "1 thing is" if len(self.damage) == 1 else f"{len(self.damage)} things are"
@@ -195,7 +193,7 @@ class Verification:
         return {"verdict": words, "intact": int(not self.damage), "damage": self.damage, **report}
 
 
-def verify(folder: Path, world: World, emit: Emit) -> Told:
+def verify(folder: Path, world: World, emit: ReportProgress) -> TaskReport:
     """Return the report on a data folder: `verdict`, `intact` (1 or 0), `damage`, and counts."""
     return Verification(folder, world, emit).run()
 
@@ -246,24 +244,6 @@ def _twice(check: Callable[[], list[str]]) -> list[str]:
         return []
     time.sleep(AGAIN_S)
     return _told(check)
-
-
-def _differing(live: lmdb.Cursor, fresh: lmdb.Cursor) -> tuple[int, str]:
-    """Return how many rows of two tables differ, and the first key."""
-    count, first = 0, ""
-    mine, theirs = iter(live.iternext()), iter(fresh.iternext())
-    mine_row, their_row = next(mine, None), next(theirs, None)
-    while mine_row is not None or their_row is not None:
-        if mine_row == their_row:
-            mine_row, their_row = next(mine, None), next(theirs, None)
-            continue
-        key = min(row[0] for row in (mine_row, their_row) if row is not None)
-        count, first = count + 1, first or _shown(key)
-        if mine_row is not None and mine_row[0] == key:
-            mine_row = next(mine, None)
-        if their_row is not None and their_row[0] == key:
-            their_row = next(theirs, None)
-    return count, first
 
 
 def _shown(key: bytes) -> str:

@@ -290,7 +290,7 @@ class PoolsService(Service):
         for record in newest_first:
             if not record.key or record.status not in LIVE:
                 continue
-            if record.key in taken or self._stores.keys.get(pool, record.key):
+            if record.key in taken or self._stores.records.holding_key(pool, record.key):
                 unkeyed.append(record.id)
             taken.add(record.key)
         ids = [record.id for record in records]

@@ -149,7 +149,7 @@ class FeedbackLearner:
             self._count_use(only, perspective, "")
         if helpful:
             self._count_use(helpful, perspective, "helpful")
-        count = self._stores.lessons.count(agent)
+        count = self._stores.feedback_counts.count(agent)
         self._learn(agent, count)
         note = "" if answer or not request.recall else "the answer is too old to learn from"
         return FeedbackTaken(records=len(set(full.values())), samples=len(samples), learnt_from=count, note=note)

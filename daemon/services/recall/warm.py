@@ -17,9 +17,9 @@ from ....protocol.recall import Hit, Nearest, Recall, Recalled
 from ....protocol.record import LIVE, Record
 from ....stages.batch import PERSONAL
 from ...projections.counters import Counters
-from ...projections.keywords import Keywords
 from ...projections.lines import ConversationOrder
-from ...projections.records import Records, digest
+from ...projections.ports import RecordReader, TextIndex
+from ...projections.records import digest
 from ...projections.timeline import View
 from ...world import World
 from ..outgoing_screen import SUSPECT
@@ -36,8 +36,8 @@ from .time_expression import WIDER, TimeFilter, time_filter
 class SearchIndexes(NamedTuple):
     """The projections that give candidates, their records and their present strength (R6)."""
 
-    records: Records
-    keywords: Keywords
+    records: RecordReader
+    keywords: TextIndex
     lines: ConversationOrder
     counters: Counters
 

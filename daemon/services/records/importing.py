@@ -51,7 +51,7 @@ def import_records(stores: Stores, request: ImportRecords) -> RecordsImported:
             known += before in (admitted, record)
             continue
         place = (record.pool, record.key)
-        free = not record.key or not (place in keys or stores.keys.get(*place))
+        free = not record.key or not (place in keys or stores.records.holding_key(*place))
         if record.status in LIVE and not free:
             record = msgspec.structs.replace(record, key="", needs_review=True)
         elif record.status in LIVE and record.key:

@@ -46,7 +46,7 @@ class SessionsService(Service):
 
     def _state(self, session: SessionEntry) -> SessionState:
         opened = session.opened
-        heard = self._stores.archive.heard_at(opened.document)
+        heard = self._stores.archive.newest_at(opened.document)
         return SessionState(
             document=opened.document,
             pool=opened.project,
@@ -69,7 +69,7 @@ class SessionsService(Service):
             turns[str(event.__struct_config__.tag)] += 1
             failed_call = isinstance(event, ToolCalled) and event.outcome == "error"
             troubles += failed_call or (isinstance(event, Ran) and event.exit_status != 0)
-        failed = sum(row.document == session.opened.document for row in self._stores.letters.newest())
+        failed = sum(row.document == session.opened.document for row in self._stores.dead_letters.newest())
         return SessionOutcome(
             session=self._state(session), turns=turns, troubles=troubles, records=self._records(session), failed=failed
         )

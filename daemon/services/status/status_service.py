@@ -84,7 +84,7 @@ class StatusService(Service):
         counts: Counter[str] = Counter()
         for statuses in tally.values():
             counts.update(statuses)
-        failed = (f"{row.document} {row.turn}: {row.stage}: {row.reason}" for row in stores.letters.newest())
+        failed = (f"{row.document} {row.turn}: {row.stage}: {row.reason}" for row in stores.dead_letters.newest())
         last = self._activity.outcomes
         if progress.last_at:
             outcome = f"{progress.captures} captures, {progress.candidates} candidates so far"
@@ -112,5 +112,5 @@ class StatusService(Service):
             ignored=pauses.ignored,
             inbox=stores.inbox.open(),
             hosts={host: from_micros(at) for host, at in self._activity.hosts},
-            sessions_open=len(stores.unfinished.documents()),
+            sessions_open=len(stores.open_sessions.documents()),
         )
