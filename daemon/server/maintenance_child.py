@@ -61,7 +61,7 @@ def rebuild(sources: ReplayLogs, names: Sequence[str], emit: Emit) -> Told:
 
 def learn(sources: ReplayLogs, agents: Sequence[str], emit: Emit) -> Told:
     """The scorer of each of these agents, fitted to all their feedback, as text."""
-    from ..services.recall.scorer_training import encoded, trained
+    from ..services.recall.scorer import encoded, trained
 
     samples: dict[str, list[Sample]] = {agent: [] for agent in agents}
     after, last = 0, sources.journal.last

@@ -39,8 +39,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check-model": ("daemon.services.distillation.model_selection", "check_command"),
     "use-model": ("daemon.services.distillation.model_selection", "use_command"),
     "list-models": ("daemon.services.distillation.model_selection", "list_command"),
-    "settings": ("daemon.services.settings.settings", "list_command"),
-    "put-setting": ("daemon.services.settings.settings", "put_command"),
+    "settings": ("daemon.services.settings.settings_service", "list_command"),
+    "put-setting": ("daemon.services.settings.settings_service", "put_command"),
 }
 """Module below `memd` and function of each command; imported when it is run."""
 

@@ -40,18 +40,15 @@ from ..services.lifecycle.conditions import change_condition
 from ..services.lifecycle.lifecycle_service import LifecycleService
 from ..services.maintenance.maintenance_service import MaintenanceService
 from ..services.maintenance_process import MaintenanceProcess
-from ..services.pools.folder_pools import FolderPools
 from ..services.pools.identity import Identity
-from ..services.pools.pool_opening import PoolOpening
-from ..services.pools.pools_service import PoolsService
+from ..services.pools.pools_service import FolderPools, PoolOpening, PoolsService
 from ..services.profile.profile_service import ProfileService
 from ..services.recall.recall_service import RecallService
 from ..services.records.records_service import RecordsService
 from ..services.scheduler import Scheduler
 from ..services.service import Service
 from ..services.sessions.sessions_service import SessionsService
-from ..services.settings.settings import Settings
-from ..services.settings.settings_service import SettingsService
+from ..services.settings.settings_service import Settings, SettingsService
 from ..services.status.status_service import StatusService, StatusSources
 from ..services.write_thread import WriteThread
 from ..world import World
@@ -142,7 +139,7 @@ class Daemon:
             paused=lambda: pauses.everywhere,
             take=capture.take,
         )
-        activity.heard(distillation.heard_at)
+        activity.note_active(distillation.heard_at)
         maintenance = MaintenanceService(
             stores, places, writer, jobs, process, scheduler, activity, config, world, profile.echoes.save
         )
@@ -162,7 +159,7 @@ class Daemon:
             world,
             listener=lifecycle,
             count_use=lifecycle.counter.used,
-            told=profile.echoes.told,
+            log_answer=profile.echoes.note_answer,
         )
         sources = StatusSources(models, pauses, lambda: distillation.state, lambda: settings.problem)
         self._services = [

@@ -1,4 +1,7 @@
-"""The gate that every captured event passes: limits, valid Unicode; secrets, private spans and injected memory out."""
+"""The check of each captured event: limits and valid Unicode.
+
+It removes secrets, private spans and memory that memd injected.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,15 @@ from ...protocol.private import SHUT, shut
 from ...protocol.wire import TEXT_LIMIT
 from ...stages.secrets.scan import redact
 
-log = logging.getLogger("memd.committer")
+log = logging.getLogger("memd.write")
 _INJECTED = re.compile(r"<memd-context\b[^>]{0,200}>.*?(?:</memd-context>|\Z)", re.DOTALL)
 
-
 NAME_LIMIT = 512
-
-
 PATH_LIMIT = 4096
 
 
 def admit(origin: Origin, event: AnyEvent) -> Captured:
-    """The capture of an event. Raises NaiveTime, TooLarge or InvalidRequest."""
+    """Return the capture of an event. Raises NaiveTime, TooLarge or InvalidRequest."""
     if not event.turn or len(event.turn) > NAME_LIMIT:
         raise InvalidRequest("a turn id must have 1 to 512 characters", hint="use the host's own id of the turn")
     if not origin.host or len(origin.document) > NAME_LIMIT:
@@ -46,7 +46,7 @@ def admit(origin: Origin, event: AnyEvent) -> Captured:
         words.encode()
     except UnicodeEncodeError as error:
         raise InvalidRequest(f"the text is not valid Unicode: {error.reason}", hint="remove lone surrogates") from error
-    clean, found = redact(_INJECTED.sub("", words) if "<memd-context" in words else words)
+    clean, secrets = redact(_INJECTED.sub("", words) if "<memd-context" in words else words)
     if isinstance(event, Noted | Reworded) and not clean.replace(SHUT, "").strip():
         raise InvalidRequest(
             "there is nothing to remember", hint="the text is empty, private, or only memd's own context"
@@ -55,12 +55,12 @@ def admit(origin: Origin, event: AnyEvent) -> Captured:
         document=origin.document,
         event=event if clean == words else with_text(event, clean),
         live=origin.live,
-        redacted=found,
+        redacted=secrets,
     )
 
 
 def bug(error: BaseException) -> MemdError:
-    """What a client is told of an error that is none of the tree."""
+    """Log an unexpected error and return the one that a client gets for it."""
     log.error("internal error while committing", exc_info=error)
     return MemdError(
         f"memd failed on this request: {type(error).__name__}", hint="the daemon's log has details: `memd logs`"

@@ -12,7 +12,7 @@ from memd.daemon.services.capture.intake import CaptureJob
 from memd.daemon.services.capture.pauses import PauseRegister
 from memd.daemon.services.events import CapturesCommitted, Topic
 from memd.daemon.services.pools.identity import Identity
-from memd.daemon.services.pools.pool_opening import PoolOpening
+from memd.daemon.services.pools.pools_service import PoolOpening
 from memd.daemon.services.write_thread import WriteThread
 from memd.protocol.errors import MemdError
 from memd.protocol.event import Origin, Said

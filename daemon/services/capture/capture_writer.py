@@ -44,7 +44,7 @@ class SessionOpenings(Protocol):
         ...
 
 
-log = logging.getLogger("memd.committer")
+log = logging.getLogger("memd.write")
 
 
 class CaptureWriter:

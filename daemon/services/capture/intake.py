@@ -23,7 +23,7 @@ from ..admission import admit, bug
 from ..service import CaptureRequest, Respond
 from .pauses import PauseRegister
 
-log = logging.getLogger("memd.committer")
+log = logging.getLogger("memd.write")
 
 
 class CaptureJob(msgspec.Struct):

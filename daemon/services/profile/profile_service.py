@@ -1,4 +1,4 @@
-"""The profile service: the text an agent is given each turn, the context package, and the log of what was given."""
+"""The profile service: the profile text, the context package, and the log of the texts that agents received."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .profile_lines import ProfileLines
 
 
 class ProfileService(Service):
-    """Renders profiles ahead and serves them from memory."""
+    """Renders profiles in advance and serves them from memory."""
 
     name = "profile"
 
@@ -46,8 +46,7 @@ class ProfileService(Service):
         pieces: Callable[[str], int],
         permits: Callable[[Reader], Permits | None],
     ) -> None:
-        """`pieces`: word pieces of a text by the tokenizer of the model that searches now; `permits`: what a reader
-        may see."""
+        """`pieces`: word pieces of a text for the searching model; `permits`: the records that a reader may see."""
         self._stores, self._activity, self._config = stores, activity, config
         self.injections = InjectionLog(state / "injected", world.now)
         self.echoes = EchoLedger(state, stores.records, stores.archive, world.now, stores.changed.set)
@@ -62,7 +61,6 @@ class ProfileService(Service):
 
     @property
     def handlers(self) -> Handlers:
-        """The profile on the fast lane, the rest beside it."""
         return {
             Profile: Handler("fast", self.profile, under_pass=True, scoped=True),
             GetContext: Handler("slow", self.context, under_pass=True, scoped=True),
@@ -71,19 +69,15 @@ class ProfileService(Service):
         }
 
     def start(self) -> None:
-        """Begin to render profiles ahead."""
         self._cache.start()
 
     def reload(self, config: Config) -> None:
-        """Render every profile again when it is next asked for."""
         self._cache.clear()
 
     def close(self) -> None:
-        """Save what sessions were given."""
         self.echoes.save()
 
     def profile(self, request: Profile, caller: Caller) -> ProfileText:
-        """Return the profile of a scope."""
         rendered = self._cache.profile(caller.scope, request.budget_tokens, self._stores.pending, caller.reader)
         self.echoes.note(request.document, rendered.ids)
         self._activity.note("profiled", f"{len(rendered.ids)} lines, {rendered.tokens} tokens")
@@ -94,7 +88,6 @@ class ProfileService(Service):
         return self._packager.package(request, caller.scope, caller.permits)
 
     def printed(self, request: Printed, caller: Caller) -> PrintNoted:
-        """Record that a hook printed a profile."""
         noted = self.injections.printed(request)
         if noted.known:
             self._activity.note("injected", request.document)
