@@ -38,7 +38,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "pause": ("control", "Stop capturing for a while."),
         "resume": ("control", "End a pause."),
         "forget": ("forget", "Delete records and their sources for good."),
-        "scan": ("scan", "Find secrets in stored data and redact them."),
+        "scan": ("scan_secrets", "Find secrets in stored data and redact them."),
         "grant": ("grant", "Issue a read-only pass for an agent or a tool."),
         "grants": ("grant", "List passes and revoked sources."),
         "revoke": ("grant", "Revoke a pass, or hide everything from a source."),

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
 from functools import partial, update_wrapper
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, cast, overload
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar, cast, overload
 
 import msgspec
 
@@ -24,10 +24,6 @@ from ...protocol.profile import Delivery, Trigger
 from ...protocol.record import Kind, Record, Status
 from .spool_writer import SpoolReceipt
 
-if TYPE_CHECKING:
-    from .async_client import AsyncClient
-    from .client import Client
-
 P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R")
@@ -38,6 +34,18 @@ QUICK_MS, OTHER_MS = 2_000, 10_000
 def deadline_ms(message: request.Request) -> int:
     """Return the milliseconds that a request may take, connecting included, without a deadline of the client's own."""
     return QUICK_MS if request.is_quick(message) else OTHER_MS
+
+
+class Blocking(Protocol):
+    """A client that waits for the reply to each request, such as `Client`."""
+
+    def ask(self, message: request.Request, data: type[R]) -> R: ...
+
+
+class NonBlocking(Protocol):
+    """A client that returns a coroutine of each reply, such as `AsyncClient`."""
+
+    def ask(self, message: request.Request, data: type[R]) -> Coroutine[Any, Any, R]: ...
 
 
 class RequestMethod(Generic[P, T]):
@@ -52,10 +60,10 @@ class RequestMethod(Generic[P, T]):
     @overload
     def __get__(self, client: None, owner: type) -> RequestMethod[P, T]: ...
     @overload
-    def __get__(self, client: Client, owner: type) -> Callable[P, T]: ...
+    def __get__(self, client: Blocking, owner: type) -> Callable[P, T]: ...
     @overload
-    def __get__(self, client: AsyncClient, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
-    def __get__(self, client: Client | AsyncClient | None, owner: type) -> object:
+    def __get__(self, client: NonBlocking, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, client: Blocking | NonBlocking | None, owner: type) -> object:
         return self if client is None else partial(self._send, client)
 
     def _send(self, client: Any, *positional: Any, **named: Any) -> object:

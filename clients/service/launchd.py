@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...protocol.places import Places
-from . import TEMPLATES, ServiceFile, ServiceState, carried, program, run
+from .service_file import TEMPLATES, ServiceFile, ServiceState, carried, program, run
 
 LABEL = "dev.memd.daemon"
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ...protocol.places import Places
-from . import TEMPLATES, ServiceFile, ServiceState, carried, program, run
+from .service_file import TEMPLATES, ServiceFile, ServiceState, carried, program, run
 
 SERVICE, SOCKET = "memd.service", "memd.socket"
 _PROGRAM = "%h/.local/bin/memd"

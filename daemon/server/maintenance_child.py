@@ -22,7 +22,7 @@ from ..projections.keywords import Keywords, beside, text_of
 from ..projections.replay import GROUP, ReplayLogs, ReplayProgress, ReportProgress, TaskReport
 from ..projections.turns import TurnIndex
 from ..services.maintenance.verify import verify
-from ..services.maintenance_process import Failed, Finished, Line, Step
+from ..services.maintenance_process import Failed, Finished, Line, TaskStep
 from ..storage.folder_swap import BUILDING
 from ..world import real_world
 
@@ -117,7 +117,7 @@ def main() -> None:
     threading.Thread(target=_end_with_the_daemon, daemon=True).start()
     try:
         task, folder, *names = sys.argv[1:]
-        report = run(task, Path(folder), names, lambda done, total, detail: write(Step(done, total, detail)))
+        report = run(task, Path(folder), names, lambda done, total, detail: write(TaskStep(done, total, detail)))
         write(Finished(report))
     except MemdError as error:
         write(Failed(error.code, error.message, error.hint))

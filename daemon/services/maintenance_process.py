@@ -23,7 +23,7 @@ from ..storage.layout_version import require_current
 from ..world import World
 
 
-class Step(msgspec.Struct, frozen=True, tag="step"):
+class TaskStep(msgspec.Struct, frozen=True, tag="step"):
     """Progress of the task."""
 
     done: int
@@ -45,7 +45,7 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
     hint: str
 
 
-Line = Step | Finished | Failed
+Line = TaskStep | Finished | Failed
 
 _lines: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 
@@ -68,7 +68,7 @@ class MaintenanceProcess:
         try:
             for raw in process.stdout:
                 match _lines.decode(raw):
-                    case Step() as step:
+                    case TaskStep() as step:
                         detail = step.detail
                         emit(step.done, step.total, step.detail)
                     case Finished() as finished:

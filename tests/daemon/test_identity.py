@@ -59,7 +59,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 class Machine:
-    """An identity over real tables; a session writes down what it shows, as the committer does."""
+    """An identity over real tables; a session writes down what it shows, as the write thread does."""
 
     def __init__(self, folder: Path) -> None:
         self.folded = TableSet(folder)

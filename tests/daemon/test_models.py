@@ -163,7 +163,10 @@ def test_where_the_model_before_is_gone_words_answer_and_the_answer_says_so_P14(
     daemon.start()
     with held(daemon, folder):
         found = recall(daemon, "orders service Postgres")
-        assert found.hits[0].record.content == SAID[2] and "0 of 3 records are embedded" in found.note
+        assert (
+            found.hits[0].record.content == SAID[2]
+            and "0 of 3 records have a vector of the current model" in found.note
+        )
         with daemon.client() as client:
             told = client.status().reembedding
         assert told is not None and told.by_words and told.model.startswith("second")

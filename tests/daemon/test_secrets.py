@@ -1,4 +1,4 @@
-"""Secrets at the door, and `memd scan` over what is stored: named by kind, cut out to the last byte (W5, P-18)."""
+"""Secrets in new captures, and `memd scan` over what is stored: named by kind, cut out to the last byte (W5, P-18)."""
 
 import subprocess
 import sys
@@ -61,7 +61,7 @@ def test_the_door_takes_out_what_the_first_net_does_not_know_P18(daemon: Any) ->
     assert report["captures"] == 0 and report["records"] == [] and report["rules"] == []
 
 
-def test_what_the_user_names_is_scanned_at_the_door_too_P18(daemon: Any, tmp_path: Path) -> None:
+def test_what_the_user_names_is_scanned_too_P18(daemon: Any, tmp_path: Path) -> None:
     with daemon.client() as client:
         told = client.open_agent("bot", role=f"clones with {KEY}", perspectives=["cost", KEY])
         assert (told.role, told.perspectives) == (f"clones with {MARK}", ("cost", MARK))

@@ -163,7 +163,7 @@ class Project(msgspec.Struct, frozen=True):
     people: tuple[str, ...]
 
 
-class Topic(msgspec.Struct, frozen=True):
+class ConversationTopic(msgspec.Struct, frozen=True):
     """Lines with slots, the values of the slots, and questions with the places of their answers."""
 
     lines: tuple[str, ...]
@@ -173,7 +173,7 @@ class Topic(msgspec.Struct, frozen=True):
 
 class ProjectSet(msgspec.Struct, frozen=True):
     projects: tuple[Project, ...]
-    topics: tuple[Topic, ...]
+    topics: tuple[ConversationTopic, ...]
 
 
 def projects(half: Half) -> list[Conversation]:
@@ -182,7 +182,7 @@ def projects(half: Half) -> list[Conversation]:
     return [_project(project, sample.topics, chance) for project in sample.projects]
 
 
-def _project(project: Project, topics: tuple[Topic, ...], chance: random.Random) -> Conversation:
+def _project(project: Project, topics: tuple[ConversationTopic, ...], chance: random.Random) -> Conversation:
     notes: list[SeedNote] = []
     questions: list[LabelledQuestion] = []
     pairs = [

@@ -1,4 +1,4 @@
-"""The door: whatever comes in, the sender hears what was wrong and the daemon lives (P-19)."""
+"""The request server: the sender of an invalid message receives the reason, and the daemon goes on (P-19)."""
 
 from typing import Any
 
