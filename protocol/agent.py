@@ -1,8 +1,4 @@
-"""Agents: identities with a role, perspectives and a memory of their own (P5).
-
-Comes in: the user's word. Goes out: the agent as it stands. Invariant: an agent's pool is opened by the user alone;
-what a session's agent says of itself is kept there from then on.
-"""
+"""Agents: identities with a role, perspectives and a pool of their own (P5). Invariant: only the user opens that pool."""
 
 from __future__ import annotations
 
@@ -18,9 +14,9 @@ Perspectives = Annotated[tuple[Perspective, ...], msgspec.Meta(max_length=12)]
 
 
 class OpenAgent(Request, tag="open_agent", frozen=True, kw_only=True):
-    """Give an agent a memory of its own, `agent/NAME`, or change its role and its perspectives (P5).
+    """Open the pool `agent/NAME` of an agent, or change its role and perspectives (P5).
 
-    `agent` is the name that its sessions carry in their origin; about five perspectives say what it cares about.
+    `agent` is the name in the origin of its sessions; perspectives are its concerns, typically about five.
     """
 
     agent: Name
@@ -29,7 +25,7 @@ class OpenAgent(Request, tag="open_agent", frozen=True, kw_only=True):
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
-    """Of an `open_agent`: the agent as it stands; `new`: its pool was opened now."""
+    """Reply to `open_agent`. `new`: this request opened the pool."""
 
     pool: str
     role: str

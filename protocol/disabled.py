@@ -1,7 +1,6 @@
-"""Whether memd is switched off for this user or this process (W14): then nothing is captured, recalled or shown.
+"""The check whether memd is disabled for this user or process (W14), by a variable or a file; the same in all programs.
 
-Comes in: an environment and the places. Goes out: why, or "". Invariants: one look at a variable and at a file; clients
-and daemon ask the same question; `MEMD_DISABLED=0` does not switch on what the file switched off.
+Invariant: `MEMD_DISABLED=0` does not override the file.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ _NO = frozenset({"", "0", "false", "no", "off"})
 
 
 def why_disabled(environment: Mapping[str, str], places: Places) -> str:
-    """What switches memd off, as a user would undo it; "" while it is on."""
+    """Return the variable or file that disables memd, "" while it is enabled."""
     value = environment.get(VARIABLE, "")
     if value.strip().lower() not in _NO:
         return f"{VARIABLE}={value}"
-    file = os.path.join(places.config, FILE)  # as text: this is asked for each arrival at the door
-    return file if os.path.exists(file) else ""  # a folder of another user's says nothing
+    file = os.path.join(places.config, FILE)  # text, not Path: this runs for each event
+    return file if os.path.exists(file) else ""  # another user's folder counts as absent

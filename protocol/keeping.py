@@ -1,7 +1,4 @@
-"""Replies about what lies on the disk: backups, and who takes how many bytes (P-20).
-
-Comes in: what the daemon found. Goes out: frozen values. Invariant: sizes are bytes.
-"""
+"""Replies about backups and disk usage (P-20)."""
 
 from __future__ import annotations
 
@@ -9,8 +6,10 @@ import msgspec
 
 
 class BackupInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A finished backup: when, by which version, the last operation and capture in it, bytes on disk, the layout of its
-    stores and whether that is today's. What a migration kept is one too: by no version, -1 for what was not counted."""
+    """A finished backup: `layout` is the layout version of its stores, `current` whether this memd writes that layout.
+
+    The copy that a migration makes is a backup too: its `version` is "", a seq that was not counted is -1.
+    """
 
     name: str
     at: str
@@ -23,14 +22,14 @@ class BackupInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BackupList(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `backups`: the finished ones in a folder, oldest first."""
+    """Reply to `backups`: the finished backups in a folder, oldest first."""
 
     folder: str
     backups: tuple[BackupInfo, ...]
 
 
 class DiskPart(msgspec.Struct, frozen=True, kw_only=True):
-    """Bytes of one part of memd on disk, how many of them can be freed, and what does it ("" where nothing should)."""
+    """Disk usage of one part of memd. `freed_by`: the command that frees `free_bytes`, "" for none."""
 
     name: str
     size_bytes: int
@@ -39,7 +38,7 @@ class DiskPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DiskUse(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `du`: every file of the data and state folders is in exactly one part."""
+    """Reply to `du`: each file of the data and state folders is in exactly one part."""
 
     parts: tuple[DiskPart, ...]
     total_bytes: int

@@ -1,7 +1,6 @@
-"""The short list: secrets that must not even reach a spool or a shell's history hook.
+"""The short list of secret patterns that clients redact before a spool or a shell hook stores text.
 
-Comes in: text. Goes out: the text with typed placeholders, and the names of what was taken out. Pure standard library,
-so that thin clients can carry a copy. The door scans everything again; this list is only the first net (P-18).
+Standard library only, because thin clients carry a copy. The daemon scans all text again with the full rules (P-18).
 """
 
 from __future__ import annotations
@@ -45,19 +44,19 @@ CLUES: dict[str, tuple[str, ...]] = {
     "url-password": ("://",),
     "assigned-secret": ("password", "passwd", "secret", "token", "key"),
 }
-"""What a match of each rule holds, case folded: a rule without its clue can't hit, and is not tried."""
+"""Case-folded substrings, one of which each match of a rule contains; memd skips a rule without a clue in the text."""
 _RULE_OF_CLUE = [(clue, n) for n, (name, _) in enumerate(RULES) for clue in CLUES[name]]
 
 _SECRET_GROUPS = ("s1", "s2", "s3")
 
 
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
-    """`text` with each secret replaced by `[redacted:<rule>]`, and the rules that hit, in order."""
-    found: list[str] = []
+    """Replace each secret by `[redacted:<rule>]`; also return the rules that matched, in order."""
+    matched: list[str] = []
 
     def replacement(match: re.Match[str]) -> str:
         name = _rule_of(match)
-        found.append(name)
+        matched.append(name)
         groups = match.groupdict()
         for group in _SECRET_GROUPS:
             if groups.get(group) is not None:
@@ -67,13 +66,13 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
         return f"[redacted:{name}]"
 
     folded = text.casefold()
-    clued = tuple(sorted({rule for clue, rule in _RULE_OF_CLUE if clue in folded}))
-    return (_pattern(clued).sub(replacement, text) if clued else text), tuple(found)
+    rules = tuple(sorted({rule for clue, rule in _RULE_OF_CLUE if clue in folded}))
+    return (_pattern(rules).sub(replacement, text) if rules else text), tuple(matched)
 
 
 @lru_cache(256)
 def _pattern(numbers: tuple[int, ...]) -> re.Pattern[str]:
-    """These rules as one: 90 characters cost 80 µs with all of them, and mostly none can hit."""
+    """Compile the numbered rules as one pattern. All rules cost 80 µs for 90 characters; most texts need none."""
     return re.compile("|".join(f"(?P<r{n}>{RULES[n][1]})" for n in numbers), re.DOTALL)
 
 

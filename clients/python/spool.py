@@ -29,7 +29,7 @@ from ...protocol.errors import (
     Withheld,
 )
 from ...protocol.frames import HEAD, framed, frames
-from ...protocol.private import shut, without_private
+from ...protocol.private import event_without_private, without_private
 from ...protocol.redact import redact
 from .folder import make_private
 
@@ -192,7 +192,7 @@ def _without_secrets(wish: Waiting) -> Waiting:
 
 
 def _event_without_secrets(one: event.AnyEvent) -> event.AnyEvent:
-    one = shut(one)
+    one = event_without_private(one)
     if isinstance(one, event.ToolCalled):
         return msgspec.structs.replace(one, arguments=redact(one.arguments)[0])
     words = event.text(one)

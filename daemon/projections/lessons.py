@@ -6,7 +6,7 @@ learns reads.
 
 from __future__ import annotations
 
-from ...protocol.learning import FeedbackGiven
+from ...protocol.fading import FeedbackGiven
 from ...protocol.reply import Logged
 from ..storage.checksummed_rows import unseal
 from .projection import OperationBatch

@@ -15,7 +15,7 @@ from contextlib import suppress
 import msgspec
 
 from ....protocol.errors import InvalidRequest, MemdError
-from ....protocol.learning import FeedbackGiven, Sample
+from ....protocol.fading import FeedbackGiven, Sample
 from ....protocol.recall import Feedback, FeedbackTaken, NeverUsed, Unused, UnusedList
 from ....protocol.record import LIVE
 from ...forgetting_rules import UseOutcome

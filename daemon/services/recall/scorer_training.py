@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ....protocol.learning import Sample
+from ....protocol.fading import Sample
 from .scorer import FEATURES, HIDDEN, ScorerNetwork
 
 EPOCHS, RATE, DECAY = 400, 0.02, 1e-4
