@@ -38,7 +38,7 @@ class GrantState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PassGranted(msgspec.Struct, frozen=True, kw_only=True):
-    """Reply to `grant`: `token` is the pass, an EdDSA JWT that memd does not store; with `back`, `shown` counts records."""
+    """Reply to `grant`: `token` is an EdDSA JWT that memd does not store; `shown`: records shown again."""
 
     token: str = ""
     grant: GrantState | None = None
@@ -46,8 +46,8 @@ class PassGranted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Revoke(Request, tag="revoke", frozen=True, kw_only=True):
-    """Revoke exactly one: a pass by its `id` or an unambiguous prefix, or a `source` (a host, a session, its document), so
-    that no answer has records derived from it (A3)."""
+    """Revoke exactly one: a pass by its `id` or an unambiguous prefix, or a `source` (a host, a session, its document),
+    which hides all records derived from it (A3)."""
 
     id: str = ""
     source: str = ""

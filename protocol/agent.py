@@ -1,4 +1,4 @@
-"""Agents: identities with a role, perspectives and a pool of their own (P5). Invariant: only the user opens that pool."""
+"""Agents: identities with a role, perspectives and a pool of their own, which only the user opens (P5)."""
 
 from __future__ import annotations
 

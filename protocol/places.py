@@ -1,7 +1,7 @@
 """Paths of memd's files and socket, the same for clients and daemon. Pure: nothing here reads or creates a file.
 
-Invariants: with `MEMD_HOME` everything is below that folder; a socket path too long for the kernel (107 bytes) is in the
-temporary directory instead, and the file `socket_file` has that path.
+Invariants: with `MEMD_HOME` everything is below that folder; a socket path too long for the kernel (107 bytes) is in
+the temporary directory instead, and the file `socket_file` has that path.
 """
 
 from __future__ import annotations
