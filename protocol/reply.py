@@ -7,15 +7,13 @@ from typing import Literal
 import msgspec
 
 from .access import Grants, PassGranted, Revocation
-from .agent import Agent
-from .keeping import BackupList, DiskUse
 from .lifetime import FadingList, History, RecordList, Slumbered
 from .operation import AnyOperation, Decision, PoolOpened, SessionOpened
 from .profile import ContextPackage, Injections, PrintNoted, ProfileText
 from .recall import FeedbackTaken, Heard, Hit, Line, Nearest, Recalled, UnusedList
 from .record import Record
 from .running import DeadLetters, Inbox, Pauses, PauseState, Proposed, Skip
-from .scope import Bound, Left, RecordsMoved, Scope
+from .scope import Agent, Bound, Left, RecordsMoved, Scope
 from .session import SessionOutcome, SessionPage
 from .settings import SettingList
 
@@ -217,6 +215,45 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
 
     open: int
     job: JobState | None = None
+
+
+class BackupInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A finished backup: `layout` is the layout version of its stores, `current` whether this memd writes that layout.
+
+    The copy that a migration makes is a backup too: its `version` is "", a seq that was not counted is -1.
+    """
+
+    name: str
+    at: str
+    version: str
+    journal_seq: int
+    archive_seq: int
+    size_bytes: int
+    layout: int = 0
+    current: bool = True
+
+
+class BackupList(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `backups`: the finished backups in a folder, oldest first."""
+
+    folder: str
+    backups: tuple[BackupInfo, ...]
+
+
+class DiskPart(msgspec.Struct, frozen=True, kw_only=True):
+    """Disk usage of one part of memd. `freed_by`: the command that frees `free_bytes`, "" for none."""
+
+    name: str
+    size_bytes: int
+    free_bytes: int = 0
+    freed_by: str = ""
+
+
+class DiskUse(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `du`: each file of the data and state folders is in exactly one part."""
+
+    parts: tuple[DiskPart, ...]
+    total_bytes: int
 
 
 class ExportedRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 from .access import Grant, ListGrants, Revoke
-from .agent import OpenAgent
 from .event import AnyEvent, Origin, Repository
 from .instant import Instant
 from .intent import PROTOCOL, Many, Names, Request
@@ -16,6 +15,7 @@ from .recall import Feedback, NeverUsed, Recall
 from .record import Kind, Status
 from .reply import ExportedRecord
 from .running import Decide, ListInbox, ListLetters, Pause, Pin, ProposeForget, Resume, Retry
+from .scope import OpenAgent
 from .session import GetSession, ListSessions
 from .settings import ListSettings, PutSetting
 

@@ -37,16 +37,11 @@ class _Head(msgspec.Struct):
     v: int = PROTOCOL
 
 
-class _Good(msgspec.Struct):
+class _Reply(msgspec.Struct):
     ok: bool
     rid: int
-    data: object
-
-
-class _Bad(msgspec.Struct):
-    ok: bool
-    rid: int
-    error: Problem
+    data: object = msgspec.UNSET
+    error: Problem | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Raw(msgspec.Struct):
@@ -123,12 +118,12 @@ def encode_request(request: Request, as_form: Form = "msgpack") -> bytes:
 
 def encode_data(data: AnyData, rid: int, as_form: Form) -> bytes:
     """Encode `{ok: true, rid, data}`."""
-    return _encoders[as_form].encode(_Good(True, rid, data))
+    return _encoders[as_form].encode(_Reply(True, rid, data))
 
 
 def encode_error(error: MemdError, rid: int, as_form: Form) -> bytes:
     """Encode `{ok: false, rid, error: {code, message, hint}}`."""
-    return _encoders[as_form].encode(_Bad(False, rid, problem(error)))
+    return _encoders[as_form].encode(_Reply(False, rid, error=problem(error)))
 
 
 def decode_reply(body: bytes, data: type[T]) -> tuple[int, T]:

@@ -25,8 +25,7 @@ from ...protocol.errors import (
     StoreError,
     Unavailable,
 )
-from ...protocol.keeping import BackupInfo, BackupList, DiskUse
-from ...protocol.reply import JobState
+from ...protocol.reply import BackupInfo, BackupList, DiskUse, JobState
 from ..python import launch
 from ..python.client import places_here
 from .contact import path, reach

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TypeVar
 
-from ...protocol import agent, intent, reply, request, running, session, settings
+from ...protocol import intent, reply, request, running, scope, session, settings
 from ...protocol.errors import Disabled
 
 T = TypeVar("T")
@@ -23,9 +23,9 @@ class RunningRequests(ABC):
     def ask(self, wish: intent.Request, data: type[T]) -> T:
         """The reply to a request."""
 
-    def open_agent(self, name: str, *, role: str = "", perspectives: Sequence[str] = ()) -> agent.Agent:
+    def open_agent(self, name: str, *, role: str = "", perspectives: Sequence[str] = ()) -> scope.Agent:
         """Gives an agent a memory of its own, or another role and other perspectives (P5). Raises InvalidRequest."""
-        return self.ask(agent.OpenAgent(agent=name, role=role, perspectives=tuple(perspectives)), agent.Agent)
+        return self.ask(scope.OpenAgent(agent=name, role=role, perspectives=tuple(perspectives)), scope.Agent)
 
     def pause(self, folder: str = "", for_s: float = 0) -> running.Pauses:
         """Captures nothing from now on (P-2): everywhere, or of an absolute folder and below; for a while, or until

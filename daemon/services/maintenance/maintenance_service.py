@@ -14,10 +14,9 @@ from pathlib import Path
 
 from ....protocol.errors import InvalidRequest, Stopping, Unavailable
 from ....protocol.instant import from_micros
-from ....protocol.keeping import BackupList, DiskUse
 from ....protocol.places import Places
 from ....protocol.record import Record
-from ....protocol.reply import JobState, Outcome
+from ....protocol.reply import BackupList, DiskUse, JobState, Outcome
 from ....protocol.request import Backup, Backups, DiskUsage, Expire, GetJob, Rebuild, Verify
 from ....stages.batch import PERSONAL
 from ...config import Config, Keep
