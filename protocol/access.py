@@ -14,9 +14,7 @@ from .intent import Names, Request
 
 class Grant(Request, tag="grant", frozen=True, kw_only=True):
     """Sign a pass (A1): `subject` may read records of these pools that rest only on these sources; empty means all.
-
-    With `back` and only sources, lift the revocation of these sources.
-    """
+    With `back` and only sources, lift their revocation."""
 
     subject: str = ""
     pools: Names = ()

@@ -154,10 +154,8 @@ class Packer:
     def rows(
         self, first: int, tips: Sequence[bytes], entries: Sequence[Kept], *, more: bool = True
     ) -> list[tuple[bytes, bytes]]:
-        """Return (seq of the last entry, row) pairs for entries from the seq `first` on.
-
-        `tips`: the header hash before each entry. `more`: entries will follow, so a short last row stays open.
-        """
+        """Return (seq of the last entry, row) pairs for entries from the seq `first` on. `tips`: the header hash before
+        each entry. `more`: entries will follow, so a short last row stays open."""
         rows: list[tuple[bytes, bytes]] = []
         start = 0
         while start < len(entries):

@@ -9,10 +9,8 @@ from typing import ClassVar
 
 
 class MemdError(Exception):
-    """Base of all errors. `code` is stable and travels on the wire, `hint` names the next step.
-
-    A subclass inherits a code or exit code that it does not set.
-    """
+    """Base of all errors. `code` is stable and travels on the wire, `hint` names the next step. A subclass inherits a
+    code or exit code that it does not set."""
 
     code: ClassVar[str] = "error"
     exit_code: ClassVar[int] = 1

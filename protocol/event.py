@@ -29,10 +29,8 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The source of events. `cwd` decides the project (P3).
-
-    `visibility`: whether the text may ever be shared; a record takes the narrowest of its sources (P7).
-    """
+    """The source of events. `cwd` decides the project (P3). `visibility`: whether the text may ever be shared; a record
+    takes the narrowest of its sources (P7)."""
 
     host: str
     session: str
@@ -158,11 +156,8 @@ def with_text(event: AnyEvent, words: str) -> AnyEvent:
 
 
 class Captured(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="captured"):
-    """One archive entry: an event without its secrets.
-
-    `redacted`: the rules that found secrets. `replaces`: archive seq of the turn's earlier version, if a host rewrote
-    it (W13), else 0.
-    """
+    """One archive entry: an event without its secrets. `redacted`: the rules that found secrets. `replaces`: archive
+    seq of the turn's earlier version, if a host rewrote it (W13), else 0."""
 
     document: str
     event: AnyEvent

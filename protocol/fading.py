@@ -41,8 +41,7 @@ class FeedbackGiven(Operation, tag="feedback", frozen=True, kw_only=True):
 
 
 class Count(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What memd adds to a record's counters (T4). `candidates`: retrievals without use; `last`: microseconds, 0 for the
-    time of the operation."""
+    """Increments of a record's counters (T4). `candidates`: unused retrievals; `last`: microseconds, 0 if unset."""
 
     candidates: int = 0
     uses: int = 0
@@ -51,11 +50,8 @@ class Count(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Counted(Operation, tag="counted", frozen=True, kw_only=True):
-    """Recalls retrieved or used records of a pool, under one perspective or none (T3).
-
-    A use adds `step` to the strength and `perspective_step` to that of the perspective; an impact adds `impact_share`
-    of itself.
-    """
+    """Recalls retrieved or used records of a pool, under one perspective or none (T3). A use adds `step` to the
+    strength and `perspective_step` to that of the perspective; an impact adds `impact_share` of itself."""
 
     pool: str
     counts: dict[str, Count]
@@ -90,8 +86,7 @@ class Archived(Operation, tag="archived", frozen=True, kw_only=True):
 
 
 class Restored(Operation, tag="restored", frozen=True, kw_only=True):
-    """Archived records became active again with `strength`, `levels_down` levels lower (T7). `quarantined`: those that
-    were in quarantine before."""
+    """Archived records became active again, `levels_down` levels lower (T7). `quarantined`: in quarantine before."""
 
     ids: tuple[str, ...]
     why: Literal["asked", "recalled"] = "asked"
@@ -109,8 +104,7 @@ class Released(Operation, tag="released", frozen=True, kw_only=True):
 
 
 class Reviewed(Operation, tag="reviewed", frozen=True, kw_only=True):
-    """A record was reviewed by the user, when due, or when its change condition was met (T12). `against`: the number of
-    contradictions."""
+    """The user, a due date or a met change condition caused a review (T12). `against`: number of contradictions."""
 
     id: str
     confidence: float

@@ -17,10 +17,8 @@ Names = Annotated[tuple[str, ...], msgspec.Meta(max_length=64)]
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True,
               tag_field="request"):  # fmt: skip
-    """Base of all requests. An unknown field is an error, so that memd never ignores a typo.
-
-    The reply repeats `rid`. `token`: the signed pass of a restricted reader (A1).
-    """
+    """Base of all requests. An unknown field is an error, so that memd never ignores a typo. The reply repeats `rid`.
+    `token`: the signed pass of a restricted reader (A1)."""
 
     v: int = PROTOCOL
     rid: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] = 0
@@ -28,10 +26,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
 
 
 class ScopedRequest(Request, frozen=True, kw_only=True):
-    """A request that reads some pools (P2, P8): those of the folder `cwd`, or `pools` instead.
-
-    `repository`: evidence for a daemon that cannot read the folder.
-    """
+    """A request that reads some pools (P2, P8): those of the folder `cwd`, or `pools` instead. `repository`: evidence
+    for a daemon that cannot read the folder."""
 
     cwd: str = ""
     pools: Names = ()

@@ -100,8 +100,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GetTimeline(ScopedRequest, tag="timeline", frozen=True, kw_only=True):
-    """List all records about a subject in order of world time, retired and archived ones too (T1, Q12). `subject` is a
-    key, a prefix of one, or words."""
+    """List records about a key, a key prefix or words by world time, retired and archived ones too (T1, Q12)."""
 
     subject: str
     limit: Annotated[int, msgspec.Meta(ge=1, le=500)] = 50

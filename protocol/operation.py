@@ -65,8 +65,7 @@ class Failure(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class PoolOpened(Operation, tag="pool_opened", frozen=True, kw_only=True):
-    """memd opened a pool; its identity never changes (P3). An agent's pool has a role and perspectives, which a later
-    `pool_opened` changes (P5)."""
+    """memd opened a pool with a permanent identity (P3), or changed an agent's role and perspectives (P5)."""
 
     pool: str
     title: str = ""
@@ -77,10 +76,8 @@ class PoolOpened(Operation, tag="pool_opened", frozen=True, kw_only=True):
 
 
 class AliasAdded(Operation, tag="alias_added", frozen=True, kw_only=True):
-    """New names lead to a pool, because of later evidence or by order of the user (P3).
-
-    A name is `repository:ROOT@REMOTE`, `id:ID`, `checkout:FOLDER`, `folder:FOLDER` or `pool:POOL`.
-    """
+    """New names lead to a pool, because of later evidence or by order of the user (P3). A name is
+    `repository:ROOT@REMOTE`, `id:ID`, `checkout:FOLDER`, `folder:FOLDER` or `pool:POOL`."""
 
     pool: str
     names: tuple[str, ...]
@@ -195,10 +192,8 @@ class Revoked(Operation, tag="revoked", frozen=True, kw_only=True):
 
 
 class ChangeProposed(Operation, tag="proposed", frozen=True, kw_only=True):
-    """A proposal waits for the user: an agent asks to forget `record`, or `against` contradicts it (T13).
-
-    `label` and `reason` come from the rule that found the conflict.
-    """
+    """A proposal waits for the user: an agent asks to forget `record`, or `against` contradicts it (T13). `label` and
+    `reason` come from the rule that found the conflict."""
 
     id: str
     what: Literal["forget", "conflict"]
@@ -288,10 +283,8 @@ class Shift(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Hidden(Operation, tag="hidden", frozen=True, kw_only=True):
-    """The user undid sessions: no read returns their records, and the records that those had retired are active again.
-
-    `after` is the new state of each record, `before` the state that `unhidden` restores.
-    """
+    """The user undid sessions. `after`: the new state of their records, now hidden, and of the records that those had
+    retired, now active again; `before`: the state that `unhidden` restores."""
 
     documents: tuple[str, ...]
     before: tuple[Shift, ...]
@@ -307,10 +300,8 @@ class Unhidden(Operation, tag="unhidden", frozen=True, kw_only=True):
 
 
 class Moved(Operation, tag="moved", frozen=True, kw_only=True):
-    """The user moved records into another pool; they keep their history (P3).
-
-    `unkeyed`: those that lost their key, because a live record of that pool holds it; they need a review.
-    """
+    """The user moved records into another pool; they keep their history (P3). `unkeyed`: those that lost their key,
+    because a live record of that pool holds it; they need a review."""
 
     ids: tuple[str, ...]
     pool: str
@@ -333,22 +324,13 @@ class Unknown(Operation, tag="unknown", frozen=True, kw_only=True):
     name: str = ""
 
 
-_PoolOperation = PoolOpened | AliasAdded | Moved
-_SessionOperation = SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden
-_RecordOperation = Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried
-_UserOperation = Granted | Revoked | ChangeProposed | ChangeDecided | FeedbackGiven
-_ForgettingOperation = Redacted | Purged | Erased | Rebased
-_DecayOperation = Counted | Slept | Archived | Restored | Released | Reviewed | Folded
-AnyOperation = (
-    _PoolOperation
-    | _SessionOperation
-    | _RecordOperation
-    | _UserOperation
-    | _ForgettingOperation
-    | _DecayOperation
-    | Checkpoint
-    | Unknown
-)
+_Pools = PoolOpened | AliasAdded | Moved
+_Sessions = SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden
+_Records = Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried
+_Decisions = Granted | Revoked | ChangeProposed | ChangeDecided | FeedbackGiven
+_Forgetting = Redacted | Purged | Erased | Rebased
+_Decay = Counted | Slept | Archived | Restored | Released | Reviewed | Folded
+AnyOperation = _Pools | _Sessions | _Records | _Decisions | _Forgetting | _Decay | Checkpoint | Unknown
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(AnyOperation)

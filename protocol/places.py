@@ -1,4 +1,4 @@
-"""Paths of memd's files and socket, the same for clients and daemon. Pure: nothing here reads or creates a file.
+"""Paths of memd's files and socket, and the check whether memd is disabled; the same for clients and daemon.
 
 Invariants: with `MEMD_HOME` everything is below that folder; a socket path too long for the kernel (107 bytes) is in
 the temporary directory instead, and the file `socket_file` has that path.
@@ -6,6 +6,7 @@ the temporary directory instead, and the file `socket_file` has that path.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
@@ -14,6 +15,9 @@ import msgspec
 
 SOCKET_PATH_LIMIT = 103
 """Maximum length in bytes of a Unix socket's path on all systems."""
+
+DISABLED_FILE = "disabled"
+_FALSE = frozenset({"", "0", "false", "no", "off"})
 
 
 class Places(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,3 +65,15 @@ def places(environment: Mapping[str, str], uid: int) -> Places:
         mark = blake2b(bytes(data), digest_size=6).hexdigest()
         run = Path(environment.get("TMPDIR") or "/tmp") / f"memd-{uid}-{mark}"
     return Places(data=data, state=state, config=config, run=run)
+
+
+def why_disabled(environment: Mapping[str, str], places: Places) -> str:
+    """Return the variable or file that disables memd for this user or process (W14), "" while it is enabled.
+
+    `MEMD_DISABLED=0` does not override the file.
+    """
+    value = environment.get("MEMD_DISABLED", "")
+    if value.strip().lower() not in _FALSE:
+        return f"MEMD_DISABLED={value}"
+    file = os.path.join(places.config, DISABLED_FILE)  # text, not Path: this runs for each event
+    return file if os.path.exists(file) else ""  # another user's folder counts as absent

@@ -88,10 +88,8 @@ class Linked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
-    """A recalled record with its score in [0, 1]. `alike`: omitted records that say the same.
-
-    In a deep answer (Q3), `lines` are the turns around each of its spans, `history` its states if it changed.
-    """
+    """A recalled record with its score in [0, 1]. `alike`: omitted records that say the same. In a deep answer (Q3),
+    `lines` are the turns around each of its spans, `history` its states if it changed."""
 
     record: Record
     score: float
@@ -102,8 +100,7 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Heard(msgspec.Struct, frozen=True, kw_only=True):
-    """A captured turn that answers the question, distilled or not (Q4): its characters `start:end`, verbatim. In a deep
-    answer with the turns around it."""
+    """A captured turn that answers the question, distilled or not (Q4): its characters `start:end`, verbatim."""
 
     document: str
     turn: str
@@ -164,8 +161,7 @@ class Feedback(Request, tag="feedback", frozen=True, kw_only=True):
 
 
 class FeedbackTaken(msgspec.Struct, frozen=True, kw_only=True):
-    """Reply to `feedback`. `samples`: new ones for the scorer; `learnt_from`: all samples of that agent; `note`: why
-    the scorer learned nothing."""
+    """Reply to `feedback`. `samples`: new; `learnt_from`: all of that agent; `note`: why the scorer learned nothing."""
 
     records: int
     samples: int

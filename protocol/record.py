@@ -81,10 +81,8 @@ class Signal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
 
 
 class Review(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """The next review of a record (R5, G4). `against`: contradictions at the last review.
-
-    `change_condition` counts: "3 independent projects deviate"; "" applies `[forgetting] change_sessions`.
-    """
+    """The next review of a record (R5, G4). `against`: contradictions at the last review. `change_condition` counts: "3
+    independent projects deviate"; "" applies `[forgetting] change_sessions`."""
 
     cadence_days: int = 0
     next: str = ""

@@ -36,11 +36,8 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):
-    """Reply to `capture`, with numbers of events: stored, known, replaced an earlier version, rejected.
-
-    `forgotten`: turns that the user had forgotten (T10). `skipped`: events that memd does not store because of `why`; a
-    client need not send them again.
-    """
+    """Reply to `capture`, with numbers of events. `changed`: replaced an earlier version; `forgotten`: turns that the
+    user had forgotten (T10); `skipped`: not stored because of `why`, and final: a client need not send them again."""
 
     accepted: int
     duplicate: int
@@ -135,11 +132,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Reembedding(msgspec.Struct, frozen=True, kw_only=True):
-    """Progress of a change of model (P-14): `done` of `total` records have a vector of the new `model`.
-
-    `by_words`: the old model is missing, so memd finds the other records by their words only. `problem`: why it
-    stopped.
-    """
+    """Progress of a change of model (P-14): `done` of `total` records have a vector of the new `model`. `by_words`: the
+    old model is missing, so memd finds the other records by their words only. `problem`: why it stopped."""
 
     model: str
     done: int
@@ -218,10 +212,8 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BackupInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A finished backup: `layout` is the layout version of its stores, `current` whether this memd writes that layout.
-
-    The copy that a migration makes is a backup too: its `version` is "", a seq that was not counted is -1.
-    """
+    """A finished backup. `layout`: layout version of its stores, `current`: this memd writes that layout. The copy that
+    a migration makes is a backup too, with `version` "" and -1 for a seq that was not counted."""
 
     name: str
     at: str

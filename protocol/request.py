@@ -56,10 +56,8 @@ class Get(Request, tag="get", frozen=True, kw_only=True):
 
 
 class List(Request, tag="list", frozen=True, kw_only=True):
-    """List records by the time memd learned them, newest first; `after` is the cursor of the previous page.
-
-    `since` and `until` bound that time; `as_of` and `believed_at` as in `recall` (Q12). All RFC 3339.
-    """
+    """List records by the time memd learned them, newest first; `after` is the cursor of the previous page. `since` and
+    `until` bound that time; `as_of` and `believed_at` as in `recall` (Q12). All RFC 3339."""
 
     pools: Names = ()
     kinds: tuple[Kind, ...] = ()
@@ -160,10 +158,8 @@ class ListModels(Request, tag="models", frozen=True, kw_only=True):
 
 
 class UseModel(Request, tag="use_model", frozen=True, kw_only=True):
-    """Check a model's folder (an absolute path, or "default") and select it, as a job (P-14).
-
-    memd then embeds all records again in the background; the old model searches until this is complete.
-    """
+    """Check a model's folder (an absolute path, or "default") and select it, as a job (P-14). memd then embeds all
+    records again in the background; the old model searches until this is complete."""
 
     folder: str
 
@@ -243,10 +239,8 @@ class Compact(Request, tag="compact", frozen=True, kw_only=True):
 
 
 class ScanSecrets(Request, tag="scan", frozen=True, kw_only=True):
-    """Search all captures and records with the current secret rules, as a job (W5, P-18).
-
-    Without `dry_run` memd replaces each secret by a placeholder in all files.
-    """
+    """Search all captures and records with the current secret rules, as a job (W5, P-18). Without `dry_run` memd
+    replaces each secret by a placeholder in all files."""
 
     dry_run: bool = True
 
@@ -255,28 +249,16 @@ class Stop(Request, tag="stop", frozen=True, kw_only=True):
     """Finish acknowledged work and end the daemon."""
 
 
-_AskRequest = Recall | Feedback | NeverUsed | Profile | Printed | ListInjected | GetContext
-_RecordRequest = (
-    Get | List | Why | Journal | Export | ImportRecords | GetHistory | GetTimeline | ListSessions | GetSession
-)
-_ChangeRequest = Capture | Remember | Edit | Correct | Restore | Pin | Undo | Redo | ProposeForget | ListInbox | Decide
-_ForgetRequest = PreviewForget | Forget | Compact | ScanSecrets | Expire | PutToSleep | ListFading
-_PoolRequest = Pools | WhyScope | BindScope | MoveRecords | LeaveProject | OpenAgent
-_AccessRequest = Grant | Revoke | ListGrants
-_DistilRequest = Distil | ListLetters | Retry | ListModels | UseModel
-_StoreRequest = GetJob | Verify | Rebuild | Backup | Backups | DiskUsage
-_ServiceRequest = GetStatus | Stop | Pause | Resume | ListSettings | PutSetting
-AnyRequest = (
-    _AskRequest
-    | _RecordRequest
-    | _ChangeRequest
-    | _ForgetRequest
-    | _PoolRequest
-    | _AccessRequest
-    | _DistilRequest
-    | _StoreRequest
-    | _ServiceRequest
-)
+_Answers = Recall | Feedback | NeverUsed | Profile | Printed | ListInjected | GetContext
+_Records = Get | List | Why | Journal | Export | ImportRecords | GetHistory | GetTimeline | ListSessions | GetSession
+_Changes = Capture | Remember | Edit | Correct | Restore | Pin | Undo | Redo | ProposeForget | ListInbox | Decide
+_Forgetting = PreviewForget | Forget | Compact | ScanSecrets | Expire | PutToSleep | ListFading
+_PoolRequests = Pools | WhyScope | BindScope | MoveRecords | LeaveProject | OpenAgent
+_Access = Grant | Revoke | ListGrants
+_Distillation = Distil | ListLetters | Retry | ListModels | UseModel
+_Stores = GetJob | Verify | Rebuild | Backup | Backups | DiskUsage
+_Daemon = GetStatus | Stop | Pause | Resume | ListSettings | PutSetting
+AnyRequest = _Answers | _Records | _Changes | _Forgetting | _PoolRequests | _Access | _Distillation | _Stores | _Daemon
 
 QUICK = frozenset[type[Request]]({Recall, Profile, Get, Distil, Pools, GetStatus, GetJob, Stop})
 """Requests that memd answers from memory; a client waits a shorter time for them."""

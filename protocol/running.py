@@ -77,10 +77,8 @@ class DeadLetters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProposeForget(Request, tag="propose_forget", frozen=True, kw_only=True):
-    """Propose on behalf of an agent to forget records; the user decides (`decide`).
-
-    With `hide` no read returns them until then, except records that the user pinned or decided to keep before.
-    """
+    """Propose on behalf of an agent to forget records; the user decides (`decide`). With `hide` no read returns them
+    until then, except records that the user pinned or decided to keep before."""
 
     ids: Names
     by: str = ""

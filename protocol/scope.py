@@ -72,10 +72,8 @@ class Left(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OpenAgent(Request, tag="open_agent", frozen=True, kw_only=True):
-    """Open the pool `agent/NAME` of an agent, or change its role and perspectives (P5).
-
-    `agent` is the name in the origin of its sessions; perspectives are its concerns, typically about five.
-    """
+    """Open the pool `agent/NAME` of an agent, or change its role and perspectives (P5). `agent` is the name in the
+    origin of its sessions; perspectives are its concerns, typically about five."""
 
     agent: Name
     role: Annotated[str, msgspec.Meta(max_length=200)] = ""

@@ -22,10 +22,8 @@ class GetSession(Request, tag="session", frozen=True, kw_only=True):
 
 
 class SessionState(msgspec.Struct, frozen=True, kw_only=True):
-    """A session. `pool` is "" for the personal pool; times are RFC 3339.
-
-    `ended_at` is "" while it is open; `reason` is the host's, or `idle`. `heard_at`: the time of its newest turn.
-    """
+    """A session. `pool` is "" for the personal pool; times are RFC 3339. `ended_at` is "" while it is open; `reason` is
+    the host's, or `idle`. `heard_at`: the time of its newest turn."""
 
     document: str
     pool: str
@@ -48,11 +46,8 @@ class SessionPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """Reply to `session`, with counts.
-
-    `turns`: its events in the archive by kind; `troubles`: failed tool calls and commands; `records`: records that
-    rest on it by status; `failed`: captures that could not be distilled.
-    """
+    """Reply to `session`, with counts. `turns`: its events in the archive by kind; `troubles`: failed tool calls and
+    commands; `records`: records that rest on it by status; `failed`: captures that could not be distilled."""
 
     session: SessionState
     turns: dict[str, int]

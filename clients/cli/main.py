@@ -16,8 +16,8 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from ...protocol.disabled import why_disabled
 from ...protocol.errors import InvalidRequest, NotFound
+from ...protocol.places import why_disabled
 from .output import fail, stop_writing
 
 COMMANDS = {

@@ -18,9 +18,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 import msgspec
 
 from ...protocol import request, wire
-from ...protocol.disabled import why_disabled
 from ...protocol.errors import DaemonDown, DeadlineExceeded, Refused, Unavailable
-from ...protocol.places import Places
+from ...protocol.places import Places, why_disabled
 from .client import OTHER_MS, QUICK_MS, Client, encoded, places_here, socket_path
 from .running import nothing
 from .spool import Drained, Spooled, Waiting

@@ -18,10 +18,9 @@ from typing import Literal, TypeVar
 import msgspec
 
 from ...protocol import reply, request, scope, wire
-from ...protocol.disabled import why_disabled
 from ...protocol.errors import DaemonDown, DeadlineExceeded, InvalidRequest, MemdError, Unavailable
 from ...protocol.event import AnyEvent, Origin
-from ...protocol.places import Places
+from ...protocol.places import Places, why_disabled
 from ...protocol.places import places as places_of
 from ...protocol.record import Kind, Record, Status
 from .asking import AskingRequests

@@ -11,8 +11,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...protocol.disabled import FILE
-from ...protocol.places import Places
+from ...protocol.places import DISABLED_FILE, Places
 from ...protocol.redact import CLUES, RULES
 
 FOLDER = Path(__file__).parent
@@ -25,7 +24,7 @@ def script(shell: str, places: Places, command: Sequence[str]) -> str:
     """The code for `bash` or `zsh`."""
     values = {
         "@SPOOL@": shlex.quote(str(places.spool)),
-        "@OFF@": shlex.quote(str(places.config / FILE)),
+        "@OFF@": shlex.quote(str(places.config / DISABLED_FILE)),
         "@MEMD@": shlex.join(command),
         "@RULES@": "\n".join(_rule(*each) for each in RULES),
         "@CLUES@": "|".join(_globs([clue for clues in CLUES.values() for clue in clues])),

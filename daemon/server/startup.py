@@ -12,9 +12,8 @@ import sys
 import threading
 from logging.handlers import RotatingFileHandler
 
-from ...protocol.disabled import why_disabled
 from ...protocol.errors import MemdError
-from ...protocol.places import Places
+from ...protocol.places import Places, why_disabled
 from ...stages.secrets.scan import prepare
 from ..config import Config
 from ..projections.pool_directory import PoolDirectory
