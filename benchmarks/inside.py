@@ -36,7 +36,7 @@ from ..protocol.operation import Added, AnyOperation, Decision, Distilled, Inval
 from ..protocol.places import Places
 from ..protocol.record import Evidence, Provenance, Record, Signal, Span, record_id
 from ..protocol.reply import Logged
-from ..stages.scan import found
+from ..stages.scan import flags_of
 from ..stages.secrets.scan import find, redact
 
 GROUP = 500
@@ -194,7 +194,7 @@ def scan_command(places: Places, world: World, arguments: Sequence[str]) -> Mapp
     redact("the first text compiles the rules")
     seconds, again = (_timed(lambda: [redact(text) for text in texts]) for _ in range(2))
     hits = [[(each.rule, each.start, each.end) for each in find(text)] for text in texts]
-    return {"hits": hits, "flagged": [bool(found(text)) for text in texts], "seconds": seconds, "again": again}
+    return {"hits": hits, "flagged": [bool(flags_of(text)) for text in texts], "seconds": seconds, "again": again}
 
 
 def embed_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:

@@ -1,11 +1,8 @@
-"""The distiller: what a clause is, how it is meant, how much it matters, whom and what it is about (W4).
-
-Comes in: a clause and who says it. Goes out: a `Reading`. Invariants: it labels and marks words, it never writes any;
-a reading depends on nothing but the clause and its speaker.
-"""
+"""Read a clause: its type, modality and salience, and the words that name subject and value (W4)."""
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar, cast, get_args
 
@@ -48,8 +45,8 @@ class Marked(NamedTuple):
     end: int
 
 
-class Reading(NamedTuple):
-    """What was read. Probabilities by label, from the most likely on; `salience` in [0, 3], `pooled` 384 numbers."""
+class ClauseReading(NamedTuple):
+    """One reading. Probabilities by label, from the most likely on; `salience` in [0, 3], `pooled` 384 numbers."""
 
     types: dict[Type, float]
     modalities: dict[Modality, float]
@@ -64,8 +61,8 @@ class Reading(NamedTuple):
         return next(iter(self.types))
 
     def words(self, tag: Tag) -> str:
-        """The words of the clause that are marked so, "" if none are."""
-        return next((self.clause[one.start : one.end] for one in self.marked if one.tag == tag), "")
+        """The words of the clause with this tag, or ""."""
+        return next((self.clause[mark.start : mark.end] for mark in self.marked if mark.tag == tag), "")
 
     @property
     def modality(self) -> Modality:
@@ -80,14 +77,14 @@ class Distiller:
         """Load the head of `folder` (default: the package's own weights). Raises `ModelMissing`."""
         self._head = Head("distiller", folder, threads)
 
-    def read(self, clause: str, speaker: Speaker) -> Reading:
+    def read(self, clause: str, speaker: Speaker) -> ClauseReading:
         """What `clause` says, as `speaker`'s words. A clause counts up to its 128th token."""
         who = self._head.tokens.ids(f"{speaker}:")[1:-1]
         encoded = self._head.tokens.encode(clause)
         ids = [encoded.ids[0], *who, *encoded.ids[1:]][:LONGEST]
         offsets = [(0, 0)] * (1 + len(who)) + encoded.offsets[1:][: LONGEST - 1 - len(who)]
         types, modalities, salience, tags, pooled = self._head.run((ids, [SPEAKERS.index(speaker)] * len(ids)))
-        return Reading(
+        return ClauseReading(
             types=_ranked(TYPES, types),
             modalities=_ranked(MODALITIES, modalities),
             salience=float(softmax(salience) @ np.arange(len(salience), dtype=np.float32)),
@@ -104,19 +101,10 @@ def _ranked(labels: tuple[Label, ...], logits: NDArray[np.float32]) -> dict[Labe
 
 def _marked(tags: NDArray[np.float32], offsets: list[tuple[int, int]]) -> tuple[Marked, ...]:
     """For each tag the run of tokens that carries most of it, if there is one."""
-    best = tags.argmax(axis=1)
-    found: list[Marked] = []
-    for number, name in enumerate(TAGS, 1):
-        runs: list[tuple[float, int, int]] = []
-        start: int | None = None
-        for at in range(len(offsets) + 1):
-            inside = at < len(offsets) and best[at] == number and offsets[at][1] > 0
-            if inside and start is None:
-                start = at
-            elif not inside and start is not None:
-                runs.append((float(tags[start:at, number].sum()), offsets[start][0], offsets[at - 1][1]))
-                start = None
-        if runs:
-            _, first, last = max(runs)
-            found.append(Marked(name, first, last))
-    return tuple(found)
+    best = [int(tag) if offset[1] else 0 for tag, offset in zip(tags.argmax(axis=1), offsets, strict=True)]
+    runs: dict[int, list[tuple[float, int, int]]] = {}
+    for number, group in groupby(range(len(best)), key=lambda at: best[at]):
+        run = list(group)
+        weight = float(tags[run[0] : run[-1] + 1, number].sum())
+        runs.setdefault(number, []).append((weight, offsets[run[0]][0], offsets[run[-1]][1]))
+    return tuple(Marked(name, *max(runs[number])[1:]) for number, name in enumerate(TAGS, 1) if number in runs)

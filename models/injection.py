@@ -1,7 +1,7 @@
-"""The injection head: does a text in material aim at an agent (W5, P-19)?
+"""The injection head: score how much a text in material looks like an order to an agent (W5, P-19).
 
-Comes in: a text, and where it stands. Goes out: a score in [0, 1]. Invariants: beside the rules of the scan, never in
-their place; a long text is read window by window, and its most suspicious window counts.
+It stands beside the rules of the scan, never in their place. A long text is read window by window, and the highest
+score counts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A network on this machine's processor: one place for how onnxruntime is set up.
+"""Run a network on this machine's processor: the one place that sets up onnxruntime.
 
-Comes in: a folder of weights and the name of a file. Goes out: a session that runs it. Invariants: no network access;
-onnxruntime is loaded with the first session, not with this module, so the daemon never carries it; the files that it
-reads were checked against the manifest; threads never spin while they wait.
+No network access. onnxruntime is loaded with the first session, not with this module, so the daemon never carries it.
+Every file is checked against the manifest before it is loaded. Threads never spin while they wait.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..protocol.errors import ModelMissing
 from .registry import WEIGHTS, ModelInfo, info, remedy, require
-from .tokens import Tokens
+from .tokens import WordPieces
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -59,14 +58,14 @@ class Head:
             raise ModelMissing(f"{folder} has no {name} head", hint=remedy(folder))
         require(folder, (self.info.trunk, self.info.tokenizer, self.info.heads[name]))
         self._session = open_network(folder / self.info.heads[name], threads)
-        self.tokens = Tokens(folder / self.info.tokenizer, self.info.max_tokens)
+        self.tokens = WordPieces(folder / self.info.tokenizer, self.info.max_tokens)
 
     def run(self, row: Ids, **more: NDArray[np.float32]) -> list[NDArray[np.float32]]:
         """The outputs of the network for one text, each without its first axis."""
         ids = np.asarray([row[0]], np.int64)
         feed = {"ids": ids, "segments": np.asarray([row[1]], np.int64), "mask": np.ones(ids.shape, np.float32)}
-        found: list[NDArray[np.float32]] = self._session.run(None, {**feed, **more})
-        return [output[0] for output in found]
+        outputs: list[NDArray[np.float32]] = self._session.run(None, {**feed, **more})
+        return [output[0] for output in outputs]
 
 
 def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:

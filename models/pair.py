@@ -1,8 +1,4 @@
-"""The pair head: what a later statement does to an earlier one (R1, T1).
-
-Comes in: two statements, the earlier first. Goes out: a probability for each of five labels. Invariants: the order
-counts; a verdict depends on nothing but the two texts.
-"""
+"""The pair head: how a later statement changes an earlier one (R1, T1). The order counts."""
 
 from __future__ import annotations
 
@@ -44,8 +40,8 @@ class PairJudge:
         row = ([*first, *second[1:]], [0] * len(first) + [1] * (len(second) - 1))
         words = np.asarray([features(earlier, later)], np.float32)
         (logits,) = self._head.run(row, words=words)
-        found = zip(RELATIONS, cast("list[float]", softmax(logits).tolist()), strict=True)
-        return dict(sorted(found, key=lambda pair: -pair[1]))
+        ranked = zip(RELATIONS, cast("list[float]", softmax(logits).tolist()), strict=True)
+        return dict(sorted(ranked, key=lambda pair: -pair[1]))
 
     def _unknown(self, text: str) -> set[str]:
         words = {word.lower() for word in _WORD.findall(text)}

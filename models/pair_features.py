@@ -1,7 +1,6 @@
-"""What the words alone say about two statements: negation, change, numbers, times, how much they share.
+"""Features of two statements' words: negation, change, numbers, times, how much they share.
 
-Comes in: two statements, the earlier first. Goes out: a row of numbers. Invariants: nothing but the two texts counts;
-the recipe that trains the pair head loads this file, so a change here asks for a new head.
+The recipe that trains the pair head loads this file, so a change here requires a new head.
 """
 
 from __future__ import annotations
@@ -45,8 +44,8 @@ def features(earlier: str, later: str) -> list[float]:
     shared = len(mine & theirs)
     negated = [len(_NEGATION.findall(text)) for text in (earlier, later)]
     changed = [len(_CHANGE.findall(text)) for text in (earlier, later)]
-    numbers = [{found.lower() for found in _NUMBER.findall(text)} for text in (earlier, later)]
-    times = [{found.lower() for found in _TIME.findall(text)} for text in (earlier, later)]
+    numbers = [{hit.lower() for hit in _NUMBER.findall(text)} for text in (earlier, later)]
+    times = [{hit.lower() for hit in _TIME.findall(text)} for text in (earlier, later)]
     row = (
         *negated,
         (negated[0] - negated[1]) % 2,

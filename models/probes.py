@@ -1,9 +1,8 @@
-"""Whether a folder of weights is a model that memd can search with, found out by using it.
+"""Check by use whether memd can search with a folder of weights.
 
-Comes in: a folder. Goes out: what is wrong with it, one line each, or nothing. Invariants: files are compared with the
-manifest before any of them is loaded; it loads onnxruntime, so the daemon runs it in a child; what passes gives unit
-vectors of the dimension it states, the same each time, and a query table that lives in the same space: a table of
-another trunk finds nothing and says nothing (P-14).
+Files are compared with the manifest before any of them is loaded. Checking loads onnxruntime, so the daemon runs it in
+a child. A model that passes gives unit vectors of the dimension it states, the same each time, and a query table of the
+same space: a table of another trunk would find nothing without any error (P-14).
 """
 
 from __future__ import annotations
@@ -34,33 +33,33 @@ def problems_of(folder: Path) -> list[str]:
 
     Raises ModelMissing where the manifest can't be read.
     """
-    found = info(folder)
+    model = info(folder)
     if problems := verify(folder):
         return problems
-    if found.queries is None:
+    if model.queries is None:
         return ["the manifest names no query table: questions could not be compared with what is stored"]
     try:
-        return _used(folder, found, found.queries)
+        return _used(folder, model, model.queries)
     except Exception as error:  # of whatever library the file went to: it is the file that is no model
         return [f"the files are those of the manifest, but can't be used: {type(error).__name__}: {error}"[:300]]
 
 
-def _used(folder: Path, found: ModelInfo, queries: str) -> list[str]:
+def _used(folder: Path, model: ModelInfo, queries: str) -> list[str]:
     table = QueryTable(folder)
-    if table.shape != (wanted := (table.tokens.pieces, found.dimension)):
+    if table.shape != (wanted := (table.tokens.pieces, model.dimension)):
         return [f"{queries}: {' × '.join(map(str, table.shape))} numbers, {' × '.join(map(str, wanted))} expected"]
     trunk = Trunk(folder)
     rows = trunk.embed(PROBES)
     if not np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-3):
-        return [f"{found.trunk}: its vectors are not of unit length"]
+        return [f"{model.trunk}: its vectors are not of unit length"]
     if not np.array_equal(rows, trunk.embed(PROBES[::-1])[::-1]):
-        return [f"{found.trunk}: the same text does not give the same vector"]
+        return [f"{model.trunk}: the same text does not give the same vector"]
     problems: list[str] = []
-    cosines = [float(rows[one] @ rows[other]) for one, other in PAIRS]
-    if found.probes is not None and not np.allclose(cosines, found.probes, atol=NEAR):
-        problems.append(f"{found.trunk}: {_told(cosines)} between the probes, the manifest says {_told(found.probes)}")
+    cosines = [float(rows[left] @ rows[right]) for left, right in PAIRS]
+    if model.probes is not None and not np.allclose(cosines, model.probes, atol=NEAR):
+        problems.append(f"{model.trunk}: {_told(cosines)} between the probes, the manifest says {_told(model.probes)}")
     if cosines[0] <= cosines[1]:
-        problems.append(f"{found.trunk}: a sentence is no nearer to its paraphrase than to another subject")
+        problems.append(f"{model.trunk}: a sentence is no nearer to its paraphrase than to another subject")
     if not _fits(table, rows):
         problems.append(f"{queries}: its questions do not lie near the trunk's answers: it belongs to another trunk")
     return problems
@@ -68,9 +67,10 @@ def _used(folder: Path, found: ModelInfo, queries: str) -> list[str]:
 
 def _fits(table: QueryTable, rows: NDArray[np.float32]) -> bool:
     """Whether the table tells a probe from the one of another subject at least half as clearly as the trunk does."""
-    told, known = np.stack([table.encode(probe) for probe in PROBES]) @ rows.T, rows @ rows.T
+    by_table, by_trunk = np.stack([table.encode(probe) for probe in PROBES]) @ rows.T, rows @ rows.T
     return all(
-        told[at, at] - told[at, other] >= (known[at, at] - known[at, other]) / 2 for at, other in ((0, 2), (2, 0))
+        by_table[at, at] - by_table[at, other] >= (by_trunk[at, at] - by_trunk[at, other]) / 2
+        for at, other in ((0, 2), (2, 0))
     )
 
 

@@ -1,9 +1,8 @@
-"""A question becomes a vector in the trunk's space without a model call: rows of a table, added up.
+"""Turn a question into a vector of the trunk's space without a model call: rows of a table, added up.
 
-Comes in: a question. Goes out: float32 of unit length, to be compared with the trunk's vectors of documents.
-Invariants: never loads onnxruntime, so it may live in the daemon; the table is mapped, not read, and its pages are
-shared between processes; the vector depends on which word pieces there are, not on their order, so it is for questions
-and never for what is stored (both sides from the table lose a quarter of the recall).
+Never loads onnxruntime, so it may live in the daemon. The table is mapped, and its pages are shared between processes.
+The vector depends on which word pieces there are, not on their order, so it serves questions and never what is stored
+(both sides from the table lose a quarter of the recall).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..protocol.errors import ModelMissing
 from .registry import WEIGHTS, ModelInfo, info, remedy, require
-from .tokens import Tokens
+from .tokens import WordPieces
 
 
 class QueryTable:
@@ -31,7 +30,7 @@ class QueryTable:
         if self.info.queries is None:
             raise ModelMissing(f"{folder} has no query table", hint=remedy(folder))
         require(folder, (self.info.queries, self.info.tokenizer))
-        self.tokens = Tokens(folder / self.info.tokenizer, self.info.max_tokens)
+        self.tokens = WordPieces(folder / self.info.tokenizer, self.info.max_tokens)
         # A structured array: ("scale", float32), ("row", 384 × int8), one entry per token id.
         table = np.load(folder / self.info.queries, mmap_mode="r", allow_pickle=False)
         self._scales: NDArray[np.float32] = np.asarray(table["scale"])

@@ -1,8 +1,7 @@
-"""What model this is, and whether its files are the ones that were measured.
+"""Identify a model by its manifest, and verify its files.
 
-Comes in: `manifest.json` of a folder of weights. Goes out: a frozen `ModelInfo`, and the list of what is wrong with
-the files. Invariants: the id of a model changes when its trunk's bytes change, so a vector stored beside an id is
-never compared with one of another space; importing this module loads no model library.
+The id of a model changes when its trunk's bytes change, so a stored vector is never compared with one of another space.
+Importing this module loads no model library.
 """
 
 from __future__ import annotations
@@ -69,15 +68,18 @@ def info(folder: Path = WEIGHTS) -> ModelInfo:
     """The manifest of `folder`. Raises `ModelMissing` where it is absent or does not decode."""
     path = folder / MANIFEST
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=ModelInfo)
+        manifest = msgspec.json.decode(path.read_bytes(), type=ModelInfo)
     except OSError as error:
         raise ModelMissing(f"{path} can't be read: {error.strerror}", hint=remedy(folder)) from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ModelMissing(f"{path} is no manifest: {error}", hint=remedy(folder)) from error
-    unlisted = {found.trunk, found.tokenizer, found.queries, *found.heads.values()} - {None, *found.files}
+    unlisted = {manifest.trunk, manifest.tokenizer, manifest.queries, *manifest.heads.values()} - {
+        None,
+        *manifest.files,
+    }
     if unlisted:
         raise ModelMissing(f"{path} gives no hash for {', '.join(sorted(map(str, unlisted)))}", hint=remedy(folder))
-    return found
+    return manifest
 
 
 def verify(folder: Path = WEIGHTS, names: Iterable[str] | None = None) -> list[str]:

@@ -1,8 +1,8 @@
-"""Text to word pieces, the same for documents and for queries.
+"""Split a text into word pieces, the same for documents and for queries.
 
-Comes in: any string. Goes out: token ids with [CLS] and [SEP], at most `limit` of them. Invariants: never padded
-(the file of the tokenizer asks for 128 places, always; that is switched off here), never fails on a string, and a
-long text is cut before it is looked at, since word pieces cost over a microsecond a character.
+Ids begin with [CLS] and end with [SEP], at most `limit` of them. They are never padded (the tokenizer's file asks for
+128 places; that is switched off here). No string fails. A long text is cut first: word pieces cost over a microsecond
+a character.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Tokenizer(Protocol):
     def get_vocab_size(self) -> int: ...
 
 
-class Tokens:
+class WordPieces:
     """The word pieces of one tokenizer file."""
 
     def __init__(self, path: Path, limit: int) -> None:

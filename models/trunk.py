@@ -1,9 +1,8 @@
-"""The trunk: a text becomes 384 numbers, in this process, on the CPU.
+"""The trunk: turn texts into unit rows of float32 on the CPU, so that a dot product is a cosine.
 
-Comes in: texts. Goes out: float32 rows of unit length, so that a dot product is a cosine. Invariants: no network;
-onnxruntime is loaded with the first `Trunk`, not with this module, so the daemon never carries it; the files are
-checked against the manifest before they are loaded; one text at a time (the default) a vector depends on nothing but
-its text, on any processor to seven digits.
+onnxruntime is loaded with the first `Trunk`, not with this module, so the daemon never carries it. Files are checked
+against the manifest before they are loaded. One text at a time (the default), a vector depends on nothing but its text,
+on any processor to seven digits.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from .network import open_network
 from .registry import WEIGHTS, ModelInfo, info, require
-from .tokens import Tokens
+from .tokens import WordPieces
 
 
 class Trunk:
@@ -31,7 +30,7 @@ class Trunk:
         self.info: ModelInfo = info(folder)
         require(folder, (self.info.trunk, self.info.tokenizer))
         self._session = open_network(folder / self.info.trunk, threads)
-        self.tokens = Tokens(folder / self.info.tokenizer, self.info.max_tokens)
+        self.tokens = WordPieces(folder / self.info.tokenizer, self.info.max_tokens)
 
     def embed(self, texts: Sequence[str], batch: int = 1) -> NDArray[np.float32]:
         """`texts` as an array (number of texts × 384) of unit rows, in the order given; no texts give (0, 384).

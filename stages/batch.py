@@ -1,8 +1,7 @@
-"""What the stages pass on: captures in, candidates with their spans and steps, rejections with their reasons.
+"""The values that the stages pass on: captures, candidates with their spans and steps, rejections with their reasons.
 
-Comes in: archived captures with the scope the daemon resolved. Goes out: candidates, then proposals. Invariants: a
-candidate's `quote` is `text(capture)[span.start:span.end]`, to the letter (P-5); a candidate is never dropped, it is
-moved to `rejections` with the stage and the reason; `steps` grows by one line a stage, for `memd why`.
+A candidate's `quote` is `text(capture)[span.start:span.end]`, to the letter (P-5). A candidate is never dropped: it
+moves to `rejections`. `steps` grows by one line a stage, for `memd why`.
 """
 
 from __future__ import annotations

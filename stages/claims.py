@@ -1,7 +1,7 @@
-"""A clause taken apart for comparing: its words in order, its numbers, what it gives up, whether it tells of a change.
+"""Take a clause apart for comparing: its words in order, its numbers, what it gives up, whether it tells of a change.
 
-Comes in: a clause. Goes out: a `Claim`. Invariants: pure and cached; stems stand for words, so that `uses` and `used`
-are one; words that only announce a change ("now", "since Monday", "renamed") are no part of what is claimed.
+Stems stand for words, so that `uses` and `used` are equal. Words that only announce a change ("now", "since Monday",
+"renamed") are not part of the claim.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Claim:
 
     @property
     def gone(self) -> frozenset[str]:
-        """The numbers in what it gives up."""
+        """The numbers that it gives up."""
         return frozenset(word for phrase in self.released for word in phrase if word[0].isdigit())
 
     @property
@@ -78,67 +78,85 @@ class Claim:
 def claim(clause: str) -> Claim:
     """The clause taken apart."""
     text = _written_out(" ".join(plain(clause).replace("`", "").replace("**", "").split()))
-    found = _PREAMBLES.match(text)
-    body = text[found.end() :] if found and len(text) - found.end() > 8 else text
-    tail = _TAILS.search(body)
-    body = body[: tail.start()] if tail and tail.start() > 8 else body
-    all_tokens = tokens(_PARTED.sub(" ", body))
+    body, is_cut = _body(text)
+    body_tokens = tokens(_PARTED.sub(" ", body))
     released = _released(text)
-    content: list[str | None] = []
-    numbers: list[str] = []
-    names: set[str] = set()
-    changed = bool(found or tail) or _ANNOUNCES.search(text) is not None
-    for at, token in enumerate(all_tokens):
-        low = token.text.lower()
-        if token.kind == "mark" or low in PREPOSITIONS or low in _PARTING:
-            content.append(None)
-        elif token.kind == "number" or low in _ORDINALS:
-            number = _ORDINALS.get(low, token.stem)
-            if not any(number in phrase for phrase in released):
-                numbers.append(number)
-                content.append(f"#{number}")
-        elif token.stem in _UPDATE and low not in _NOUNS and not token.text[:1].isupper():
-            changed = True
-        elif token.stem in _PASSING and not token.text[:1].isupper():
-            continue
-        elif low not in _SKIPPED:
-            content.append(token.stem)
-            if token.text[0].isupper() and at:
-                names.add(token.stem)
+    content = _Content(released)
+    for token in body_tokens:
+        content.add(token)
     return Claim(
-        content=tuple(content),
-        numbers=tuple(numbers),
-        negated=any(token.text.lower() in NEGATIONS for token in all_tokens),
+        content=tuple(content.words),
+        numbers=tuple(content.numbers),
+        negated=any(token.text.lower() in NEGATIONS for token in body_tokens),
         released=released,
-        changed=changed,
+        changed=is_cut or content.changed or _ANNOUNCES.search(text) is not None,
         adds=bool(_ADDITIVE.search(text)),
-        past=_is_past(all_tokens),
-        names=frozenset(names),
+        past=_is_past(body_tokens),
+        names=frozenset(content.names),
         personal=bool(re.match(r"(?:i|we)\b", body, re.I)),
-        words=tuple(token.text.lower() for token in all_tokens),
+        words=tuple(token.text.lower() for token in body_tokens),
     )
+
+
+def _body(text: str) -> tuple[str, bool]:
+    """`text` without a preamble and a tail that announce a change, where enough is left; and whether it has one."""
+    preamble = _PREAMBLES.match(text)
+    body = text[preamble.end() :] if preamble and len(text) - preamble.end() > 8 else text
+    tail = _TAILS.search(body)
+    return (body[: tail.start()] if tail and tail.start() > 8 else body), bool(preamble or tail)
+
+
+class _Content:
+    """The content of a claim, collected token by token."""
+
+    def __init__(self, released: tuple[frozenset[str], ...]) -> None:
+        self.words: list[str | None] = []
+        self.numbers: list[str] = []
+        self.names: set[str] = set()
+        self.changed = False
+        self._released = released
+        self._is_first = True
+
+    def add(self, token: Token) -> None:
+        low = token.text.lower()
+        is_first, self._is_first = self._is_first, False
+        is_capitalised = token.text[:1].isupper()
+        if token.kind == "mark" or low in PREPOSITIONS or low in _PARTING:
+            self.words.append(None)
+        elif token.kind == "number" or low in _ORDINALS:
+            self._add_number(_ORDINALS.get(low, token.stem))
+        elif token.stem in _UPDATE and low not in _NOUNS and not is_capitalised:
+            self.changed = True
+        elif low not in _SKIPPED and (is_capitalised or token.stem not in _PASSING):
+            self.words.append(token.stem)
+            if is_capitalised and not is_first:
+                self.names.add(token.stem)
+
+    def _add_number(self, number: str) -> None:
+        if not any(number in phrase for phrase in self._released):
+            self.numbers.append(number)
+            self.words.append(f"#{number}")
 
 
 def _written_out(text: str) -> str:
     """Short forms as the words that they stand for: a DB is a database. In names ("db.py", "prod-1") they stay."""
-    return _SHORTENED.sub(lambda found: _SHORT.get(found[0]) or _SHORT[found[0].lower()], text)
+    return _SHORTENED.sub(lambda hit: _SHORT.get(hit[0]) or _SHORT[hit[0].lower()], text)
 
 
 def _released(text: str) -> tuple[frozenset[str], ...]:
-    """What the clause says is no longer so: the stems of each phrase."""
-    gone: list[frozenset[str]] = []
-    for pattern in _RELEASED:
-        for hit in pattern.finditer(text):
-            found = tokens(_PARTED.sub(" ", hit.group(1)))
-            phrase = frozenset(one.stem for one in found if one.kind != "mark" and one.text.lower() not in STOP)
-            if phrase:
-                gone.append(phrase)
-    return tuple(gone)
+    """The stems of each phrase that the clause gives up."""
+    hits = (hit for pattern in _RELEASED for hit in pattern.finditer(text))
+    phrases = (_content_stems(tokens(_PARTED.sub(" ", hit.group(1)))) for hit in hits)
+    return tuple(phrase for phrase in phrases if phrase)
 
 
-def _is_past(found: Sequence[Token]) -> bool:
+def _content_stems(phrase: Sequence[Token]) -> frozenset[str]:
+    return frozenset(token.stem for token in phrase if token.kind != "mark" and token.text.lower() not in STOP)
+
+
+def _is_past(clause: Sequence[Token]) -> bool:
     """Whether the clause tells of something that happened once, rather than of how things are."""
-    low = [token.text.lower() for token in found]
+    low = [token.text.lower() for token in clause]
     if {"is", "are", "am", "always", "usually", "must", "should"} & set(low):
         return False
     for at, word in enumerate(low[:6]):

@@ -1,9 +1,7 @@
-"""A turn cut into clauses: whole sentences and list items, each with its exact place.
+"""Split a turn into clauses: whole sentences and list items, each with its exact place.
 
-Comes in: the text of one event. Goes out: clauses in order, with offsets into that same text, and how much was left
-out as boilerplate. Invariants: offsets count characters of the text as it is in the archive; a clause is never half a
-sentence, so that its negation, its condition and its reporting verb stay with it (P-5); every pass is linear in the
-length of the text.
+Offsets count characters of the text as it is in the archive. A clause is never half a sentence, so that its negation,
+its condition and its reporting verb stay with it (P-5). Every pass is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -11,8 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from itertools import zip_longest
+from typing import TYPE_CHECKING, NamedTuple
 
 from .rules import any_of, table, words
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 _DATA = table("boilerplate")
 _TAGS = words("boilerplate", "tags")
@@ -22,8 +26,6 @@ _LOG = re.compile(r"\s*(?:" + any_of(_DATA["logs"]).pattern + ")")
 _ABBREVIATIONS = words("boilerplate", "abbreviations")
 
 _ITEM = re.compile(r"[ \t]*(?:[-*+•‣–]|\(?\d{1,3}[.)]|[a-z][.)])[ \t]+(?:(?:\[[ xX]\]|[✅✔✓☑❌⚠🎉]\ufe0f?)[ \t]+)?")
-_HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+(.*)")
-_FENCE = re.compile(r"[ \t]*(?:>[ \t]*)*(```+|~~~+)")
 _BOLD_LINE = re.compile(r"[ \t]*\*\*[^*\n]{1,120}\*\*:?[ \t]*$")
 _RULE = re.compile(r"[ \t]*(?:[-*_=]{3,}|[─━═]{3,})[ \t]*$")
 _CODE = re.compile(r"(`+)[^`\n]{1,400}\1(?!`)")
@@ -31,6 +33,12 @@ _END = re.compile(r"(?<![.!?…])[.!?…]++[)\"'”’»*_\]]*+(?=\s)|[。！？
 _OPENS_CODE = re.compile(
     r"[ \t]*(?:defmodule|def|defp|class|import|from|const|let|var|return|fn|func|public|SELECT)\s\S"
 )
+CODE_INDENT = 4
+"""Columns by which code may be set in."""
+
+NESTING = 100
+"""Lists and quotes within each other that are read."""
+
 DEEPEST, LONGEST = 6, 300
 """List items that a clause is known to stand below, and characters of what stands above it."""
 
@@ -70,22 +78,20 @@ class Clause:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class SplitTurn:
     """The clauses of a turn, and the reasons for which parts of it were left out, one entry a part."""
 
     clauses: tuple[Clause, ...]
     dropped: tuple[str, ...] = ()
 
 
-def cut(text: str) -> Cut:
-    """`text` in clauses; machine-written turns give none."""
+def split(text: str) -> SplitTurn:
+    """The clauses of `text`; a machine-written turn has none."""
     if _MACHINE.match(text):
-        return Cut((), ("machine-written",))
+        return SplitTurn((), ("machine-written",))
     masked, dropped = _mask(text)
-    found: list[Clause] = []
-    for block in _blocks(masked, dropped):
-        found.extend(_sentences(text, block))
-    return Cut(tuple(found), tuple(dropped))
+    blocks = _BlockReader(masked, dropped).read()
+    return SplitTurn(tuple(clause for block in blocks for clause in _sentences(text, block)), tuple(dropped))
 
 
 def _mask(text: str) -> tuple[str, list[str]]:
@@ -118,6 +124,14 @@ class _Block:
     holder: str
 
 
+class _Mark(NamedTuple):
+    """A line that is no prose: why it is left out ("" where that goes uncounted), and the heading that it is."""
+
+    dropped: str
+    level: int = 0
+    title: str = ""
+
+
 def _lines(text: str) -> Iterator[tuple[int, str]]:
     at = 0
     for line in text.split("\n"):
@@ -125,93 +139,115 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         at += len(line) + 1
 
 
-def _blocks(text: str, dropped: list[str]) -> list[_Block]:
-    """Paragraphs and list items of prose; code, tables, quotes, logs and headings are left out."""
-    blocks: list[_Block] = []
-    current: _Block | None = None
-    fence = ""
-    above = _Above(text)
-    for at, line in _lines(text):
-        opened = _FENCE.match(line)
-        if opened and (not fence or opened.group(1).startswith(fence)):
-            if not fence:
-                dropped.append("code")
-            fence = "" if fence else opened.group(1)
-            current = None
-            continue
-        if fence:
-            continue
-        skipped, title = _structure(line)
-        if title:
-            above.titled(line, title)
-        if skipped:
-            if skipped not in {"blank", "heading"}:
-                dropped.append(skipped)
-            current = None
-            continue
-        item = _ITEM.match(line)
-        start = at + (item.end() if item else len(line) - len(line.lstrip()))
-        end = at + len(line.rstrip())
-        if item is None and current is not None and _joins(text[current.start : current.end], line, current.listed):
-            current.end = end
-            continue
-        heading, path, holder = above.listed(line, blocks) if item else above.plain(line, blocks)
-        current = _Block(start, end, item is not None, heading, path, holder)
-        if end > start:
-            blocks.append(current)
-            if item:
-                above.opened(line, current)
-    return blocks
+@cache
+def _parser() -> MarkdownIt:
+    """A parser of blocks, without the rules that misread chat: a line of dashes there is no underline of a heading."""
+    from markdown_it import MarkdownIt  # here, for the start of whoever never cuts a turn
+
+    parser = MarkdownIt("commonmark", {"maxNesting": NESTING})
+    parser.disable(["lheading", "html_block", "code", "reference"])
+    parser.core.ruler.enableOnly(["block"])
+    return parser
 
 
-class _Above:
-    """What stands above a line: headings by level, the paragraph that announces a list, items that hold items."""
+def _marks(text: str) -> dict[int, _Mark]:
+    """The lines, by number, that Markdown makes a heading or code.
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    A fence that stands within another one, or that ends behind its list, leaves a mark that seems to open one more:
+    such a mark is one line, and not all that follows.
+    """
+    text = text.replace("\r", " ")  # or no fence would close in text with Windows line ends
+    lines = text.split("\n")
+    marks: dict[int, _Mark] = {}
+    tokens = _parser().parse(text)
+    quotes, last_end, last_closed = 0, -1, True
+    for token, following in zip_longest(tokens, tokens[1:]):
+        quotes += (token.type == "blockquote_open") - (token.type == "blockquote_close")
+        start, end = token.map or (0, 0)
+        if token.type == "heading_open" and following and not quotes and _indent(lines[start]) < CODE_INDENT:
+            marks[start] = _Mark("", int(token.tag[1:]), following.content)
+        elif token.type == "fence":
+            is_closed = end > start + 1 and lines[end - 1].strip("> \t").startswith(token.markup)
+            is_stray = not is_closed and not token.info and (start == last_end or not last_closed)
+            marks.update(dict.fromkeys(range(start, start + 1 if is_stray else end), _Mark("")))
+            marks[start] = _Mark("" if is_stray else "code")
+            last_end, last_closed = end, is_closed
+    return marks
+
+
+class _BlockReader:
+    """Divides a turn into paragraphs and list items, and knows what stands above each: headings by level, the paragraph
+    that announces a list, the items that hold deeper ones."""
+
+    def __init__(self, text: str, dropped: list[str]) -> None:
+        self._text, self._dropped = text, dropped
+        self._blocks: list[_Block] = []
+        self._current: _Block | None = None
         self._titles: list[tuple[int, str]] = []
         self._items: list[tuple[int, _Block]] = []
         self._lead = ""
 
-    def titled(self, line: str, title: str) -> None:
-        """A heading: it ends what stands at its level and below."""
-        level = _level(line)
-        self._titles = [*(one for one in self._titles if one[0] < level), (level, title)]
-        self._items, self._lead = [], ""
+    def read(self) -> list[_Block]:
+        marks = _marks(self._text)
+        for number, (at, line) in enumerate(_lines(self._text)):
+            if mark := marks.get(number) or _mark(line):
+                self._skip(mark)
+            else:
+                self._take(at, line)
+        return self._blocks
 
-    def plain(self, line: str, blocks: list[_Block]) -> tuple[str, tuple[str, ...], str]:
+    def _skip(self, mark: _Mark) -> None:
+        """Leave a line out: it ends the paragraph above it, and as a heading the titles of its level and below."""
+        self._current = None
+        if mark.dropped:
+            self._dropped.append(mark.dropped)
+        if mark.title:
+            self._titles = [*(title for title in self._titles if title[0] < mark.level), (mark.level, mark.title)]
+            self._items, self._lead = [], ""
+
+    def _take(self, at: int, line: str) -> None:
+        item = _ITEM.match(line)
+        start = at + (item.end() if item else len(line) - len(line.lstrip()))
+        end = at + len(line.rstrip())
+        current = self._current
+        if not item and current and _joins(self._text[current.start : current.end], line, current.listed):
+            current.end = end
+            return
+        heading, path, holder = self._above_item(line) if item else self._above_paragraph(line)
+        self._current = _Block(start, end, item is not None, heading, path, holder)
+        if end > start:
+            self._blocks.append(self._current)
+            if item:
+                self._items.append((_indent(line), self._current))
+
+    def _above_paragraph(self, line: str) -> tuple[str, tuple[str, ...], str]:
         """Heading, path and holder of a paragraph. Unless it is part of a list item, it ends all lists, and with them
         the line in bold that announced them."""
         if line.startswith("  ") and self._items:
-            return self.listed(line, blocks)
-        if blocks and blocks[-1].listed:
-            self._titles = [one for one in self._titles if one[0] < BOLD]
+            return self._above_item(line)
+        if self._blocks and self._blocks[-1].listed:
+            self._titles = [title for title in self._titles if title[0] < BOLD]
         self._items, self._lead = [], ""
         titles = tuple(title for _, title in self._titles)
         return (titles[-1] if titles else ""), titles, ""
 
-    def listed(self, line: str, blocks: list[_Block]) -> tuple[str, tuple[str, ...], str]:
+    def _above_item(self, line: str) -> tuple[str, tuple[str, ...], str]:
         """Heading, path and holder of a list item."""
-        indent = len(line) - len(line.lstrip())
-        self._items = [one for one in self._items if one[0] < indent][-DEEPEST:]
+        indent = _indent(line)
+        self._items = [item for item in self._items if item[0] < indent][-DEEPEST:]
         titles = tuple(title for _, title in self._titles)
-        if blocks and not blocks[-1].listed and blocks[-1].path == titles:
-            self._lead = _lead(self._text, blocks[-1])
+        if self._blocks and not self._blocks[-1].listed and self._blocks[-1].path == titles:
+            self._lead = _lead(self._text, self._blocks[-1])
         held = (self._text[block.start : min(block.end, block.start + LONGEST)] for _, block in self._items)
         holders = tuple(words.strip("* ") for words in held)
         path = (*titles, *((self._lead,) if self._lead else ()), *(words for words in holders if words))
-        announced = holders[-1] if holders and holders[-1].endswith(":") else ""
-        return announced or self._lead or (titles[-1] if titles else ""), path, (holders[-1] if holders else "")
-
-    def opened(self, line: str, block: _Block) -> None:
-        """A list item: deeper ones that follow are held by it."""
-        self._items.append((len(line) - len(line.lstrip()), block))
+        holder = holders[-1] if holders else ""
+        announced = holder if holder.endswith(":") else ""
+        return announced or self._lead or (titles[-1] if titles else ""), path, holder
 
 
-def _level(line: str) -> int:
-    """How deep a heading stands: Markdown's levels, then lines in bold."""
-    stripped = line.strip()
-    return len(stripped) - len(stripped.lstrip("#")) or BOLD
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _lead(text: str, block: _Block) -> str:
@@ -220,30 +256,21 @@ def _lead(text: str, block: _Block) -> str:
     return words if words.endswith(":") else ""
 
 
-def _structure(line: str) -> tuple[str, str]:
-    """Why the line is no prose ("" if it is), and the heading it opens."""
+def _mark(line: str) -> _Mark | None:
+    """The mark of a line that is no prose by its own form, whatever Markdown makes of it."""
     stripped = line.strip()
-    if not stripped:
-        return "blank", ""
-    heading = _HEADING.match(line)
-    if heading:
-        return "heading", heading.group(1).strip()
+    if not stripped or _RULE.match(line):
+        return _Mark("")
     if _BOLD_LINE.match(line):
-        return "heading", stripped.strip("*: ")
+        return _Mark("", BOLD, stripped.strip("*: "))
     if stripped.startswith("|") or (stripped.count("|") >= 3 and stripped.endswith("|")):
-        return "table", ""
+        return _Mark("table")
     if stripped.startswith(">"):
-        return "quoted", ""
-    if _RULE.match(line):
-        return "blank", ""
+        return _Mark("quoted")
     if _LOG.match(line):
-        return "log", ""
-    indent = len(line) - len(line.lstrip())
-    if (indent >= 4 and not _ITEM.match(line) and _codelike(stripped)) or (
-        _OPENS_CODE.match(line) and _codelike(stripped)
-    ):
-        return "code", ""
-    return "", ""
+        return _Mark("log")
+    is_indented = _indent(line) >= CODE_INDENT and not _ITEM.match(line)
+    return _Mark("code") if (is_indented or _OPENS_CODE.match(line)) and _codelike(stripped) else None
 
 
 def _codelike(stripped: str) -> bool:

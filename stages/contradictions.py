@@ -1,9 +1,7 @@
-"""Two claims held against each other: the same, a closer one, a change, or two different things.
+"""Compare two claims: same, refined, replaced, contradicted, or unrelated.
 
-Comes in: two clauses, the older first, and the cosine of their descriptions. Goes out: a label with its reason.
-Invariants: pure; a pair is called a change only on a sign in the words themselves (a value in the same place, a number
-of the same thing, a negation, a word that drops the old value); in doubt two claims are unrelated, so that none is
-lost (P-8).
+A pair is called a change only on a sign in the words themselves (a value in the same place, a number of the same thing,
+a negation, a word that drops the old value); in doubt two claims are unrelated, so that none is lost (P-8).
 """
 
 from __future__ import annotations
@@ -11,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
@@ -24,6 +23,9 @@ Label = Literal["same", "refines", "replaces", "contradicts", "unrelated"]
 LONGEST = 28
 """Tokens of a claim that is compared word by word; longer ones are only ever the same or unrelated."""
 
+LONGEST_VALUE = 4
+"""Stems of a value that may have replaced another one."""
+
 _NAME = re.compile(r"[^\W\d].*\d|\d.*[^\W\d]")
 _SIGN = re.compile(r"(?<![\w.)])[-\u2212+](?=\d)|[<>\u2264\u2265\u2260]=?|[!=]=")
 _DATA = table("claims")
@@ -32,6 +34,7 @@ _HABIT = frozenset(_DATA["habit"].split())
 _SINGLE = frozenset(_DATA["single"].split())
 _INSTRUMENT = _SINGLE | frozenset(_DATA["instrument"].split())
 _MODALS = frozenset({"should", "must", "can", "will", "shall", "may", "to", "not"})
+_POINTING = frozenset({"it", "that", "these", "those", "there", "what"})
 _DEFINITE = frozenset(_DATA["definite"].split())
 _FUNCTIONAL, _SEVERAL, _ROLES, _PLACED, _NAMING, _OPINIONS, _FEELINGS, _ACTED, _SETTLING = (
     stems_of(name)
@@ -78,25 +81,26 @@ def of_another(older: str, newer: str) -> bool:
     """Whether they are of one form, but speak of another thing: "web1 listens on 8080", "web2 listens on 9090", or on
     8080 as well. Names are code, and words that hold a digit. What something is ("node18 is our default") may change.
     """
-    one, other = ([token for token in tokens(words) if token.kind != "mark"] for words in (older, newer))
-    if len(one) != len(other):
+    old, new = ([token for token in tokens(words) if token.kind != "mark"] for words in (older, newer))
+    if len(old) != len(new):
         return False
-    apart = [number for number, (old, new) in enumerate(zip(one, other, strict=True)) if old.stem != new.stem]
-    if not apart or not all(
-        each.kind == "code" or _NAME.search(each.text) for each in (one[apart[0]], other[apart[0]])
-    ):
+    differing = [at for at, (left, right) in enumerate(zip(old, new, strict=True)) if left.stem != right.stem]
+    if not differing:
         return False
-    return len(apart) > 1 or _acts(one[: apart[0]], one[apart[0] + 1 :])
+    first = differing[0]
+    if not all(token.kind == "code" or _NAME.search(token.text) for token in (old[first], new[first])):
+        return False
+    return len(differing) > 1 or _acts(old[:first], old[first + 1 :])
 
 
 def _turned(old: Claim, new: Claim) -> bool:
     """Whether words of the same claim changed places over one that did not: `Alice reports to Bob`, `Bob reports to
     Alice`. What only moved to the front did not."""
-    one, other = ([word for word in each.content if word] for each in (old, new))
-    if one == other or sorted(one) != sorted(other):
+    left, right = ([word for word in claim.content if word] for claim in (old, new))
+    if left == right or sorted(left) != sorted(right):
         return False
-    sides = [(set(one[: one.index(word)]), set(other[: other.index(word)])) for word in one]
-    return len(one) == 2 or any(before - after and after - before for before, after in sides)
+    fronts = [(set(left[: left.index(word)]), set(right[: right.index(word)])) for word in left]
+    return len(left) == 2 or any(before - after and after - before for before, after in fronts)
 
 
 def _of_another_number(old: Claim, new: Claim) -> bool:
@@ -111,7 +115,7 @@ def _of_another_number(old: Claim, new: Claim) -> bool:
 def _acts(before: Sequence[Token], after: Sequence[Token]) -> bool:
     """Whether a name between these words is what the clause speaks of, and does something."""
     leads = BE | SPEAKERS | PREPOSITIONS
-    begins = len(before) <= 2 and not any(each.text.lower() in leads or each.stem in VERBS for each in before)
+    begins = len(before) <= 2 and not any(token.text.lower() in leads or token.stem in VERBS for token in before)
     return begins and len(after) > 1 and after[0].text.lower() not in BE
 
 
@@ -132,14 +136,13 @@ def _dropped(old: Claim, new: Claim, common: frozenset[str]) -> Verdict | None:
     gone = _given_up(old, new)
     if not gone & old.stems or new.adds or old.past:
         return None
-    about = common - gone
-    kept = old.stems - gone
-    shared_subject = bool(about) or (old.personal and new.personal) or len(gone) >= max(2, len(kept))
+    remaining = old.stems - gone
+    shared_subject = bool(common - gone) or (old.personal and new.personal) or len(gone) >= max(2, len(remaining))
     # What is dropped must be what the older claim asserts, not what it is about.
     last = next((word for word in reversed(old.content) if word and word[0] != "#"), "")
     objects = {after for before, after in pairwise(old.content) if before in VERBS and after}
     value = last in gone or bool(gone & objects) or len(gone) * 2 >= len(old.stems) or bool(gone & old.names)
-    if shared_subject and value and len(kept - common) <= 2:
+    if shared_subject and value and len(remaining - common) <= 2:
         return Verdict("replaces", "the old value is given up")
     return None
 
@@ -172,35 +175,182 @@ def _substituted(old: Claim, new: Claim, common: frozenset[str], cosine: float) 
     if old.negated != new.negated or new.adds or old.past or (new.past and not new.changed):
         return None
     shared = common | {f"#{number}" for number in set(old.numbers) & set(new.numbers)}
-    given_up = _FUNCTIONAL - common if new.changed else frozenset[str]()
-    left = _gaps([word for word in old.content if word not in given_up], shared)
-    right = _gaps([word for word in new.content if word not in given_up], shared)
-    if len(left) != 1 or not 1 <= len(right) <= (2 if new.changed else 1):
+    ignored = _FUNCTIONAL - common if new.changed else frozenset[str]()
+    old_runs = _gaps([word for word in old.content if word not in ignored], shared)
+    new_runs = _gaps([word for word in new.content if word not in ignored], shared)
+    if not common or len(old_runs) != 1 or not 1 <= len(new_runs) <= (2 if new.changed else 1):
         return None
-    before, after = left[0], right[-1]
-    if len(before) > 4 or len(after) > 4 or not common:
+    before, after = old_runs[0], new_runs[-1]
+    if max(len(before), len(after)) > LONGEST_VALUE or _OPINIONS & ({*before, *after} - new.names):
         return None
-    if _predicates_differ(old, new, common) or _OPINIONS & ({*before, *after} - new.names):
-        return None
-    verb = _verb(old)
-    things = common - {verb} - _OPINIONS
-    if len(things) == 1 and verb not in common and not _head(old) == _head(new) in things:
-        return None
-    if not things and not _alike(old, new, before, after) and not _still_one(old, new, common, before, cosine):
-        return None
-    if not _holds_one(old, new, common, before, after, cosine):
+    substitution = _Substitution(old, new, common, before, after, cosine)
+    if not substitution.is_of_one_thing() or not substitution.holds_one_value():
         return None
     return Verdict("replaces", "another value in the same place")
 
 
-def _still_one(old: Claim, new: Claim, common: frozenset[str], before: Sequence[str], cosine: float) -> bool:
-    """Whether a verb alone is enough in common: `I live in X`, `I always order X`, `I meditate with X`."""
-    if not old.personal or common & _SEVERAL:
-        return False
-    if common & _PLACED and _led_in(old, before, _SINGLE):
-        return True
-    habit = bool(_HABIT & set(old.words) & set(new.words))
-    return _framed(old, new) and cosine >= 0.6 and (habit or _led_in(old, before, _INSTRUMENT))
+class _Substitution:
+    """Two claims that are alike but for one run of stems: `before` in the older one, `after` in the newer one.
+
+    `common`: the stems of both; `cosine`: of their descriptions.
+    """
+
+    def __init__(
+        self, old: Claim, new: Claim, common: frozenset[str], before: Sequence[str], after: Sequence[str], cosine: float
+    ) -> None:
+        self._old, self._new, self._common, self._cosine = old, new, common, cosine
+        self._before, self._after = before, after
+        self._order = [word for word in old.content if word]
+        self._at = self._order.index(before[0])
+        self._known_verb = _verb(old)
+        self._verb = self._known_verb if self._known_verb in common & VERBS else ""
+        self._verb_at = self._order.index(self._verb) if self._verb else -1
+
+    def is_of_one_thing(self) -> bool:
+        """Whether both claims say the same kind of thing of the same thing."""
+        if _predicates_differ(self._old, self._new, self._common):
+            return False
+        things = self._common - {self._known_verb} - _OPINIONS
+        if len(things) == 1 and self._known_verb not in self._common:
+            return _head(self._old) == _head(self._new) and _head(self._new) in things
+        return bool(things) or self._are_alike or self._is_verb_enough()
+
+    def holds_one_value(self) -> bool:
+        """Whether the place of the values can hold only one of them; the first rule that applies decides."""
+        rules = (
+            self._in_the_subject,
+            self._after_a_change,
+            self._as_an_acted_object,
+            self._at_the_front_of_one,
+            self._of_unlike_kinds,
+            self._in_a_stated_place,
+            self._after_a_verb_of_several,
+            self._in_a_habit,
+            self._after_a_functional_verb,
+            self._in_the_same_frame,
+            self._after_another_verb,
+        )
+        return next((decision for rule in rules if (decision := rule()) is not None), self._is_copular_value())
+
+    def _is_verb_enough(self) -> bool:
+        """Whether a verb alone is enough in common: `I live in X`, `I always order X`, `I meditate with X`."""
+        if not self._old.personal or self._common & _SEVERAL:
+            return False
+        if self._common & _PLACED and _led_in(self._old, self._before, _SINGLE):
+            return True
+        return (
+            self._are_framed
+            and self._cosine >= 0.6
+            and (self._is_habit or _led_in(self._old, self._before, _INSTRUMENT))
+        )
+
+    def _in_the_subject(self) -> bool | None:
+        """Decide where the older value is the subject, or a part of it before the verb."""
+        if self._at == 0 and not self._old.personal and not _copular_front(self._old):
+            is_role = self._verb in _ROLES and not self._old.names & set(self._before)
+            return is_role or (self._new.changed and (self._are_alike or (bool(self._verb) and len(self._common) >= 2)))
+        if self._verb_at > self._at > 0 and not self._new.changed:
+            return self._are_alike  # Leo's and Mira's are two things
+        return None
+
+    def _after_a_change(self) -> bool | None:
+        """Decide where the newer claim announces a change of something that both name."""
+        same_head = _head(self._old) == _head(self._new) and self._cosine >= 0.4
+        if not self._new.changed or not (self._are_alike or len(self._common) >= 2 or same_head):
+            return None
+        return not self._old.personal or len(self._common) >= 2 or self._are_alike
+
+    def _as_an_acted_object(self) -> bool | None:
+        acted_on = _is_acted_on(self._verb, self._old, self._before) and _is_acted_on(
+            self._verb, self._new, self._after
+        )
+        return False if acted_on and not self._are_alike else None
+
+    def _at_the_front_of_one(self) -> bool | None:
+        """Decide where only one of the claims begins with its value."""
+        if (self._at == 0) == (_head(self._new) == self._after[0]):
+            return None
+        return bool(self._verb) and (self._verb in _ROLES or self._led[0])
+
+    def _of_unlike_kinds(self) -> bool | None:
+        """Reject a number beside a word, and two things that somebody has a feeling for."""
+        if _has_number(self._before) != _has_number(self._after) and not all(self._led):
+            return False
+        return False if self._common & _FEELINGS and not self._verb else None
+
+    def _in_a_stated_place(self) -> bool | None:
+        return True if self._are_placed and self._is_stated and len(self._common) >= 2 else None
+
+    def _after_a_verb_of_several(self) -> bool | None:
+        if self._verb not in _SEVERAL:
+            return None
+        return self._is_shared_beyond and (self._are_alike or self._at > self._verb_at + 1)
+
+    def _in_a_habit(self) -> bool | None:
+        return self._is_habit or None
+
+    def _after_a_functional_verb(self) -> bool | None:
+        if self._verb not in _FUNCTIONAL:
+            return None
+        is_named = self._verb in _NAMING or any(self._led)
+        return self._are_alike or self._is_shared_beyond or is_named or self._at != self._verb_at + 1
+
+    def _in_the_same_frame(self) -> bool | None:
+        if self._are_placed and (len(self._common) >= 2 or self._are_framed):
+            return True
+        described = self._are_framed and self._is_shared_beyond and _then_shared(self._old, self._before, self._common)
+        return described or None
+
+    def _after_another_verb(self) -> bool | None:
+        if not self._verb:
+            return None
+        return self._are_alike or (self._is_shared_beyond and self._at > self._verb_at + 1)
+
+    def _is_copular_value(self) -> bool:
+        """Whether the values say what a thing is, and it can be only one of them."""
+        first = self._old.words[0]
+        if not self._is_stated or first in _POINTING or first.startswith("i'"):
+            return False
+        return self._are_alike or (not _described(self._old) and self._cosine >= 0.4)
+
+    @cached_property
+    def _are_alike(self) -> bool:
+        """Whether the values are of one known class, such as days, colours or editors."""
+        old_classes = {_CLASSES[word] for word in self._before if word in _CLASSES}
+        if old_classes & {_CLASSES[word] for word in self._after if word in _CLASSES}:
+            return True
+        return one_of_a_kind(" ".join(self._old.words), " ".join(self._new.words))
+
+    @cached_property
+    def _led(self) -> tuple[bool, bool]:
+        """Whether a preposition of place, tool or name leads in the older value, and the newer one."""
+        return _led_in(self._old, self._before, _INSTRUMENT), _led_in(self._new, self._after, _INSTRUMENT)
+
+    @cached_property
+    def _are_framed(self) -> bool:
+        return _framed(self._old, self._new)
+
+    @cached_property
+    def _are_placed(self) -> bool:
+        """Whether both values stand behind a preposition that leads to one place."""
+        if not all(self._led):
+            return False
+        single = _led_in(self._old, self._before, _SINGLE) and _led_in(self._new, self._after, _SINGLE)
+        return self._are_framed or single
+
+    @property
+    def _is_habit(self) -> bool:
+        return bool(_HABIT & set(self._old.words) & set(self._new.words))
+
+    @property
+    def _is_stated(self) -> bool:
+        """Whether both claims use a form of "to be"."""
+        return bool(BE & set(self._old.words)) and bool(BE & set(self._new.words))
+
+    @property
+    def _is_shared_beyond(self) -> bool:
+        """Whether the claims share a word behind the verb."""
+        return any(word in self._common for word in self._order[self._verb_at + 1 :])
 
 
 def _predicates_differ(old: Claim, new: Claim, common: frozenset[str]) -> bool:
@@ -210,122 +360,64 @@ def _predicates_differ(old: Claim, new: Claim, common: frozenset[str]) -> bool:
     return bool(_predicates(old) ^ _predicates(new)) and not new.changed
 
 
-def _predicates(one: Claim) -> frozenset[str]:
-    """The words of a claim that are verbs by their form and place: `fish` in `fish tacos` is none."""
-    found: set[str] = set()
-    for before, word in pairwise(("", *one.words)):
-        inflected = (
-            word.endswith("s")
-            or before in _MODALS
-            or before in SPEAKERS
-            or (before.endswith("s") and not before.endswith("'s"))
-        )
-        if inflected and stem(word) in VERBS:
-            found.add(stem(word))
-    return frozenset(found)
+def _predicates(claim: Claim) -> frozenset[str]:
+    """The stems of a claim that are verbs by their form and place: `fish` in `fish tacos` is not one."""
+    leads = _MODALS | SPEAKERS
+    verbs: set[str] = set()
+    for before, word in pairwise(("", *claim.words)):
+        follows_plural = before.endswith("s") and not before.endswith("'s")
+        if word.endswith("s") or before in leads or follows_plural:
+            verbs.add(stem(word))
+    return VERBS & verbs
 
 
-def _holds_one(
-    old: Claim, new: Claim, common: frozenset[str], before: Sequence[str], after: Sequence[str], cosine: float
-) -> bool:
-    """Whether the place in which the values differ can hold only one of them."""
-    order = [word for word in old.content if word]
-    verb = _verb(old) if _verb(old) in common & VERBS else ""
-    at, verb_at = order.index(before[0]), order.index(verb) if verb else -1
-    alike = _alike(old, new, before, after)
-    if at == 0 and not old.personal and not _copular_front(old):
-        acted = verb in _ROLES and not old.names & set(before)
-        return acted or (new.changed and (alike or (bool(verb) and len(common) >= 2)))
-    if verb_at > at > 0 and not new.changed:
-        return alike  # the values are part of the subject: Leo's and Mira's are two things
-    if new.changed and (alike or len(common) >= 2 or (_head(old) == _head(new) and cosine >= 0.4)):
-        return not old.personal or len(common) >= 2 or alike
-    if not alike and _is_acted_on(verb, old, before) and _is_acted_on(verb, new, after):
-        return False
-    led = [_led_in(*each, _INSTRUMENT) for each in ((old, before), (new, after))]
-    if (at == 0) != (next(word for word in new.content if word) == after[0]):
-        return bool(verb) and (verb in _ROLES or led[0])
-    if _counted(before) != _counted(after) and not all(led):
-        return False
-    framed, stated = _framed(old, new), bool(BE & set(old.words)) and bool(BE & set(new.words))
-    placed = all(led) and (framed or (_led_in(old, before, _SINGLE) and _led_in(new, after, _SINGLE)))
-    if common & _FEELINGS and not verb:
-        return False
-    if placed and stated and len(common) >= 2:
-        return True
-    beyond = any(word in common for word in order[verb_at + 1 :])
-    if verb in _SEVERAL:
-        return beyond and (alike or at > verb_at + 1)
-    if _HABIT & set(old.words) & set(new.words):
-        return True
-    if verb in _FUNCTIONAL:
-        return alike or beyond or verb in _NAMING or any(led) or at != verb_at + 1
-    if placed and (len(common) >= 2 or framed):
-        return True
-    if framed and beyond and _then_shared(old, before, common):
-        return True
-    if verb:
-        return alike or (beyond and at > verb_at + 1)
-    pointing = old.words[0] in {"it", "that", "these", "those", "there", "what"} or old.words[0].startswith("i'")
-    return stated and not pointing and (alike or (not _described(old) and cosine >= 0.4))
-
-
-def _is_acted_on(verb: str, one: Claim, value: Sequence[str]) -> bool:
+def _is_acted_on(verb: str, claim: Claim, value: Sequence[str]) -> bool:
     """Whether a verb's object is the thing that it acts on, not what was chosen: `test a parser`, `run the ledger`."""
-    if (verb, value[0]) not in pairwise(one.content):
+    if (verb, value[0]) not in pairwise(claim.content):
         return False
-    at = next((at for at, word in enumerate(one.words) if stem(word) == value[0]), 0)
-    return verb in _ACTED or (verb in _FUNCTIONAL - _NAMING and bool(at) and one.words[at - 1] in _DEFINITE)
+    at = next((at for at, word in enumerate(claim.words) if stem(word) == value[0]), 0)
+    return verb in _ACTED or (verb in _FUNCTIONAL - _NAMING and bool(at) and claim.words[at - 1] in _DEFINITE)
 
 
-def _counted(value: Sequence[str]) -> bool:
-    """Whether a value holds a number."""
+def _has_number(value: Sequence[str]) -> bool:
     return any(word[0] == "#" for word in value)
 
 
 def _framed(old: Claim, new: Claim) -> bool:
     """Whether the two claims are word for word the same but for one stretch."""
-    one, two = old.words, new.words
-    front = next((at for at, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
-    rest = zip(reversed(one[front:]), reversed(two[front:]), strict=False)
-    back = next((at for at, (a, b) in enumerate(rest) if a != b), min(len(one), len(two)) - front)
-    return front + back >= 2 and len(one) - front - back <= 4 and len(two) - front - back <= 4
+    left, right = old.words, new.words
+    front = next((at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
+    rest = zip(reversed(left[front:]), reversed(right[front:]), strict=False)
+    back = next((at for at, (a, b) in enumerate(rest) if a != b), min(len(left), len(right)) - front)
+    return front + back >= 2 and len(left) - front - back <= 4 and len(right) - front - back <= 4
 
 
-def _then_shared(one: Claim, value: Sequence[str], common: frozenset[str]) -> bool:
+def _then_shared(claim: Claim, value: Sequence[str], common: frozenset[str]) -> bool:
     """Whether the value only describes a shared thing that follows it: `rounded buttons`."""
-    order = [word for word in one.content if word]
+    order = [word for word in claim.content if word]
     at = order.index(value[-1])
     return at + 1 < len(order) and order[at + 1] in common
 
 
-def _verb(one: Claim) -> str:
+def _verb(claim: Claim) -> str:
     """The stem that a claim most likely says of its subject: the first word after `I`, else the first known verb."""
-    order = [word for word in one.content if word]
-    if one.personal and one.words[0] in SPEAKERS:
+    order = [word for word in claim.content if word]
+    if claim.personal and claim.words[0] in SPEAKERS:
         settled = len(order) > 1 and order[0] in _SETTLING and order[1] in VERBS
         return order[settled] if order else ""
     return next((word for word in order[1:] if word in VERBS), "")
 
 
-def _led_in(one: Claim, value: Sequence[str], prepositions: frozenset[str]) -> bool:
+def _led_in(claim: Claim, value: Sequence[str], prepositions: frozenset[str]) -> bool:
     """Whether a value stands behind a preposition that leads to one place, tool or name."""
     named = next((word for word in value if word[0] != "#"), value[0][1:])
-    at = next((at for at, word in enumerate(one.words) if stem(word) == named), 0)
-    return any(word in prepositions for word in one.words[max(0, at - 3) : at])
+    at = next((at for at, word in enumerate(claim.words) if stem(word) == named), 0)
+    return any(word in prepositions for word in claim.words[max(0, at - 3) : at])
 
 
-def _head(one: Claim) -> str:
+def _head(claim: Claim) -> str:
     """The first word of what a claim is about."""
-    return next((word for word in one.content if word), "")
-
-
-def _alike(old: Claim, new: Claim, before: Sequence[str], after: Sequence[str]) -> bool:
-    """Whether two values are of one known class, such as days, colours or editors."""
-    classes = {_CLASSES[word] for word in before if word in _CLASSES}
-    if classes & {_CLASSES[word] for word in after if word in _CLASSES}:
-        return True
-    return one_of_a_kind(" ".join(old.words), " ".join(new.words))
+    return next((word for word in claim.content if word), "")
 
 
 def _copular_front(old: Claim) -> bool:

@@ -1,8 +1,6 @@
-"""What the words alone say about a clause: whether it is noise, and which types it sounds like.
+"""Match cue words: which clauses are noise, and which types a clause sounds like.
 
-Comes in: a clause, and whose words they are. Goes out: a reason to leave it out, or a weight in [0, 1] for each type.
-Invariants: no model; a clause that its author marked as lasting ("from now on", "always", "remember that") is never
-taken for a passing request.
+A clause that its author marked as lasting ("from now on", "always", "remember that") is never a passing request.
 """
 
 from __future__ import annotations
@@ -18,19 +16,20 @@ Weighted = tuple[tuple[str, tuple[tuple[re.Pattern[str], float], ...]], ...]
 
 _NOISE = table("noise")
 _CUES = table("cues")
+LEADS = {name: any_of(patterns) for name, patterns in _NOISE["leads"].items()}
+"""The patterns of headings and sentences that say what stands below or beside them, by name."""
 _FRONT = re.compile(_NOISE["fillers"], re.IGNORECASE)
 _DURABLE = any_of(_CUES["durable"]["patterns"])
 _PASSING = frozenset({"request", "promise", "reaction", "aside"})
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_QUESTION = frozenset({"question", "hypothetical"})
 
 
 def _reasons(section: str) -> tuple[Reasons, Reasons]:
     def compiled(part: Mapping[str, Sequence[str]]) -> Reasons:
         return tuple((reason, any_of(patterns)) for reason, patterns in part.items())
 
-    found = _NOISE.get(section, {})
-    return compiled(found.get("start", {})), compiled(found.get("anywhere", {}))
+    data = _NOISE.get(section, {})
+    return compiled(data.get("start", {})), compiled(data.get("anywhere", {}))
 
 
 def _weighted(section: str) -> Weighted:
@@ -55,17 +54,16 @@ def noise(text: str, trust: Trust) -> str:
     """The reason why a clause says nothing lasting, or "" (P-5)."""
     text = plain(text)
     front = _FRONT.match(text)
-    after = front.end() if front else 0
-    durable = trust == "user" and lasting(text)
+    # Fillers may hide the mark ("good idea"), so both fronts are looked at.
+    fronts = {front.end() if front else 0, 0}
+    spared = _PASSING if trust == "user" and lasting(text) else frozenset[str]()
     for role in ("both", trust):
         start, anywhere = _BY_ROLE.get(role, ((), ()))
         for reason, pattern in start:
-            # Fillers may hide the mark ("good idea"), so both fronts are looked at.
-            hit = pattern.match(text, after) or (after and pattern.match(text))
-            if hit and not (durable and reason in _PASSING):
+            if reason not in spared and any(pattern.match(text, at) for at in fronts):
                 return reason
         for reason, pattern in anywhere:
-            if pattern.search(text) and not (durable and reason in _PASSING):
+            if reason not in spared and pattern.search(text):
                 return reason
     return ""
 
@@ -78,12 +76,11 @@ def lasting(text: str) -> bool:
 def weights(text: str, trust: Trust) -> dict[str, float]:
     """Type → how strongly the clause's cue words speak for it, at most 1; types without a cue are absent."""
     text = plain(text)
-    found: dict[str, float] = {}
-    for name, cues in _USER if trust == "user" else _WORK:
-        total = sum(weight for pattern, weight in cues if pattern.search(text))
-        if total:
-            found[name] = min(1.0, total)
-    return found
+    totals = {
+        name: sum(weight for pattern, weight in cues if pattern.search(text))
+        for name, cues in (_USER if trust == "user" else _WORK)
+    }
+    return {name: min(1.0, total) for name, total in totals.items() if total}
 
 
 def foreign(text: str) -> str:

@@ -1,9 +1,6 @@
-"""World time: what "yesterday" or "since March" meant when and where it was said.
+"""World time: resolve "yesterday" or "since March" against the time and offset of the event (P-21).
 
-Comes in: a clause, its language and the instant of its event. Goes out: the instant from which the clause holds, with
-the event's own offset, or "" where it names none (P-21). Invariants: no clock is read; a date that is only hinted at
-("soon", "the other day") gives none; the answer is the start of the named day, week, month or year. English is read
-here, five other languages by their tables (`tongues.py`).
+English is read here, five others by `multilingual_dates.py`. A vague date ("soon", "the other day") gives none.
 """
 
 from __future__ import annotations
@@ -12,9 +9,8 @@ import re
 from datetime import datetime, timedelta
 
 from ..protocol.instant import parse
-from . import tongues
-from .almanac import placed, shift, weekday
-from .tongues import TONGUES
+from .calendar_math import place_date, shift, weekday
+from .multilingual_dates import LANGUAGES, named_time
 
 _MONTHS = tuple[str, ...](
     "january february march april may june july august september october november december".split()
@@ -63,21 +59,21 @@ _FUTURE = re.compile(
 
 
 def valid_from(clause: str, at: str, tongue: str = "en") -> str:
-    """When the clause began to be true, or "" where it does not say. `at`: the event's instant, with its offset.
+    """The start of the day, week, month or year from which the clause holds, with the event's offset; "" for none.
 
-    A deadline ("by Friday", "before June") says nothing about when a statement began to hold. `tongue`: the clause's
-    language, as `words.language` tells it; one without a table says nothing. Raises NaiveTime.
+    `at`: the event's instant. `tongue`: as `words.language` tells it; a language without a table gives none. A deadline
+    ("by Friday", "before June") is not a beginning. Raises NaiveTime.
     """
     midnight = _midnight(at)
     try:
-        if tongue in TONGUES:
-            told = tongues.named(clause, midnight, tongue)
-            found = told.start if told else None
+        if tongue in LANGUAGES:
+            time = named_time(clause, midnight, tongue)
+            start = time.start if time else None
         else:
-            found = _english(clause, midnight) if tongue == "en" else None
+            start = _english(clause, midnight) if tongue == "en" else None
     except (ValueError, OverflowError):
         return ""
-    return found.isoformat().replace("+00:00", "Z") if found else ""
+    return start.isoformat().replace("+00:00", "Z") if start else ""
 
 
 def _english(clause: str, midnight: datetime) -> datetime | None:
@@ -122,7 +118,7 @@ def _named(clause: str, midnight: datetime) -> datetime | None:
 def _placed(midnight: datetime, month: int, day: int, year: str | None, clause: str) -> datetime:
     low = clause.lower()
     ahead = _FUTURE.search(clause) is not None or "effective" in low or "starting" in low
-    return placed(midnight, month, day, int(year) if year else None, ahead)
+    return place_date(midnight, month, day, int(year) if year else None, ahead)
 
 
 def _near(midnight: datetime, which: str, what: str) -> datetime:
@@ -130,9 +126,7 @@ def _near(midnight: datetime, which: str, what: str) -> datetime:
     sign = -1 if back else (1 if which == "next" else 0)
     if what in _DAYS:
         return weekday(midnight, _DAYS.index(what), -1 if back else 1)
-    if what == "night":
-        return midnight + timedelta(days=sign)
-    if what == "day":
+    if what in {"night", "day"}:
         return midnight + timedelta(days=sign)
     if what == "weekend":
         saturday = midnight + timedelta(days=5 - midnight.weekday())
@@ -140,12 +134,12 @@ def _near(midnight: datetime, which: str, what: str) -> datetime:
     if what in {"week", "month", "year"}:
         return shift(midnight, what, sign, start=True)
     month = _month(what)
-    found = midnight.replace(month=month, day=1)
-    if back and found >= midnight.replace(day=1):
-        return found.replace(year=found.year - 1)
-    if which == "next" and found <= midnight:
-        return found.replace(year=found.year + 1)
-    return found
+    start = midnight.replace(month=month, day=1)
+    if back and start >= midnight.replace(day=1):
+        return start.replace(year=start.year - 1)
+    if which == "next" and start <= midnight:
+        return start.replace(year=start.year + 1)
+    return start
 
 
 def _month(name: str) -> int:

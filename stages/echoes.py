@@ -1,8 +1,7 @@
-"""Echoes: memory that was given to an agent and comes back as if somebody said it (W9, P-6). Never retained.
+"""Drop candidates that only repeat what memd gave to their session (W9, P-6).
 
-Comes in: candidates, and the texts that their session was given. Goes out: the candidates that say something of their
-own; a rejection for each echo. Invariants: pure; an echo is told by its words in order, however they are quoted,
-wrapped, escaped or marked up; a clause with another value, a negation or a turn of mind in it is none.
+An echo is told by its words in order, however they are quoted, wrapped, escaped or marked up. A clause that adds
+another value or a negation is not an echo.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ FEWEST = 3
 """Words that a text must have to be told from what anybody would say; characters, in scripts without spaces."""
 
 FRAME = 12
-"""Words of an introduction that an echo may have around it: "as I noted earlier, you said that"."""
+"""Words that an echo may have around it: "as I noted earlier, you said that"."""
 
 _ESCAPE = re.compile(r"\\[nrt]|\\u00[0-9a-fA-F]{2}")
 _WORD = re.compile(
@@ -31,7 +30,7 @@ TURN = frozenset(
     "no not never longer anymore instead but however except unless although though wrong false outdated changed stop "
     "stopped switched nicht kein keine mehr sondern falsch 不 没 沒 别 ない ません 안 لا ليس لم".split()
 )
-"""Words in a frame that may turn round what it holds: then it is said by somebody, not echoed."""
+"""Words in the frame around a repeated text that may reverse it: then it is a statement, not an echo."""
 
 
 def words_of(text: str) -> list[str]:
@@ -39,13 +38,13 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(unicodedata.normalize("NFKC", _ESCAPE.sub(" ", text)).casefold())
 
 
-class Heard:
-    """Texts that were given, ready to be compared."""
+class EchoMatcher:
+    """The texts that a session was given, ready to be compared."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         folded = (words_of(text) for text in texts)
-        found = dict.fromkeys(f" {' '.join(words)} " for words in folded if len(words) >= FEWEST)
-        self._texts = sorted(found, key=len, reverse=True)
+        distinct = {f" {' '.join(words)} " for words in folded if len(words) >= FEWEST}
+        self._texts = sorted(distinct, key=len, reverse=True)
 
     def echoed(self, text: str) -> bool:
         """Whether `text` is a part of one of them, or holds some of them in a frame that adds nothing."""
@@ -67,16 +66,17 @@ class Heard:
 
 
 def drop_echoes(batch: Batch) -> Batch:
-    """The batch without echoes. What somebody asked to remember is theirs: reconcile knows whether it is new."""
+    """The batch without echoes. A text that somebody asked to remember stays: reconcile decides whether it is new."""
     if not batch.given:
         return batch
-    heard = {document: Heard(given.texts) for document, given in batch.given.items()}
-    kept: list[Candidate] = []
+    matchers = {document: EchoMatcher(given.texts) for document, given in batch.given.items()}
+    own: list[Candidate] = []
     rejections: list[Rejection] = []
-    for one in batch.candidates:
-        given = heard.get(one.item.captured.document)
-        if given is not None and not one.explicit and given.echoed(one.quote):
-            rejections.append(Rejection(stage=STAGE, reason="recalled", seq=one.item.seq, quote=one.quote[:500]))
+    for candidate in batch.candidates:
+        matcher = matchers.get(candidate.item.captured.document)
+        if matcher is not None and not candidate.explicit and matcher.echoed(candidate.quote):
+            rejection = Rejection(stage=STAGE, reason="recalled", seq=candidate.item.seq, quote=candidate.quote[:500])
+            rejections.append(rejection)
         else:
-            kept.append(one)
-    return msgspec.structs.replace(batch, candidates=tuple(kept), rejections=batch.rejections + tuple(rejections))
+            own.append(candidate)
+    return msgspec.structs.replace(batch, candidates=tuple(own), rejections=batch.rejections + tuple(rejections))

@@ -1,32 +1,43 @@
-"""Embed: the description, with its subject, becomes the vector that is searched (R2).
+"""Embed: turn the description, with its subject, into the vector that is searched (R2).
 
-Comes in: enriched candidates. Goes out: the same with 384 float32 numbers of unit length as little-endian bytes.
-Invariant: equal descriptions give equal bytes, whatever they were embedded with.
+Equal descriptions give equal bytes, whatever they were embedded with.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Protocol
+
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from .batch import Batch, step
-from .prototypes import Embedder
 
 STAGE = "embed"
 
 
-class Embed:
-    """The stage."""
+class SentenceEmbedder(Protocol):
+    """The trunk, as the stages use it."""
 
-    def __init__(self, trunk: Embedder) -> None:
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit rows, one a text."""
+        ...
+
+
+class Embed:
+    """The stage. `vector`: 384 float32 numbers of unit length as little-endian bytes."""
+
+    def __init__(self, trunk: SentenceEmbedder) -> None:
         self._trunk = trunk
 
     def __call__(self, batch: Batch) -> Batch:
         if not batch.candidates:
             return batch
-        lines = list(dict.fromkeys(one.description for one in batch.candidates))
+        lines = list(dict.fromkeys(candidate.description for candidate in batch.candidates))
         rows = dict(zip(lines, self._trunk.embed(lines).astype("<f4"), strict=True))
         candidates = tuple(
-            step(one, STAGE, "description to vector", vector=rows[one.description].tobytes())
-            for one in batch.candidates
+            step(candidate, STAGE, "description to vector", vector=rows[candidate.description].tobytes())
+            for candidate in batch.candidates
         )
         return msgspec.structs.replace(batch, candidates=candidates)

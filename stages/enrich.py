@@ -1,8 +1,7 @@
-"""Enrich: the subject named, one line to embed, keywords, language, weight, confidence, world time (R2, R3).
+"""Enrich: subject, description, keywords, language, importance, confidence and world time (R2, R3).
 
-Comes in: typed candidates. Goes out: the same, with what a reader needs without the turn. Invariants: pure; the
-description holds no word that neither the clause nor its turn holds, but for the subject's; relative dates are
-resolved against the event's own time and offset (P-21).
+The description holds only words of the clause and its turn, but for the subject's. Relative dates are resolved against
+the event's own time and offset (P-21).
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from .batch import Batch, Candidate, step
 from .cues import lasting
 from .dates import valid_from
 from .extract import READ_CHARACTERS
+from .multilingual_dates import LANGUAGES, is_habit
 from .subjects import description, subject
-from .tongues import TONGUES, is_habit
 from .words import keywords, language
 
 STAGE = "enrich"
@@ -58,7 +57,7 @@ _SINCE = re.compile(
 
 def enrich(batch: Batch) -> Batch:
     """The batch with every candidate's reader-facing fields filled."""
-    return msgspec.structs.replace(batch, candidates=tuple(_enriched(one) for one in batch.candidates))
+    return msgspec.structs.replace(batch, candidates=tuple(map(_enriched, batch.candidates)))
 
 
 def _enriched(candidate: Candidate) -> Candidate:
@@ -88,7 +87,7 @@ def _tells_when(candidate: Candidate, tongue: str) -> bool:
     """Whether a date in the clause says since when it holds: in a habit or a rule it mostly does not."""
     if candidate.type in {"event", "commitment", "decision"}:
         return True
-    if tongue in TONGUES:
+    if tongue in LANGUAGES:
         return not is_habit(candidate.quote, tongue)
     return _SINCE.search(candidate.quote) is not None
 

@@ -1,8 +1,7 @@
-"""Episodes that say the same of different times: one clause of theirs, without its time and place (T11).
+"""Generalise episodes that tell the same of different times: one clause, without its time and place (T11).
 
-Comes in: clauses. Goes out: one of them, less an opening or closing phrase of time or place that the others do not
-share. Invariants: no word is added or moved; a clause that denies, commands or makes a condition stays whole, because
-what holds on Fridays would else hold always.
+No word is added or moved. A clause that denies, commands or makes a condition stays whole: "on Fridays" must not become
+"always".
 """
 
 from __future__ import annotations
@@ -33,18 +32,23 @@ _FUNCTION = frozenset(
 
 def general(clause: str, others: Sequence[str]) -> str:
     """`clause` without the phrases of time and place at its ends that most of the others do not hold."""
-    words = [_content(each) for each in others]
-    changed = not _KEPT.search(clause)
-    while changed:
-        changed = False
-        for pattern in (_OPENING, _CLOSING):
-            hit = pattern.match(clause)
-            if hit is None or not _varies(hit["phrase"], words):
-                continue
-            rest = hit["rest"] + (hit["end"] if pattern is _CLOSING else "")
-            if len(_WORD.findall(rest)) >= SHORTEST:
-                clause = rest[:1].upper() + rest[1:] if pattern is _OPENING else rest
-                changed = True
+    if _KEPT.search(clause):
+        return clause
+    words = [_content(other) for other in others]
+    while (shorter := _without_ends(clause, words)) != clause:
+        clause = shorter
+    return clause
+
+
+def _without_ends(clause: str, others: Sequence[frozenset[str]]) -> str:
+    """`clause` without an opening and a closing phrase that varies, where enough words are left."""
+    for pattern in (_OPENING, _CLOSING):
+        hit = pattern.match(clause)
+        if hit is None or not _varies(hit["phrase"], others):
+            continue
+        rest = hit["rest"] + (hit["end"] if pattern is _CLOSING else "")
+        if len(_WORD.findall(rest)) >= SHORTEST:
+            clause = rest[:1].upper() + rest[1:] if pattern is _OPENING else rest
     return clause
 
 
@@ -54,4 +58,4 @@ def _content(text: str) -> frozenset[str]:
 
 def _varies(phrase: str, others: Sequence[frozenset[str]]) -> bool:
     """Whether a word of the phrase is in fewer than half of the others."""
-    return any(2 * sum(word in each for each in others) < len(others) for word in _content(phrase))
+    return any(2 * sum(word in other for other in others) < len(others) for word in _content(phrase))

@@ -1,9 +1,8 @@
-"""Extract: from captures to typed candidates, each a whole clause quoted to the letter.
+"""Extract: turn captures into typed candidates, each a whole clause quoted to the letter.
 
-Comes in: items in order of archive seq. Goes out: candidates in order of place, and a rejection with its reason for
-everything left out. Invariants: `quote == text(event)[start:end]`, always (P-5); identity and preference come from the
-user's own words only (P-19); what someone asked to remember is one candidate, whole, and is never refused unless it is
-blank (W2).
+`quote == text(event)[start:end]`, always (P-5); identity and preference come from the user's own words only (P-19); a
+text that somebody asked to remember is one candidate, whole, and is refused only if it is blank (W2). Every clause that
+is left out has a rejection with its reason.
 """
 
 from __future__ import annotations
@@ -15,28 +14,41 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from ..models.distiller import Reading
+from ..models.distiller import ClauseReading
 from ..protocol.event import Noted, Said, Trust, Wrote, text, trust
 from ..protocol.operation import Step
 from ..protocol.record import QUOTE_LIMIT, Span
 from .batch import Batch, Candidate, Item, Rejection
-from .clauses import Clause, cut
-from .cues import count_words, foreign, lasting, noise, plain, weights
-from .meaning import Meaning, Reader
-from .prototypes import Embedder, Prototypes
-from .rules import any_of, table
+from .clauses import Clause, split
+from .cues import LEADS, count_words, foreign, lasting, noise, plain, weights
+from .embed import SentenceEmbedder
+from .extraction_gate import (
+    FLOOR,
+    SETTING,
+    ClauseReader,
+    Position,
+    Prototypes,
+    explains,
+    mended,
+    outlasting,
+    personal,
+    read,
+    specific,
+    thin,
+    too_little,
+    typed,
+    unmeant,
+)
 from .sections import (
     announced,
     asked,
     context,
     defines,
     edited,
-    faults,
     headed,
-    hearsay,
     instructs,
+    listed_under,
     obscure,
-    repairs,
     results,
     section,
     sums_up,
@@ -46,7 +58,6 @@ from .sections import (
 )
 from .subjects import dangling, follows, unnamed, untitled
 from .words import language
-from .worth import FLOOR, SET, Place, explains, mended, outlasting, personal, specific, thin, too_little, typed
 
 STAGE = "extract"
 
@@ -55,23 +66,23 @@ FOREIGN = 0.6
 """Score of a clause in a language that no model here reads: kept verbatim, if the user said it."""
 
 TALK = 0.9
-"""Salience from which a remark outside of a project is no small talk: people tell of themselves in passing."""
+"""Salience from which a remark outside of a project is not small talk: people tell of themselves in passing."""
 
 PERSONAL_TALK = frozenset({"reaction", "aside", "report", "verdict"})
-"""What the words of a remark about work in hand and of one about one's life have in common."""
+"""Word rules that match remarks about work in hand and remarks about one's life alike."""
 
 SHARE = 12
 """Candidates of one turn of an assistant or document: the best ones."""
 
 READ_CHARACTERS = 1000
-"""What is read of a long text that was asked to be remembered, to tell its type."""
+"""Characters of a text that was asked to be remembered which decide its type."""
 
 FEWEST_OF_FIX = 6
 """Words of a sentence that says what is done about a finding."""
 
 REMARK, LONG_REMARK = 400, 1000
-"""Characters of a turn that is a remark between two steps of the work, if it ends with the next one; and of one that
-ends with what its speaker does then, in so many words."""
+"""Characters of a turn between two steps of the work, if it ends with the next step; and of one that announces the next
+step in so many words."""
 
 REPORT = 2500
 """Characters of a turn that is a report, if it has headings."""
@@ -79,101 +90,100 @@ REPORT = 2500
 PASTED_CHARACTERS = 2500
 """A user turn longer than this that is built like a document was pasted, not said."""
 
-_FIX, _MENDING, _HARMLESS, _NEXT = (
-    any_of(table("noise")["leads"][name]) for name in ("fix", "mending", "harmless", "next")
-)
 _DATA = re.compile(r"""["'}\]]\s*:\s*["'\[{]|["'}\]]\s*,\s*["'{\[]\s*["']?\w+["']?\s*:|\}\s*\]|"\}""")
 _TITLE = re.compile(r"\*\*[^*]+\*\*:?$|^[\w`'-]+(?: [\w`'-]+){0,3}$")
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Statement:
+    """A clause that no word rule left out.
+
+    `meant`: its author marked it as lasting, or wrote it into a file for agents. `doubt`: the word rule that takes it
+    for a passing remark, where only the distiller can tell. `in_progress`: said before its speaker's next step of work.
+    """
+
     item: Item
     trust: Trust
     clause: Clause
     following: Clause | None
-    place: Place
+    position: Position
     meant: bool
-    """Its author marked it as lasting, or wrote it into a file for agents."""
     doubt: str = ""
-    """The word rule that takes it for a passing remark, where only the distiller can tell."""
-    on_the_way: bool = False
-    """Said before its speaker's next step: what a thing does was found out by the work: that is a lesson."""
-    read: Reading | None = None
+    in_progress: bool = False
+    reading: ClauseReading | None = None
 
 
 class Extract:
     """The stage. The trunk is asked for vectors only when a clause is left after the word rules."""
 
-    def __init__(self, trunk: Embedder, reader: Reader) -> None:
+    def __init__(self, trunk: SentenceEmbedder, reader: ClauseReader) -> None:
         self._prototypes = Prototypes(trunk)
-        self._meaning = Meaning(reader)
+        self._reader = reader
 
     def __call__(self, batch: Batch) -> Batch:
         candidates: list[Candidate] = []
         rejections: list[Rejection] = []
-        found: list[_Found] = []
+        unread: list[_Statement] = []
         for item in batch.items:
             event = item.captured.event
             if isinstance(event, Noted):
-                self._noted(item, event, candidates, rejections)
+                self._note(item, event, candidates, rejections)
             elif isinstance(event, Said | Wrote):
-                found.extend(_survivors(item, rejections))
+                unread.extend(_Turn(item, rejections).statements())
             else:
-                rejections.append(Rejection(stage=STAGE, reason="not prose", seq=item.seq))
-        found = [read for one in found if (read := self._meant(one, rejections))]
-        nearness = self._prototypes.near([_bare(one.clause.text) for one in found])
-        scored = [_scored(one, near, rejections) for one, near in zip(found, nearness, strict=True)]
-        candidates.extend(_best([one for one in scored if one is not None], rejections))
-        candidates.sort(key=lambda one: (one.item.seq, one.span.start))
+                rejections.append(_rejection(item, "not prose"))
+        statements = [meant for statement in unread if (meant := self._meant(statement, rejections))]
+        nearness = self._prototypes.near([_bare(statement.clause.text) for statement in statements])
+        scored = [_scored(statement, near, rejections) for statement, near in zip(statements, nearness, strict=True)]
+        candidates.extend(_best([candidate for candidate in scored if candidate is not None], rejections))
+        candidates.sort(key=lambda candidate: (candidate.item.seq, candidate.span.start))
         return msgspec.structs.replace(
             batch,
             candidates=batch.candidates + tuple(candidates),
             rejections=batch.rejections + tuple(rejections),
         )
 
-    def _meant(self, one: _Found, rejections: list[Rejection]) -> _Found | None:
-        """The clause with what the distiller reads in it, None if it is not meant as it stands."""
-        words = one.clause.text
+    def _meant(self, statement: _Statement, rejections: list[Rejection]) -> _Statement | None:
+        """The statement with the distiller's reading, None if it is not meant as it stands."""
+        words = statement.clause.text
         if language(words) != "en":
-            return one
-        bare = untitled(words).replace("**", "")
-        following = _bare(one.following.text) if one.following else ""
-        read = self._meaning.read(bare, one.trust)
-        telling = not one.item.project and read.salience >= TALK
-        reason = (
-            one.doubt
-            if one.doubt and not telling
-            else self._meaning.objection(read, bare, following, one.trust, lasting=one.meant, telling=telling)
-        )
+            return statement
+        following = _bare(statement.following.text) if statement.following else ""
+        reading = read(self._reader, untitled(words).replace("**", ""), statement.trust)
+        telling = not statement.item.project and reading.salience >= TALK
+        if statement.doubt and not telling:
+            reason = statement.doubt
+        else:
+            reason = unmeant(
+                self._reader, reading, following, statement.trust, lasting=statement.meant, telling=telling
+            )
         if reason:
-            rejections.append(Rejection(stage=STAGE, reason=reason, seq=one.item.seq, quote=words[:QUOTE_LIMIT]))
+            rejections.append(_rejection(statement.item, reason, words))
             return None
-        return replace(one, read=read)
+        return replace(statement, reading=reading)
 
-    def _noted(self, item: Item, event: Noted, candidates: list[Candidate], rejections: list[Rejection]) -> None:
+    def _note(self, item: Item, event: Noted, candidates: list[Candidate], rejections: list[Rejection]) -> None:
         words = event.text
-        said = words[:READ_CHARACTERS]
         if not words.strip():
-            rejections.append(Rejection(stage=STAGE, reason="blank", seq=item.seq))
+            rejections.append(_rejection(item, "blank"))
             return
-        source = trust(event)
-        type_, read = foreign(said), None
-        if language(said) == "en":
-            (near,) = self._prototypes.near([_bare(said)])
-            read = self._meaning.read(said, source)
-            type_, _ = typed(said, "user", near, read)
+        front, source = words[:READ_CHARACTERS], trust(event)
+        type_, reading = foreign(front), None
+        if language(front) == "en":
+            (near,) = self._prototypes.near([_bare(front)])
+            reading = read(self._reader, front, source)
+            type_, _ = typed(front, "user", near, reading)
         span = Span(item.captured.document, event.turn, 0, len(words))
-        candidates.append(_candidate(item, source, span, type_, 1.0, read))
+        candidates.append(_candidate(item, source, span, type_, 1.0, reading))
 
 
 def _candidate(
-    item: Item, source: Trust, span: Span, type_: str, score: float, read: Reading | None, about: str = ""
+    item: Item, source: Trust, span: Span, type_: str, score: float, reading: ClauseReading | None, about: str = ""
 ) -> Candidate:
     event = item.captured.event
     explicit = isinstance(event, Noted)
-    said = f", read as {read.type}, salience {read.salience:.1f} of 3" if read else ""
-    what = f"{type_}, asked to remember" if explicit else f"{type_}, score {score:.2f}{said}"
+    as_read = f", read as {reading.type}, salience {reading.salience:.1f} of 3" if reading else ""
+    what = f"{type_}, asked to remember" if explicit else f"{type_}, score {score:.2f}{as_read}"
     return Candidate(
         item=item,
         ordinal=0,
@@ -184,195 +194,260 @@ def _candidate(
         score=score,
         explicit=explicit,
         context=about,
-        salience=round(read.salience, 2) if read else None,
-        marked=" ".join(read.words(tag) for tag in ("subject", "attribute", "value")) if read else "",
+        salience=round(reading.salience, 2) if reading else None,
+        marked=" ".join(reading.words(tag) for tag in ("subject", "attribute", "value")) if reading else "",
         steps=(Step(STAGE, what),),
     )
 
 
+def _rejection(item: Item, reason: str, words: str = "") -> Rejection:
+    return Rejection(stage=STAGE, reason=reason, seq=item.seq, quote=words[:QUOTE_LIMIT])
+
+
 def _bare(words: str) -> str:
-    """What the trunk reads of a clause: its words without Markdown's marks."""
+    """The words of a clause without Markdown's marks, as the trunk reads them."""
     return re.sub(r"\*\*|__|`", "", words)
 
 
-def _survivors(item: Item, rejections: list[Rejection]) -> list[_Found]:
-    """The clauses of a turn that no word rule takes out."""
-    event = item.captured.event
-    source, words = trust(event), text(event)
-    parts = cut(words)
-    for reason in parts.dropped:
-        rejections.append(Rejection(stage=STAGE, reason=reason, seq=item.seq))
-    if source == "user" and len(words) > PASTED_CHARACTERS and words.count("\n#") + words.count("\n- ") >= 4:
-        rejections.append(Rejection(stage=STAGE, reason="pasted", seq=item.seq))
-        return []
-    kept: list[_Found] = []
-    told, ordered = source != "user" and sums_up(words), instructs(event)
-    clauses = whole(parts.clauses, words)
-    on_the_way = source == "assistant" and _goes_on(clauses, words)
-    for at, clause in enumerate(clauses):
-        clause = under(event, clause)
-        reason = _rejected(clause, source, ordered)
-        if reason == "hypothetical" and source != "user" and kept and dangling(clause.text):
-            reason = "" if clause.listed and _leans(words, kept[-1].clause, clause) else reason
-        if reason == "retraction" and kept and at and kept[-1].clause == clauses[at - 1]:
-            gone = kept.pop()
-            rejections.append(
-                Rejection(stage=STAGE, reason="retracted", seq=item.seq, quote=gone.clause.text[:QUOTE_LIMIT])
-            )
-        doubt = reason if reason in PERSONAL_TALK and source == "user" and not item.project else ""
+class _Turn:
+    """The clauses of one turn in order: one may retract the clause before it, or be quoted together with it."""
+
+    def __init__(self, item: Item, rejections: list[Rejection]) -> None:
+        event = item.captured.event
+        self._item, self._event, self._rejections = item, event, rejections
+        self._source: Trust = trust(event)
+        self._words = text(event)
+        parts = split(self._words)
+        rejections.extend(_rejection(item, reason) for reason in parts.dropped)
+        self._clauses = whole(parts.clauses, self._words)
+        self._sums_up = self._source != "user" and sums_up(self._words)
+        self._instructs = instructs(event)
+        self._in_progress = self._source == "assistant" and _goes_on(self._clauses, self._words)
+        self._statements: list[_Statement] = []
+
+    def statements(self) -> list[_Statement]:
+        """The clauses that no word rule leaves out."""
+        if self._is_pasted():
+            self._rejections.append(_rejection(self._item, "pasted"))
+            return []
+        for at, clause in enumerate(self._clauses):
+            self._take(at, under(self._event, clause))
+        return self._statements
+
+    def _is_pasted(self) -> bool:
+        words = self._words
+        is_long = self._source == "user" and len(words) > PASTED_CHARACTERS
+        return is_long and words.count("\n#") + words.count("\n- ") >= 4
+
+    def _take(self, at: int, clause: Clause) -> None:
+        reason = self._word_rule(clause)
+        if reason == "retraction":
+            self._retract(at)
+        if not reason:
+            clause, reason = self._with_context(clause)
+        is_personal = self._source == "user" and not self._item.project
+        doubt = reason if is_personal and reason in PERSONAL_TALK else ""
         if reason and not doubt:
-            rejections.append(Rejection(stage=STAGE, reason=reason, seq=item.seq, quote=clause.text[:QUOTE_LIMIT]))
-            continue
-        if source != "user" and (dangling(clause.text) or follows(clause.text)):
-            before = kept[-1].clause if kept else None
-            if before is not None and _leans(words, before, clause):
-                kept.pop()
-                clause = replace(clause, start=before.start, text=words[before.start : clause.end])
-            elif dangling(clause.text):
-                reason = "dangling"
-        elif source != "user" and unnamed(clause.text):
-            reason = "dangling"
-        elif item.project and dangling(clause.text) and not lasting(clause.text):
-            reason = "" if kept and _leans(words, kept[-1].clause, clause) else "dangling"
-        if reason and not doubt:
-            rejections.append(Rejection(stage=STAGE, reason=reason, seq=item.seq, quote=clause.text[:QUOTE_LIMIT]))
-            continue
-        following = clauses[at + 1] if at + 1 < len(clauses) else None
-        place = Place(
-            listed=clause.listed,
-            summed_up=clause.listed and (told or results(clause) or defines(clause)),
-            announced=source != "user" and announced(clause),
-            explained=source != "user" and defines(clause),
-            narrated=on_the_way and not _outlasts(words, clause, following),
-            outlasting=math.inf if source == "user" else outlasting(clause.text),
-            reported=clause.listed and (explains(clause.text) or (len(words) >= REPORT and len(clause.path) > 1)),
-            project=bool(item.project),
+            self._rejections.append(_rejection(self._item, reason, clause.text))
+            return
+        following = self._clauses[at + 1] if at + 1 < len(self._clauses) else None
+        position = self._position(clause, following)
+        meant = self._instructs or (self._source == "user" and lasting(clause.text))
+        self._statements.append(
+            _Statement(self._item, self._source, clause, following, position, meant, doubt, self._in_progress)
         )
-        meant = ordered or (source == "user" and lasting(clause.text))
-        kept.append(_Found(item, source, clause, following, place, meant, doubt, on_the_way))
-    return kept
+
+    def _word_rule(self, clause: Clause) -> str:
+        """Why the clause's own words and headings leave it out, or ""."""
+        reason = _rejected(clause, self._source, self._instructs)
+        if reason == "hypothetical" and self._source != "user" and clause.listed and dangling(clause.text):
+            return "" if self._leans(clause) else reason
+        return reason
+
+    def _retract(self, at: int) -> None:
+        """Leave out the clause that stands right before number `at`, if it is the last one kept."""
+        if at and self._statements and self._statements[-1].clause == self._clauses[at - 1]:
+            retracted = self._statements.pop().clause
+            self._rejections.append(_rejection(self._item, "retracted", retracted.text))
+
+    def _with_context(self, clause: Clause) -> tuple[Clause, str]:
+        """The clause, with the one before it where it cannot be understood alone; and "dangling" where that one is not
+        kept."""
+        leans = dangling(clause.text)
+        if self._source == "user":
+            needs = leans and self._item.project and not lasting(clause.text)
+            return clause, "dangling" if needs and not self._leans(clause) else ""
+        if leans or follows(clause.text):
+            if self._leans(clause):
+                before = self._statements.pop().clause
+                return replace(clause, start=before.start, text=self._words[before.start : clause.end]), ""
+            return clause, "dangling" if leans else ""
+        return clause, "dangling" if unnamed(clause.text) else ""
+
+    def _leans(self, clause: Clause) -> bool:
+        """Whether the clause goes on with the sentence right before it, near enough to be quoted with it."""
+        if not self._statements:
+            return False
+        before = self._statements[-1].clause
+        between = self._words[before.end : clause.start]
+        return not between.strip() and between.count("\n") < 2 and clause.end - before.start <= QUOTE_LIMIT
+
+    def _position(self, clause: Clause, following: Clause | None) -> Position:
+        is_users = self._source == "user"
+        is_report = len(self._words) >= REPORT and len(clause.path) > 1
+        return Position(
+            listed=clause.listed,
+            summed_up=clause.listed and (self._sums_up or results(clause) or defines(clause)),
+            announced=not is_users and announced(clause),
+            explained=not is_users and defines(clause),
+            narrated=self._in_progress and not _outlasts(self._words, clause, following),
+            outlasting=math.inf if is_users else outlasting(clause.text),
+            reported=clause.listed and (explains(clause.text) or is_report),
+            project=bool(self._item.project),
+        )
 
 
 def _goes_on(clauses: Sequence[Clause], words: str) -> bool:
-    """Whether a short turn ends with what its speaker does next."""
+    """Whether a short turn ends with its speaker's next step."""
     if not clauses or len(words) > LONG_REMARK:
         return False
     last = clauses[-1].text
-    if words.rstrip().endswith(":") or _NEXT.search(plain(last)):
+    if words.rstrip().endswith(":") or LEADS["next"].search(plain(last)):
         return True
     return len(words) <= REMARK and noise(last, "assistant") == "progress"
 
 
-def _rejected(clause: Clause, source: Trust, ordered: bool) -> str:
+def _rejected(clause: Clause, source: Trust, instructs: bool) -> str:
+    """The first word rule that leaves the clause out, or ""."""
     words = clause.text
     if len(words) > QUOTE_LIMIT:
         return "too long"
     if count_words(words) < FEWEST_WORDS[source]:
         return "retraction" if noise(words, source) == "retraction" else "too short"
     if language(words) != "en":
-        question = noise(words, "tool") == "question"
-        return "question" if question else ("" if source == "user" or ordered else "no cue")
-    if ordered or (source != "user" and defines(clause)):
-        return "title" if not ordered and obscure(clause) else noise(words, "tool")
-    if source != "user" and (reason := section(clause)):
+        if noise(words, "tool") == "question":
+            return "question"
+        return "" if source == "user" or instructs else "no cue"
+    if instructs or (source != "user" and defines(clause)):
+        return "title" if not instructs and obscure(clause) else noise(words, "tool")
+    return _rejected_by_place(clause, source) or _rejected_by_form(words, source) or noise(words, source)
+
+
+def _rejected_by_place(clause: Clause, source: Trust) -> str:
+    """The rule on headings and lists that leaves the clause out, or ""."""
+    if source == "user":
+        return "request" if clause.listed and clause.heading and _is_request(clause) else ""
+    if reason := section(clause):
         return reason
-    if source == "assistant" and edited(clause):
+    if source != "assistant":
+        return ""
+    if edited(clause):
         return "edit"
-    if source == "assistant" and hearsay(clause):
+    if listed_under(clause, "hearsay"):
         return "hearsay"
-    if source == "assistant" and clause.listed and thin(words):
-        return "title"
-    if (
-        clause.listed
-        and source == "user"
-        and clause.heading
-        and not (lasting(words) or (max((*_strongest(words), 0.0)) >= 0.5 and not asked(clause)))
-    ):
-        return "request"
+    return "title" if clause.listed and thin(clause.text) else ""
+
+
+def _rejected_by_form(words: str, source: Trust) -> str:
     if _DATA.search(words):
         return "data"
-    if source != "user" and _TITLE.fullmatch(words):
-        return "title"
-    return noise(words, source)
+    return "title" if source != "user" and _TITLE.fullmatch(words) else ""
 
 
-def _leans(words: str, before: Clause, clause: Clause) -> bool:
-    """Whether `clause` goes on with the sentence right before it: then both are quoted together."""
-    between = words[before.end : clause.start]
-    return not between.strip() and between.count("\n") < 2 and clause.end - before.start <= QUOTE_LIMIT
+def _is_request(clause: Clause) -> bool:
+    """Whether a user's list item is only a part of their request: no strong cue makes it more."""
+    if lasting(clause.text):
+        return False
+    cued = weights(clause.text, "user")
+    strongest = max(cued.get(name, 0.0) for name in ("identity", "preference", "decision", "convention", "lesson"))
+    return strongest < 0.5 or asked(clause)
 
 
 def _outlasts(words: str, clause: Clause, after: Clause | None) -> bool:
-    """Whether a clause of a turn on the way may be worth more than the step: an item, a finding that is mended."""
-    if clause.listed or clause.path or _HARMLESS.search(clause.text):
+    """Whether a clause of a turn in progress may be worth more than the step: an item, a finding that is mended."""
+    if clause.listed or clause.path or LEADS["harmless"].search(clause.text):
         return True
     return _is_mended(words, clause, after) and not specific(clause.text)
 
 
 def _is_mended(words: str, clause: Clause, after: Clause | None) -> bool:
     """Whether the sentence right behind a finding says what is done about it."""
-    fixed = _behind(words, clause, after, _FIX)
-    return fixed and after is not None and count_words(after.text) >= FEWEST_OF_FIX
+    is_followed = _is_followed(words, clause, after, LEADS["fix"])
+    return is_followed and after is not None and count_words(after.text) >= FEWEST_OF_FIX
 
 
-def _behind(words: str, clause: Clause, after: Clause | None, pattern: re.Pattern[str]) -> bool:
+def _is_followed(words: str, clause: Clause, after: Clause | None, pattern: re.Pattern[str]) -> bool:
     """Whether a sentence of this form stands right behind the clause, near enough to be quoted with it."""
     if after is None or not pattern.match(after.text) or words[clause.end : after.start] != " ":
         return False
     return after.end - clause.start <= QUOTE_LIMIT
 
 
-def _strongest(words: str) -> list[float]:
-    """Cue weights of what a user's list item must be to be more than a part of their request."""
-    found = weights(words, "user")
-    return [found.get(name, 0.0) for name in ("identity", "preference", "decision", "convention", "lesson")]
-
-
-def _scored(found: _Found, near: dict[str, float], rejections: list[Rejection]) -> Candidate | None:
-    item, clause, source = found.item, found.clause, found.trust
-    document, turn = item.captured.document, item.captured.event.turn
-    if found.read is None:
+def _scored(statement: _Statement, near: dict[str, float], rejections: list[Rejection]) -> Candidate | None:
+    item, clause, source = statement.item, statement.clause, statement.trust
+    if statement.reading is None:
         type_, score = foreign(clause.text), FOREIGN
     else:
-        type_, score = typed(clause.text, source, near, found.read, headed(clause))
-        if type_ == "identity" and item.project and not personal(clause.text):
-            type_ = "fact"
-        if type_ == "fact" and found.on_the_way and found.place.outlasting != SET:
-            type_ = "lesson"
-        score = max(score, 0.75) if found.meant else score
-        if found.place.summed_up and ("`" in clause.text or score >= FLOOR[source]):
-            score = min(1.0, score + 0.15)
-        reason = "" if found.meant else too_little(source, score, found.read, found.place)
-        if source != "user" and not found.meant and type_ != "lesson" and troubled(clause):
-            reason = reason or "trouble"
-        if source != "user" and not found.meant and repairs(clause) and mended(clause.text, faults(clause)):
-            reason = reason or "mended"
+        type_, score = _typed(statement, near, statement.reading)
+        reason = _unworthy(statement, type_, score, statement.reading)
         if reason:
-            words = clause.text[:QUOTE_LIMIT]
-            rejections.append(Rejection(stage=STAGE, reason=f"{reason} {type_}", seq=item.seq, quote=words))
+            rejections.append(_rejection(item, f"{reason} {type_}", clause.text))
             return None
-    end = clause.end
-    after = found.following
-    whole_turn = text(item.captured.event)
-    if source == "assistant" and after is not None:
-        told = _is_mended(whole_turn, clause, after) or _behind(whole_turn, clause, after, _MENDING)
-        end = after.end if told else end
+    span = Span(item.captured.document, item.captured.event.turn, clause.start, _end(statement))
     about = context(clause, written=source == "document") if source != "user" else ""
-    return _candidate(item, source, Span(document, turn, clause.start, end), type_, score, found.read, about)
+    return _candidate(item, source, span, type_, score, statement.reading, about)
+
+
+def _typed(statement: _Statement, near: dict[str, float], reading: ClauseReading) -> tuple[str, float]:
+    """Type and score of a statement, with what its place and its speaker add to its words."""
+    clause, source = statement.clause, statement.trust
+    type_, score = typed(clause.text, source, near, reading, headed(clause))
+    if type_ == "identity" and statement.item.project and not personal(clause.text):
+        type_ = "fact"
+    if type_ == "fact" and statement.in_progress and statement.position.outlasting != SETTING:
+        type_ = "lesson"  # the work found it out
+    score = max(score, 0.75) if statement.meant else score
+    if statement.position.summed_up and ("`" in clause.text or score >= FLOOR[source]):
+        score = min(1.0, score + 0.15)
+    return type_, score
+
+
+def _unworthy(statement: _Statement, type_: str, score: float, reading: ClauseReading) -> str:
+    """Why the statement is not worth keeping, or ""."""
+    clause, source = statement.clause, statement.trust
+    if statement.meant:
+        return ""
+    if reason := too_little(source, score, reading, statement.position):
+        return reason
+    if source == "user":
+        return ""
+    if type_ != "lesson" and troubled(clause):
+        return "trouble"
+    is_mended = listed_under(clause, "repairs") and mended(clause.text, listed_under(clause, "faults"))
+    return "mended" if is_mended else ""
+
+
+def _end(statement: _Statement) -> int:
+    """Where the quote ends: an agent's finding is quoted with the sentence that says what was done about it."""
+    clause, after = statement.clause, statement.following
+    if statement.trust != "assistant" or after is None:
+        return clause.end
+    words = text(statement.item.captured.event)
+    is_mended = _is_mended(words, clause, after) or _is_followed(words, clause, after, LEADS["mending"])
+    return after.end if is_mended else clause.end
 
 
 def _best(candidates: list[Candidate], rejections: list[Rejection]) -> list[Candidate]:
-    """At most `SHARE` candidates a turn from anyone but the user: a report is not all memory."""
-    ranked: dict[int, list[Candidate]] = {}
-    for one in candidates:
-        ranked.setdefault(one.item.seq, []).append(one)
-    kept: list[Candidate] = []
-    for ones in ranked.values():
-        ones.sort(key=lambda one: (-one.score, one.span.start))
-        share = len(ones) if ones[0].trust == "user" else SHARE
-        kept.extend(ones[:share])
-        for one in ones[share:]:
-            rejections.append(
-                Rejection(stage=STAGE, reason="beyond the share of a turn", seq=one.item.seq, quote=one.quote)
-            )
-    return kept
+    """At most `SHARE` candidates a turn from anyone but the user."""
+    by_turn: dict[int, list[Candidate]] = {}
+    for candidate in candidates:
+        by_turn.setdefault(candidate.item.seq, []).append(candidate)
+    best: list[Candidate] = []
+    for ranked in by_turn.values():
+        ranked.sort(key=lambda candidate: (-candidate.score, candidate.span.start))
+        share = len(ranked) if ranked[0].trust == "user" else SHARE
+        best.extend(ranked[:share])
+        rejections.extend(
+            _rejection(candidate.item, "beyond the share of a turn", candidate.quote) for candidate in ranked[share:]
+        )
+    return best

@@ -1,8 +1,7 @@
-"""Exact keys and edges: what a clause says about whom, when it says it in a form that a rule knows (R1, R8).
+"""Give an exact key or an edge to a clause whose form a rule knows (R1, R8).
 
-Comes in: a clause, its type and subject. Goes out: `subject.attribute` and a value, or an edge's key, or nothing.
-Invariants: the rules are data (`rules/keys.toml`, `lexicon.toml`, `relations.toml`); a clause that adds ("also"),
-denies ("not") or reports ("says") never gets a key, since a key retires what stood there before.
+The rules are data (`rules/keys.toml`, `lexicon.toml`, `relations.toml`). A clause that adds ("also"), denies ("not") or
+reports ("says") never gets a key, since a key retires the older record of that key.
 """
 
 from __future__ import annotations
@@ -27,11 +26,12 @@ _PREFERRED_ONLY = frozenset({"season-of-day", "drink", "diet"})
 _ARTICLES = STOP - {"go"}
 _SELF = re.compile(r"^(?:i|my|me)\b", re.IGNORECASE)
 _GROUP = re.compile(r"^(?:we|our|the|this)\b", re.IGNORECASE)
+_HOLE = re.compile(r"\{([\w|]+)\}")
 _LEADING = re.compile("^(?:" + any_of(_DATA["leading"]).pattern + ")+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class KeyRule:
     """One key rule, compiled."""
 
     pattern: re.Pattern[str]
@@ -42,15 +42,15 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
-    """`subject.attribute`, and the value that stands there."""
+class ExactKey:
+    """`subject.attribute`, and its value."""
 
     key: str
     value: str
 
 
 _RULES = tuple(
-    Rule(
+    KeyRule(
         re.compile(rule["pattern"].replace("NUMBER", _NUMBER_WORDS), re.IGNORECASE),
         re.compile(rule["guard"], re.IGNORECASE) if "guard" in rule else None,
         rule["subject"],
@@ -65,7 +65,7 @@ _RELATIONS = tuple(
 )
 
 
-def exact_key(clause: str) -> Key | None:
+def exact_key(clause: str) -> ExactKey | None:
     """The exact key and value that a clause gives, if a rule knows its form."""
     text = _LEADING.sub("", " ".join(plain(clause).replace("`", "").replace("**", "").split()))
     if len(text) > 240 or _NEVER.search(text):
@@ -74,9 +74,8 @@ def exact_key(clause: str) -> Key | None:
         match = rule.pattern.search(text)
         if not match or (rule.guard and not rule.guard.search(text)):
             continue
-        found = _filled(rule, match)
-        if found:
-            return found
+        if key := _filled(rule, match):
+            return key
     return None
 
 
@@ -95,9 +94,9 @@ def edge_key(clause: str, subject: str) -> str:
 
 def slug(words: str, most: int = 4) -> str:
     """The content words of a phrase in the singular, joined by hyphens; "" where it has too many to be one thing."""
-    found = [token for token in tokens(words) if token.kind != "mark" and token.text.lower() not in _ARTICLES]
-    names = [re.sub(r"[^\w.+#]+", "-", _singular(token.text)).strip("-.") for token in found]
-    return "-".join(name for name in names if name) if 0 < len(found) <= most else ""
+    content = [token for token in tokens(words) if token.kind != "mark" and token.text.lower() not in _ARTICLES]
+    names = [re.sub(r"[^\w.+#]+", "-", _singular(token.text)).strip("-.") for token in content]
+    return "-".join(name for name in names if name) if 0 < len(content) <= most else ""
 
 
 def _singular(word: str) -> str:
@@ -112,8 +111,8 @@ def one_of_a_kind(left: str, right: str) -> bool:
     for name, pattern in _LEXICON:
         if name in _MANY:
             continue
-        one, two = ({hit.lower() for hit in pattern.findall(text)} for text in (left, right))
-        if one and two and not one & two:
+        before, after = ({hit.lower() for hit in pattern.findall(text)} for text in (left, right))
+        if before and after and not before & after:
             return True
     return False
 
@@ -123,32 +122,38 @@ def categories(words: str) -> tuple[str, ...]:
     return tuple(name for name, pattern in _LEXICON if pattern.search(words))
 
 
-def _filled(rule: Rule, match: re.Match[str]) -> Key | None:
+def _filled(rule: KeyRule, match: re.Match[str]) -> ExactKey | None:
     groups = {name: (words or "").strip() for name, words in match.groupdict().items()}
-    value, scope = _value(groups.get("v", ""))
+    said = groups.get("v", "")
+    value, scope = _value(said)
     named = categories(value)
-    if not value or len(value.split()) > 6 or (len(named) > 1 and "uses" in rule.attribute):
+    if not _is_single(rule, value, said, named):
         return None
-    if set(named) & set(categories(_listed(groups.get("v", "")))):
-        return None
-    if rule.only and not set(named) & set(rule.only):
-        return None
-    owner = _owner(rule.subject, groups)
+    purpose = slug(scope)
     parts = {"category": "", "x": slug(_possessed(groups.get("x", ""))), "t": slug(groups.get("t", ""))}
     if named and not ("uses" in rule.attribute and named[0] in _PREFERRED_ONLY):
-        purpose = slug(scope)
+        if "uses" in rule.attribute and named[0] in _MANY and not purpose and "x" not in groups:
+            return None
         names_itself = purpose and (named[0].startswith(purpose[:6]) or purpose.startswith(named[0][:6]))
         parts["category"] = named[0] + (f".{purpose}" if purpose and not names_itself else "")
-        if "uses" in rule.attribute and named[0] in _MANY and not slug(scope) and "x" not in groups:
-            return None
-    elif not parts["t"] and re.search(rf"\bfor (?:\w+ ){{0,3}}{re.escape(scope)}", groups.get("v", ""), re.IGNORECASE):
-        parts["t"] = slug(scope)
-    attribute = re.sub(
-        r"\{([\w|]+)\}", lambda hole: next((parts[n] for n in hole[1].split("|") if parts[n]), ""), rule.attribute
+    elif not parts["t"] and re.search(rf"\bfor (?:\w+ ){{0,3}}{re.escape(scope)}", said, re.IGNORECASE):
+        parts["t"] = purpose
+    owner = _owner(rule.subject, groups)
+    attribute = _HOLE.sub(
+        lambda hole: next((parts[name] for name in hole[1].split("|") if parts[name]), ""), rule.attribute
     )
     if not owner or attribute.endswith(".") or not attribute:
         return None
-    return Key(f"{owner}.{attribute}", value)
+    return ExactKey(f"{owner}.{attribute}", value)
+
+
+def _is_single(rule: KeyRule, value: str, said: str, named: tuple[str, ...]) -> bool:
+    """Whether a rule's value is one short value, of the categories that the rule is for. `said`: the value in full."""
+    if not value or len(value.split()) > 6 or (len(named) > 1 and "uses" in rule.attribute):
+        return False
+    if set(named) & set(categories(_listed(said))):
+        return False
+    return not rule.only or bool(set(named) & set(rule.only))
 
 
 def _value(words: str) -> tuple[str, str]:

@@ -1,8 +1,6 @@
-"""The list of the stages, and the runner that times them and survives them.
+"""List the stages in order, and run them with their times (P-12).
 
-Comes in: a batch of items. Goes out: the batch with candidates, rejections and failures, and seconds per stage.
-Invariants: the order stands in one place, `pipeline`; a stage that raises costs only the captures it raises for (they
-become failures with the stage's name), never the batch and never the worker (P-12).
+A stage that raises costs only the captures it raises for: they become failures with the stage's name.
 """
 
 from __future__ import annotations
@@ -16,24 +14,26 @@ from ..models.injection import InjectionJudge
 from ..models.trunk import Trunk
 from ..protocol.operation import Failure
 from .batch import Batch, Stage
-from .embed import Embed
+from .embed import Embed, SentenceEmbedder
 from .enrich import enrich
 from .extract import Extract
-from .meaning import Reader
-from .prototypes import Embedder
+from .extraction_gate import ClauseReader
 from .route import route
-from .scan import Judge, Scan
+from .scan import InjectionScorer, Scan
 
-Named = tuple[str, Stage]
+NamedStage = tuple[str, Stage]
 
 
 def pipeline(
-    trunk: Trunk, embedder: Embedder | None = None, reader: Reader | None = None, judge: Judge | None = None
-) -> tuple[Named, ...]:
-    """All stages but the last, in order. Reconcile needs neighbours and is called by itself.
+    trunk: Trunk,
+    embedder: SentenceEmbedder | None = None,
+    reader: ClauseReader | None = None,
+    judge: InjectionScorer | None = None,
+) -> tuple[NamedStage, ...]:
+    """All stages but reconcile, which needs neighbours and is called by itself.
 
-    `trunk` reads what is said: rules and thresholds were fitted to it. `embedder` gives the vectors that are searched,
-    if it is another model's.
+    `trunk` places clauses among the prototypes: rules and thresholds were fitted to it. `embedder` gives the vectors
+    that are searched, if another model does.
     """
     return (
         ("extract", Extract(trunk, reader or Distiller())),
@@ -44,7 +44,7 @@ def pipeline(
     )
 
 
-def run(batch: Batch, stages: Sequence[Named], monotonic: Callable[[], float]) -> tuple[Batch, dict[str, float]]:
+def run(batch: Batch, stages: Sequence[NamedStage], monotonic: Callable[[], float]) -> tuple[Batch, dict[str, float]]:
     """`batch` through all stages, and the seconds each took. Where a stage raises, captures run one by one."""
     seconds: dict[str, float] = {}
     for name, stage in stages:

@@ -1,9 +1,8 @@
-"""Reconcile, the judging half: candidates held against what is known, one proposal each (W6, T1).
+"""Reconcile: judge each candidate against the records near it, and propose what to do with it (W6, T1).
 
-Comes in: candidates in order, and for each the records near it. Goes out: proposals with finished records, decisions
-explained by ids and keys alone. Invariants: pure, no clock and no model; candidates of one batch are neighbours of each
-other; precedence is world time where both claims name theirs, then the time they were said, then the capture, never
-arrival; what an assistant or a document says retires nothing of the user's; in doubt both claims stay.
+Pure: no clock and no model of its own. Candidates of one batch are neighbours of each other. Precedence is world time
+where both claims name theirs, then the time they were said, then the capture, never arrival. The words of an assistant
+or a document never retire the user's; in doubt both claims stay. Decisions are explained by ids and keys alone.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ from ..protocol.operation import Decision, Neighbour, Retirement, Step
 from ..protocol.record import LIVE, QUOTE_LIMIT, Evidence, Provenance, Record, Signal, Span, explicit_id, record_id
 from .batch import Candidate, Known, Proposal
 from .contradictions import Verdict, compare, of_another
-from .paraphrase import CERTAIN, PARAPHRASED, PairReader, says_again
-from .retelling import in_full, noted_down, told_again
+from .restatement import CERTAIN, PARAPHRASED, PairReader, in_full, noted_down, says_again, told_again
 from .rules import VERSION
 from .words import STOP, tokens
 
@@ -59,13 +57,16 @@ def judge(
     `reader` is asked where the rules see two different things that are near each other. `recalled`: the records that
     memd gave to a session, by its document: what says the same there adds nothing, not even evidence (W9).
     """
-    state = _State(reader=reader, recalled=recalled or {})
-    return [_Judgement(one, known.get(candidate_id(one), ()), distiller, state).proposal() for one in candidates]
+    state = _BatchState(reader=reader, recalled=recalled or {})
+    return [
+        _Judgement(candidate, known.get(candidate_id(candidate), ()), distiller, state).proposal()
+        for candidate in candidates
+    ]
 
 
 @dataclass(slots=True)
-class _State:
-    """What the earlier candidates of this batch came to: records by id with their vectors, and who is retired."""
+class _BatchState:
+    """The outcome of the earlier candidates of this batch: records by id with their vectors, and retired ids."""
 
     records: dict[str, tuple[Record, bytes]] = field(default_factory=dict[str, tuple[Record, bytes]])
     retired: set[str] = field(default_factory=set[str])
@@ -74,7 +75,7 @@ class _State:
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class _JudgedRecord:
     record: Record
     similarity: float
     verdict: Verdict
@@ -83,91 +84,99 @@ class _Judged:
 
 
 class _Judgement:
-    """One candidate's way to its proposal."""
+    """One candidate held against its neighbours."""
 
-    def __init__(self, candidate: Candidate, known: Sequence[Known], distiller: str, state: _State) -> None:
-        self._one = candidate
+    def __init__(self, candidate: Candidate, known: Sequence[Known], distiller: str, state: _BatchState) -> None:
+        self._candidate = candidate
         self._id = candidate_id(candidate)
         self._state = state
         self._record = _record(candidate, self._id, distiller)
         near = self._near(known)
-        self._own = next((each.record for each in near if each.record.id == self._id), None)
-        self._judged = [self._verdict(each) for each in near if each.record.id != self._id]
+        self._own = next((known.record for known in near if known.record.id == self._id), None)
+        self._judged = [self._judge(known) for known in near if known.record.id != self._id]
 
     def proposal(self) -> Proposal:
-        if self._own is not None and not self._one.explicit:
+        if self._own is not None and not self._candidate.explicit:
             return self._noop(self._own, "this clause is a record already", None)
-        echo = next((each for each in self._judged if self._is_recalled(each)), None)
+        echo = next((judged for judged in self._judged if self._is_recalled(judged)), None)
         if echo is not None and self._own is None:
             return self._noop(echo.record, f"says what {echo.record.id} told this session", None)
-        same = next((each for each in self._judged if each.verdict.label == "same"), None)
-        if same is not None:
-            return self._said_before(same)
-        changed = [each for each in self._judged if each.verdict.label in {"replaces", "contradicts"}]
-        return self._changed(changed)
+        same = next((judged for judged in self._judged if judged.verdict.label == "same"), None)
+        return self._said_before(same) if same is not None else self._changed()
 
-    def _is_recalled(self, each: _Judged) -> bool:
+    def _is_recalled(self, judged: _JudgedRecord) -> bool:
         """Whether a record was given to this session, and the candidate says it again, in whatever words."""
-        if each.record.id not in self._state.recalled.get(self._one.span.document, ()):
+        if judged.record.id not in self._state.recalled.get(self._candidate.span.document, ()):
             return False
-        alike = each.verdict.label in {"unrelated", "refines"} and each.similarity >= PARAPHRASED
-        return each.verdict.label == "same" or (
-            alike and says_again(self._one.quote, each.record.content, self._state.reader)
+        alike = judged.verdict.label in {"unrelated", "refines"} and judged.similarity >= PARAPHRASED
+        return judged.verdict.label == "same" or (
+            alike and says_again(self._candidate.quote, judged.record.content, self._state.reader)
         )
 
     def _near(self, known: Sequence[Known]) -> list[Known]:
-        """What the daemon found, as this batch left it, and the batch's own records; nearest first."""
-        found: dict[str, Known] = {}
-        for each in known:
-            if each.record.id in self._state.retired or each.record.status not in LIVE:
-                continue
-            current = self._state.records.get(each.record.id)
-            found[each.record.id] = Known(record=current[0], similarity=each.similarity) if current else each
-        mine = np.frombuffer(self._one.vector, "<f4")
+        """The known records as this batch left them, and the batch's own records; nearest first."""
+        near = {neighbour.record.id: neighbour for neighbour in known if self._is_live(neighbour.record)}
         for id_, (record, vector) in self._state.records.items():
-            beside = record.pool == self._one.pool or record.provenance.source == self._one.span.document
-            if id_ in found or id_ in self._state.retired or not beside:
-                continue
-            theirs = np.frombuffer(vector, "<f4")
-            similarity = float(mine @ theirs) if len(mine) and len(mine) == len(theirs) else 0.0
-            if similarity >= NEAR or self._same_key(record):
-                found[id_] = Known(record=record, similarity=similarity)
-        nearest = sorted(found.values(), key=lambda each: (-each.similarity, each.record.id))
-        keyed = [each for each in nearest[_MOST:] if each.record.id == self._id or self._same_key(each.record)]
+            if id_ in near:
+                near[id_] = msgspec.structs.replace(near[id_], record=record)
+            elif own := self._of_this_batch(record, vector):
+                near[id_] = own
+        nearest = sorted(near.values(), key=lambda neighbour: (-neighbour.similarity, neighbour.record.id))
+        keyed = [
+            neighbour
+            for neighbour in nearest[_MOST:]
+            if neighbour.record.id == self._id or self._same_key(neighbour.record)
+        ]
         return nearest[:_MOST] + keyed
 
-    def _same_key(self, record: Record) -> bool:
-        return bool(self._one.key) and record.key == self._one.key
+    def _is_live(self, record: Record) -> bool:
+        return record.id not in self._state.retired and record.status in LIVE
 
-    def _verdict(self, each: Known) -> _Judged:
-        record = each.record
+    def _of_this_batch(self, record: Record, vector: bytes) -> Known | None:
+        """A record that this batch made, if it is a neighbour."""
+        is_beside = record.pool == self._candidate.pool or record.provenance.source == self._candidate.span.document
+        if record.id in self._state.retired or not is_beside:
+            return None
+        mine, theirs = np.frombuffer(self._candidate.vector, "<f4"), np.frombuffer(vector, "<f4")
+        similarity = float(mine @ theirs) if len(mine) and len(mine) == len(theirs) else 0.0
+        is_near = similarity >= NEAR or self._same_key(record)
+        return Known(record=record, similarity=similarity) if is_near else None
+
+    def _same_key(self, record: Record) -> bool:
+        return bool(self._candidate.key) and record.key == self._candidate.key
+
+    def _judge(self, known: Known) -> _JudgedRecord:
+        record, similarity = known.record, known.similarity
         later = _later(self._record, record)
-        if noted_down(record, self._record, each.similarity):
-            return _Judged(record, each.similarity, Verdict("same", "the user said so"), later)
-        if noted_down(self._record, record, each.similarity):
-            return _Judged(record, each.similarity, Verdict("replaces", "in the user's own words"), later=True)
-        if record.pool != self._one.pool:
-            label = "same" if record.content == self._one.quote and self._one.explicit else "unrelated"
-            return _Judged(record, each.similarity, Verdict(label, "another pool"), later)
-        if in_full(record, self._record, each.similarity):
-            return _Judged(record, each.similarity, Verdict("same", "said there in full"), later)
-        if in_full(self._record, record, each.similarity):
-            return _Judged(record, each.similarity, Verdict("replaces", "says it in full"), later=True)
-        if told_again(record, self._record, each.similarity):
-            return _Judged(record, each.similarity, Verdict("same", "told there more fully"), later)
-        if told_again(self._record, record, each.similarity):
-            return _Judged(record, each.similarity, Verdict("replaces", "tells it more fully"), later=True)
+        if noted_down(record, self._record, similarity):
+            return _JudgedRecord(record, similarity, Verdict("same", "the user said so"), later)
+        if noted_down(self._record, record, similarity):
+            return _JudgedRecord(record, similarity, Verdict("replaces", "in the user's own words"), later=True)
+        if record.pool != self._candidate.pool:
+            label = "same" if record.content == self._candidate.quote and self._candidate.explicit else "unrelated"
+            return _JudgedRecord(record, similarity, Verdict(label, "another pool"), later)
+        if in_full(record, self._record, similarity):
+            return _JudgedRecord(record, similarity, Verdict("same", "said there in full"), later)
+        if in_full(self._record, record, similarity):
+            return _JudgedRecord(record, similarity, Verdict("replaces", "says it in full"), later=True)
+        if told_again(record, self._record, similarity):
+            return _JudgedRecord(record, similarity, Verdict("same", "told there more fully"), later)
+        if told_again(self._record, record, similarity):
+            return _JudgedRecord(record, similarity, Verdict("replaces", "tells it more fully"), later=True)
         older, newer = (record, self._record) if later else (self._record, record)
-        return _Judged(record, each.similarity, _compared(older, newer, each.similarity, self._state.reader), later)
+        return _JudgedRecord(record, similarity, _compared(older, newer, similarity, self._state.reader), later)
 
     def _decision(self, action: str, reason: str) -> Decision:
         neighbours = tuple(
             Neighbour(
-                each.record.id, each.record.rev, round(max(0.0, min(1.0, each.similarity)), 4), each.verdict.label
+                judged.record.id,
+                judged.record.rev,
+                round(max(0.0, min(1.0, judged.similarity)), 4),
+                judged.verdict.label,
             )
-            for each in self._judged[:MOST_NEIGHBOURS]
+            for judged in self._judged[:MOST_NEIGHBOURS]
         )
-        steps = (*self._one.steps, Step("reconcile", f"{action}: {reason}"))
+        steps = (*self._candidate.steps, Step("reconcile", f"{action}: {reason}"))
         return msgspec.convert(
             {"action": action, "reason": reason, "steps": steps, "neighbours": neighbours},
             Decision,
@@ -180,13 +189,13 @@ class _Judgement:
             decision=self._decision("noop", reason),
             target=target.id,
             evidence=evidence,
-            vector=self._one.vector,
+            vector=self._candidate.vector,
         )
 
-    def _said_before(self, same: _Judged) -> Proposal:
-        """The statement is known: evidence for it, or none where the same mouth said it in the same turn."""
+    def _said_before(self, same: _JudgedRecord) -> Proposal:
+        """The statement is known: evidence for it, or none where the same speaker said it in the same turn."""
         known, reason = same.record, f"says what {same.record.id} says ({same.verdict.reason})"
-        evidence = _evidence(self._one, known)
+        evidence = _evidence(self._candidate, known)
         if self._own is not None:
             record = msgspec.structs.replace(
                 self._record,
@@ -201,9 +210,9 @@ class _Judgement:
                 decision=self._decision("update", reason),
                 target=known.id,
                 evidence=evidence,
-                vector=self._one.vector,
+                vector=self._candidate.vector,
             )
-        if (self._one.explicit and known.provenance.trust == "user") or self._one.trust != "user":
+        if (self._candidate.explicit and known.provenance.trust == "user") or self._candidate.trust != "user":
             return self._noop(known, reason, evidence)
         if known.provenance.trust == "user":
             return self._noop(known, reason, evidence)
@@ -212,88 +221,89 @@ class _Judgement:
     def _confirmed(self, known: Record, reason: str) -> Proposal:
         """The user says what so far only an assistant or a document said: their words take its place."""
         retirement = Retirement(known.id, self._record.valid_from, f"the user says it: {self._id}")
-        return self._kept("add", f"{reason}, now in the user's words", (retirement,), self._record)
+        return self._added("add", f"{reason}, now in the user's words", (retirement,), self._record)
 
-    def _changed(self, changed: Sequence[_Judged]) -> Proposal:
-        rank = _rank(self._record)
-        flagged = "injection" in self._record.flags
-        lost = next((each for each in changed if not each.later and _rank(each.record) >= rank), None)
-        gone = [each for each in changed if each.later and _rank(each.record) <= rank and not flagged]
-        held = [each for each in changed if _rank(each.record) > rank or (flagged and each.later)]
-        record, reasons = self._record, [_why(each, self._one) for each in gone]
-        if lost is not None and not flagged:
-            until = max(record.valid_from, lost.record.valid_from, key=micros)
-            record = msgspec.structs.replace(record, status="retired", valid_to=until, superseded_by=lost.record.id)
-            reasons.append(f"older than {lost.record.id}, which stands: kept as history")
-        elif held:
+    def _changed(self) -> Proposal:
+        """A new record, which retires what it replaces; retired itself, or left for review, where another one wins."""
+        changed = [judged for judged in self._judged if judged.verdict.label in {"replaces", "contradicts"}]
+        rank, flagged = _rank(self._record), "injection" in self._record.flags
+        winner = next((judged for judged in changed if not judged.later and _rank(judged.record) >= rank), None)
+        replaced = [judged for judged in changed if judged.later and _rank(judged.record) <= rank and not flagged]
+        opposed = [judged for judged in changed if _rank(judged.record) > rank or (flagged and judged.later)]
+        record, reasons = self._record, [_why(judged, self._candidate) for judged in replaced]
+        if winner is not None and not flagged:
+            until = max(record.valid_from, winner.record.valid_from, key=micros)
+            record = msgspec.structs.replace(record, status="retired", valid_to=until, superseded_by=winner.record.id)
+            reasons.append(f"older than {winner.record.id}, which stands: kept as history")
+        elif opposed:
             record = msgspec.structs.replace(record, needs_review=True)
-            reasons.append(f"against {held[0].record.id}, which the user said: left for review")
+            reasons.append(f"against {opposed[0].record.id}, which the user said: left for review")
         retirements = tuple(
             Retirement(
-                each.record.id,
-                max(record.valid_from, each.record.valid_from, key=micros),
-                f"{each.verdict.reason}: {self._id}",
+                judged.record.id,
+                max(record.valid_from, judged.record.valid_from, key=micros),
+                f"{judged.verdict.reason}: {self._id}",
             )
-            for each in gone
+            for judged in replaced
         )
-        refined = next((each for each in self._judged if each.verdict.label == "refines"), None)
         if not reasons:
+            refined = next((judged for judged in self._judged if judged.verdict.label == "refines"), None)
             reasons.append(f"says more or less than {refined.record.id}: both stay" if refined else "new")
-        action = "update" if self._one.explicit and self._own is not None else "add"
-        return self._kept(action, "; ".join(reasons), retirements, record)
+        action = "update" if self._candidate.explicit and self._own is not None else "add"
+        return self._added(action, "; ".join(reasons), retirements, record)
 
-    def _kept(self, action: str, reason: str, retires: tuple[Retirement, ...], record: Record) -> Proposal:
+    def _added(self, action: str, reason: str, retires: tuple[Retirement, ...], record: Record) -> Proposal:
         record = msgspec.structs.replace(
             record,
             rev=self._own.rev + 1 if self._own is not None else 1,
-            supersedes=tuple(each.id for each in retires),
+            supersedes=tuple(retirement.id for retirement in retires),
         )
         if self._own is not None:
             record = msgspec.structs.replace(
                 record, learned_at=self._own.learned_at, review=self._own.review, learnings=self._own.learnings
             )
-        self._state.retired.update(each.id for each in retires)
+        self._state.retired.update(retirement.id for retirement in retires)
         if record.status in LIVE:
-            self._state.records[record.id] = (record, self._one.vector)
+            self._state.records[record.id] = (record, self._candidate.vector)
         return Proposal(
-            record=record, decision=self._decision(action, reason), retires=retires, vector=self._one.vector
+            record=record, decision=self._decision(action, reason), retires=retires, vector=self._candidate.vector
         )
 
 
-def _record(one: Candidate, id_: str, distiller: str) -> Record:
-    quote = one.quote[:QUOTE_LIMIT]
-    end = one.span.start + len(quote)
-    spans: tuple[Span, ...] = (msgspec.structs.replace(one.span, end=end),)
-    if end < one.span.end:
-        spans = (*spans, msgspec.structs.replace(one.span, start=end))
+def _record(candidate: Candidate, id_: str, distiller: str) -> Record:
+    quote = candidate.quote[:QUOTE_LIMIT]
+    end = candidate.span.start + len(quote)
+    spans: tuple[Span, ...] = (msgspec.structs.replace(candidate.span, end=end),)
+    if end < candidate.span.end:
+        spans = (*spans, msgspec.structs.replace(candidate.span, start=end))
     return Record(
         id=id_,
-        pool=one.pool,
-        kind=one.kind,
-        content=one.quote,
-        description=one.description,
+        pool=candidate.pool,
+        kind=candidate.kind,
+        content=candidate.quote,
+        description=candidate.description,
         provenance=Provenance(
-            author=one.item.author if one.trust == "user" else one.trust,
-            source=one.span.document,
-            trust=one.trust,
+            author=candidate.item.author if candidate.trust == "user" else candidate.trust,
+            source=candidate.span.document,
+            trust=candidate.trust,
             spans=spans,
             quote=quote,
-            said_at=one.item.captured.event.at,
+            said_at=candidate.item.captured.event.at,
             distiller=distiller,
             rules=VERSION,
         ),
-        status=one.status,
-        key=one.key,
-        value=one.value,
-        tags=tuple(dict.fromkeys((one.type, *one.keywords))),
-        language=one.language,
-        valid_from=one.valid_from,
-        valid_to=one.valid_to,
-        confidence=one.confidence,
-        volatility=one.volatility,
-        flags=one.flags,
-        injection=one.injection,
-        signal=Signal(importance=one.importance),
+        status=candidate.status,
+        key=candidate.key,
+        value=candidate.value,
+        tags=tuple(dict.fromkeys((candidate.type, *candidate.keywords))),
+        language=candidate.language,
+        valid_from=candidate.valid_from,
+        valid_to=candidate.valid_to,
+        confidence=candidate.confidence,
+        volatility=candidate.volatility,
+        flags=candidate.flags,
+        injection=candidate.injection,
+        signal=Signal(importance=candidate.importance),
     )
 
 
@@ -306,20 +316,24 @@ def _compared(older: Record, newer: Record, cosine: float, reader: PairReader | 
     verdict = compare(older.content, newer.content, cosine)
     if verdict.label == "unrelated" and reader is not None and cosine >= LIKE:
         verdict = _read(older, newer, cosine, reader) or verdict
-    change = verdict.label in {"replaces", "contradicts"}
-    if change and older.type == "event" and _dated(older):
-        return Verdict("unrelated", "what happened stays so")
-    if change and newer.type == "commitment" and verdict.reason == "another value in the same place":
-        return Verdict("unrelated", "a plan beside another")
-    if change and _turn(older) == _turn(newer) and verdict.reason != "the old value is given up":
-        return Verdict("unrelated", "said together")
-    if change and newer.provenance.trust != "user" and verdict.reason == "another value in the same place":
-        return Verdict("unrelated", "alike in form only")
-    return verdict
+    objection = _objection(older, newer, verdict) if verdict.label in {"replaces", "contradicts"} else ""
+    return Verdict("unrelated", objection) if objection else verdict
+
+
+def _objection(older: Record, newer: Record, change: Verdict) -> str:
+    """Why what the words call a change is none, or ""."""
+    in_place = change.reason == "another value in the same place"
+    if older.type == "event" and _dated(older):
+        return "what happened stays so"
+    if newer.type == "commitment" and in_place:
+        return "a plan beside another"
+    if _turn(older) == _turn(newer) and change.reason != "the old value is given up":
+        return "said together"
+    return "alike in form only" if newer.provenance.trust != "user" and in_place else ""
 
 
 def _read(older: Record, newer: Record, cosine: float, reader: PairReader) -> Verdict | None:
-    """What the pair model is sure of, of two short statements in the user's words; None in doubt: both stay (P-8).
+    """The pair model's verdict on two short statements in the user's words; None in doubt: both stay (P-8).
 
     It learnt from short statements that share a subject. In free talk it takes any two warm sentences for a change.
     """
@@ -374,16 +388,17 @@ def _place(record: Record) -> tuple[str, str, int, str]:
     return span.document, span.turn, span.start, record.id
 
 
-def _why(each: _Judged, one: Candidate) -> str:
-    key = f"same key {one.key}, other value" if one.key and one.key == each.record.key else each.verdict.reason
-    return f"{key}: replaces {each.record.id}"
+def _why(judged: _JudgedRecord, candidate: Candidate) -> str:
+    same_key = candidate.key and candidate.key == judged.record.key
+    reason = f"same key {candidate.key}, other value" if same_key else judged.verdict.reason
+    return f"{reason}: replaces {judged.record.id}"
 
 
-def _evidence(one: Candidate, known: Record) -> Evidence | None:
+def _evidence(candidate: Candidate, known: Record) -> Evidence | None:
     """The turn as evidence; none for the turn that the record rests on, nor for an assistant repeating its session."""
     turns = {(span.document, span.turn) for span in known.provenance.spans}
-    turns |= {(each.span.document, each.span.turn) for each in known.provenance.evidence}
-    documents = {document for document, _ in turns}
-    if (one.span.document, one.span.turn) in turns or (one.trust != "user" and one.span.document in documents):
+    turns |= {(evidence.span.document, evidence.span.turn) for evidence in known.provenance.evidence}
+    span, is_users = candidate.span, candidate.trust == "user"
+    if (span.document, span.turn) in turns or (not is_users and span.document in {document for document, _ in turns}):
         return None
-    return Evidence(kind="restated", span=one.span, trust=one.trust, at=one.item.captured.event.at)
+    return Evidence(kind="restated", span=span, trust=candidate.trust, at=candidate.item.captured.event.at)

@@ -1,7 +1,7 @@
-"""Route: kind, pool, key, value, volatility (R1, R8). The layer is always L3.
+"""Route: choose kind, pool, key, value and volatility (R1, R8). The layer is always L3.
 
-Comes in: embedded candidates. Goes out: the same, addressed. Invariants: what the user says of themselves lies in the
-personal pool, and so does everything without a project; only statements about the project land in its pool (P-17).
+A statement of the user about themselves lies in the personal pool, and so does everything without a project; only
+statements about the project land in its pool (P-17).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|myself|i'm|i've)\b", re.IGNORECAS
 
 def route(batch: Batch) -> Batch:
     """The batch with every candidate's kind, pool, key and volatility."""
-    return msgspec.structs.replace(batch, candidates=tuple(_routed(one) for one in batch.candidates))
+    return msgspec.structs.replace(batch, candidates=tuple(map(_routed, batch.candidates)))
 
 
 def _routed(candidate: Candidate) -> Candidate:
@@ -59,8 +59,8 @@ def _named(pool: str) -> str:
 def _kind(candidate: Candidate) -> tuple[Kind, str, str]:
     if candidate.language != "en" or candidate.type == "event":
         return "note", "", ""
-    if candidate.trust == "user" and (found := exact_key(candidate.quote)):
-        return "fact", found.key, found.value
+    if candidate.trust == "user" and (exact := exact_key(candidate.quote)):
+        return "fact", exact.key, exact.value
     if candidate.trust == "user" and (edge := edge_key(candidate.quote, candidate.subject)):
         return "edge", edge, ""
     return ("procedure" if candidate.type == "procedure" else "note"), "", ""

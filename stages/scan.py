@@ -1,9 +1,6 @@
-"""Scan: trust, injection, invisible characters (W5, P-19). Marks the candidate, never the capture.
+"""Scan: flag injections and hidden characters, quarantine what the user did not say, reject secrets (W5, P-19).
 
-Comes in: routed candidates. Goes out: the same with status and flags; a candidate that still holds a secret becomes a
-rejection. Invariants: what the user did not say themselves starts in quarantine; a flag is added, never taken away, by
-the rules or by the head's score, which is kept; emoji, flags, joined scripts and right-to-left text are not flagged for
-what they need.
+The candidate is marked, never the capture. The rules and the head's score may add a flag and never take one away.
 """
 
 from __future__ import annotations
@@ -15,14 +12,13 @@ import msgspec
 from ..protocol.event import Trust
 from ..protocol.record import STATES, Status
 from .batch import Batch, Candidate, Rejection, step
+from .deobfuscation import as_read, decoded, disguised, invisible
 from .echoes import drop_echoes
-from .encoded import decoded
-from .glyphs import as_read, disguised, invisible
 from .rules import any_of, table
 from .secrets.scan import find
 from .words import language
 
-if TYPE_CHECKING:  # the daemon uses the rules of this room, and never loads a network
+if TYPE_CHECKING:  # the daemon uses these rules, and never loads a network
     from ..models.injection import Place
 
 STAGE = "scan"
@@ -61,8 +57,8 @@ _ADDRESS = any_of([*_DATA["address"], *_DATA["signs"]])
 _SIGNS = tuple(any_of([sign]) for sign in _DATA["signs"])
 
 
-class Judge(Protocol):
-    """What the stage asks of the injection head."""
+class InjectionScorer(Protocol):
+    """The injection head, as the stage uses it."""
 
     def score(self, text: str, place: Place) -> float:
         """How much `text` looks like an order to an agent, in [0, 1]."""
@@ -72,39 +68,39 @@ class Judge(Protocol):
 class Scan:
     """The stage. `judge`: the head; without one the rules decide alone and records count as unscored."""
 
-    def __init__(self, judge: Judge | None = None) -> None:
+    def __init__(self, judge: InjectionScorer | None = None) -> None:
         self._judge = judge
 
     def __call__(self, batch: Batch) -> Batch:
         """The batch with every candidate judged; those that hold a secret are rejected without their words,
         those that memd said itself with them."""
-        kept: list[Candidate] = []
+        judged: list[Candidate] = []
         rejections: list[Rejection] = []
         batch = drop_echoes(batch)
         for candidate in batch.candidates:
             if find(candidate.quote):
                 rejections.append(Rejection(stage=STAGE, reason="secret", seq=candidate.item.seq))
                 continue
-            kept.append(_judged(candidate, self._score(candidate)))
-        return msgspec.structs.replace(batch, candidates=tuple(kept), rejections=batch.rejections + tuple(rejections))
+            judged.append(_judged(candidate, self._score(candidate)))
+        return msgspec.structs.replace(batch, candidates=tuple(judged), rejections=batch.rejections + tuple(rejections))
 
     def _score(self, candidate: Candidate) -> float | None:
         """The head's score of the clause; None where there is none: it reads English alone."""
         words = candidate.quote[:READ_CHARACTERS]
         if self._judge is None or language(words) != "en":
             return None
-        return round(highest(self._judge, words, PLACES[candidate.trust]), 5)
+        return round(highest_score(self._judge, words, PLACES[candidate.trust]), 5)
 
 
-def highest(judge: Judge, text: str, place: Place) -> float:
+def highest_score(judge: InjectionScorer, text: str, place: Place) -> float:
     """The score of `text` or of what is encoded in it, in [0, 1], whichever is more like an order."""
-    return max(judge.score(each, place) for each in (text, *decoded(text)))
+    return max(judge.score(piece, place) for piece in (text, *decoded(text)))
 
 
 def _judged(candidate: Candidate, score: float | None) -> Candidate:
     material = candidate.trust != "user"
-    flags = found(candidate.quote, material=material)
-    if material and "injection" not in flags and ordered(candidate.quote, score):
+    flags = flags_of(candidate.quote, material=material)
+    if material and "injection" not in flags and is_order(candidate.quote, score):
         flags = ("injection", *flags)
     status: Status = "active" if not material and not flags else "quarantined"
     what = f"{', '.join((_WORDS[candidate.trust], _read_as(score), *flags))}: {STATES.get(status, status)}"
@@ -118,7 +114,7 @@ def _read_as(score: float | None) -> str:
     return f"{'like' if score >= FLOOR else 'not'} an order to an agent (score {score:.2f} of 1)"
 
 
-def ordered(text: str, score: float | None) -> bool:
+def is_order(text: str, score: float | None) -> bool:
     """Whether the head's word on `text`, a score in [0, 1] or None for none, is taken where it is material."""
     if score is None or score < FLOOR:
         return False
@@ -126,7 +122,7 @@ def ordered(text: str, score: float | None) -> bool:
     return score >= ALONE or any(words.search(read) for read in _readings(text) for words in beside)
 
 
-def found(text: str, material: bool = True) -> tuple[str, ...]:
+def flags_of(text: str, material: bool = True) -> tuple[str, ...]:
     """The flags that `text` earns: `injection` (`instruction-like` in the user's own words), `invisible`, `lookalike`.
 
     `material`: somebody else's words, not the user's own.
@@ -145,7 +141,7 @@ def _readings(text: str) -> tuple[str, ...]:
 
 def _gathers(read: str) -> bool:
     """Whether `SIGNS` different signs stand within `NEAR` characters of one another, none inside another one."""
-    stands = sorted((*sign.span(), which) for which, one in enumerate(_SIGNS) for sign in one.finditer(read))
+    stands = sorted((*hit.span(), which) for which, sign in enumerate(_SIGNS) for hit in sign.finditer(read))
     last: dict[int, int] = {}
     passed = 0
     for start, end, which in stands:

@@ -1,8 +1,7 @@
-"""Who a clause is about, and the clause retold with that subject named.
+"""Name the subject of a clause, and retell the clause with that subject in one line.
 
-Comes in: a clause, whose words they are, the words before it in its turn. Goes out: the subject, and one line that can
-be read without the turn. Invariants: the line is made of the clause's own words; only pronouns of the speaker are
-replaced, with the verb behind them brought into the third person; negation and modality stay as they were.
+The line is made of the clause's own words; only pronouns of the speaker are replaced, with the verb behind them brought
+into the third person. Negation and modality stay as they were.
 """
 
 from __future__ import annotations
@@ -270,12 +269,12 @@ def _of_the_project(text: str) -> str:
 
 
 def _topic(before: str) -> str:
-    """What the sentence before was about: its first name in code, else its first noun with an article or owner."""
-    found = tokens(before)
-    for token in found:
+    """The topic of the sentence before: its first name in code, else its first noun with an article or owner."""
+    all_tokens = tokens(before)
+    for token in all_tokens:
         if token.kind == "code":
             return token.text.strip("`")
-    for determiner, token in pairwise(found):
+    for determiner, token in pairwise(all_tokens):
         named = determiner.text.lower() in _DETERMINERS and token.kind == "word" and token.text.lower() not in STOP
         if named and len(token.text) > 3:
             return token.text

@@ -1,8 +1,4 @@
-"""Words as the stages count them: language, stems, numbers, keywords.
-
-Comes in: text. Goes out: small values about its words. Invariants: no model and no I/O after import; the same text
-always gives the same answer; a word keeps its own letters wherever it is shown, stems are for comparing only.
-"""
+"""Split text into words: language, tokens, stems, numbers, keywords. Stems are for comparing only."""
 
 from __future__ import annotations
 
@@ -70,7 +66,7 @@ def language(text: str) -> str:
 
 
 def small_words(code: str) -> frozenset[str]:
-    """The words of a language that say nothing by themselves; none for one that is not known."""
+    """The function words of a language; none for an unknown one."""
     return _SMALL.get(code, frozenset())
 
 
@@ -106,7 +102,7 @@ def _without_e(word: str) -> str:
 def tokens(text: str) -> tuple[Token, ...]:
     """The words, numbers, code spans and marks of `text`, in order."""
     text = unicodedata.normalize("NFC", text)
-    found: list[Token] = []
+    result: list[Token] = []
     for match in _TOKEN.finditer(text):
         kind, word = str(match.lastgroup), match.group()
         low = word.lower()
@@ -119,8 +115,8 @@ def tokens(text: str) -> tuple[Token, ...]:
             stemmed = low.strip("`")
         else:
             stemmed = stem(word) if kind == "word" else word
-        found.append(Token(word, stemmed, kind, match.start()))
-    return tuple(found)
+        result.append(Token(word, stemmed, kind, match.start()))
+    return tuple(result)
 
 
 def keywords(text: str, marked: str = "", most: int = 8) -> tuple[str, ...]:

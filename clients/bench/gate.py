@@ -20,7 +20,7 @@ from ...protocol.errors import InvalidRequest
 from ...protocol.event import text
 from ...protocol.instant import micros
 from ...protocol.record import LIVE, Record
-from ..importers.transcript import Session
+from ..importers.transcript import CapturedSession
 from .measurement import BenchOptions, Figure, PartResult, at_least, at_most, share, zero_figure
 from .session_data import LARGE_BYTES, deliver, files, read, records
 from .temporary_daemon import settle, temporary_daemon
@@ -116,7 +116,7 @@ def _session(document: str) -> str:
     return document.partition("/")[0]
 
 
-def hours_of(sessions: Iterable[Session]) -> dict[str, float]:
+def hours_of(sessions: Iterable[CapturedSession]) -> dict[str, float]:
     """Hours of each session: the time between its events, each gap at most five minutes."""
     at = defaultdict[str, list[int]](list)
     for session in sessions:
@@ -127,7 +127,7 @@ def hours_of(sessions: Iterable[Session]) -> dict[str, float]:
     }
 
 
-def drawn(live: Sequence[Record], sessions: Iterable[Session], seed: int) -> tuple[SheetRecord, ...]:
+def drawn(live: Sequence[Record], sessions: Iterable[CapturedSession], seed: int) -> tuple[SheetRecord, ...]:
     """Fifty of the records, or all if there are fewer, in an order that the seed decides."""
     turns = {(session.origin.document, event.turn): text(event) for session in sessions for event in session.events}
     records: list[SheetRecord] = []

@@ -15,9 +15,9 @@ from ...protocol.event import AnyEvent, Said, ToolCalled
 from ...protocol.instant import from_micros
 from ...protocol.record import Record, Status
 from ..importers import claude_code
-from ..importers.agents import AGENTS, reader
+from ..importers.agent_files import AGENTS, reader
 from ..importers.cursors import Cursors
-from ..importers.transcript import Session, batches
+from ..importers.transcript import CapturedSession, batches
 from ..python.client import Client
 from .measurement import BenchOptions
 
@@ -57,7 +57,7 @@ class RealSessions(msgspec.Struct, frozen=True):
     """The sessions of the data. `left_out`: unreadable files, and turns that an earlier file told otherwise (importing
     both could not give the same result in every order)."""
 
-    sessions: tuple[Session, ...]
+    sessions: tuple[CapturedSession, ...]
     left_out: tuple[str, ...] = ()
 
 
@@ -76,7 +76,7 @@ def files(options: BenchOptions, sample: bool = True) -> list[tuple[str, Path]]:
 
 def read(options: BenchOptions, sample: bool = True) -> RealSessions:
     """Every session of the data, after the `sample`. Raises DataMissing."""
-    sessions: list[Session] = []
+    sessions: list[CapturedSession] = []
     left_out: list[str] = []
     known: dict[tuple[str, str], AnyEvent] = {}
     for agent, path in files(options, sample):
@@ -101,7 +101,7 @@ def large_session(options: BenchOptions) -> Path:
     return next(path for path in sorted(folder.glob("*.jsonl")) if path.stat().st_size > LARGE_BYTES)
 
 
-def deliver(client: Client, sessions: Iterable[Session]) -> int:
+def deliver(client: Client, sessions: Iterable[CapturedSession]) -> int:
     """Capture sessions in order, in batches as an import does, and return how many events were new."""
     return sum(
         client.capture(session.origin, batch).accepted for session in sessions for batch in batches(session.events)

@@ -95,7 +95,7 @@ class SoakClient(threading.Thread):
             "capture": self._capture,
             "remember": self._remember,
             "recall": self._recall,
-            "profile": Client.profile,
+            "profile": lambda client: client.profile(),
             "list": lambda client: client.list(limit=20),
         }
         try:

@@ -72,7 +72,11 @@ def offline(environment: Mapping[str, str], *arguments: str) -> bytes:
     Raises Unavailable with the command's error output.
     """
     process = subprocess.run(
-        [*launch.command(), *arguments], capture_output=True, check=False, cwd="/", env=launch.surroundings(environment)
+        [*launch.command(), *arguments],
+        capture_output=True,
+        check=False,
+        cwd="/",
+        env=launch.daemon_environment(environment),
     )
     if process.returncode:
         errors = process.stderr.decode(errors="replace")

@@ -1,8 +1,4 @@
-"""`memd bench`: measures daemons of its own, in temporary homes.
-
-Comes in: names of measurements. Goes out: a table as each is done, or JSON. Invariant: the user's own memory is never
-touched.
-"""
+"""`memd bench` measures daemons in temporary homes; the user's own memory is never touched."""
 
 from __future__ import annotations
 
@@ -16,8 +12,8 @@ import typer
 from ..bench import report as reports
 from ..bench.measurement import BenchOptions, Figure, PartResult
 from ..bench.report import Report, interval, number
-from .contact import path
-from .output import Answer, JsonFlag, plain, say, styled, wrapped
+from .options import path
+from .output import CommandAnswer, JsonFlag, plain, say, styled, wrapped
 from .progress import Ticker
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -25,29 +21,28 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 @app.command()
 def bench(
-    names: Annotated[list[str] | None, typer.Argument(help="Groups, or parts as GROUP/PART; all by default.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Groups, or parts as GROUP/PART; default: all.")] = None,
     data: Annotated[
-        Path | None, typer.Option(parser=path, help="A folder of real data, for the parts that need some.")
+        Path | None, typer.Option(parser=path, help="A folder of real data, for parts that need it.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="At a smaller size, where the whole takes minutes.")] = False,
-    seed: Annotated[int, typer.Option(help="Of the gate: what draws the records.")] = 7,
+    quick: Annotated[bool, typer.Option("--quick", help="Use smaller sizes where the full ones take minutes.")] = False,
+    seed: Annotated[int, typer.Option(help="For the gate: the seed that selects records.")] = 7,
     sheet: Annotated[
-        Path | None, typer.Option(parser=path, help="Of the gate: the folder for its sheet; by default ./memd-gate.")
+        Path | None, typer.Option(parser=path, help="For the gate: the folder for its sheet; default: ./memd-gate.")
     ] = None,
     grades: Annotated[
-        Path | None, typer.Option(parser=path, help="Of the gate: a graded sheet, judged. Exit code 1 if missed.")
+        Path | None, typer.Option(parser=path, help="For the gate: evaluate a graded sheet. Exit code 1 if missed.")
     ] = None,
-    save: Annotated[Path | None, typer.Option(parser=path, help="Keep the report here, as JSON.")] = None,
-    kept: Annotated[
-        list[Path] | None, typer.Option("--from", parser=path, help="Take this kept report; measure nothing.")
+    save: Annotated[Path | None, typer.Option(parser=path, help="Save the report here, as JSON.")] = None,
+    saved: Annotated[
+        list[Path] | None,
+        typer.Option("--from", parser=path, help="Use this saved report and measure nothing; repeatable."),
     ] = None,
-    html: Annotated[
-        Path | None, typer.Option(parser=path, help="Write the report as one HTML page, with plots.")
-    ] = None,
+    html: Annotated[Path | None, typer.Option(parser=path, help="Write the report as an HTML page with plots.")] = None,
     markdown: Annotated[Path | None, typer.Option(parser=path, help="Write the report as Markdown.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Measure memd on this machine: each figure beside its target, or beside a floor measured in the same run.
+    """Measure memd on this machine. Each figure stands beside its target, or a floor measured in the same run.
 
     \b
     Examples:
@@ -59,7 +54,7 @@ def bench(
       memd bench all --data ~/memd-data --save results.json --html report.html
       memd bench --from monday.json --from today.json --markdown BENCHMARKS.md
     """
-    with Answer("bench", as_json) as answer:
+    with CommandAnswer("bench", as_json) as answer:
         options = BenchOptions(
             data=data.absolute() if data else None,
             quick=quick,
@@ -67,32 +62,32 @@ def bench(
             sheet=sheet.absolute() if sheet else None,
             grades=grades,
         )
-        found = reports.load(kept) if kept else _measured(names or (), options, save, as_json)
-        if save and kept:
-            reports.save(found, save)
+        report = reports.load(saved) if saved else _measured(names or (), options, save, as_json)
+        if save and saved:
+            reports.save(report, save)
         if html:
             from ..bench.html_report import page
 
-            reports.write(html, page(found))
+            reports.write(html, page(report))
         if markdown:
-            reports.write(markdown, reports.markdown(found))
-        answer.give(found)
+            reports.write(markdown, reports.markdown(report))
+        answer.give(report)
         if not as_json:
-            if kept and not (save or html or markdown):
-                for part in found.parts:
-                    say([*told(part), ""])
-            say([verdict(found)])
-    if grades and _is_missed(found):
+            if saved and not (save or html or markdown):
+                for part in report.parts:
+                    say([*part_lines(part), ""])
+            say([verdict(report)])
+    if grades and _is_missed(report):
         raise typer.Exit(1)
 
 
-def _is_missed(found: Report) -> bool:
-    """Whether the gate is missed, or its sheet gives no verdict."""
-    return any(part.missed or part.failed for part in found.parts if part.group == "gate")
+def _is_missed(report: Report) -> bool:
+    """Whether the gate was missed or its sheet has no verdict."""
+    return any(part.missed or part.failed for part in report.parts if part.group == "gate")
 
 
 def _measured(names: Sequence[str], options: BenchOptions, save: Path | None, as_json: bool) -> Report:
-    """Measures; prints each part as it is done, and keeps it at once: a run may take hours, and be broken off."""
+    """Measure; print and save each part as soon as it is done, because a run may take hours and be interrupted."""
     from ..bench import runner
 
     done: list[PartResult] = []
@@ -104,12 +99,12 @@ def _measured(names: Sequence[str], options: BenchOptions, save: Path | None, as
             if save:
                 reports.save(reports.report(done), save)
             if not as_json:
-                say([*told(part), ""])
+                say([*part_lines(part), ""])
     return reports.report(done)
 
 
-def told(part: PartResult) -> Iterator[str]:
-    """A part in lines: its figures in columns, what they do not show, what was seen besides."""
+def part_lines(part: PartResult) -> Iterator[str]:
+    """A part in lines: figures in columns, notes, and the limits of the measurement."""
     yield styled(f"{part.group}/{part.name}", "bold") + f": {part.what}"
     if reason := part.skipped or part.failed:
         yield from wrapped(plain(f"{'skipped' if part.skipped else 'FAILED'}: {reason}"), "    ", "  ")
@@ -143,14 +138,15 @@ def _against(figure: Figure) -> str:
     return f"{words}  " + (styled("met", "green") if figure.met else styled("MISSED", "red"))
 
 
-def verdict(found: Report) -> str:
-    """One line on all parts."""
-    held, missed = found.held, [f"{part.group}/{part.name}: {figure.name.strip()}" for part, figure in found.missed]
-    words = f"{len(held) - len(missed)} of {len(held)} targets met" if held else "nothing here has a target"
+def verdict(report: Report) -> str:
+    """One line about all parts."""
+    held = report.held
+    missed = [f"{part.group}/{part.name}: {figure.name.strip()}" for part, figure in report.missed]
+    words = f"{len(held) - len(missed)} of {len(held)} targets met" if held else "no part here has a target"
     words += f"; missed: {', '.join(missed)}" if missed else ""
     for kind, names in (
-        ("failed", [part.name for part in found.parts if part.failed]),
-        ("skipped", [part.name for part in found.parts if part.skipped]),
+        ("failed", [part.name for part in report.parts if part.failed]),
+        ("skipped", [part.name for part in report.parts if part.skipped]),
     ):
         words += f"; {kind}: {', '.join(names)}" if names else ""
     return words

@@ -1,11 +1,11 @@
-"""`memd doctor`: what is wrong with this installation, and what to do; with `--fix` it does what is safe.
+"""`memd doctor`: problems of this installation with their remedies; `--fix` applies fixes that cannot lose data.
 
-Comes in: nothing. Goes out: findings, and exit code 1 if something is broken. Invariants: looking changes nothing;
-a fix is one that loses nothing and is asked for; a daemon that answers is never ended, but for one of an older version.
+Checking changes nothing, and a fix never ends a daemon that answers, unless its version is older.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import stat
@@ -20,27 +20,25 @@ import typer
 from ... import __version__
 from ...protocol.errors import DaemonDown, MemdError
 from ...protocol.places import Places
-from ...protocol.reply import StatusText
+from ...protocol.reply import ModelState, StatusText
 from ...protocol.settings import SettingList
 from .. import service
 from ..hooks.hosts import TITLES, Hosts, check_hosts
 from ..python import launch
 from ..python.client import Client, places_here
-from .offline import offline, reported
-from .output import Answer, JsonFlag, plain, styled, wrapped
-from .overview import size
-from .versions import is_older
-from .wording import age, count
+from .connection import is_older, offline, reported
+from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
+from .wording import age, count, size
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 State = Literal["ok", "warning", "broken", "fixed"]
 _MARKS = {"ok": ("ok", "green"), "warning": ("!", "yellow"), "broken": ("broken", "red"), "fixed": ("fixed", "green")}
-ROOM_BYTES = 500_000_000
+LOW_DISK_BYTES = 500_000_000
 BACKUP_DAYS = 7
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What was looked at, how it is, and what to do where it is not well."""
+class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of one part of the installation; `hint` says what to do."""
 
     name: str
     state: State
@@ -52,20 +50,26 @@ class Checkup(msgspec.Struct, frozen=True, kw_only=True):
     """Of `doctor`."""
 
     well: bool
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckResult, ...]
+
+
+class ModelFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of a model's manifest that lists its files by SHA-256."""
+
+    files: dict[str, str]
 
 
 Fix = Callable[[], str]
-Found = Iterator[tuple[Finding, Fix | None]]
-"""Findings, each with what mends it: a callable that says what it did."""
+"""A fix; returns what it did."""
+Results = Iterator[tuple[CheckResult, Fix | None]]
 
 
 @app.command()
 def doctor(
-    fix: Annotated[bool, typer.Option("--fix", help="Mend what can be mended without losing anything.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Apply fixes that cannot lose data.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Look at everything that memd needs, and say what to do about what is wrong. Exit code 1 if something is broken.
+    """Check the installation and suggest fixes. The exit code is 1 if anything is broken.
 
     \b
     Examples:
@@ -73,137 +77,139 @@ def doctor(
       memd doctor --fix
       memd doctor --json | jq '.data.findings[] | select(.state != "ok")'
     """
-    with Answer("doctor", as_json) as answer:
-        places = places_here()
-        findings = [_mended(finding, mend) if fix and mend else finding for finding, mend in _look(places)]
-        well = all(each.state != "broken" for each in findings)
-        answer.give(Checkup(well=well, findings=tuple(findings)), (line for each in findings for line in _lines(each)))
+    with CommandAnswer("doctor", as_json) as answer:
+        results = [_fixed(result, apply) if fix and apply else result for result, apply in _check(places_here())]
+        well = all(result.state != "broken" for result in results)
+        answer.give(
+            Checkup(well=well, findings=tuple(results)), (line for result in results for line in _lines(result))
+        )
     if not well:
         raise typer.Exit(1)
 
 
-def _mended(finding: Finding, mend: Fix) -> Finding:
+def _fixed(result: CheckResult, apply: Fix) -> CheckResult:
     try:
-        return Finding(name=finding.name, state="fixed", message=mend())
+        return CheckResult(name=result.name, state="fixed", message=apply())
     except (MemdError, OSError) as error:
-        why = getattr(error, "message", None) or str(error)
-        return Finding(name=finding.name, state="broken", message=f"{finding.message}; mending it failed: {why}")
+        reason = getattr(error, "message", None) or str(error)
+        return CheckResult(name=result.name, state="broken", message=f"{result.message}; the fix failed: {reason}")
 
 
-def _lines(finding: Finding) -> Iterator[str]:
-    mark, colour = _MARKS[finding.state]
-    head = f"{mark:<7}{finding.name:<10}"
-    first, *rest = wrapped(plain(finding.message), " " * len(head), head)
+def _lines(result: CheckResult) -> Iterator[str]:
+    mark, colour = _MARKS[result.state]
+    head = f"{mark:<7}{result.name:<10}"
+    first, *rest = wrapped(plain(result.message), " " * len(head), head)
     yield styled(mark, colour) + first[len(mark) :]
     yield from rest
-    if finding.hint:
+    if result.hint:
         yield from (
-            styled(line, "dim") for line in wrapped(f"→ {plain(finding.hint)}", " " * (len(head) + 2), " " * len(head))
+            styled(line, "dim") for line in wrapped(f"→ {plain(result.hint)}", " " * (len(head) + 2), " " * len(head))
         )
 
 
-def _look(places: Places) -> Found:
-    """Everything, in an order in which a later check may rely on an earlier one's fix."""
+def _check(places: Places) -> Results:
+    """Every check, in an order in which a later one may rely on an earlier one's fix."""
     yield from _user()
     yield from _folders(places)
-    yield from _settings()
-    yield from _daemon(places)
-    status = launch.answering(places)
+    status, result, fix = _daemon(places)
+    yield from _settings(status is not None)
+    yield result, fix
+    status = launch.answering(places) if fix else status
     yield from _socket(places, status)
     if status:
         yield from _stores(status)
     yield from _spool(places, status)
-    yield from _room(places)
+    yield from _disk(places)
     yield from _service(places)
     yield from _hosts(places)
-    yield from _model()
+    yield from _model(status is not None)
 
 
-def _ok(name: str, message: str) -> tuple[Finding, None]:
-    return Finding(name=name, state="ok", message=message), None
+def _ok(name: str, message: str) -> tuple[CheckResult, None]:
+    return CheckResult(name=name, state="ok", message=message), None
 
 
-def _user() -> Found:
+def _user() -> Results:
     if os.environ.get("SUDO_UID", str(os.getuid())) != str(os.getuid()):
-        hint = "run it as the user whose memory it is"
-        yield Finding(name="user", state="broken", message="memd will not run under sudo", hint=hint), None
+        hint = "run it without sudo, as the user who owns the memory"
+        yield CheckResult(name="user", state="broken", message="memd refuses to run under sudo", hint=hint), None
     else:
         yield _ok("user", f"memd {__version__}, uid {os.getuid()}, {shutil.which('memd') or 'not in PATH'}")
 
 
-def _folders(places: Places) -> Found:
+def _folders(places: Places) -> Results:
     wrong = 0
     for folder in (places.data, places.state, places.config, places.run, places.spool):
         try:
-            found = folder.stat()
+            status = folder.stat()
         except FileNotFoundError:
             continue
         except OSError as error:
             wrong += 1
-            message, hint = f"{folder} can't be entered: {error.strerror}", "give memd a folder of your own: MEMD_HOME"
-            yield Finding(name="folders", state="broken", message=message, hint=hint), None
+            message, hint = f"{folder} can't be entered: {error.strerror}", "set MEMD_HOME to a folder of your own"
+            yield CheckResult(name="folders", state="broken", message=message, hint=hint), None
             continue
-        if found.st_uid != os.getuid():
+        if status.st_uid != os.getuid():
             wrong += 1
-            message, hint = f"{folder} belongs to uid {found.st_uid}", "use a home of your own: MEMD_HOME"
-            yield Finding(name="folders", state="broken", message=message, hint=hint), None
-        elif stat.S_IMODE(found.st_mode) & 0o077:
+            message, hint = f"{folder} belongs to uid {status.st_uid}", "set MEMD_HOME to a folder of your own"
+            yield CheckResult(name="folders", state="broken", message=message, hint=hint), None
+        elif stat.S_IMODE(status.st_mode) & 0o077:
             wrong += 1
-            finding = Finding(
-                name="folders", state="broken", message=f"others may enter {folder}", hint=f"chmod 700 {folder}"
-            )
-            yield finding, lambda folder=folder: _chmod(folder)
+            message, hint = f"other users may enter {folder}", f"chmod 700 {folder}"
+            result = CheckResult(name="folders", state="broken", message=message, hint=hint)
+            yield result, lambda folder=folder: _chmod(folder)
     if not wrong:
-        yield _ok("folders", f"{places.data} and the others are yours alone" if places.data.exists() else "none yet")
+        exist = places.data.exists()
+        yield _ok("folders", f"only you can read {places.data} and the others" if exist else "not created yet")
 
 
 def _chmod(folder: Path) -> str:
     folder.chmod(0o700)
-    return f"{folder} is yours alone now"
+    return f"only you can enter {folder} now"
 
 
-def _settings() -> Found:
+def _settings(running: bool) -> Results:
     try:
-        with Client() as client:
-            found = client.settings()
-    except MemdError:
-        try:
-            found = reported(offline("settings"), SettingList)
-        except MemdError as error:
-            yield Finding(name="settings", state="broken", message=error.message, hint=error.hint), None
-            return
-    if found.problem:
-        yield Finding(name="settings", state="broken", message=found.problem, hint=f"mend {found.file}"), None
+        if running:
+            with Client() as client:
+                settings = client.settings()
+        else:
+            settings = reported(offline("settings"), SettingList)
+    except MemdError as error:
+        yield CheckResult(name="settings", state="broken", message=error.message, hint=error.hint), None
         return
-    changed = [each.name for each in found.settings if each.source != "default"]
-    yield _ok("settings", f"{', '.join(changed)} set" if changed else "all as they come")
+    if settings.problem:
+        hint = f"correct {settings.file}"
+        yield CheckResult(name="settings", state="broken", message=settings.problem, hint=hint), None
+        return
+    changed = [setting.name for setting in settings.settings if setting.source != "default"]
+    yield _ok("settings", f"changed: {', '.join(changed)}" if changed else "all defaults")
 
 
-def _daemon(places: Places) -> Found:
+def _daemon(places: Places) -> tuple[StatusText | None, CheckResult, Fix | None]:
+    """The status of the daemon, None if none answers; the result of the check, and the fix."""
     try:
         with Client(places) as client:
             status = client.status()
     except DaemonDown:
-        finding = Finding(name="daemon", state="warning", message="it does not run", hint="start it: `memd up`")
-        yield finding, lambda: _start(places)
-        return
+        down = CheckResult(name="daemon", state="warning", message="not running", hint="start it: `memd up`")
+        return None, down, lambda: _start(places)
     except MemdError as error:
-        yield Finding(name="daemon", state="broken", message=error.message, hint=error.hint), None
-        return
+        return None, CheckResult(name="daemon", state="broken", message=error.message, hint=error.hint), None
     if is_older(status.version):
-        message = f"version {status.version} still runs, this is {__version__}"
-        finding = Finding(name="daemon", state="warning", message=message, hint="`memd up` replaces it")
-        yield finding, lambda: _replace(places)
-    elif status.version != __version__:
-        message = f"version {status.version} runs, this command is {__version__}"
-        yield Finding(name="daemon", state="warning", message=message, hint="which memd is first in your PATH?"), None
-    else:
-        yield _ok("daemon", f"version {status.version} runs, pid {status.pid}, since {age(status.started_at)}")
+        message = f"version {status.version} is still running; this command is {__version__}"
+        old = CheckResult(name="daemon", state="warning", message=message, hint="to replace it: `memd up`")
+        return status, old, lambda: _replace(places)
+    if status.version != __version__:
+        message, hint = f"version {status.version} is running; this command is {__version__}", "check your PATH"
+        return status, CheckResult(name="daemon", state="warning", message=message, hint=hint), None
+    message = f"version {status.version} is running, pid {status.pid}, started {age(status.started_at)}"
+    return status, CheckResult(name="daemon", state="ok", message=message), None
 
 
 def _start(places: Places) -> str:
     launch.start(places, os.environ)
-    return "memd runs"
+    return "started memd"
 
 
 def _replace(places: Places) -> str:
@@ -211,35 +217,36 @@ def _replace(places: Places) -> str:
     return _start(places)
 
 
-def _socket(places: Places, status: StatusText | None) -> Found:
-    left = [each for each in (places.socket, places.socket_file) if each.exists()]
+def _socket(places: Places, status: StatusText | None) -> Results:
+    left = [path for path in (places.socket, places.socket_file) if path.exists()]
     if status is None and left:
-        message = f"a killed daemon left {', '.join(map(str, left))}: harmless"
-        finding = Finding(name="socket", state="warning", message=message, hint="the next start removes it")
+        message = f"a killed daemon left {', '.join(map(str, left))}; this is harmless"
+        result = CheckResult(name="socket", state="warning", message=message, hint="the next start removes it")
         if not service.service(places, os.environ).state().active:
-            yield finding, lambda: _unlink(left)
+            yield result, lambda: _unlink(left)
 
 
 def _unlink(left: list[Path]) -> str:
-    for each in left:
-        each.unlink(missing_ok=True)
-    return "removed what a killed daemon left"
+    for path in left:
+        path.unlink(missing_ok=True)
+    return "removed the files of a killed daemon"
 
 
-def _stores(status: StatusText) -> Found:
+def _stores(status: StatusText) -> Results:
     for trouble in status.troubles:
-        hint = "`memd verify` looks at everything; `memd logs` has more"
-        yield Finding(name="stores", state="broken", message=trouble, hint=hint), None
+        hint = "`memd verify` checks everything; `memd logs` has details"
+        yield CheckResult(name="stores", state="broken", message=trouble, hint=hint), None
     if status.failures:
-        message = f"{count(len(status.failures), 'capture')} could not be distilled: {status.failures[0]}"
-        yield Finding(name="stores", state="warning", message=message, hint="`memd retry` lists and retries them"), None
+        message = f"{count(len(status.failures), 'capture')} failed: {status.failures[0]}"
+        hint = "`memd retry` lists them and processes them again"
+        yield CheckResult(name="stores", state="warning", message=message, hint=hint), None
     if not status.troubles:
         total = sum(status.records.values())
         yield _ok("stores", f"{count(total, 'record')}, {size(sum(status.size_bytes.values()))}, no trouble")
     backed_up = status.last.get("backed up")
     if status.journal_seq and _days_since(backed_up.at if backed_up else "") > BACKUP_DAYS:
-        message = f"the newest is of {age(backed_up.at)}" if backed_up else "there is none yet"
-        yield Finding(name="backup", state="warning", message=message, hint="`memd backup` makes one now"), None
+        message = f"the newest was made {age(backed_up.at)}" if backed_up else "none yet"
+        yield CheckResult(name="backup", state="warning", message=message, hint="to make one: `memd backup`"), None
     elif backed_up:
         yield _ok("backup", f"{age(backed_up.at)}, {backed_up.what}")
 
@@ -248,73 +255,103 @@ def _days_since(at: str) -> float:
     return (datetime.now(UTC) - datetime.fromisoformat(at)).total_seconds() / 86_400 if at else BACKUP_DAYS + 1.0
 
 
-def _spool(places: Places, status: StatusText | None) -> Found:
-    waiting = sorted(each for each in places.spool.glob("*") if each.suffix in (".spool", ".lines", ".taken"))
-    waiting = [each for each in waiting if _bytes(each)]
-    if rejected := [each for each in places.spool.glob("*.rejected") if _bytes(each)]:
-        message = f"{', '.join(map(str, rejected))}: what memd refused, or could not read"
-        hint = "look at it, then remove it; `memd logs` says why each was refused"
-        yield Finding(name="spool", state="warning", message=message, hint=hint), None
+def _spool(places: Places, status: StatusText | None) -> Results:
+    files = sorted(path for path in places.spool.glob("*") if path.suffix in (".spool", ".lines", ".taken"))
+    waiting = [path for path in files if _bytes(path)]
+    rejected = [path for path in places.spool.glob("*.rejected") if _bytes(path)]
+    if rejected:
+        message = f"memd rejected the requests in {', '.join(map(str, rejected))}"
+        hint = "`memd logs` has the reasons; remove the file when you no longer need it"
+        yield CheckResult(name="spool", state="warning", message=message, hint=hint), None
     if waiting and status is None:
         message = f"{count(len(waiting), 'file waits', 'files wait')} for the daemon"
-        yield Finding(name="spool", state="warning", message=message, hint="`memd up` takes them"), None
+        yield CheckResult(name="spool", state="warning", message=message, hint="to deliver: `memd up`"), None
     elif not rejected:
-        yield _ok("spool", "nothing waits" if not waiting else f"{count(len(waiting), 'file')} being taken")
+        yield _ok("spool", f"the daemon is reading {count(len(waiting), 'file')}" if waiting else "empty")
 
 
 def _bytes(path: Path) -> int:
     try:
         return path.stat().st_size
-    except OSError:  # it was taken just now
+    except OSError:  # the daemon has just taken it
         return 0
 
 
-def _room(places: Places) -> Found:
-    folder = next((each for each in (places.data, *places.data.parents) if each.exists()), Path("/"))
+def _disk(places: Places) -> Results:
+    folder = next((path for path in (places.data, *places.data.parents) if path.exists()), Path("/"))
     free = shutil.disk_usage(folder).free
-    if free < ROOM_BYTES:
-        message, hint = f"{size(free)} free where {places.data} lies", "`memd du` says what memd takes, `memd compact`"
-        yield Finding(name="disk", state="warning", message=message, hint=hint), None
+    if free < LOW_DISK_BYTES:
+        message, hint = f"only {size(free)} free for {places.data}", "`memd du` shows how to reduce disk usage"
+        yield CheckResult(name="disk", state="warning", message=message, hint=hint), None
     else:
         yield _ok("disk", f"{size(free)} free")
 
 
-def _service(places: Places) -> Found:
+def _service(places: Places) -> Results:
     manager = service.service(places, os.environ)
     if not service.is_ours(manager, places):
-        yield _ok("service", "not installed: `memd up` starts memd by hand, `memd service install` at each login")
+        yield _ok("service", "not installed; to start memd at each login: `memd service install`")
         return
     state = manager.state()
     if not state.current:
-        message = "its files are those of another version or place"
-        yield Finding(name="service", state="warning", message=message, hint="`memd service install`"), None
+        message = "its files belong to another version or another home"
+        yield CheckResult(name="service", state="warning", message=message, hint="run `memd service install`"), None
     elif state.manager and not state.active:
-        hint = "`memd up`; `memd service status` says more"
-        yield Finding(name="service", state="warning", message=f"does not run: {state.detail}", hint=hint), None
+        hint = "start it with `memd up`; `memd service status` has details"
+        yield CheckResult(name="service", state="warning", message=f"not running: {state.detail}", hint=hint), None
     else:
         yield _ok("service", f"{state.manager or 'installed'}: {state.detail}")
 
 
-def _hosts(places: Places) -> Found:
+def _hosts(places: Places) -> Results:
     for host in check_hosts():
         if host.problem:
-            finding = Finding(name="hosts", state="broken", message=f"{host.title}: {host.problem}", hint=host.hint)
-            yield finding, lambda name=host.name: _set_up(places, name)
+            hint = f"run `{host.hint}`"
+            result = CheckResult(name="hosts", state="broken", message=f"{host.title}: {host.problem}", hint=hint)
+            yield result, lambda name=host.name: _set_up(places, name)
         else:
-            state = "memd is set up" if host.is_set_up else f"is here, memd is not set up: `{host.hint}`"
+            state = "set up" if host.is_set_up else f"not set up (run `{host.hint}`)"
             yield _ok("hosts", f"{host.title}: {state}")
 
 
 def _set_up(places: Places, name: str) -> str:
     hosts = Hosts(places, os.environ)
     hosts.set_up(name, hosts.edits(name))
-    return f"{TITLES[name]} is set up anew"
+    return f"{TITLES[name]} is set up again"
 
 
-def _model() -> Found:
-    done = offline("check-model")
-    if done.returncode:
-        message = next((line[6:] for line in done.stderr.splitlines() if line.startswith("memd: ")), "it does not load")
-        yield Finding(name="model", state="broken", message=message, hint="`memd model verify` says more"), None
+def _model(running: bool) -> Results:
+    """The files of the model that the daemon uses; without a daemon, the chosen model is loaded and tried."""
+    message = ""
+    if running:
+        try:
+            with Client() as client:
+                message = next((_damage(model) for model in client.models().models if model.searches), "")
+        except MemdError as error:
+            message = error.message
     else:
-        yield _ok("model", "its files are whole, and its vectors as they should be")
+        done = offline("check-model")
+        if done.returncode:
+            printed = (line[6:] for line in done.stderr.splitlines() if line.startswith("memd: "))
+            message = next(printed, "the model does not load")
+    if message:
+        hint = "`memd model verify` has details"
+        yield CheckResult(name="model", state="broken", message=message, hint=hint), None
+    else:
+        yield _ok("model", "its files are intact" + ("" if running else ", and its vectors are correct"))
+
+
+def _damage(model: ModelState) -> str:
+    """The difference between a model's files and its manifest, "" if there is none."""
+    if model.problem:
+        return model.problem
+    folder = Path(model.folder)
+    try:
+        manifest = msgspec.json.decode((folder / "manifest.json").read_bytes(), type=ModelFiles)
+        for name, expected in manifest.files.items():
+            with (folder / name).open("rb") as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() != expected:
+                    return f"{folder / name} differs from the manifest"
+    except (OSError, msgspec.MsgspecError) as error:
+        return f"{folder} can't be read: {error}"
+    return ""

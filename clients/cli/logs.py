@@ -1,8 +1,4 @@
-"""`memd logs`: the daemon's own words, which it writes whether or not a service manager runs it.
-
-Comes in: how many lines, and whether to go on. Goes out: lines, harmless to a terminal. Invariant: a rotation while
-following loses no line.
-"""
+"""`memd logs` prints the daemon's log; `memd tail` prints journal operations."""
 
 from __future__ import annotations
 
@@ -10,22 +6,27 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, TextIO
 
 import msgspec
 import typer
 
+from ...protocol import operation as ops
 from ...protocol.errors import NotFound
+from ...protocol.reply import Logged
 from ..python.client import places_here
-from .output import Answer, JsonFlag, plain, styled
+from .connection import reach
+from .output import CommandAnswer, JsonFlag, plain, shortened, styled, width
+from .wording import count, short
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 POLL_S = 0.25
 _STYLES = {" ERROR ": "red", " WARNING ": "yellow"}
 
 
-class Lines(msgspec.Struct, frozen=True, kw_only=True):
+class LogLines(msgspec.Struct, frozen=True, kw_only=True):
     """Of `logs`."""
 
     file: str
@@ -34,38 +35,42 @@ class Lines(msgspec.Struct, frozen=True, kw_only=True):
 
 @app.command()
 def logs(
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on as more is written, until Ctrl-C.")] = False,
-    limit: Annotated[int, typer.Option("-n", "--limit", min=0, help="The last so many lines.")] = 50,
+    follow: Annotated[
+        bool, typer.Option("-f", "--follow", help="Print new entries as they are written, until Ctrl-C.")
+    ] = False,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=0, help="At most this many lines.")] = 50,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show what the daemon wrote into its log.
+    """Show the daemon's log.
 
     \b
     Examples:
       memd logs
       memd logs -f
-      MEMD_LOG=debug memd up && memd logs -f    # more of it
+      MEMD_LOG=debug memd up && memd logs -f    # more detail
     """
-    with Answer("logs", as_json) as answer:
+    with CommandAnswer("logs", as_json) as answer:
         path = places_here().log
         try:
             file = path.open(encoding="utf-8", errors="replace")
         except OSError as error:
-            raise NotFound(f"no log at {path}", hint="memd has not run in this home yet: `memd up`") from error
+            raise NotFound(
+                f"no log at {path}", hint="memd has not run in this home yet; start it: `memd up`"
+            ) from error
         with file:
             last = tuple(line.rstrip("\n") for line in deque(file, limit))
-            answer.give(Lines(file=str(path), lines=last), _shown(last))
+            answer.give(LogLines(file=str(path), lines=last), _shown(last))
             if follow:
                 if as_json:
                     answer.flush()
                 _follow(answer, path, file)
 
 
-def _follow(answer: Answer, path: Path, file: TextIO) -> None:
+def _follow(answer: CommandAnswer, path: Path, file: TextIO) -> None:
     while True:
-        rotated = _is_another(path, file)  # asked before the last lines are read
+        rotated = _is_another(path, file)  # checked before reading, so that no last line is lost
         if fresh := tuple(line.rstrip("\n") for line in file):
-            answer.give(Lines(file=str(path), lines=fresh), _shown(fresh))
+            answer.give(LogLines(file=str(path), lines=fresh), _shown(fresh))
             if answer.as_json:
                 answer.flush()
         elif rotated:
@@ -88,3 +93,95 @@ def _shown(lines: Iterable[str]) -> list[str]:
         style = next((style for word, style in _STYLES.items() if word in line[:60]), "")
         shown.append(styled(plain(line), style) if style else plain(line))
     return shown
+
+
+_JOURNAL_POLL_S = 0.5
+_BATCH = 200
+
+
+@app.command()
+def tail(
+    follow: Annotated[
+        bool, typer.Option("-f", "--follow", help="Print new entries as they are written, until Ctrl-C.")
+    ] = False,
+    after: Annotated[
+        int | None, typer.Option(min=0, help="Start after this sequence number, instead of with the latest.")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option("-n", "--limit", min=1, max=500, help="At most this many operations at first.")
+    ] = 20,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show the latest journal operations. Each adds, changes or retires records, pools or sessions.
+
+    \b
+    Examples:
+      memd tail
+      memd tail -f
+      memd tail --after 0 --limit 500 --json
+    """
+    with CommandAnswer("tail", as_json) as answer, reach() as client:
+        start = after if after is not None else max(0, client.journal(limit=1).last - limit)
+        page = client.journal(start, limit)
+        answer.give(page, [_operation_line(entry) for entry in page.entries])
+        last = page.entries[-1].seq if page.entries else start
+        while follow:
+            if as_json and page.entries:
+                answer.flush()
+            if len(page.entries) < _BATCH:
+                time.sleep(_JOURNAL_POLL_S)
+            page = client.journal(last, _BATCH)
+            if page.entries:
+                last = page.entries[-1].seq
+                answer.give(page, [_operation_line(entry) for entry in page.entries])
+
+
+def _operation_line(entry: Logged) -> str:
+    """Sequence number, time, kind and subject."""
+    at = datetime.fromtimestamp(entry.at / 1e6).astimezone().strftime("%m-%d %H:%M:%S")
+    head = f"{entry.seq:>6} {at} {ops.kind(entry.operation):<14}"
+    return f"{styled(head, 'dim')} {shortened(plain(_about(entry.operation)), max(20, width() - len(head) - 1))}"
+
+
+def _about(operation: ops.AnyOperation) -> str:
+    match operation:
+        case ops.Added(record=record, retires=retires) | ops.Updated(record=record, retires=retires):
+            retired = f" (retires {', '.join(short(old.id) for old in retires)})" if retires else ""
+            return f"{short(record.id)} {record.type}: {record.description}{retired}"
+        case ops.Merged():
+            return f"{short(operation.id)} repeated: {operation.decision.reason}"
+        case ops.Invalidated():
+            return f"{short(operation.id)} {operation.reason}"
+        case ops.Moved():
+            return f"{', '.join(short(id) for id in operation.ids)} to {operation.pool}: {operation.reason}"
+        case ops.Pinned():
+            return f"{short(operation.id)} {'pinned' if operation.pinned else 'unpinned'}"
+        case ops.ChangeProposed():
+            against = f" against {short(operation.against)}" if operation.against else ""
+            return f"{operation.what} {short(operation.record)}{against}"
+        case ops.ChangeDecided():
+            return f"{short(operation.id)} {'accepted' if operation.accepted else 'rejected'}"
+        case _:
+            return _about_others(operation)
+
+
+def _about_others(operation: ops.AnyOperation) -> str:
+    """The subject of an operation on pools, sessions, captures or passes."""
+    match operation:
+        case ops.PoolOpened():
+            return f"{operation.pool} {operation.title}"
+        case ops.AliasAdded():
+            return f"{operation.pool} also identified by {', '.join(operation.names)}"
+        case ops.SessionOpened() | ops.SessionClosed() | ops.SessionResumed():
+            return operation.document
+        case ops.Distilled():
+            failed = f", {len(operation.failed)} failed" if operation.failed else ""
+            return f"{count(operation.captures, 'capture')} → {count(operation.candidates, 'candidate')}{failed}"
+        case ops.Retried():
+            return f"capture {operation.archive_seq}: {operation.failed.error if operation.failed else 'done'}"
+        case ops.Granted():
+            return f"pass for {operation.subject}" if operation.grant else f"{', '.join(operation.sources)} restored"
+        case ops.Revoked():
+            return ", ".join((*operation.grants, *operation.sources))
+        case _:
+            return ""

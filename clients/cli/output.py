@@ -1,9 +1,8 @@
-"""What a command prints: text for people, or one JSON envelope for programs; errors and exit codes.
+"""Output of a command: text for people, or one JSON envelope for programs; errors and exit codes.
 
-Comes in: data, lines, errors. Goes out: `{ok, command, duration_ms, data, warnings}` or
-`{ok: false, command, duration_ms, error: {code, message, hint}}` on standard output with `--json`, else text, with
-`memd: …` and `hint: …` on standard error. Invariants: an error's exit code is that of its class; captured text can't
-move the cursor or colour the terminal; colours are used on a terminal only, and not under NO_COLOR.
+With `--json` a command prints `{ok, command, duration_ms, data, warnings}`, or `{ok: false, command, duration_ms,
+error: {code, message, hint}}`, on standard output; else text, with `memd: …` and `hint: …` on standard error.
+Captured text can't move the cursor or colour the terminal.
 """
 
 from __future__ import annotations
@@ -24,13 +23,12 @@ from ...protocol.errors import MemdError
 from ...protocol.reply import Problem
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):
-    """What `--json` prints when a command did what it should."""
+    """JSON output of a command that succeeded."""
 
     ok: bool = True
     command: str
@@ -39,8 +37,8 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
-class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """What `--json` prints when it did not."""
+class FailureEnvelope(msgspec.Struct, frozen=True, kw_only=True):
+    """JSON output of a command that failed."""
 
     ok: bool = False
     command: str
@@ -48,7 +46,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     error: Problem
 
 
-class Answer:
+class CommandAnswer:
     """A command's answer while it is put together: `with Answer("recall", as_json) as answer:`.
 
     An error of memd's tree inside of the block is told, and ends the program with the exit code of its class.
@@ -60,7 +58,7 @@ class Answer:
         self._warnings: list[str] = []
         self._started = time.perf_counter()
 
-    def __enter__(self) -> Answer:
+    def __enter__(self) -> CommandAnswer:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -71,19 +69,19 @@ class Answer:
             self.flush()
 
     def give(self, data: object, lines: Iterable[str] = ()) -> None:
-        """The data of the envelope, and the text that says the same."""
+        """Set the data of the envelope and the equivalent text."""
         self._data = data
         if not self.as_json:
             say(lines)
 
     def warn(self, text: str) -> None:
-        """Something that the user should know besides the answer."""
+        """Print a warning besides the answer."""
         self._warnings.append(text)
         if not self.as_json:
             print(f"memd: {plain(text)}", file=sys.stderr)
 
     def flush(self) -> None:
-        """Prints the envelope as it is now; a command that goes on printing calls this for each piece."""
+        """Print the envelope now; a command that follows a log calls this for each batch."""
         print_json(
             Envelope(
                 command=self.command,
@@ -98,10 +96,10 @@ class Answer:
 
 
 def fail(command: str, as_json: bool, error: MemdError, duration_ms: float = 0.0) -> None:
-    """Tells an error."""
+    """Print an error."""
     if as_json:
         problem = Problem(error.code, error.message, error.hint)
-        print_json(Failure(command=command, duration_ms=duration_ms, error=problem))
+        print_json(FailureEnvelope(command=command, duration_ms=duration_ms, error=problem))
         return
     sys.stdout.flush()
     print(f"memd: {plain(error.message)}", file=sys.stderr)
@@ -110,32 +108,32 @@ def fail(command: str, as_json: bool, error: MemdError, duration_ms: float = 0.0
 
 
 def print_json(value: object) -> None:
-    """One value on one line."""
+    """Print one value on one line."""
     _write(msgspec.json.encode(complete(value)).decode() + "\n")
 
 
 def complete(value: Any) -> Any:
-    """`value` with every field by its name: the wire leaves defaults out and writes spans as arrays."""
+    """`value` with every field by name; the wire format omits defaults and writes spans as arrays."""
     if isinstance(value, msgspec.Struct):
         fields = {name: complete(getattr(value, name)) for name in value.__struct_fields__}
         config = value.__struct_config__
         return {config.tag_field: config.tag, **fields} if config.tag_field else fields
     if isinstance(value, dict):
-        return {name: complete(each) for name, each in cast("dict[str, Any]", value).items()}
+        return {name: complete(item) for name, item in cast("dict[str, Any]", value).items()}
     if isinstance(value, list | tuple):
-        return [complete(each) for each in cast("list[Any]", value)]
+        return [complete(item) for item in cast("list[Any]", value)]
     return value
 
 
 def say(lines: Iterable[str]) -> None:
-    """Prints lines as they are: who puts captured text into one passes it through `plain` first."""
+    """Print lines unchanged; callers pass captured text through `plain` first."""
     for line in lines:
         _write(line + "\n", flush=False)
     _write("")
 
 
 def _write(text: str, flush: bool = True) -> None:
-    """Writes; a reader that has seen enough ends the program without a complaint."""
+    """Write; a closed pipe ends the program silently."""
     try:
         sys.stdout.write(text)
         if flush:
@@ -146,22 +144,22 @@ def _write(text: str, flush: bool = True) -> None:
 
 
 def stop_writing() -> None:
-    """Leads standard output nowhere: Python would complain when it flushes at exit."""
+    """Redirect standard output to /dev/null: Python would report an error when it flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def plain(text: str) -> str:
-    """`text` on one line, harmless to a terminal: no escape sequences, no overrides of the writing direction."""
+    """`text` on one line, without control characters and overrides of the writing direction."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", " ".join(text.split()))
 
 
 def width() -> int:
-    """Columns to write in: the terminal's, at most 100."""
+    """Columns to write in: those of the terminal, between 40 and 100."""
     return max(40, min(shutil.get_terminal_size((80, 24)).columns, 100))
 
 
 def shortened(text: str, most: int) -> str:
-    """`text` in at most `most` characters, cut at a word where one is near."""
+    """`text` in at most `most` characters, cut at a word boundary if one is near."""
     if len(text) <= most:
         return text
     cut = text[: most - 1]
@@ -183,17 +181,17 @@ def wrapped(text: str, indent: str = "", first: str | None = None) -> list[str]:
 
 
 def styled(text: str, *styles: str) -> str:
-    """`text` with the styles, where standard output is a terminal that wants them."""
+    """`text` with the styles, if standard output takes colours."""
     if not styles or not has_colour():
         return text
     return f"\x1b[{';'.join(_STYLES[style] for style in styles)}m{text}\x1b[0m"
 
 
 def has_colour() -> bool:
-    """Whether standard output takes colours."""
+    """Whether standard output is a terminal without NO_COLOR."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def is_watched() -> bool:
-    """Whether somebody sees progress: standard error is a terminal."""
+    """Whether standard error is a terminal."""
     return sys.stderr.isatty()

@@ -1,8 +1,4 @@
-"""Progress of what takes more than a second: a bar on a terminal, nothing elsewhere.
-
-Comes in: steps, or a daemon that is distilling. Goes out: a bar on standard error. Invariants: standard output and
-`--json` are never touched; waiting ends when nothing moves any more.
-"""
+"""Progress on a terminal: a bar, a status line, waiting for jobs; `--json` and standard output stay untouched."""
 
 from __future__ import annotations
 
@@ -16,14 +12,15 @@ import typer
 from ...protocol.errors import by_code
 from ...protocol.reply import JobState
 from ..python.client import Client
-from .output import Answer, is_watched, plain, shortened, width
+from .output import CommandAnswer, is_watched, plain, shortened, width
+from .wording import count
 
 STALLED_S = 60.0
 _POLL_S = 0.1
 
 
 class Bar:
-    """A progress bar that is shown where somebody sees it."""
+    """A progress bar on standard error, shown only on a terminal."""
 
     def __init__(self, length: int, label: str, hidden: bool = False) -> None:
         self._hidden = hidden or length < 1 or not is_watched()
@@ -39,13 +36,13 @@ class Bar:
             self._bar.__exit__(kind, error, at)
 
     def step(self, steps: int) -> None:
-        """So much more is done."""
+        """Advance by so many steps."""
         if self._bar and steps > 0:
             self._bar.update(steps)
 
 
 class Ticker:
-    """One line that says what is going on now, written over and over, where somebody sees it."""
+    """One line on standard error that shows the current activity, shown only on a terminal."""
 
     def __init__(self, hidden: bool = False) -> None:
         self._hidden = hidden or not is_watched()
@@ -57,11 +54,11 @@ class Ticker:
         self.clear()
 
     def tell(self, words: str) -> None:
-        """This is what is going on now."""
+        """Show the current activity."""
         self._write(shortened(plain(words), width() - 1) + "…")
 
     def clear(self) -> None:
-        """Nothing is: the line goes."""
+        """Remove the line."""
         self._write("")
 
     def _write(self, words: str) -> None:
@@ -69,8 +66,8 @@ class Ticker:
             print(f"\r\x1b[K{words}", end="", file=sys.stderr, flush=True)
 
 
-def wait_for_job(client: Client, started: JobState, answer: Answer) -> JobState:
-    """Waits until a job is done, with a bar; its last state. Raises the error that it ended with."""
+def wait_for_job(client: Client, started: JobState, answer: CommandAnswer) -> JobState:
+    """Wait for a job with a progress bar; its last state. Raises the error that it ended with."""
     state = started
     while state.state == "running" and not state.total:
         time.sleep(_POLL_S)
@@ -88,12 +85,12 @@ def wait_for_job(client: Client, started: JobState, answer: Answer) -> JobState:
     return state
 
 
-def wait_until_distilled(client: Client, answer: Answer, stalled_s: float = STALLED_S) -> int:
-    """Asks for distillation and waits until nothing is pending, or nothing moves for `stalled_s`; what is left."""
+def wait_until_distilled(client: Client, answer: CommandAnswer, stalled_s: float = STALLED_S) -> int:
+    """Wait until no capture is pending, or none was processed for `stalled_s` seconds; the number still pending."""
     pending = start = client.distil().pending
     moved = time.monotonic()
     failures = len(client.status().failures)
-    with Bar(start, "distilling", answer.as_json) as bar:
+    with Bar(start, "processing", answer.as_json) as bar:
         while pending:
             time.sleep(_POLL_S)
             status = client.status()
@@ -102,9 +99,9 @@ def wait_until_distilled(client: Client, answer: Answer, stalled_s: float = STAL
                 moved = time.monotonic()
             pending = status.pending
             if time.monotonic() - moved > stalled_s:
-                answer.warn(f"distilling does not get on ({status.worker}); it goes on in the background")
+                answer.warn(f"processing is slow ({status.worker}); it continues in the background")
                 break
     failed = len(client.status().failures) - failures
     if failed > 0:
-        answer.warn(f"{failed} captures could not be distilled: see `memd status`")
+        answer.warn(f"{count(failed, 'capture')} failed: see `memd retry`")
     return pending

@@ -1,7 +1,4 @@
-"""`memd list` and `memd show`: records as they are.
-
-Comes in: filters, or an id. Goes out: rows, newest first; or one record whole.
-"""
+"""`memd list`, `memd show`, `memd timeline`: records, their versions, and a subject over time."""
 
 from __future__ import annotations
 
@@ -12,9 +9,12 @@ from typing import Annotated, cast
 import typer
 
 from ...protocol.errors import InvalidRequest
+from ...protocol.instant import day
+from ...protocol.lifetime import History, RecordList, Version
 from ...protocol.record import STATES, Kind, Record, Status
-from .contact import AsOf, BelievedAt, instant, reach
-from .output import Answer, JsonFlag, plain, styled, wrapped
+from .connection import reach
+from .options import AsOf, BelievedAt, Cwd, Id, Pools, here, instant
+from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
 from .wording import age, count, place, row, short, state, who
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -25,20 +25,22 @@ STATUSES = ("provisional", "active", "unconfirmed", "hidden", "archived", "retir
 
 @app.command("list")
 def list_records(
-    pool: Annotated[list[str] | None, typer.Option("--pool", help="Only this pool; repeatable.")] = None,
+    pool: Pools = None,
     type: Annotated[str, typer.Option(help="Only this type: decision, lesson, preference, …")] = "",
     status: Annotated[list[str] | None, typer.Option(help=f"Only: {', '.join(STATUSES)}; repeatable.")] = None,
     kind: Annotated[list[str] | None, typer.Option(help=f"Only: {', '.join(KINDS)}; repeatable.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=500, help="Rows of a page.")] = 50,
-    key: Annotated[str, typer.Option(help="Only what holds this exact key.")] = "",
-    since: Annotated[str, typer.Option(help="Only what was learnt from then on: a day, or RFC 3339.")] = "",
-    until: Annotated[str, typer.Option(help="Only what was learnt before then.")] = "",
+    limit: Annotated[int, typer.Option(min=1, max=500, help="Records on a page.")] = 50,
+    key: Annotated[str, typer.Option(help="Only records with this exact key.")] = "",
+    since: Annotated[str, typer.Option(help="Only records learned since this time: a day, or RFC 3339.")] = "",
+    until: Annotated[str, typer.Option(help="Only records learned before this time.")] = "",
     as_of: AsOf = "",
     believed_at: BelievedAt = "",
     after: Annotated[str, typer.Option(help="Continue after the page that ended with this cursor.")] = "",
     as_json: JsonFlag = False,
 ) -> None:
-    """List records, newest first. Unconfirmed: you did not say it, or it has yet to prove itself; see `memd pin`.
+    """List records, newest first.
+
+    A record is unconfirmed if you did not say it, or if it has not proved useful yet; `memd pin` confirms it.
 
     \b
     Examples:
@@ -48,12 +50,11 @@ def list_records(
       memd list --status retired
       memd list --believed-at 2026-03-01
     """
-    with Answer("list", as_json) as answer, reach() as client:
-        kinds, statuses = _among("kind", kind, KINDS), _statuses(status)
+    with CommandAnswer("list", as_json) as answer, reach() as client:
         page = client.list(
             pools=pool or (),
-            kinds=cast("list[Kind]", kinds),
-            statuses=cast("list[Status]", statuses),
+            kinds=cast("list[Kind]", _checked("kind", kind, KINDS)),
+            statuses=cast("list[Status]", _statuses(status)),
             type=type,
             key=key,
             since=instant(since),
@@ -72,41 +73,49 @@ def list_records(
 def _statuses(given: list[str] | None) -> list[str]:
     """Statuses by the words that users read, or by their names in JSON."""
     names = {word: name for name, word in STATES.items()}
-    words = [state(each) for each in given or ()]
-    return [names.get(each, each) for each in _among("status", words, STATUSES)]
+    words = [state(name) for name in given or ()]
+    return [names.get(word, word) for word in _checked("status", words, STATUSES)]
 
 
-def _among(name: str, given: list[str] | None, known: tuple[str, ...]) -> list[str]:
+def _checked(name: str, given: list[str] | None, known: tuple[str, ...]) -> list[str]:
+    """Raises InvalidRequest for an unknown value."""
     for value in given or ():
         if value not in known:
-            raise InvalidRequest(f"{value!r} is no {name}", hint=f"there are: {', '.join(known)}")
+            raise InvalidRequest(f"{value!r} is not a {name}", hint=f"choose from: {', '.join(known)}")
     return given or []
 
 
 @app.command()
 def show(
-    id: Annotated[str, typer.Argument(help="The record's id, or its beginning.")],
+    id: Id,
+    versions: Annotated[bool, typer.Option("--history", help="Show every version, and why it changed.")] = False,
     as_of: AsOf = "",
     believed_at: BelievedAt = "",
     as_json: JsonFlag = False,
 ) -> None:
-    """Show one record whole, today or as it stood.
+    """Show one record, or all its versions.
 
     \b
-    Example:
+    Examples:
       memd show 7q3hjwch
+      memd show 7q3hjwch --history
+      memd show 7q3hjwch --believed-at 2026-03-01
     """
-    with Answer("show", as_json) as answer, reach() as client:
+    if versions:
+        history(id, as_json)
+        return
+    with CommandAnswer("show", as_json) as answer, reach() as client:
         record = client.get(id, as_of=instant(as_of), believed_at=instant(believed_at))
         answer.give(record, record_lines(record))
 
 
 def record_lines(record: Record) -> Iterator[str]:
-    """A record, field by field, those that say something."""
+    """A record field by field, without the empty ones."""
     yield from (styled(line, "bold") for line in wrapped(plain(record.description)))
     if plain(record.content) != plain(record.description):
         yield from wrapped(plain(record.content), "  ")
     source = record.provenance
+    evidence = len(source.evidence)
     fields = {
         "id": f"{record.id}, revision {record.rev}",
         "kind": f"{record.kind}, {plain(record.type)}, layer {record.layer}, {record.volatility}",
@@ -118,13 +127,13 @@ def record_lines(record: Record) -> Iterator[str]:
         "said by": f"{who(record)}, {age(source.said_at)} ({plain(source.said_at)})",
         "source": place(record),
         "quote": f"“{plain(source.quote)}”" if source.quote else "",
-        "evidence": count(len(source.evidence), "more turn says so", "more turns say so") if source.evidence else "",
+        "evidence": count(evidence, "more turn supports it", "more turns support it") if evidence else "",
         "true": _period(record),
         "learned": age(record.learned_at),
         "retired": age(record.retired_at),
         "confidence": f"{record.confidence:.2f}, importance {record.signal.importance:.2f}",
         "used": count(record.signal.access_count, "time") if record.signal.access_count else "",
-        "replaces": ", ".join(short(each) for each in record.supersedes),
+        "replaces": ", ".join(short(id) for id in record.supersedes),
         "replaced by": short(record.superseded_by),
     }
     for name, value in fields.items():
@@ -135,3 +144,77 @@ def record_lines(record: Record) -> Iterator[str]:
 def _period(record: Record) -> str:
     begin = f"from {plain(record.valid_from)}" if record.valid_from else ""
     return f"{begin} until {plain(record.valid_to)}".strip() if record.valid_to else begin
+
+
+@app.command()
+def history(id: Id, as_json: JsonFlag = False) -> None:
+    """Show every version of a record: its text, when memd believed it, and why it changed.
+
+    \b
+    Example:
+      memd show 7q3hjwch --history
+    """
+    with CommandAnswer("history", as_json) as answer, reach() as client:
+        shown = client.history(id)
+        answer.give(shown, _history_lines(shown))
+
+
+def _history_lines(shown: History) -> Iterator[str]:
+    signal = shown.record.signal
+    yield from (styled(line, "bold") for line in wrapped(plain(shown.record.description)))
+    used = f"used {count(signal.access_count, 'time')}, returned {count(signal.candidate_count, 'time')}"
+    yield f"{state(shown.record.status)} · {used} · strength {signal.strength:.2f}"
+    previous = ""
+    for version in shown.versions:
+        yield from _version_lines(version, previous)
+        previous = version.record.content if version.record else ""
+    if shown.record.superseded_by:
+        yield f"replaced by {short(shown.record.superseded_by)}"
+
+
+def _version_lines(version: Version, previous: str) -> Iterator[str]:
+    why = f": {plain(version.why)}" if version.why else ""
+    yield from wrapped(f"{age(version.at)} · {version.kind}{why}", "    ", "  ")
+    record = version.record
+    if record is None:
+        yield "      (not shown)"
+        return
+    if record.content != previous:
+        yield from wrapped(f"“{plain(record.content)}” — {who(record)}", " " * 6, " " * 6)
+    if period := _period(record):
+        yield f"      true {period}"
+
+
+@app.command()
+def timeline(
+    subject: Annotated[str, typer.Argument(help="A key such as user.editor, or words.")],
+    cwd: Cwd = None,
+    pool: Pools = None,
+    limit: Annotated[int, typer.Option(min=1, max=500, help="At most this many records.")] = 50,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show how a subject changed over time. Records that are no longer true are included.
+
+    \b
+    Examples:
+      memd timeline "database"
+      memd timeline user.editor --pool personal
+    """
+    with CommandAnswer("timeline", as_json) as answer, reach() as client:
+        listed = client.timeline(subject, here(cwd), pools=pool or (), limit=limit)
+        answer.give(listed, _timeline_lines(listed))
+
+
+def _timeline_lines(listed: RecordList) -> Iterator[str]:
+    for record in listed.records:
+        mark = "" if record.status in ("active", "provisional") else f" [{state(record.status)}]"
+        begin = day(record.valid_from or record.provenance.said_at)
+        period = begin + (f" to {day(record.valid_to)}" if record.valid_to else "")
+        lines = wrapped(f"{plain(record.description)}{mark}", " " * 35, f"{period:<25} {short(record.id)} ")
+        yield from (styled(line, "dim") if mark else line for line in lines)
+        if record.superseded_by:
+            yield styled(f"{' ' * 35}replaced by {short(record.superseded_by)}", "dim")
+    if not listed.records:
+        yield "no record about this subject"
+    if listed.left:
+        yield f"and {listed.left:,} more: --limit"

@@ -1,68 +1,68 @@
-"""`memd why`: the whole way of a record, from the captured line to each decision on it (R4).
-
-Comes in: an id. Goes out: the turns around its source with the cited words marked, the stages' steps, the decisions,
-what it replaced, what replaced it and what stands in its place now.
-"""
+"""`memd why`: the source of a record and every decision on it (R4)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated
 
 import typer
 
 from ...protocol.record import Record
 from ...protocol.reply import Change, Explained, Line
-from .contact import reach
-from .output import Answer, JsonFlag, has_colour, plain, shortened, styled, wrapped
+from .connection import reach
+from .options import Id
+from .output import CommandAnswer, JsonFlag, has_colour, plain, shortened, styled, wrapped
 from .wording import age, count, facts, row, short
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 _AROUND = 160
+_STAGES = {"door": "received", "route": "assign"}
+"""Words for stages whose stored names say little."""
 
 
 @app.command()
 def why(
-    id: Annotated[str, typer.Argument(help="The record's id, or its beginning.")],
+    id: Id,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show why memd believes something: the line it comes from, and every decision on it.
+    """Show the source of a record and every decision on it.
 
     \b
     Example:
       memd why 7q3hjwch
     """
-    with Answer("why", as_json) as answer, reach() as client:
-        told = client.why(id)
-        answer.give(told, explained_lines(told))
+    with CommandAnswer("why", as_json) as answer, reach() as client:
+        explained = client.why(id)
+        answer.give(explained, explained_lines(explained))
 
 
-def explained_lines(told: Explained) -> Iterator[str]:
-    """The way of a record as text."""
-    record = told.record
+def explained_lines(explained: Explained) -> Iterator[str]:
+    """A record's source and decisions as text."""
+    record = explained.record
     yield from (styled(line, "bold") for line in wrapped(plain(record.description)))
     yield f"{styled(short(record.id), 'cyan')} · {facts(record)} · confidence {record.confidence:.2f}"
     yield ""
-    yield from wrapped(f"captured in {plain(told.session)}" + (f", {plain(told.project)}" if told.project else ""))
-    for line in told.lines:
+    yield from wrapped(
+        f"captured in {plain(explained.session)}" + (f", {plain(explained.project)}" if explained.project else "")
+    )
+    for line in explained.lines:
         yield from _turn_lines(line, record)
-    if told.quote_holds is None:
+    if explained.quote_holds is None:
         words = plain(record.provenance.quote) or plain(record.content)
-        yield f"  the source is no longer kept; its words were: “{words}”"
-    if told.quote_holds is False:
-        yield styled("  the quote does not stand in the archive as it should: see `memd status`", "red")
+        yield from wrapped(f"the archive no longer has the source; it said: “{words}”", "  ", "  ")
+    if explained.quote_holds is False:
+        yield styled("  the quote differs from the archive: run `memd verify`", "red")
     yield ""
-    for change in told.changes:
+    for change in explained.changes:
         yield from _change_lines(change)
-    if told.changes_if:
-        yield from wrapped(f"it is doubted when: {plain(told.changes_if)}")
-    for old in told.replaced:
-        yield from _other_lines("it replaced", old)
-    if told.replaced_by:
-        yield from _other_lines("it was replaced by", told.replaced_by)
-    if told.held_by:
-        yield from _other_lines("in its place stands now", told.held_by)
+    if explained.changes_if:
+        yield from wrapped(f"reconsidered if: {plain(explained.changes_if)}")
+    for old in explained.replaced:
+        yield from _other_lines("replaced", old)
+    if explained.replaced_by:
+        yield from _other_lines("replaced by", explained.replaced_by)
+    if explained.held_by:
+        yield from _other_lines("current record", explained.held_by)
 
 
 def _turn_lines(line: Line, record: Record) -> Iterator[str]:
@@ -76,7 +76,7 @@ def _turn_lines(line: Line, record: Record) -> Iterator[str]:
 
 
 def _cited(line: Line, record: Record) -> list[str]:
-    """The words of the cited turn around the span, which is marked."""
+    """The text of the cited turn around the quote, with the quote marked."""
     start, end = _span(line, record)
     if start < 0:
         return wrapped(shortened(plain(line.text), 400), "    ")
@@ -90,8 +90,8 @@ def _cited(line: Line, record: Record) -> list[str]:
 
 
 def _coloured(lines: list[str]) -> list[str]:
-    """Colours what stands between the marks, line by line, as a style must not run over a line's end."""
-    inside, done = False, list[str]()
+    """Colour the text between the marks line by line: a style must end before the line does."""
+    inside, coloured = False, list[str]()
     for line in lines:
         text = ""
         for character in line:
@@ -100,14 +100,14 @@ def _coloured(lines: list[str]) -> list[str]:
                 text += "\x1b[32m" if inside else "\x1b[0m"
             else:
                 text += character
-        done.append(text + ("\x1b[0m" if inside else ""))
-        if inside and len(done) < len(lines):
-            lines[len(done)] = "\x02" + lines[len(done)]
-    return done
+        coloured.append(text + ("\x1b[0m" if inside else ""))
+        if inside and len(coloured) < len(lines):
+            lines[len(coloured)] = "\x02" + lines[len(coloured)]
+    return coloured
 
 
 def _span(line: Line, record: Record) -> tuple[int, int]:
-    """Where the record's words stand in the turn; -1 if nowhere."""
+    """Start and end of the record's quote in the turn; (-1, …) if it is absent."""
     quote = record.provenance.quote
     for span in record.provenance.spans:
         if span.turn == line.turn and 0 <= span.start < span.end <= len(line.text):
@@ -125,11 +125,11 @@ def _change_lines(change: Change) -> Iterator[str]:
     if not change.decision:
         return
     for step in change.decision.steps:
-        yield from wrapped(plain(step.what), " " * 23, f"    {plain(step.stage):<18} ")
+        yield from wrapped(plain(step.what), " " * 23, f"    {_STAGES.get(step.stage, plain(step.stage)):<18} ")
     near = change.decision.neighbours
     if near:
-        told = ", ".join(f"{short(each.id)} {plain(each.label)} ({each.similarity:.2f})" for each in near[:4])
-        yield from wrapped(told, " " * 23, f"    {'compared with':<18} ")
+        compared = ", ".join(f"{short(other.id)} {plain(other.label)} ({other.similarity:.2f})" for other in near[:4])
+        yield from wrapped(compared, " " * 23, f"    {'compared with':<18} ")
     if change.decision.rounds > 1:
         yield f"    {'':<18} judged in {count(change.decision.rounds, 'round')}"
 

@@ -1,12 +1,10 @@
-"""Records in words: when, who, where from, and the quote, the same in every command.
-
-Comes in: records and hits. Goes out: lines for a terminal. Invariant: everything captured goes through `plain`.
-"""
+"""Records, times and sizes as text; captured text always passes `plain`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from typing import cast
 
 from ...protocol.recall import Heard, Hit
 from ...protocol.record import STATES, Record
@@ -19,20 +17,22 @@ _STEPS = ((60, "second"), (60, "minute"), (24, "hour"), (30, "day"), (12, "month
 
 
 def short(id: str) -> str:
-    """The beginning of an id that a person can type; the daemon takes any that is unambiguous."""
+    """The prefix of an id that a person types; the daemon accepts any unique prefix."""
     return id[:SHORT_ID]
 
 
-def reembedding_text(told: Reembedding) -> str:
-    """How far the way to another model is, and what is searched meanwhile."""
-    meanwhile = "records without a vector are found by their words" if told.by_words else "the present model searches"
-    if told.problem:
-        return f"re-embedding stopped at {told.done:,} of {told.total:,}, {meanwhile}"
-    return f"re-embedding {told.done:,} of {told.total:,} for {plain(told.model)}, {meanwhile} meanwhile"
+def reembedding_text(reembedding: Reembedding) -> str:
+    """The progress of the change to another model, and how searches work until it is done."""
+    by_words = "searches find records without a vector by keyword"
+    meanwhile = by_words if reembedding.by_words else "searches use the current model"
+    done = f"{reembedding.done:,} of {reembedding.total:,}"
+    if reembedding.problem:
+        return f"re-embedding stopped at {done}; {meanwhile}"
+    return f"re-embedding with {plain(reembedding.model)}: {done}; until then {meanwhile}"
 
 
 def age(at: str | int, now: datetime | None = None) -> str:
-    """How long ago a time was: "3 days ago". Takes RFC 3339 text or microseconds; "" for none."""
+    """A time as "3 days ago", "" for none. Takes RFC 3339 text or microseconds since the epoch."""
     if not at:
         return ""
     try:
@@ -52,7 +52,7 @@ def age(at: str | int, now: datetime | None = None) -> str:
 
 
 def moment(at: str) -> str:
-    """A time to the minute, where the user is: "2026-03-04 18:30". Takes RFC 3339 text."""
+    """RFC 3339 text as local time to the minute: "2026-03-04 18:30"."""
     try:
         return datetime.fromisoformat(at).astimezone().isoformat(" ", "minutes")[:16]
     except (ValueError, OverflowError):
@@ -60,14 +60,14 @@ def moment(at: str) -> str:
 
 
 def who(record: Record) -> str:
-    """Whose word a record is."""
+    """The author of a record, as a reader knows it."""
     if record.provenance.trust == "document" and record.provenance.author:
         return plain(record.provenance.author)
     return _WHO.get(record.provenance.trust, record.provenance.trust)
 
 
 def place(record: Record) -> str:
-    """Session and turn of a record's words."""
+    """The session and turn that a record cites."""
     spans = record.provenance.spans
     if not spans:
         return plain(record.provenance.source)
@@ -75,19 +75,25 @@ def place(record: Record) -> str:
 
 
 def state(status: str) -> str:
-    """A status in the word that users read."""
+    """The word that users read for a status."""
     return STATES.get(status, status)
 
 
+def status_counts(counts: Mapping[str, int]) -> str:
+    """Records by status, active ones first: "9 active, 77 unconfirmed"; "" if there are none."""
+    ordered = sorted(counts, key=lambda name: (name != "active", state(name)))
+    return ", ".join(f"{counts[name]:,} {state(name)}" for name in ordered if counts[name])
+
+
 def badges(record: Record) -> str:
-    """What a reader should know before believing a record."""
+    """Warnings that a reader needs before relying on a record."""
     words = [state(record.status)] if record.status not in {"active", "provisional"} else []
     words += ["needs review"] if record.needs_review else []
     return " · ".join(styled(word, "yellow") for word in words)
 
 
 def facts(record: Record) -> str:
-    """One line: type, whose word, how old, status."""
+    """Type, author, age and status on one line."""
     parts = [plain(record.type), f"{who(record)}, {age(record.provenance.said_at)}", badges(record)]
     return " · ".join(part for part in parts if part)
 
@@ -101,7 +107,7 @@ def row(record: Record) -> str:
 
 
 def hit_lines(number: int, hit: Hit, explain: bool = False) -> Iterator[str]:
-    """A recalled record: what, in whose very words, how sure, where from."""
+    """A search result: description, quote, score, source."""
     record = hit.record
     head = f"{number}. "
     indent = " " * len(head)
@@ -118,7 +124,7 @@ def hit_lines(number: int, hit: Hit, explain: bool = False) -> Iterator[str]:
 
 
 def heard_lines(number: int, heard: Heard) -> Iterator[str]:
-    """A turn as it was said: the very words, who said them, where."""
+    """A transcript turn that a search found: quote, author, source."""
     head = f"{number}. "
     indent = " " * len(head)
     yield from (styled(line, "bold") for line in wrapped(f"“{shortened(plain(heard.quote), 300)}”", indent, head))
@@ -131,3 +137,24 @@ def heard_lines(number: int, heard: Heard) -> Iterator[str]:
 def count(number: int, noun: str, plural: str = "") -> str:
     """A number with its noun."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def size(number: int) -> str:
+    """Bytes as text in decimal units: "2 MB"."""
+    for unit in ("bytes", "kB", "MB"):
+        if number < 1000:
+            return f"{number:,.0f} {unit}"
+        number = round(number / 1000)
+    return f"{number:,.0f} GB"
+
+
+def report_number(report: Mapping[str, object], name: str) -> int:
+    """A whole number of a job's report, 0 if the report lacks it."""
+    value = report.get(name)
+    return value if isinstance(value, int) else 0
+
+
+def report_names(report: Mapping[str, object], name: str) -> list[str]:
+    """A list of a job's report, empty if the report lacks it."""
+    value = report.get(name)
+    return cast("list[str]", value) if isinstance(value, list) else []

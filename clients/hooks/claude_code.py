@@ -1,9 +1,8 @@
-"""Claude Code's configuration: a plugin in a marketplace of its own, switched on in `settings.json`.
+"""Claude Code's configuration: a plugin in a marketplace of its own, enabled in `settings.json`.
 
-Comes in: places, an environment. Goes out: the files of the plugin, and the edits of the user's settings and of Claude
-Code's list of marketplaces: by the settings alone, the first session would begin before the plugin is there.
-Invariants: three entries are all that is added to files of the user's, and all that is taken from them; hooks can
-neither fail nor block, whatever happens to memd (P-3).
+memd also edits Claude Code's list of marketplaces, because with the settings alone the first session starts before the
+plugin is loaded. Invariants: memd adds three entries to the user's files, and removes no others; hooks can neither fail
+nor block, in any state of memd (P-3).
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import msgspec
 from ... import __version__
 from ...protocol.errors import StoreError
 from ...protocol.places import Places
-from .edits import Edit, read
+from .edits import FileEdit, read
 from .notes import folder
 from .program import shell_line
 
@@ -27,21 +26,21 @@ PLUGIN = "memd@memd"
 LISTING = "plugins/known_marketplaces.json"
 EVENTS = ("SessionStart", "UserPromptSubmit", "SubagentStop", "Stop", "PreCompact", "SessionEnd")
 TIMEOUT_S = 2
-"""What Claude Code waits for a hook; the program itself is over long before."""
+"""Seconds that Claude Code waits for a hook, much longer than the program runs."""
 
 
 def home(environment: Mapping[str, str]) -> Path:
-    """Where Claude Code keeps its configuration."""
+    """Return the folder of Claude Code's configuration."""
     return Path(environment.get("CLAUDE_CONFIG_DIR") or Path(environment.get("HOME") or "/") / ".claude")
 
 
 def marketplace(places: Places) -> Path:
-    """The folder that Claude Code loads the plugin from."""
+    """Return the folder that Claude Code loads the plugin from."""
     return folder(places.state) / NAME
 
 
 def own_files(places: Places, server: list[str]) -> dict[Path, bytes]:
-    """The marketplace with its one plugin: hooks, and the MCP server run as `server`."""
+    """Return the files of the marketplace with its one plugin: hooks, and the MCP server with the command `server`."""
     about = {"name": "memd", "version": __version__, "description": "One memory for all your tools, on this machine"}
     plugin = {**about, "author": {"name": "memd"}, "license": "Apache-2.0"}
     listing = {
@@ -64,9 +63,8 @@ def own_files(places: Places, server: list[str]) -> dict[Path, bytes]:
     }
 
 
-def edits(places: Places, environment: Mapping[str, str]) -> list[Edit]:
-    """The user's settings with the plugin switched on, and its marketplace where Claude Code lists those it knows.
-    Raises StoreError."""
+def edits(places: Places, environment: Mapping[str, str]) -> list[FileEdit]:
+    """Return the edits of the user's settings and of Claude Code's list of marketplaces. Raises StoreError."""
     path = home(environment) / "settings.json"
     before = read(path)
     settings = _settings(path, before)
@@ -74,25 +72,25 @@ def edits(places: Places, environment: Mapping[str, str]) -> list[Edit]:
     known["memd"] = {"source": {"source": "directory", "path": str(marketplace(places))}}
     _object(settings, "enabledPlugins", path)[PLUGIN] = True
     after = _as_before(before, settings)
-    switched = Edit(path=path, before=before, after=before if _settings(path, before) == settings else after)
-    return [switched, _listed(home(environment) / LISTING, marketplace(places))]
+    settings_edit = FileEdit(path=path, before=before, after=before if _settings(path, before) == settings else after)
+    return [settings_edit, _listed(home(environment) / LISTING, marketplace(places))]
 
 
-def _listed(path: Path, folder: Path) -> Edit:
-    """The list of known marketplaces with this folder in it. When Claude Code last looked at it is its own affair."""
+def _listed(path: Path, folder: Path) -> FileEdit:
+    """Return the edit that adds this folder to the known marketplaces, unless it is there with any `lastUpdated`."""
     before = read(path)
     listing = _settings(path, before)
     entry = {"source": {"source": "directory", "path": str(folder)}, "installLocation": str(folder)}
     known = listing.get("memd")
     if isinstance(known, dict) and known.items() >= entry.items():
-        return Edit(path=path, before=before, after=before)
+        return FileEdit(path=path, before=before, after=before)
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     listing["memd"] = {**entry, "lastUpdated": now}
-    return Edit(path=path, before=before, after=_as_before(before, listing))
+    return FileEdit(path=path, before=before, after=_as_before(before, listing))
 
 
 def without(path: Path, content: bytes) -> bytes | None:
-    """Either file without what is memd's; None if nothing else is in it. Raises StoreError."""
+    """Return either file without memd's entries, None if it has no others. Raises StoreError."""
     settings = _settings(path, content)
     if path.name == Path(LISTING).name:
         settings.pop("memd", None)
@@ -107,50 +105,47 @@ def without(path: Path, content: bytes) -> bytes | None:
     return _as_before(content, settings) if settings else None
 
 
-def noted(environment: Mapping[str, str]) -> list[Edit]:
-    """Claude Code's own note of the plugin, without it: it would go on listing one that is gone. Raises StoreError."""
+def noted(environment: Mapping[str, str]) -> list[FileEdit]:
+    """Return the edit that removes the plugin from Claude Code's list of installed ones. Raises StoreError."""
     path = home(environment) / "plugins/installed_plugins.json"
     before = read(path)
     notes = _settings(path, before)
     if _object(notes, "plugins", path).pop(PLUGIN, None) is None:
         return []
-    return [Edit(path=path, before=before, after=_as_before(None, notes)[:-1])]
+    return [FileEdit(path=path, before=before, after=_as_before(None, notes)[:-1])]
 
 
 def problem(environment: Mapping[str, str]) -> str:
-    """What in the user's settings keeps the plugin from running; "" if nothing does."""
+    """Return the setting of the user that keeps the plugin from running, "" for none."""
     path = home(environment) / "settings.json"
     settings = _settings(path, read(path))
     if settings.get("disableAllHooks"):
         return f"`disableAllHooks` is set in {path}"
     if not _object(settings, "enabledPlugins", path).get(PLUGIN):
-        return f"the plugin is not switched on in {path}"
+        return f"the plugin is not enabled in {path}"
     if "memd" not in _object(settings, "extraKnownMarketplaces", path):
-        return f"the marketplace is not named in {path}"
+        return f"the marketplace is missing in {path}"
     return ""
-
-
-def is_here(environment: Mapping[str, str]) -> bool:
-    """Whether Claude Code was ever used here."""
-    return home(environment).is_dir()
 
 
 def _settings(path: Path, content: bytes | None) -> dict[str, Any]:
     try:
         return msgspec.json.decode(content, type=dict[str, Any]) if content and content.strip() else {}
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise StoreError(f"{path} is not JSON: {error}", hint="mend it first: memd changes nothing in it") from error
+        raise StoreError(
+            f"{path} is not JSON: {error}", hint="repair the file first: memd did not change it"
+        ) from error
 
 
 def _object(settings: dict[str, Any], name: str, path: Path) -> dict[str, Any]:
-    found = settings.setdefault(name, {})
-    if not isinstance(found, dict):
-        raise StoreError(f"{name} in {path} is no object", hint="mend it first: memd changes nothing in it")
-    return found  # pyright: ignore[reportUnknownVariableType]
+    entries = settings.setdefault(name, {})
+    if not isinstance(entries, dict):
+        raise StoreError(f"{name} in {path} is not an object", hint="repair the file first: memd did not change it")
+    return entries  # pyright: ignore[reportUnknownVariableType]
 
 
 def _as_before(before: bytes | None, settings: dict[str, Any]) -> bytes:
-    """The settings in the file's own indentation, with its last line break or without."""
+    """Return the settings in the file's own indentation, with or without its last line break."""
     import json
 
     text = before.decode() if before else "{\n  \n}\n"
@@ -160,7 +155,7 @@ def _as_before(before: bytes | None, settings: dict[str, Any]) -> bytes:
     whole = json.dumps(settings, indent=indent, ensure_ascii=False)
     head, brace, _ = text.rstrip().rpartition("}")
     ours = {name: entry for name, entry in settings.items() if f'"{name}"' not in head}
-    if before and ours and brace:  # what is there stays letter by letter: ours goes behind it
+    if before and ours and brace:  # the existing text stays unchanged, memd's entries follow it
         added = json.dumps(ours, indent=indent, ensure_ascii=False)[1:]
         longer = head.rstrip() + ("," if head.strip() != "{" else "") + added
         if _settings(Path(), longer.encode()) == settings:

@@ -1,8 +1,7 @@
-"""Changes to another program's configuration: shown before they are made, and taken back byte by byte.
+"""Changes to another program's configuration, which can be shown before and reverted later.
 
-Comes in: files as they should be. Goes out: diffs, changed files, a record of what was there. Invariants: a file is
-written whole or not at all, with its mode and through a link to it; the first bytes that memd met are kept until
-they are restored; where the user changed a file meanwhile only memd's own entries leave it.
+Invariants: a file is written whole or not at all, with its mode and through a link to it; the original content has a
+backup until it is restored; if the user changed a file meanwhile, only memd's own entries are removed from it.
 """
 
 from __future__ import annotations
@@ -14,17 +13,16 @@ from pathlib import Path
 import msgspec
 
 from ...protocol.errors import StoreError
-from ..python.folder import make_private
-from .program import replace
+from ..python.folder import make_private, write_whole
 
 _CHANGED = "changed by the user"
 
 Without = Callable[[Path, bytes], bytes | None]
-"""A file's content without memd's entries; None if nothing is left of it."""
+"""Returns a file's content without memd's entries, None if nothing else is in it."""
 
 
-class Edit(msgspec.Struct, frozen=True, kw_only=True):
-    """A file as it is and as it should be; None where there is none."""
+class FileEdit(msgspec.Struct, frozen=True, kw_only=True):
+    """A file's content before and after; None for no file."""
 
     path: Path
     before: bytes | None
@@ -32,13 +30,13 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_change(self) -> bool:
-        """Whether there is anything to do."""
+        """Whether the content differs."""
         return self.before != self.after
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """What was there before the first change: `backup` names the copy, "" where there was no file; `written` is a hash
-    of what memd wrote last, if nobody else wrote in between; `folders` were made for it."""
+class ChangedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that memd changed. `backup`: the copy of the original, "" for no file; `written`: a hash of memd's last
+    content, or `_CHANGED` if the user changed it in between; `folders`: those that memd made for it."""
 
     path: str
     backup: str
@@ -46,43 +44,43 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     folders: tuple[str, ...] = ()
 
 
-class Ledger:
-    """The record of one host's changes, in a private folder."""
+class EditLog:
+    """The record of the changes in one host, in a private folder."""
 
     def __init__(self, folder: Path, host: str) -> None:
         self._folder, self._host = folder, host
         self._place = folder / f"{host}.json"
 
     @property
-    def kept(self) -> dict[str, Kept]:
-        """What is recorded, by path; empty where nothing was ever changed."""
+    def files(self) -> dict[str, ChangedFile]:
+        """The changed files by path. Raises StoreError."""
         try:
-            found = msgspec.json.decode(self._place.read_bytes(), type=list[Kept])
+            files = msgspec.json.decode(self._place.read_bytes(), type=list[ChangedFile])
         except FileNotFoundError:
             return {}
         except (OSError, msgspec.MsgspecError) as error:
             raise StoreError(
                 f"{self._place} can't be read: {error}", hint="restore the file from its backup by hand"
             ) from error
-        return {each.path: each for each in found}
+        return {file.path: file for file in files}
 
-    def apply(self, edits: Iterable[Edit]) -> None:
-        """Makes the changes, each after what it replaces was kept. Raises StoreError, Refused."""
-        kept = self.kept
+    def apply(self, edits: Iterable[FileEdit]) -> None:
+        """Make the changes, each after its backup. Raises StoreError, Refused."""
+        files = self.files
         make_private(self._folder)
         for edit in edits:
             if not edit.is_change or edit.after is None:
                 continue
             path = edit.path.resolve()
-            known = kept.get(str(path))
+            known = files.get(str(path))
             if known is None:
                 backup = self._backup(path, edit.before)
-                folders = tuple(str(each) for each in path.parents if not each.exists())
-                known = Kept(path=str(path), backup=backup, written="", folders=folders)
+                folders = tuple(str(parent) for parent in path.parents if not parent.exists())
+                known = ChangedFile(path=str(path), backup=backup, written="", folders=folders)
             is_ours = not known.written or (edit.before is not None and known.written == _digest(edit.before))
             written = _digest(edit.after) if is_ours else _CHANGED
-            kept[str(path)] = msgspec.structs.replace(known, written=written)
-            self._keep(kept)
+            files[str(path)] = msgspec.structs.replace(known, written=written)
+            self._store(files)
             _write(path, edit.after)
 
     def _backup(self, path: Path, before: bytes | None) -> str:
@@ -90,68 +88,68 @@ class Ledger:
             return ""
         mark = blake2b(bytes(path), digest_size=4).hexdigest()
         place = self._folder / f"{self._host}.{mark}.{path.name}"
-        replace(place, before)
+        write_whole(place, before)
         return str(place)
 
-    def _keep(self, kept: dict[str, Kept]) -> None:
-        replace(self._place, msgspec.json.format(msgspec.json.encode(list(kept.values()))))
+    def _store(self, files: dict[str, ChangedFile]) -> None:
+        write_whole(self._place, msgspec.json.format(msgspec.json.encode(list(files.values()))))
 
-    def restoring(self, without: Without) -> list[Edit]:
-        """What would put everything back as it was."""
-        edits: list[Edit] = []
-        for each in self.kept.values():
-            path = Path(each.path)
+    def restoring(self, without: Without) -> list[FileEdit]:
+        """Return the edits that revert all changes."""
+        edits: list[FileEdit] = []
+        for file in self.files.values():
+            path = Path(file.path)
             now = read(path)
-            if now is None or _digest(now) == each.written:
-                before = read(Path(each.backup)) if each.backup else None
+            if now is None or _digest(now) == file.written:
+                before = read(Path(file.backup)) if file.backup else None
                 after = before if now is not None else None
-            else:  # the user's own changes since then stay
+            else:  # keep the user's later changes
                 after = without(path, now)
-            edits.append(Edit(path=path, before=now, after=after))
+            edits.append(FileEdit(path=path, before=now, after=after))
         return edits
 
-    def restore(self, edits: Iterable[Edit]) -> None:
-        """Puts it back, and forgets the record. Raises StoreError."""
-        kept = self.kept
+    def restore(self, edits: Iterable[FileEdit]) -> None:
+        """Make the reverting edits, and delete the record. Raises StoreError."""
+        files = self.files
         for edit in edits:
             if edit.after is not None:
                 if edit.is_change:
                     _write(edit.path, edit.after)
                 continue
             edit.path.unlink(missing_ok=True)
-            for folder in kept[str(edit.path)].folders:
+            for folder in files[str(edit.path)].folders:
                 if not any(Path(folder).iterdir()):
                     Path(folder).rmdir()
-        for each in kept.values():
-            if each.backup:
-                Path(each.backup).unlink(missing_ok=True)
+        for file in files.values():
+            if file.backup:
+                Path(file.backup).unlink(missing_ok=True)
         self._place.unlink(missing_ok=True)
 
 
 def read(path: Path) -> bytes | None:
-    """A file's content, None if there is none. Raises StoreError."""
+    """Return a file's content, None for no file. Raises StoreError."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise StoreError(f"{path} can't be read: {error.strerror}", hint="see its mode and owner") from error
+        raise StoreError(f"{path} can't be read: {error.strerror}", hint="check its mode and owner") from error
 
 
 def _write(path: Path, content: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace(path, content, path.stat().st_mode & 0o777 if path.exists() else 0o600)
+        write_whole(path, content, path.stat().st_mode & 0o777 if path.exists() else 0o600)
     except OSError as error:
-        raise StoreError(f"{path} can't be written: {error.strerror}", hint="see its mode and owner") from error
+        raise StoreError(f"{path} can't be written: {error.strerror}", hint="check its mode and owner") from error
 
 
 def _digest(content: bytes) -> str:
     return blake2b(content, digest_size=16).hexdigest()
 
 
-def diff(edit: Edit) -> Iterator[str]:
-    """A change as a unified diff."""
+def diff(edit: FileEdit) -> Iterator[str]:
+    """Yield the lines of a unified diff."""
     import difflib
 
     before = (edit.before or b"").decode(errors="replace").splitlines()

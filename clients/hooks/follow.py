@@ -1,8 +1,8 @@
-"""`python -m memd.clients.hooks.follow`: reads on in the sessions whose hooks noted that they grew.
+"""`python -m memd.clients.hooks.follow`: captures the new lines of the sessions that hooks noted.
 
-Comes in: notes. Goes out: live captures. Invariants: an importer reads, so live capture gives the documents and turns
-that a later import gives, and that import adds nothing (W13); one process at a time; a note stays until the daemon has
-all that its file held: the host's own file is the queue, and nothing is lost while memd is down (W10).
+Invariants: an importer reads them, so a later import gives the same documents and turns and adds nothing (W13); one
+process runs at a time; a note stays until the daemon has all lines of its file, which serves as the queue, so that
+nothing is lost while memd is down (W10).
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ import msgspec
 from ...protocol.errors import MemdError, Unavailable
 from ...protocol.event import SessionEnded
 from ...protocol.places import Places
-from ..importers.agents import Read, reader
+from ..importers.agent_files import Read, reader
 from ..importers.cursors import Cursors
-from ..importers.delivery import Source, hand_over
-from ..importers.transcript import Mark, Transcript
+from ..importers.delivery import ImportSource, hand_over
+from ..importers.transcript import CapturedSession, Mark, Transcript
 from ..python.client import Client, places_here
 from . import notes
-from .notes import Note
+from .notes import SessionNote
 from .program import following
 
 DEADLINE_MS = 10_000
 SETTLE_S = 0.3
-"""Hosts write the last lines of a turn after they ran its hooks."""
+"""A host writes the last lines of a turn after its hooks."""
 
 
 def follow(places: Places) -> int:
-    """Reads on until nothing is noted; how many files were read. Raises Unavailable: then all of it is still noted."""
+    """Read until no note is left; return the number of files. Raises Unavailable, and keeps the notes."""
     done = 0
     while notes.has_notes(places.state):
         with _alone(notes.folder(places.state) / "follow.lock") as alone:
-            if not alone:  # whoever holds it looks again after letting go
+            if not alone:  # the process with the lock looks for notes again after it releases the lock
                 return done
             done += _round(places)
     return done
@@ -56,16 +56,16 @@ def _round(places: Places) -> int:
     return len(taken)
 
 
-def read_on(client: Client, note: Note, places: Places) -> None:
-    """What is new in a session's file and in those of its subagents, as live captures. Raises Unavailable."""
+def read_on(client: Client, note: SessionNote, places: Places) -> None:
+    """Capture the new lines of a session's file and of its subagents' files. Raises Unavailable."""
     cursors = Cursors(places.state)
     for path in _files(Path(note.path)):
         read = live(reader(note.agent, path, "", cursors), ended=note.ended)
         try:
-            hand_over(client, Source(note.agent, path, read), cursors)
+            hand_over(client, ImportSource(note.agent, path, read), cursors)
         except Unavailable:
             raise
-        except MemdError as error:  # of this file alone: `memd import` tells more of it
+        except MemdError as error:  # of this file alone: `memd import` reports details
             print(f"{path}: {error.message}", file=sys.stderr)
 
 
@@ -76,19 +76,19 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def live(read: Read, *, ended: bool) -> Read:
-    """The same reader, of sessions that are going on now: they end when their host says so."""
+    """Return a reader of running sessions, which end when their host ends them."""
 
     def read_live(mark: Mark | None) -> Transcript:
-        found = read(mark)
+        transcript = read(mark)
         sessions = (
-            msgspec.structs.replace(
-                each,
-                origin=msgspec.structs.replace(each.origin, live=True),
-                events=tuple(event for event in each.events if ended or not isinstance(event, SessionEnded)),
+            CapturedSession(
+                origin=msgspec.structs.replace(session.origin, live=True),
+                events=tuple(event for event in session.events if ended or not isinstance(event, SessionEnded)),
+                is_all=session.is_all,
             )
-            for each in found.sessions
+            for session in transcript.sessions
         )
-        return msgspec.structs.replace(found, sessions=tuple(sessions))
+        return msgspec.structs.replace(transcript, sessions=tuple(sessions))
 
     return read_live
 
@@ -106,18 +106,18 @@ def _alone(path: Path) -> Generator[bool]:
 
 
 def start() -> None:
-    """Starts it in the background, and waits for nothing."""
+    """Start this program in the background."""
     nothing = subprocess.DEVNULL
     subprocess.Popen(following(), stdin=nothing, stdout=nothing, stderr=nothing, cwd="/", start_new_session=True)
 
 
 def main(arguments: Iterable[str] = ()) -> int:
-    """Runs at low priority, after the host has written what it was about to write."""
+    """Run at low priority, after the host has written the end of the turn."""
     os.nice(10)
     time.sleep(SETTLE_S)
     try:
         follow(places_here())
-    except MemdError:  # the notes are still there
+    except MemdError:  # the notes stay
         return 3
     return 0
 

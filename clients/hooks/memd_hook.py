@@ -1,13 +1,13 @@
-"""`memd-hook AGENT EVENT`: what a coding agent runs on every turn; a file of its own, on the standard library alone.
+"""`memd-hook AGENT EVENT`: the program that a coding agent runs on every turn, on the standard library alone.
 
-Comes in: the host's JSON on standard input. Goes out: the profile in the host's dialect, where it is due (Q1), or
-nothing; a note that a session grew, for `follow.py` to read on with (W10). Invariants: exit code 0 and valid output or
-none, whatever happens (P-3); over within 100 ms; it never starts a daemon, and writes nothing but in the folder it lies
-in; what it could not print is counted there. `memd setup` copies it beside its `hook.json` and has it run by
-`python -I -S`, so it outlives the environment that memd is installed in.
+It reads the host's JSON on standard input, prints the profile where it is due (Q1), and notes that a session grew, for
+`follow.py` (W10). Invariants: exit code 0, and valid output or none (P-3); it ends within 100 ms; it never starts a
+daemon, and writes only into its own folder, where it also counts the turns without a profile. `memd setup` copies it
+beside its `hook.json`, and the host runs it by `python -I -S`, so that it works without the environment that memd is
+installed in.
 
-Most of what a turn costs is the start of Python, and half of that would be `json`, `signal` and `socket`, which import
-`re` and `enum`: their parts in C are taken alone where an interpreter has them.
+The start of Python takes most of its time. `json`, `signal` and `socket` would be half of that, because they import
+`re` and `enum`; the program uses their parts in C alone where the interpreter has them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import os
 import sys
 import time
 
-TYPE_CHECKING = False  # that of `typing`, which is dear too
+TYPE_CHECKING = False  # importing it from `typing` is slow too
 if TYPE_CHECKING:
     import signal
     import socket
@@ -31,8 +31,8 @@ else:
         import _signal as signal
         import _socket as socket
 
-        class Reading:
-            """How the scanner in C reads values."""
+        class ScannerOptions:
+            """The options of the scanner in C."""
 
             strict = False
             object_hook = object_pairs_hook = None
@@ -40,7 +40,7 @@ else:
             parse_int = int
             memo = None
 
-        scan, quoted = _json.make_scanner(Reading), _json.encode_basestring_ascii
+        scan, quoted = _json.make_scanner(ScannerOptions), _json.encode_basestring_ascii
     except (ImportError, AttributeError, TypeError):
         import json
         import signal
@@ -49,9 +49,8 @@ else:
         scan, quoted = json.JSONDecoder(strict=False).scan_once, json.dumps
 
 LIMIT_MS, WHOLE_MS, LEAST_MS = 60, 100, 25
-"""How long the profile may take, whatever the daemon or the disk do; how long from the start of the process; and what
-is tried all the same where a busy machine took so long to start it. A note that a session grew has the whole for
-itself: the turn is over, and nobody waits for its words."""
+"""Milliseconds for the profile, for the process from its start, and for the profile at least, even if a busy machine
+started the process late. A note that a session grew may take the whole time: the turn is over, so no agent waits."""
 REPORT_MS = 20
 SKIPS_LIMIT = 64 * 1024
 INPUT_LIMIT = 64 * 1024 * 1024
@@ -59,7 +58,7 @@ TEXT_LIMIT = 9_500
 """Claude Code cuts what is longer than 10,000 characters."""
 
 DIALECTS: dict[str, dict[str, Any]] = {
-    # sticky: the host keeps what was printed until it clears or compacts its context; a new revision is printed once.
+    # sticky: the host keeps the printed text until it clears or compacts its context; a new revision is printed once.
     "claude-code": {
         "delivery": "sticky",
         "inject": {"SessionStart", "UserPromptSubmit"},
@@ -68,7 +67,7 @@ DIALECTS: dict[str, dict[str, Any]] = {
         "end": "SessionEnd",
         "wrapped": True,
     },
-    # per_turn: the host builds its system prompt anew for each turn and forgets what was put in.
+    # per_turn: the host builds its system prompt for each turn, without the text of the turn before.
     "pi": {
         "delivery": "per_turn",
         "inject": {"before_agent_start"},
@@ -81,11 +80,11 @@ DIALECTS: dict[str, dict[str, Any]] = {
 
 
 class Skip(Exception):
-    """The turn goes on without memory, and why."""
+    """The reason why the turn continues without memory."""
 
 
 def age_s() -> float:
-    """Seconds since the process was started: by the kernel's own note where there is one, else the time computed."""
+    """Return the seconds since the process started, by the kernel where it tells, else the CPU time."""
     try:
         with open("/proc/self/stat", "rb") as file:
             ticks = int(file.read().rpartition(b")")[2].split()[19])
@@ -95,7 +94,7 @@ def age_s() -> float:
 
 
 class Hook:
-    """One call. `here` is the folder of the installed program: its settings, the queue, the skips."""
+    """One call. `here`: the folder of the installed program, with its settings, the queue and the skips."""
 
     def __init__(self, agent: str, event: str, here: str, end: float) -> None:
         self.agent, self.event, self.here, self.end = agent, event, here, end
@@ -105,12 +104,12 @@ class Hook:
 
     @property
     def is_disabled(self) -> bool:
-        """Whether memd is switched off (W14)."""
+        """Whether memd is disabled (W14)."""
         value = os.environ.get("MEMD_DISABLED", "").strip().lower()
         return value not in ("", "0", "false", "no", "off") or os.path.exists(self.settings["disabled"])
 
     def run(self) -> None:
-        """Does what the event asks for."""
+        """Handle the event."""
         payload = decoded(_input() or b"{}")
         session = str(payload.get("session_id") or "")
         is_subagent = bool(payload.get("agent_id")) and self.event in self.dialect["inject"]
@@ -122,43 +121,49 @@ class Hook:
             self.note(payload)
 
     def inject(self, session: str, cwd: str, source: str) -> None:
-        """Prints the profile where it is due, and reports that it was printed."""
+        """Print the profile where it is due, and report that it was printed."""
         document = f"{self.agent}:{session}"
-        wish = {"request": "profile", "rid": 1, "cwd": cwd, "document": document, "delivery": self.dialect["delivery"]}
+        message = {
+            "request": "profile",
+            "rid": 1,
+            "cwd": cwd,
+            "document": document,
+            "delivery": self.dialect["delivery"],
+        }
         trigger = "turn" if self.event != "SessionStart" else self.dialect["triggers"].get(source, "start")
-        connection = Connection(self.socket_path(), self.end)
-        told = connection.ask({**wish, "trigger": trigger})
-        text = str(told.get("text") or "")
-        if not text or not told.get("due", True):
+        connection = HookConnection(self.socket_path(), self.end)
+        profile = connection.ask({**message, "trigger": trigger})
+        text = str(profile.get("text") or "")
+        if not text or not profile.get("due", True):
             return
         if len(text) > TEXT_LIMIT:
             raise Skip(f"a profile of {len(text):,} characters is longer than the host takes")
         bare: dict[str, Any] = {"hookEventName": self.event, "additionalContext": text}
         answer = {"hookSpecificOutput": bare} if self.dialect["wrapped"] else {"context": text}
         os.write(1, encoded(answer))
-        signal.setitimer(signal.ITIMER_REAL, 0)  # it is said; where the report fails, it is said once more
+        signal.setitimer(signal.ITIMER_REAL, 0)  # printed; if the report fails, the next turn prints it again
         connection.end = min(self.end, time.monotonic() + REPORT_MS / 1000)
         try:
-            connection.ask({"request": "printed", "rid": 2, "document": document, "rev": told.get("rev", "")})
+            connection.ask({"request": "printed", "rid": 2, "document": document, "rev": profile.get("rev", "")})
         except Skip:
             return
 
     def note(self, payload: dict[str, Any]) -> None:
-        """Notes that a session's file grew, and has it read on while a daemon listens; else it waits for the next."""
+        """Note that a session's file grew; start `follow.py` if a daemon listens, else a later call starts it."""
         path = str(payload.get("transcript_path") or "")
         if not path:
             return
         is_end = self.event == self.dialect["end"]
         note = {"agent": self.agent, "path": path, "cwd": str(payload.get("cwd") or ""), "ended": is_end}
         _append(os.path.join(self.here, "queue"), encoded(note) + b"\n")
-        Connection(self.socket_path(), self.end, greet=False)
+        HookConnection(self.socket_path(), self.end, greet=False)
         files = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
         command: list[str] = self.settings["follow"]
-        surroundings = {**os.environ, **self.settings["environment"]}
-        os.posix_spawn(command[0], command, surroundings, file_actions=files, setsid=True)
+        variables = {**os.environ, **self.settings["environment"]}
+        os.posix_spawn(command[0], command, variables, file_actions=files, setsid=True)
 
     def socket_path(self) -> str:
-        """Where the daemon listens, as it wrote it down itself."""
+        """Return the socket's path from the daemon's socket file."""
         try:
             with open(self.settings["socket"], encoding="utf-8") as file:
                 return file.read().strip()
@@ -166,53 +171,53 @@ class Hook:
             raise Skip("memd was never started here") from error
 
     def skip(self, reason: str) -> None:
-        """Counts a turn without memory: when, where, why. The file is cut in half when it grows too long."""
+        """Record a turn without memory, with its time, event and reason; halve the file when it is too long."""
         line = {"at": time.time(), "agent": self.agent, "event": self.event, "reason": reason[:200]}
         path = os.path.join(self.here, "skips")
         if _append(path, encoded(line) + b"\n") > SKIPS_LIMIT:
             with open(path, "rb") as file:
-                kept = file.read()[-SKIPS_LIMIT // 2 :].partition(b"\n")[2]
+                newest = file.read()[-SKIPS_LIMIT // 2 :].partition(b"\n")[2]
             fresh = f"{path}.{os.getpid()}"
-            _append(fresh, kept)
+            _append(fresh, newest)
             os.replace(fresh, path)
 
 
-class Connection:
-    """One DEALER connection, by hand: ZMTP 3.0 with the NULL mechanism over a Unix socket. Raises Skip."""
+class HookConnection:
+    """One DEALER connection over a Unix socket: ZMTP 3.0 with the NULL mechanism. Raises Skip."""
 
     def __init__(self, path: str, end: float, greet: bool = True) -> None:
         self.end = end
         self._buffer = b""
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._do(lambda: self._socket.connect(path))
-        if hasattr(socket, "SO_PEERCRED"):  # whoever listens in a temporary folder must be the same user
+        if hasattr(socket, "SO_PEERCRED"):  # another user could listen in a temporary folder
             uid = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[4:8]
             if int.from_bytes(uid, sys.byteorder) != os.getuid():
-                raise Skip("another user listens where memd should")
+                raise Skip("another user listens on memd's socket")
         elif os.stat(path).st_uid != os.getuid():
-            raise Skip("another user listens where memd should")
+            raise Skip("another user listens on memd's socket")
         if not greet:
             return
         ready = b"\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER\x08Identity\x00\x00\x00\x00"
         greeting = b"\xff" + bytes(8) + b"\x7f\x03\x00NULL" + bytes(48)
         self._do(lambda: self._socket.sendall(greeting + bytes((4, len(ready))) + ready))
         if self._take(64)[0] != 0xFF or not self._frame()[1].startswith(b"\x05READY"):
-            raise Skip("what listens does not speak ZMTP 3")
+            raise Skip("the program on memd's socket does not speak ZMTP 3")
 
-    def ask(self, wish: dict[str, Any]) -> dict[str, Any]:
-        """The data of the answer to a request."""
-        body = encoded(wish)
+    def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Send a request and return the data of its reply."""
+        body = encoded(message)
         self._do(lambda: self._socket.sendall(b"\x02" + len(body).to_bytes(8, "big") + body))
         while True:
             flags, content = self._frame()
             if flags & 4:  # a command, such as PING
                 continue
-            told = decoded(content)
-            if told.get("rid") in (wish["rid"], 0):
+            reply = decoded(content)
+            if reply.get("rid") in (message["rid"], 0):
                 break
-        if not told.get("ok"):
-            raise Skip(str(told.get("error", {}).get("message") or "refused"))
-        return told["data"]
+        if not reply.get("ok"):
+            raise Skip(str(reply.get("error", {}).get("message") or "refused"))
+        return reply["data"]
 
     def _frame(self) -> tuple[int, bytes]:
         flags = self._take(1)[0]
@@ -237,13 +242,13 @@ class Connection:
         except TimeoutError as error:
             raise Skip(f"no answer within {LIMIT_MS} ms") from error
         except BlockingIOError as error:
-            raise Skip("memd is busy: too many clients wait") from error
+            raise Skip("memd is busy: too many clients are waiting") from error
         except OSError as error:
             raise Skip("memd is not running") from error
 
 
 def decoded(content: bytes) -> Any:
-    """The JSON value in `content`. Raises ValueError."""
+    """Return the JSON value in `content`. Raises ValueError."""
     try:
         return scan(content.decode().strip(), 0)[0]
     except StopIteration as error:
@@ -251,14 +256,14 @@ def decoded(content: bytes) -> Any:
 
 
 def encoded(value: str | bool | int | float | dict[str, Any]) -> bytes:
-    """A value of objects, texts, booleans and numbers as JSON."""
+    """Return a value of objects, texts, booleans and numbers as JSON."""
     if isinstance(value, dict):
-        return b"{" + b",".join(encoded(key) + b":" + encoded(each) for key, each in value.items()) + b"}"
+        return b"{" + b",".join(encoded(key) + b":" + encoded(item) for key, item in value.items()) + b"}"
     return (quoted(value) if isinstance(value, str) else str(value).lower()).encode()
 
 
 def _append(path: str, content: bytes) -> int:
-    """Appends in one write, so that calls at the same time do not mix; how long the file is then."""
+    """Append in one write, so that simultaneous calls do not mix; return the file's size."""
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         os.write(file, content)
@@ -275,7 +280,7 @@ def _input() -> bytes:
 
 
 def main(arguments: list[str], here: str) -> NoReturn:
-    """The whole call. Never returns, and never with another exit code than 0."""
+    """Run one call, which ends the process with exit code 0."""
     is_note = arguments[1:2] and any(arguments[1] in dialect["follow"] for dialect in DIALECTS.values())
     left = WHOLE_MS / 1000 if is_note else max(LEAST_MS / 1000, min(LIMIT_MS / 1000, WHOLE_MS / 1000 - age_s()))
     hook: Hook | None = None
@@ -294,12 +299,12 @@ def main(arguments: list[str], here: str) -> NoReturn:
     except Skip as why:
         if hook and hook.event in hook.dialect["inject"]:
             hook.skip(str(why))
-    except BaseException as error:  # fail open: whatever this is, the agent goes on
-        _tell(hook, error)
+    except BaseException as error:  # fail open: the agent continues after any error
+        _record(hook, error)
     os._exit(0)
 
 
-def _tell(hook: Hook | None, error: BaseException) -> None:
+def _record(hook: Hook | None, error: BaseException) -> None:
     try:
         if hook:
             hook.skip(f"{type(error).__name__}: {error}")

@@ -1,7 +1,6 @@
-"""What the hook program leaves in its folder: sessions that grew, and turns that went on without memory.
+"""The files that the hook program writes into its folder: sessions that grew, and turns without memory.
 
-Comes in: the state folder. Goes out: notes to follow, counts for `memd status`. Invariants: a note stays until
-somebody carried it out; what a line of another version says is passed over.
+Invariants: a note stays until its session was read; a line of another version is skipped.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ T = TypeVar("T")
 DAY_S = 86_400.0
 
 
-class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """A session's file grew: of which agent, in which folder it works, whether the session ended."""
+class SessionNote(msgspec.Struct, frozen=True, kw_only=True):
+    """A session's file grew. `cwd`: the folder that the agent works in."""
 
     agent: str
     path: str
@@ -27,7 +26,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Skipped(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn that went on without memory: when (seconds since 1970), at which host and event, why."""
+    """A turn without memory. `at`: seconds since 1970."""
 
     at: float
     agent: str
@@ -36,29 +35,31 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SkipCount(msgspec.Struct, frozen=True, kw_only=True):
-    """Turns of the last day without memory, by reason, and the last of them."""
+    """The turns of the last day without memory, by reason, and the last of them."""
 
     total: int
     reasons: dict[str, int]
     last: Skipped
 
 
-_notes, _skips = msgspec.json.Decoder(Note), msgspec.json.Decoder(Skipped)
+_notes, _skips = msgspec.json.Decoder(SessionNote), msgspec.json.Decoder(Skipped)
 
 
 def folder(state: Path) -> Path:
-    """Where the hook program is installed, with what it leaves."""
+    """Return the folder of the hook program and its files."""
     return state / "hooks"
 
 
 def has_notes(state: Path) -> bool:
-    """Whether a session is to be read on."""
+    """Whether a session waits to be read."""
     return any((folder(state) / name).exists() for name in ("queue", "queue.taken"))
 
 
-def take_notes(state: Path) -> tuple[list[Note], int]:
-    """The sessions to be read on, each as it was noted last, and how many bytes say so. They count as taken until
-    `drop_notes`: whoever takes them and does not come to that leaves them to the next one."""
+def take_notes(state: Path) -> tuple[list[SessionNote], int]:
+    """Return the latest note of each session, and the size of all notes in bytes.
+
+    The notes stay until `drop_notes`, so that the next call returns those of an interrupted one.
+    """
     queue, taken = folder(state) / "queue", folder(state) / "queue.taken"
     if not taken.exists():
         with suppress(FileNotFoundError):
@@ -71,7 +72,7 @@ def take_notes(state: Path) -> tuple[list[Note], int]:
 
 
 def drop_notes(state: Path, size: int) -> None:
-    """What was taken is carried out, unless a hook that was just writing made the file longer."""
+    """Delete the taken notes, unless a hook has just appended to the file."""
     taken = folder(state) / "queue.taken"
     with suppress(FileNotFoundError):
         if taken.stat().st_size == size:
@@ -79,15 +80,14 @@ def drop_notes(state: Path, size: int) -> None:
 
 
 def skipped(state: Path, now_s: float) -> SkipCount | None:
-    """What the last day's turns went on without, None if nothing (U6, P-3)."""
-    found: list[Skipped] = []
+    """Count the turns of the last day without memory; None for none (U6, P-3)."""
+    turns: list[Skipped] = []
     with suppress(OSError):
-        found = [each for each in _decoded(_skips, (folder(state) / "skips").read_bytes()) if each.at > now_s - DAY_S]
-    if not found:
+        turns = [turn for turn in _decoded(_skips, (folder(state) / "skips").read_bytes()) if turn.at > now_s - DAY_S]
+    if not turns:
         return None
-    return SkipCount(
-        total=len(found), reasons=dict(Counter(each.reason for each in found).most_common()), last=found[-1]
-    )
+    reasons = Counter(turn.reason for turn in turns)
+    return SkipCount(total=len(turns), reasons=dict(reasons.most_common()), last=turns[-1])
 
 
 def _decoded(decoder: msgspec.json.Decoder[T], content: bytes) -> list[T]:

@@ -1,5 +1,5 @@
-// memd in pi: your profile in the system prompt of every turn, and each session read on with after its turns.
-// Written by `memd setup pi`; `memd unsetup pi` takes it away. Whatever happens to memd, pi goes on without it.
+// memd in pi: adds your profile to the system prompt of every turn, and captures each session after its turns.
+// `memd setup pi` writes this file, `memd unsetup pi` removes it. pi works on if memd fails.
 import { execFile } from "node:child_process";
 
 const COMMAND: string[] = __COMMAND__;
@@ -12,15 +12,15 @@ function call(event: string, ctx: any): Promise<any> {
 		cwd: ctx.cwd,
 	};
 	return new Promise((resolve) => {
-		const child = execFile(COMMAND[0], [...COMMAND.slice(1), event], (_, told) => {
+		const child = execFile(COMMAND[0], [...COMMAND.slice(1), event], (_, output) => {
 			clearTimeout(timer);
 			try {
-				resolve(JSON.parse(told || "{}"));
+				resolve(JSON.parse(output || "{}"));
 			} catch {
 				resolve({});
 			}
 		});
-		// What came while pi itself was busy is read before the time is called up.
+		// Output that arrived while pi was busy is read before the process is killed.
 		const timer = setTimeout(() => setImmediate(() => child.kill("SIGKILL")), LIMIT_MS);
 		child.stdin?.on("error", () => {});
 		child.stdin?.end(JSON.stringify(about));
@@ -32,7 +32,7 @@ export default function (pi: any) {
 		const { context } = await call("before_agent_start", ctx);
 		return context ? { systemPrompt: `${event.systemPrompt}\n\n${context}` } : undefined;
 	});
-	let noted: Promise<any> = Promise.resolve(); // pi does not wait for one before the next: the end is noted last
+	let noted: Promise<any> = Promise.resolve(); // pi starts these without waiting: this keeps the end last
 	for (const name of ["agent_end", "session_before_compact", "session_shutdown"]) {
 		pi.on(name, async (event: any, ctx: any) => {
 			if (event.reason === "reload") return;

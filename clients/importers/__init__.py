@@ -1,6 +1,6 @@
-"""Importers: what other programs wrote down, as capture events. Each reads one form and accounts for every line of it.
+"""Importers: other programs' files as capture events. Each importer reads one format and accounts for every line.
 
 `claude_code`, `codex`, `pi` and `gemini` read agents' session files, `markdown` documents, `git_log` the messages of a
-repository's commits; each gives a `transcript.Transcript`. `agents` knows where their files lie, `cursors` how far each
-was imported. `memd_export` reads what `memd export` wrote.
+repository's commits; each returns a `transcript.Transcript`. `agent_files` finds the files, `cursors` stores how far
+each was imported. `memd_export` reads the output of `memd export`.
 """

@@ -1,56 +1,100 @@
 """Claude Code's session files (`~/.claude/projects/<folder>/<session>.jsonl`), as capture events.
 
-Comes in: files or folders. Goes out: a `Transcript` for each file. Invariants: every line is taken, noise of a kind, or
-malformed with a reason; document and turn ids come from the file alone, so that live capture gives the same (W13);
-whole tool outputs are never kept; what a machine wrote is never taken for the user's words (W5). What the user typed
-while the agent worked, or behind a slash command, is theirs; what a compaction summary taught is the assistant's.
+Invariants: every line is taken, noise of a kind, or malformed with a reason; document and turn ids come from the file
+alone, so that live capture gives the same ones (W13); whole tool outputs are never kept; a machine's text is never the
+user's word (W5). A text that the user typed while the agent worked, or behind a slash command, is the user's; the
+lasting parts of a compaction summary are the assistant's.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
 
 from ...protocol.event import ToolCalled
-from .claude_line import OWN_TURNS, Line, command_words, decode_line, decode_message, is_command, machine, queued
-from .document import Begun, Document, Role, read_lines
-from .json_line import TAKEN, BadLine, Block, arguments, checked_time
+from .json_line import BadLine, ContentBlock, arguments, decode
+from .session_reader import Document, ReadSoFar, Role, SessionReader, combined, read_lines
 from .summary import KIND as SUMMARY
-from .summary import lessons
-from .transcript import Mark, Session, Transcript
+from .transcript import CapturedSession, Mark, Transcript
 
 HOST = "claude-code"
-FOLDER = "~/.claude/projects/<folder>/<session>.jsonl"
 
 
-def read(path: Path, cwd: str = "", mark: Mark | None = None) -> Transcript:
-    """The sessions in a file, from `mark` on; `cwd` replaces the folder that its lines name. Raises StoreError."""
-    reader = _Reader(path, mark)
-    account, after = read_lines(path, reader, mark)
-    return Transcript(path=str(path), sessions=reader.sessions(cwd), account=account, mark=after)
+class ClaudeMessage(msgspec.Struct, frozen=True):
+    """A message: a text, or blocks."""
+
+    content: str | list[ContentBlock]
+    model: str | None = None
 
 
-class _State(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reader has to know at a mark; `main` is the document whose own file this is."""
+class ClaudeLine(msgspec.Struct, frozen=True, rename="camel"):
+    """A line, without fields that no importer reads."""
+
+    type: str = ""
+    uuid: str | None = None
+    session_id: str | None = None
+    agent_id: str | None = None
+    timestamp: str | None = None
+    cwd: str | None = None
+    is_sidechain: bool | None = None
+    is_meta: bool | None = None
+    is_compact_summary: bool | None = None
+    is_api_error_message: bool | None = None
+    forked_from: msgspec.Raw = msgspec.Raw()
+    message: msgspec.Raw = msgspec.Raw()
+    summary: str | None = None
+    leaf_uuid: str | None = None
+    turn_origin: str | None = None
+    operation: str | None = None
+    content: msgspec.Raw = msgspec.Raw()
+    attachment: msgspec.Raw = msgspec.Raw()
+
+
+class ClaudeAttachment(msgspec.Struct, frozen=True):
+    """An addition of the host to a turn, such as a prompt that waited in the queue."""
+
+    type: str = ""
+    prompt: str | list[ContentBlock] = ""
+
+
+OWN_TURNS = frozenset({None, "", "human", "user", "sdk"})
+"""Origins of a turn that a person began, unlike a loop's wake-up, a schedule or another agent (W5)."""
+
+_lines = msgspec.json.Decoder(ClaudeLine)
+_messages = msgspec.json.Decoder(ClaudeMessage)
+_attachments = msgspec.json.Decoder(ClaudeAttachment)
+_texts = msgspec.json.Decoder(str)
+
+
+class ClaudeState(msgspec.Struct, frozen=True, kw_only=True):
+    """A reader's state at a mark; `main` is the document whose own file this is."""
 
     time: str = ""
     is_agent: bool | None = None
     main: tuple[str, str] = ("", "")
-    begun: tuple[Begun, ...] = ()
+    begun: tuple[ReadSoFar, ...] = ()
 
 
-class _Reader:
-    """Reads a file's lines in order and keeps what they add up to."""
+def read(path: Path, cwd: str = "", mark: Mark | None = None) -> Transcript:
+    """Read the sessions in a file, from `mark` on; `cwd` replaces the folder that its lines name. Raises StoreError."""
+    return read_lines(path, ClaudeReader(path, mark), mark, cwd)
+
+
+class ClaudeReader(SessionReader):
+    """Reads Claude Code's lines."""
+
+    host = HOST
+    lists_empty_main = True
 
     def __init__(self, path: Path, mark: Mark | None) -> None:
+        state = msgspec.json.decode(mark.state, type=ClaudeState) if mark else ClaudeState()
+        super().__init__(state.time, state.begun)
         self._path = path
         self._stem = path.stem
-        state = msgspec.json.decode(mark.state, type=_State) if mark else _State()
         self._main = state.main
         self._is_agent = True if path.stem.startswith("agent-") else state.is_agent
-        self._documents = {(each.session, each.agent): Document(each.session, each.agent, each) for each in state.begun}
-        self._time = state.time
         self._has_own_file: dict[str, bool] = {}
         self._titles: dict[str, str] = {}
         self._uuids: dict[str, Document] = {}
@@ -60,75 +104,74 @@ class _Reader:
     @property
     def is_settled(self) -> bool:
         """Whether no tool call is open and no queued prompt may come again as a turn."""
-        return not self._waiting and all(each.is_settled for each in self._documents.values())
+        return not self._waiting and super().is_settled
+
+    @property
+    def main(self) -> Document | None:
+        """The document of the mark, else the first with events, one of the file's own session before others."""
+        if self._main != ("", ""):
+            return self.documents.get(self._main)
+        filled = [document for document in self.documents.values() if document.events]
+        return min(filled, key=lambda document: document.session != self._stem, default=None)
 
     def state(self) -> bytes:
-        """The reader at this line."""
-        begun = tuple(each.begun for each in self._documents.values())
-        main = self._main if self._main != ("", "") else self._first()
-        return msgspec.json.encode(_State(time=self._time, is_agent=self._is_agent, main=main, begun=begun))
+        """Return the state at this line."""
+        begun = tuple(document.begun for document in self.documents.values())
+        main = (self.main.session, self.main.agent) if self.main else self._main
+        return msgspec.json.encode(ClaudeState(time=self.time, is_agent=self._is_agent, main=main, begun=begun))
 
-    def _first(self) -> tuple[str, str]:
-        filled = [key for key, each in self._documents.items() if each.events]
-        return min(filled, key=lambda key: key[0] != self._stem) if filled else ("", "")
-
-    def sessions(self, cwd: str) -> tuple[Session, ...]:
-        """The sessions that hold anything, the file's own first."""
-        main = self._main if self._main != ("", "") else self._first()
+    def sessions(self, cwd: str) -> tuple[CapturedSession, ...]:
+        """Return the sessions with events, the file's own first, with their titles."""
         for leaf, title in self._titles.items():
             if document := self._uuids.get(leaf):
                 document.title = document.title or title
-        filled = [(key, each) for key, each in self._documents.items() if each.events or key == self._main]
-        filled.sort(key=lambda pair: pair[0] != main)
-        return tuple(each.close(HOST, key == main, cwd) for key, each in filled)
+        return super().sessions(cwd)
 
     def take(self, content: bytes, number: int) -> str:
-        """The kind of noise, or `TAKEN`. Raises BadLine."""
-        line = decode_line(content)
+        """Take a line; return its kind. Raises BadLine."""
+        line = decode(_lines, content)
         if not line.type:
             raise BadLine("it has no type")
         if self._is_agent is None and line.is_sidechain is not None:
             self._is_agent = line.is_sidechain
-        problem = self._note_time(line)
+        problem = self._time_problem(line)
         if line.session_id and self._lies_elsewhere(line.session_id):
             return "copy of another session"
         document = self._document(line)
         if document:
-            document.seen(self._time, line.cwd or "")
+            document.seen(self.time, line.cwd or "")
             if line.uuid:
                 self._uuids[line.uuid] = document
         if line.type == "summary" and line.summary and line.leaf_uuid:
             self._titles[line.leaf_uuid] = line.summary
         if words := queued(line):
-            return self._queued(line, words, problem, document or self._open(self._stem, ""))
+            return self._queued(line, words, problem, document or self.open(self._stem))
         if line.type not in {"user", "assistant"}:
             self._removed += line.operation == "remove"
             return line.type[:40]
-        if line.type == "assistant":  # what left the queue was told to it: it comes no more
+        if line.type == "assistant":  # prompts that left the queue reached it and do not come again
             del self._waiting[: self._removed]
             self._removed = 0
         self._check(problem)
         if not line.uuid:
             raise BadLine("it has no uuid")
-        return _noise_of(line, bool(self._is_agent)) or self._message(line, document or self._open(self._stem, ""))
+        return _noise_of(line, bool(self._is_agent)) or self._message(line, document or self.open(self._stem))
 
     def _check(self, problem: BadLine | None) -> None:
         if problem:
             raise problem
-        if not self._time:
-            raise BadLine("it has no timestamp, and no line before it has one")
+        self.check_time()
 
-    def _note_time(self, line: Line) -> BadLine | None:
-        """Moves the clock to the line's time; a line without one keeps that of the line before."""
-        if line.timestamp:
-            try:
-                self._time = checked_time(line.timestamp)
-            except BadLine as error:
-                return error
+    def _time_problem(self, line: ClaudeLine) -> BadLine | None:
+        """Note the line's time. Return the problem with it, which matters for some lines alone."""
+        try:
+            self.note_time(line.timestamp)
+        except BadLine as error:
+            return error
         return None
 
     def _lies_elsewhere(self, session: str) -> bool:
-        """Whether a session has a file of its own beside this one, which then tells all of it."""
+        """Whether a session has a file of its own beside this one, which then holds all of it."""
         if session == self._stem:
             return False
         if session not in self._has_own_file:
@@ -136,17 +179,14 @@ class _Reader:
             self._has_own_file[session] = Path(name).name == name and self._path.with_name(name).exists()
         return self._has_own_file[session]
 
-    def _document(self, line: Line) -> Document | None:
+    def _document(self, line: ClaudeLine) -> Document | None:
         if not line.session_id:
             return None
         agent = (line.agent_id or self._stem.removeprefix("agent-")) if self._is_agent else ""
-        return self._open(line.session_id, agent)
+        return self.open(line.session_id, agent)
 
-    def _open(self, session: str, agent: str) -> Document:
-        return self._documents.setdefault((session, agent), Document(session, agent))
-
-    def _queued(self, line: Line, words: str, problem: BadLine | None, document: Document) -> str:
-        """A prompt that was typed while the agent worked: some reach it without ever becoming a line of their own."""
+    def _queued(self, line: ClaudeLine, words: str, problem: BadLine | None, document: Document) -> str:
+        """Take a prompt that was typed while the agent worked: some reach the agent without a line of their own."""
         self._check(problem)
         if kind := machine(words):
             return kind
@@ -157,33 +197,33 @@ class _Reader:
             return (
                 "repeated"
                 if self._was_queued(said)
-                else document.say(line.uuid or f"queued-{self._time}", self._time, "user", said, is_between=True)
+                else document.say(line.uuid or f"queued-{self.time}", self.time, "user", said, is_between=True)
             )
         self._waiting.append(said)
-        return document.say(f"queued-{self._time}", self._time, "user", said, is_between=True)
+        return document.say(f"queued-{self.time}", self.time, "user", said, is_between=True)
 
     def _was_queued(self, words: str) -> bool:
-        """Whether these words came by the queue; what stood before them in it has been said as well."""
+        """Whether these words left the queue; the prompts before them in the queue left it too."""
         if words not in self._waiting:
             return False
         del self._waiting[: self._waiting.index(words) + 1]
         return True
 
-    def _message(self, line: Line, document: Document) -> str:
-        message = decode_message(line)
+    def _message(self, line: ClaudeLine, document: Document) -> str:
+        if not bytes(line.message):
+            raise BadLine("it has no message")
+        message = decode(_messages, bytes(line.message), "message")
         if message.model == "<synthetic>":
             return "written by the host"
-        blocks = [Block("text", message.content)] if isinstance(message.content, str) else message.content
+        blocks = [ContentBlock("text", message.content)] if isinstance(message.content, str) else message.content
         kinds: list[str] = []
         texts = 0
         for block in blocks:
             texts += block.type == "text"
             kinds.append(self._block(line, block, texts, document))
-        if not kinds:
-            return "empty text"
-        return TAKEN if TAKEN in kinds else kinds[0]
+        return combined(kinds)
 
-    def _block(self, line: Line, block: Block, number: int, document: Document) -> str:
+    def _block(self, line: ClaudeLine, block: ContentBlock, number: int, document: Document) -> str:
         match block.type:
             case "text":
                 turn = line.uuid if number == 1 else f"{line.uuid}#{number}"
@@ -191,7 +231,7 @@ class _Reader:
             case "tool_use" if line.type == "assistant" and block.name:
                 turn = block.id or f"{line.uuid}#{block.name}"
                 return document.add(
-                    ToolCalled(turn=turn, at=self._time, name=block.name, arguments=arguments(block.input))
+                    ToolCalled(turn=turn, at=self.time, name=block.name, arguments=arguments(block.input))
                 )
             case "tool_result":
                 document.settle(block.tool_use_id or "", "error" if block.is_error else "ok")
@@ -201,7 +241,7 @@ class _Reader:
             case _:
                 return (block.type or "block without a type")[:40]
 
-    def _text(self, line: Line, text: str, turn: str, document: Document) -> str:
+    def _text(self, line: ClaudeLine, text: str, turn: str, document: Document) -> str:
         role: Role = "user" if line.type == "user" else "assistant"
         if role == "user" and text.strip():
             if self._is_agent:
@@ -210,20 +250,19 @@ class _Reader:
                 return "turn that the host began"
             kind = SUMMARY if line.is_compact_summary else machine(text)
             if kind == SUMMARY:
-                taught = lessons(text)
-                return document.say(turn, self._time, "assistant", taught) if taught else SUMMARY
+                return document.say_summary(turn, self.time, text)
             said = command_words(text) if kind else text
             if not said:
                 return kind
             text = said
             if self._was_queued(text):
                 return "repeated"
-            self._waiting.clear()  # the queue is in order: whatever was waiting has gone its own way
-        return document.say(turn, self._time, role, text)
+            self._waiting.clear()  # the queue is in order: the prompts before this one do not come any more
+        return document.say(turn, self.time, role, text)
 
 
-def _noise_of(line: Line, is_agent: bool) -> str:
-    """The kind of noise that a line's own fields make of it; "" if its content decides."""
+def _noise_of(line: ClaudeLine, is_agent: bool) -> str:
+    """Return the kind of noise that a line's own fields tell; "" if its content decides."""
     if line.is_sidechain and not is_agent:
         return "sidechain"
     if is_agent and (line.is_compact_summary or (line.agent_id or "").startswith("acompact")):
@@ -235,3 +274,60 @@ def _noise_of(line: Line, is_agent: bool) -> str:
     if bytes(line.forked_from) not in {b"", b"null"}:
         return "copy of another session"
     return ""
+
+
+def queued(line: ClaudeLine) -> str:
+    """Return the prompt that a line puts into the queue, or takes from it as an attachment, else ""."""
+    if line.type == "queue-operation" and line.operation == "enqueue":
+        return decode(_texts, bytes(line.content), "content") if bytes(line.content)[:1] == b'"' else ""
+    if line.type == "attachment" and b"queued_command" in bytes(line.attachment):
+        attachment = decode(_attachments, bytes(line.attachment), "attachment")
+        if attachment.type == "queued_command":
+            prompt = attachment.prompt
+            return prompt if isinstance(prompt, str) else "\n".join(block.text or "" for block in prompt)
+    return ""
+
+
+_TAGS = (
+    "task-notification|command-name|command-message|command-args|command-contents|local-command-stdout|"
+    "local-command-stderr|local-command-caveat|bash-input|bash-stdout|bash-stderr|system-reminder|ide_opened_file|"
+    "ide_selection|ide_diagnostics|memd-context"
+)
+_MACHINE = re.compile(rf"<({_TAGS})\b[^>]*>.*?</\1>", re.DOTALL)
+_OPENINGS = {
+    "<task-notification>": "task-notification",  # the host adds a sentence of its own after the tag
+    "[Request interrupted by user": "interruption",
+    "Caveat: The messages below were generated by the user while running local commands": "local-command-caveat",
+    "This session is being continued from a previous conversation": SUMMARY,
+}
+
+
+def machine(text: str) -> str:
+    """Return the kind of machine that wrote all of `text`, "" if a person may have written it."""
+    words = text.strip()
+    if not words:
+        return "empty text"
+    for opening, kind in _OPENINGS.items():
+        if words.startswith(opening):
+            return kind
+    first = _MACHINE.match(words)
+    return first[1] if first and not _MACHINE.sub("", words).strip() else ""
+
+
+_ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
+_SLASH = re.compile(r"/[\w:.-]+(?=\s|\Z)")
+
+
+def command_words(text: str) -> str:
+    """Return the user's words behind a slash command's name, "" if there are none."""
+    if machine(text).startswith("command-"):
+        written = _ARGUMENTS.search(text)
+        return written[1].strip() if written else ""
+    slash = _SLASH.match(text.strip())
+    return text.strip()[slash.end() :].strip() if slash else ""
+
+
+def is_command(text: str) -> bool:
+    """Whether a typed text is a command to the host: `/mcp`, `!ls`."""
+    words = text.strip()
+    return words.startswith("!") or _SLASH.match(words) is not None

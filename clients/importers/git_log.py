@@ -1,9 +1,8 @@
-"""A repository's commit messages, as what a document says: decisions and reasons that were written down.
+"""A repository's commit messages as one document, `git:<root commit>`, the oldest commit first.
 
-Comes in: a folder in a repository. Goes out: a `Transcript` with one session, `git:<root commit>`, oldest commit first.
-Invariants: the turn is the commit's hash, so that importing again changes nothing; times carry the author's offset;
-trailers (`Signed-off-by` and the like) are not part of the message; a message is what a document says, never the
-user's word (W5).
+Invariants: the turn is the commit's hash, so that importing again changes nothing; times have the author's offset;
+trailers (`Signed-off-by` and the like) are not part of the message; a message is a document's text, never the user's
+word (W5).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from ...protocol import wire
 from ...protocol.errors import InvalidRequest, MemdError, Unavailable
 from ...protocol.event import Origin, Wrote
 from ...protocol.instant import parse
-from .transcript import Ledger, Session, Transcript
+from .transcript import AccountBuilder, CapturedSession, Transcript
 
 HOST = "git"
 NEWEST = 500
@@ -30,48 +29,47 @@ _TRAILER = re.compile(
 
 
 def read(path: Path, newest: int = NEWEST) -> Transcript:
-    """The newest commits reachable from HEAD. Raises InvalidRequest where there is no repository or no commit."""
+    """Read the newest commits reachable from HEAD. Raises InvalidRequest without a repository or a commit."""
     top = _git(path, "rev-parse", "--show-toplevel").strip()
     root = _git(path, "rev-list", "--max-parents=0", "--first-parent", "HEAD").split()[-1]
     listed = _git(path, "log", "-z", f"--max-count={newest}", f"--format={_FORMAT}", "--no-show-signature", "HEAD")
-    ledger = Ledger()
-    wrote = [event for entry in reversed(listed.rstrip("\0").split("\0")) if (event := _event(entry, ledger))]
+    account = AccountBuilder()
+    wrote = [event for entry in reversed(listed.rstrip("\0").split("\0")) if (event := _event(entry, account))]
     origin = Origin(host=HOST, session=root, cwd=top, live=False, title=Path(top).name)
-    sessions = (Session(origin=origin, events=tuple(wrote)),) if wrote else ()
-    return Transcript(path=top, sessions=sessions, account=ledger.close())
+    sessions = (CapturedSession(origin=origin, events=tuple(wrote)),) if wrote else ()
+    return Transcript(path=top, sessions=sessions, account=account.close())
 
 
-def _event(entry: str, ledger: Ledger) -> Wrote | None:
-    """The event of one commit, and its place in the account, where a commit counts as a line."""
+def _event(entry: str, account: AccountBuilder) -> Wrote | None:
+    """Return the event of one commit, which the account counts as a line."""
     parts = entry.lstrip("\n").split("\x1f", 4)
     if len(parts) < 5:
-        ledger.refuse("git told no whole commit")
+        account.refuse("git printed an incomplete commit")
         return None
     commit, parents, at, author, message = parts
     text = without_trailers(message)
     try:
         parse(at)
     except MemdError as error:
-        ledger.refuse(f"commit {commit[:12]}: {error.message}")
+        account.refuse(f"commit {commit[:12]}: {error.message}")
         return None
     if not text:
-        ledger.drop("no message")
+        account.drop("no message")
     elif " " in parents and "\n" not in text:
-        ledger.drop("merge")
+        account.drop("merge")
     elif len(text) > wire.TEXT_LIMIT:
-        ledger.refuse(f"commit {commit[:12]}: a message of {len(text):,} characters")
+        account.refuse(f"commit {commit[:12]}: a message of {len(text):,} characters")
     else:
-        ledger.take()
+        account.take()
         return Wrote(turn=commit, at=at, text=text, author=author)
     return None
 
 
 def without_trailers(message: str) -> str:
-    """The message without the trailers of its last paragraph."""
+    """Return the message without the trailers of its last paragraph."""
     paragraphs = message.replace("\r\n", "\n").strip().split("\n\n")
     if len(paragraphs) > 1:
-        kept = [line for line in paragraphs[-1].split("\n") if not _is_trailer(line)]
-        paragraphs[-1] = "\n".join(kept)
+        paragraphs[-1] = "\n".join(line for line in paragraphs[-1].split("\n") if not _is_trailer(line))
     return "\n\n".join(paragraphs).strip()
 
 
@@ -81,18 +79,18 @@ def _is_trailer(line: str) -> bool:
 
 
 def _git(path: Path, *arguments: str) -> str:
-    surroundings = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    surroundings |= {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    variables |= {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
     command = ["git", "-C", str(path), "--no-pager", "-c", "i18n.logOutputEncoding=UTF-8", *arguments]
     try:
-        told = subprocess.run(command, capture_output=True, check=False, timeout=60, env=surroundings)
+        done = subprocess.run(command, capture_output=True, check=False, timeout=60, env=variables)
     except FileNotFoundError as error:
         raise InvalidRequest("git is not installed", hint="install git, or import something else") from error
     except subprocess.TimeoutExpired as error:
         raise Unavailable(f"git took longer than a minute in {path}", hint="import fewer commits: --newest") from error
-    if told.returncode:
-        reason = told.stderr.decode(errors="replace").strip().removeprefix("fatal: ").partition("\n")[0]
+    if done.returncode:
+        reason = done.stderr.decode(errors="replace").strip().removeprefix("fatal: ").partition("\n")[0]
         raise InvalidRequest(
             f"no commits to read in {path}: {reason or 'git failed'}", hint="name a folder inside of a git repository"
         )
-    return told.stdout.decode(errors="replace")
+    return done.stdout.decode(errors="replace")

@@ -1,8 +1,7 @@
-"""Lines of JSON in files that other programs wrote: read one by one, decoded, or refused with a reason.
+"""Lines of JSON in other programs' files, decoded, or refused with a reason.
 
-Comes in: bytes of any quality. Goes out: values, or BadLine. Invariants: whatever the bytes, decoding ends in a value
-or in BadLine; a line beyond the limit is passed over without being held in memory; arguments of a tool call come out
-without their secrets.
+Invariants: decoding any bytes ends in a value or in BadLine; a line beyond the limit is skipped without being held in
+memory; arguments of a tool call are returned without their secrets.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from ...protocol.event import ARGUMENT_LIMIT
 from ...protocol.redact import redact
 
 LINE_LIMIT = 64 * 1024 * 1024
-"""Bytes of a line that is still decoded; a longer one is passed over without being held in memory."""
+"""The largest line that is decoded, in bytes."""
 
 TAKEN = ""
-"""The kind of a line that gave something; any other text is a kind of noise."""
+"""The kind of a line that gave an event; any other text is a kind of noise."""
 
 _UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _WINDOW = 8_000
@@ -35,11 +34,11 @@ T = TypeVar("T")
 
 
 class BadLine(Exception):
-    """A line that can't be read, and why."""
+    """A line that can't be read, with the reason."""
 
 
-class Block(msgspec.Struct, frozen=True):
-    """One block of a message's content, whoever wrote it."""
+class ContentBlock(msgspec.Struct, frozen=True):
+    """One block of a message's content, of any role."""
 
     type: str = ""
     text: str | None = None
@@ -52,10 +51,7 @@ class Block(msgspec.Struct, frozen=True):
 
 
 def lines(file: BinaryIO, offset: int = 0, limit: int = LINE_LIMIT) -> Iterator[tuple[bytes | None, int, bool]]:
-    """Each line from `offset` on, where it begins, and whether the file ends in it without a line break.
-
-    None stands in place of a line over the limit.
-    """
+    """Yield each line from `offset` on, None for one over the limit; its offset; whether the file ends within it."""
     file.seek(offset)
     while content := file.readline(limit):
         begin = offset
@@ -74,16 +70,16 @@ def lines(file: BinaryIO, offset: int = 0, limit: int = LINE_LIMIT) -> Iterator[
 
 
 def decode(decoder: msgspec.json.Decoder[T], content: bytes, what: str = "") -> T:
-    """The value in `content`. JavaScript cuts texts in the middle of a character; such a half is replaced.
+    """Return the value in `content`. Raises BadLine, which names `what` was read.
 
-    Raises BadLine, which names `what` was read.
+    JavaScript cuts texts within a character; a lone half of one is replaced.
     """
     try:
         return decoder.decode(content)
     except _UNDECODABLE as error:
-        mended, count = _LONE_SURROGATE.subn(rb"\\ufffd", content)
+        repaired, count = _LONE_SURROGATE.subn(rb"\\ufffd", content)
         if count:
-            return decode(decoder, mended, what)
+            return decode(decoder, repaired, what)
         raise BadLine(f"{what}: {_reason(error)}" if what else _reason(error)) from error
 
 
@@ -96,7 +92,7 @@ def _reason(error: Exception) -> str:
 
 
 def checked_time(text: str) -> str:
-    """`text`, if it can be an event's time. Raises BadLine."""
+    """Return `text` if it can be an event's time. Raises BadLine."""
     try:
         instant.parse(text)
     except MemdError as error:
@@ -107,7 +103,7 @@ def checked_time(text: str) -> str:
 
 
 def arguments(raw: msgspec.Raw) -> str:
-    """The first characters of a tool call's arguments as compact JSON, secrets out. Raises BadLine."""
+    """Return the first characters of a tool call's arguments as compact JSON without secrets. Raises BadLine."""
     content = bytes(raw)
     if not content:
         return ""
@@ -116,7 +112,7 @@ def arguments(raw: msgspec.Raw) -> str:
 
 
 def arguments_in(text: str) -> str:
-    """The same of arguments that come as a text, JSON or not. Raises nothing."""
+    """Return the same of arguments in a text, JSON or not."""
     try:
         return arguments(msgspec.Raw(text[: 64 * _WINDOW].encode(errors="replace")))
     except BadLine:
@@ -127,11 +123,11 @@ _any = msgspec.json.Decoder(Any)
 
 
 def _masked(value: Any) -> Any:
-    """Each text without its secrets, before JSON's own quotes and escapes hide them."""
+    """Remove secrets from each text before JSON's quotes and escapes hide them."""
     if isinstance(value, str):
         return redact(value[:_WINDOW])[0]
     if isinstance(value, dict):
-        return {key: _masked(each) for key, each in cast("dict[str, Any]", value).items()}
+        return {key: _masked(item) for key, item in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):
-        return [_masked(each) for each in cast("list[Any]", value)[:ARGUMENT_LIMIT]]
+        return [_masked(item) for item in cast("list[Any]", value)[:ARGUMENT_LIMIT]]
     return value

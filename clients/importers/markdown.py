@@ -1,42 +1,51 @@
-"""Markdown files (CLAUDE.md, AGENTS.md, notes), as what a document says: each list item and each paragraph a turn.
+"""Import Markdown files (CLAUDE.md, AGENTS.md, notes): each list item and each paragraph is a turn of one session.
 
-Comes in: a file, and what an earlier import made of it. Goes out: a `Transcript` with one session, `markdown:<path>`.
-Invariants: every line is accounted for; the headings that lead to a turn, and the line that announces its list, stand
-above it in its text; a turn is named by a keyed hash of that text, so that a paragraph that moves within its section
-stays what it was, a changed one is another, and the name tells nobody what was forgotten (T10); a document is never
-the user's word (W5). The session says that it is all there is, so that what vanished from the file is taken back (W13).
+Every row is accounted for. A turn's text begins with the headings above it and the line that announces its list. A
+keyed hash of that text names the turn: a paragraph that moves within its section keeps its name, and the name reveals
+no words (T10). A document is never the user's word (W5). The session is marked as complete, so that a turn whose
+paragraph was deleted is withdrawn (W13).
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from hashlib import blake2b
+from itertools import groupby, zip_longest
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ...protocol.errors import StoreError
 from ...protocol.event import AnyEvent, Origin, Wrote
-from .transcript import Ledger, Session, Transcript
+from .transcript import AccountBuilder, CapturedSession, Transcript
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 HOST = "markdown"
 FILE_LIMIT = 16 * 1024 * 1024
 PATH_LIMIT = 400
 """Characters of a path that is a document's name; of a longer one it is a hash."""
 
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t#]*$")
-_UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
-_ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+\S")
-_FENCE = re.compile(r" {0,3}(```+|~~~+)")
-_RULE = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$")
+NESTING = 100
+"""Lists and quotes within each other that are read."""
+
 _INCLUDE = re.compile(r"@\S+$")
-_LINK = re.compile(r" {0,3}\[[^\]]+\]:[ \t]+\S+")
+_TEXT = frozenset({"paragraph_open", "blockquote_open", "html_block"})
+_KINDS = {
+    "heading_open": "heading",
+    "fence": "code",
+    "code_block": "code",
+    "hr": "rule",
+}
+"""What kind of noise the rows of a block are."""
 
 
-class Part(msgspec.Struct, frozen=True):
+class MarkdownPart(msgspec.Struct, frozen=True):
     """One item or paragraph: the headings above it, outermost first, the line that announces it, its own words."""
 
     headings: tuple[str, ...]
@@ -57,12 +66,12 @@ def read(path: Path, key: bytes, times: dict[str, str]) -> Transcript:
     Raises StoreError if it can't be read.
     """
     place = path.resolve()
-    ledger = Ledger()
-    title, parts = "", list[Part]()
+    ledger = AccountBuilder()
+    title, parts = "", list[MarkdownPart]()
     try:
-        found = place.stat()
-        at = datetime.fromtimestamp(int(found.st_mtime)).astimezone().isoformat()
-        content = place.read_bytes() if found.st_size <= FILE_LIMIT else None
+        status = place.stat()
+        at = datetime.fromtimestamp(int(status.st_mtime)).astimezone().isoformat()
+        content = place.read_bytes() if status.st_size <= FILE_LIMIT else None
     except OSError as error:
         raise StoreError(f"{path} can't be read: {error.strerror}", hint="see its mode and owner") from error
     text = _decoded(content, ledger)
@@ -72,11 +81,11 @@ def read(path: Path, key: bytes, times: dict[str, str]) -> Transcript:
     name = str(place) if len(str(place)) <= PATH_LIMIT else blake2b(bytes(place), digest_size=16).hexdigest()
     origin = Origin(host=HOST, session=name, cwd=_cwd(place), live=False, title=(title or place.name)[:200])
     is_whole = text is not None
-    sessions = (Session(origin=origin, events=events, is_all=True),) if is_whole else ()
+    sessions = (CapturedSession(origin=origin, events=events, is_all=True),) if is_whole else ()
     return Transcript(path=str(path), sessions=sessions, account=ledger.close())
 
 
-def _decoded(content: bytes | None, ledger: Ledger) -> str | None:
+def _decoded(content: bytes | None, ledger: AccountBuilder) -> str | None:
     if content is None:
         ledger.refuse(f"a file of more than {FILE_LIMIT:,} bytes: split it")
         return None
@@ -96,7 +105,7 @@ def _cwd(place: Path) -> str:
     return str(folder)
 
 
-def _events(place: Path, parts: list[Part], key: bytes, at: str, times: dict[str, str]) -> Iterator[AnyEvent]:
+def _events(place: Path, parts: list[MarkdownPart], key: bytes, at: str, times: dict[str, str]) -> Iterator[AnyEvent]:
     seen: dict[str, int] = {}
     for part in parts:
         name = blake2b(part.text.encode(), key=key, digest_size=10).hexdigest()
@@ -108,132 +117,120 @@ def _events(place: Path, parts: list[Part], key: bytes, at: str, times: dict[str
 
 
 class _Sections:
-    """Reads a file's lines, each into the account and most into a part."""
+    """Divides a file's rows into parts and noise, and accounts for each row."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: AccountBuilder) -> None:
         self._ledger = ledger
+        self._rows: list[str] = []
+        self._noise: dict[int, str] = {}
         self._headings: list[tuple[int, str]] = []
-        self._parts: list[Part] = []
-        self._open: list[str] = []
+        self._parts: list[MarkdownPart] = []
         self._lead, self._is_led = "", False
-        self._gap = False
         self._title = ""
-        self._fence = self._until = ""
 
-    def read(self, text: str) -> tuple[str, list[Part]]:
+    def read(self, text: str) -> tuple[str, list[MarkdownPart]]:
         """The document's title, and its parts in order."""
-        rows = text.split("\n")
-        if rows[-1] == "":
-            rows.pop()
-        for row in rows:
-            if kind := self._row(row, is_first=self._ledger.number == 0):
+        self._rows = text.removesuffix("\n").split("\n")
+        front = _front_matter(self._rows)
+        tokens = _blocks("\n".join([*[""] * front, *self._rows[front:]]))
+        self._noise = _noise(self._rows, tokens) | dict.fromkeys(range(front), "front matter")
+        for token, following in zip_longest(tokens, tokens[1:]):
+            self._take(token, following.content if following else "")
+        self._leave_lead()
+        for at in range(len(self._rows)):
+            if kind := self._noise.get(at):
                 self._ledger.drop(kind)
             else:
                 self._ledger.take()
-        self._close()
-        self._leave_lead()
         return self._title, self._parts
 
-    def _row(self, row: str, is_first: bool) -> str:
-        """The kind of noise that a line is, "" if it belongs to a part."""
-        words = row.strip()
-        if kind := self._inside(row, words, is_first):
-            return kind
-        if not words:
-            if not self._is_item:
-                self._close()
-            self._gap = True
-            return "blank line"
-        if heading := _HEADING.match(row):
-            return self._head(len(heading[1]), heading[2])
-        if (under := _UNDERLINE.match(row)) and len(self._open) == 1 and not self._is_item:
-            return self._head(1 if under[1][0] == "=" else 2, self._open.pop().strip(), taken=True)
-        if words.startswith("|"):
-            return self._aside("table")
-        if _RULE.match(row):
-            return self._aside("rule")
-        if _INCLUDE.match(words):
-            return self._aside("include")
-        if _LINK.match(row):
-            return self._aside("link target")
-        self._say(row)
-        return ""
+    def _take(self, token: Token, following: str) -> None:
+        """Take a heading, or parts: a block of the document, or an item of one of its lists."""
+        rows = range(*(token.map or (0, 0)))
+        if token.type == "heading_open" and token.level == 0:
+            self._leave_lead()
+            self._head(int(token.tag[1:]), " ".join(following.split("\n")))
+        elif token.type == "list_item_open" and token.level == 1:
+            self._add(self._words(rows))
+        elif token.type in _TEXT and token.level == 0:
+            for is_noise, run in groupby(rows, lambda at: self._noise.get(at, "blank line") != "blank line"):
+                if not is_noise:
+                    self._say(self._words(run))
 
-    def _inside(self, row: str, words: str, is_first: bool) -> str:
-        """What a line is inside of a fence, a comment or front matter, or where it opens one."""
-        if self._until:
-            kind = "front matter" if self._until == "---" else "comment"
-            if self._until in words:
-                self._until = ""
-            return kind
-        fence = _FENCE.match(row)
-        if self._fence:
-            if fence and fence[1].startswith(self._fence) and words == fence[1]:
-                self._fence = ""
-            return "code"
-        if fence:
-            if not self._is_item:
-                self._close()
-            self._fence = fence[1]
-            return "code"
-        if is_first and words == "---":
-            self._until = "---"
-            return "front matter"
-        if words.startswith("<!--"):
-            self._until = "" if "-->" in words else "-->"
-            return "comment"
-        return ""
-
-    def _aside(self, kind: str) -> str:
-        self._close()
-        return kind
-
-    @property
-    def _is_item(self) -> bool:
-        return bool(self._open) and _ITEM.match(self._open[0]) is not None
-
-    def _head(self, level: int, words: str, taken: bool = False) -> str:
-        self._close()
+    def _say(self, words: str) -> None:
+        """Take a paragraph: one that ends with a colon announces what follows."""
         self._leave_lead()
-        self._headings = [each for each in self._headings if each[0] < level]
+        if words.endswith(":"):
+            self._lead = words
+        else:
+            self._add(words)
+
+    def _head(self, level: int, words: str) -> None:
+        self._headings = [heading for heading in self._headings if heading[0] < level]
         self._headings.append((level, words))
         self._title = self._title or words
-        return "" if taken else "heading"
 
-    def _say(self, row: str) -> None:
-        """Goes on with what is open, or opens the next part."""
-        item = _ITEM.match(row)
-        first = _ITEM.match(self._open[0]) if self._open else None
-        indent = len(row) - len(row.lstrip())
-        deeper = first is not None and indent > len(first[1])
-        if self._open and not deeper and (item or (first and self._gap)):
-            self._close()
-        if not item and not self._open:
-            self._leave_lead()
-        if self._open and self._gap:
-            self._open.append("")
-        self._gap = False
-        self._open.append(row)
+    def _words(self, numbers: Iterable[int]) -> str:
+        """Some rows without noise, and with one blank row for several."""
+        rows: list[str] = []
+        for at in numbers:
+            kind = self._noise.get(at)
+            if kind is None or (kind == "blank line" and rows and rows[-1]):
+                rows.append("" if kind else self._rows[at])
+        return "\n".join(rows).strip()
 
-    def _close(self) -> None:
-        """Ends the part that is open; one that only announces what follows becomes its lead."""
-        rows, self._open = self._open, []
-        words = "\n".join(rows).strip()
-        if not words:
-            return
-        if not _ITEM.match(rows[0]) and words.endswith(":"):
-            self._leave_lead()
-            self._lead = words
-            return
-        self._is_led = True
-        self._parts.append(Part(self._place, self._lead, words))
+    def _add(self, words: str) -> None:
+        if words:
+            self._is_led = True
+            self._parts.append(MarkdownPart(self._section, self._lead, words))
 
     def _leave_lead(self) -> None:
-        """What announced nothing says something by itself."""
+        """End the list that a paragraph announced; one that announced nothing is a part itself."""
         if self._lead and not self._is_led:
-            self._parts.append(Part(self._place, "", self._lead))
+            self._parts.append(MarkdownPart(self._section, "", self._lead))
         self._lead, self._is_led = "", False
 
     @property
-    def _place(self) -> tuple[str, ...]:
+    def _section(self) -> tuple[str, ...]:
         return tuple(heading for _, heading in self._headings)
+
+
+def _front_matter(rows: list[str]) -> int:
+    """How many rows at the beginning are front matter, its marks included."""
+    if rows[0].strip() != "---":
+        return 0
+    return next((at + 1 for at, row in enumerate(rows) if at and row.strip() == "---"), 0)
+
+
+def _blocks(text: str) -> list[Token]:
+    """The blocks of a document, each with its rows; what is written within a line is left as it is."""
+    from markdown_it import MarkdownIt  # here, for the start of the command line
+
+    parser = MarkdownIt("commonmark", {"maxNesting": NESTING})
+    parser.core.ruler.enableOnly(["block"])
+    return parser.parse(text)
+
+
+def _noise(rows: list[str], tokens: list[Token]) -> dict[int, str]:
+    """The kind of noise of each row that belongs to no part."""
+    kinds: dict[int, str] = {}
+    held: set[int] = set()
+    for token in tokens:
+        if token.map and not token.type.endswith(("list_open", "item_open")):
+            held.update(range(*token.map))
+            is_comment = token.type == "html_block" and token.content.lstrip().startswith("<!--")
+            if kind := "comment" if is_comment else _KINDS.get(token.type):
+                kinds.update(dict.fromkeys(range(*token.map), kind))
+    for at, row in enumerate(rows):
+        words = row.strip()
+        if at in kinds:
+            continue
+        if not words:
+            kinds[at] = "blank line"
+        elif at not in held:
+            kinds[at] = "link target" if words.startswith("[") else "empty item"
+        elif words.startswith("|"):
+            kinds[at] = "table"  # row by row: a line right below a table is text
+        elif _INCLUDE.match(words):
+            kinds[at] = "include"
+    return kinds

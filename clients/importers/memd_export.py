@@ -1,8 +1,7 @@
-"""Reads what `memd export --format jsonl` wrote: requests that bring it into another memory, line by line (P-25).
+"""Files of `memd export --format jsonl`, as `ImportRecords` requests for another memory (P-25).
 
-Comes in: a file. Goes out: `ImportRecords` requests that fit the socket, each with the pools and sessions its records
-name, and an account of the lines. Invariants: a file that is no export, or of a later version, is refused before
-anything is sent; a line that can't be read is listed with its number; a file that was cut off is said to be.
+Invariants: a file that is not an export, or of a later version, is refused before anything is sent; an unreadable line
+is listed with its number; a file that was cut off is reported.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from .transcript import BATCH_BYTES, BATCH_EVENTS, Malformed
 
 
 class ExportFile:
-    """An export, read once from beginning to end by `requests`; the account is complete afterwards."""
+    """An export, which `requests` reads once; `malformed`, `records` and `is_whole` are complete afterwards."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -33,19 +32,19 @@ class ExportFile:
                 first = stream.readline()
             self.size_bytes = path.stat().st_size
         except OSError as error:
-            raise InvalidRequest(f"{path}: {error.strerror}", hint="name a file that `memd export` wrote") from error
+            raise InvalidRequest(f"{path}: {error.strerror}", hint="name a file of `memd export`") from error
         try:
             head = decode_line(first)
         except MemdError:
             head = None
         if not isinstance(head, ExportHead):
-            raise InvalidRequest(f"{path} is no export of memd", hint="`memd export --format jsonl -o FILE` writes one")
+            raise InvalidRequest(f"{path} is not a memd export", hint="make one: `memd export --format jsonl -o FILE`")
         if head.format > FORMAT:
             raise InvalidRequest(f"{path} has format {head.format}", hint=f"it takes memd {head.memd} or later")
         self.head = head
 
     def requests(self) -> Iterator[tuple[ImportRecords, int]]:
-        """The requests in order, each with the bytes of the file read so far."""
+        """Yield the requests in order, each with the bytes of the file read so far."""
         pools: dict[str, PoolOpened] = {}
         sessions: dict[str, SessionOpened] = {}
         records: list[ExportedRecord] = []
@@ -81,9 +80,9 @@ class ExportFile:
 def _request(
     records: list[ExportedRecord], pools: dict[str, PoolOpened], sessions: dict[str, SessionOpened]
 ) -> ImportRecords:
-    """Records with the pools and sessions they name; one that the file does not tell is left out."""
-    named = {each.record.pool for each in records}
-    documents = {span.document for each in records for span in each.record.provenance.spans}
+    """Return a request with the records and the pools and sessions that they name, as far as the file has them."""
+    named = {exported.record.pool for exported in records}
+    documents = {span.document for exported in records for span in exported.record.provenance.spans}
     named.update(session.project for document in documents if (session := sessions.get(document)))
     return ImportRecords(
         records=tuple(records),
@@ -92,8 +91,8 @@ def _request(
     )
 
 
-class Moved(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `import memd`: records in the file, what became of them, lines that could not be read."""
+class RecordImport(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of `import memd`: records in the file by outcome, and lines that could not be read."""
 
     path: str
     records: int

@@ -1,8 +1,7 @@
-"""What a compaction summary holds beyond the state of the day: the decisions, mistakes and constraints of a session.
+"""The lasting parts of a compaction summary: the decisions, mistakes and constraints of a session.
 
-Comes in: the text that a host's model wrote to go on with. Goes out: the same without the host's frame around it, its
-scratch work, and the sections that tell what was being done just then, which files lay open or what the user had said:
-the transcript has that in their own words. Invariant: nothing is reworded; what stays is as it was written.
+The host's frame, its scratch work, and the sections about the work in progress, open files and the user's words are
+left out: the transcript has those verbatim. Nothing is reworded.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 KIND = "compaction summary"
-"""The kind of noise of a summary that holds nothing else."""
+"""The kind of noise of a summary without lasting parts."""
 
 _FRAMES = re.compile(
     r"\AThis session is being continued from a previous conversation[^\n]*\n*"
@@ -31,13 +30,13 @@ _PASSING = re.compile(
 
 
 def lessons(text: str) -> str:
-    """What is worth keeping of a summary; "" if nothing is."""
+    """Return the lasting parts of a summary, "" if there are none."""
     body = _WRAPPING.sub("", _SCRATCH.sub("", _FRAMES.sub("", text)).strip()).strip()
-    return "\n\n".join(_kept(body)).strip()
+    return "\n\n".join(_sections(body)).strip()
 
 
-def _kept(body: str) -> Iterator[str]:
-    """The sections that stay, in order; what stands before the first one stays too."""
+def _sections(body: str) -> Iterator[str]:
+    """Yield the text before the first section, and the lasting sections."""
     titles = list(_TITLE.finditer(body))
     if not titles:
         yield body

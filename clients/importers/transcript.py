@@ -1,7 +1,7 @@
-"""What every importer gives: the sessions found in a file, and an account of each of its lines.
+"""An importer's result: the sessions in a file, and an account of each of its lines.
 
-Comes in: what a reader met. Goes out: frozen values, and batches that fit a request. Invariant: the account is
-complete, `lines == taken + noise + malformed`; nothing is dropped without a kind or a reason (P-12).
+Invariant: the account is complete, `lines == taken + noise + malformed`; every dropped line has a kind or a reason
+(P-12).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ BATCH_BYTES = 1_000_000
 
 
 class Malformed(msgspec.Struct, frozen=True):
-    """A line that could not be read: its number, from 1, and why."""
+    """A line that could not be read: its number, from 1, and the reason."""
 
     line: int
     reason: str
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
-    """Where every line went: taken, noise by kind, malformed. `before`: lines that an earlier import accounted for."""
+    """Lines that were taken, noise by kind, or malformed. `before`: lines that an earlier import accounted for."""
 
     lines: int
     taken: int
@@ -39,8 +39,8 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
         return self.lines == self.taken + sum(self.noise.values()) + len(self.malformed)
 
 
-class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """The events of one document, in order. `is_all`: whatever else it once held is gone from it (W13)."""
+class CapturedSession(msgspec.Struct, frozen=True, kw_only=True):
+    """The events of one document, in order. `is_all`: the document has no other events any more (W13)."""
 
     origin: Origin
     events: tuple[AnyEvent, ...]
@@ -48,7 +48,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a later import reads on: bytes and lines before it, and what its reader has to know, in its own words."""
+    """The place where a later import reads on: bytes and lines before it, and its reader's state as JSON."""
 
     offset: int
     lines: int
@@ -56,16 +56,16 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Transcript(msgspec.Struct, frozen=True, kw_only=True):
-    """One file or repository: mostly one session; a file that was continued or copied may hold lines of another."""
+    """One file or repository. It has one session; a file that was continued or copied may have several."""
 
     path: str
-    sessions: tuple[Session, ...]
+    sessions: tuple[CapturedSession, ...]
     account: Account
     mark: Mark | None = None
 
 
-class Ledger:
-    """The account while it is being written."""
+class AccountBuilder:
+    """Counts lines into an `Account`."""
 
     def __init__(self, before: int = 0) -> None:
         self._before = before
@@ -80,22 +80,22 @@ class Ledger:
         return self._before + self._lines
 
     def take(self) -> None:
-        """A line was taken."""
+        """Count a taken line."""
         self._lines += 1
         self._taken += 1
 
     def drop(self, kind: str) -> None:
-        """A line is noise of that kind."""
+        """Count a line of noise."""
         self._lines += 1
         self._noise[kind] = self._noise.get(kind, 0) + 1
 
     def refuse(self, reason: str) -> None:
-        """A line could not be read."""
+        """Record a malformed line."""
         self._lines += 1
         self._malformed.append(Malformed(self.number, reason))
 
     def close(self) -> Account:
-        """The account, noise with the most frequent kind first."""
+        """Return the account, the most frequent kind of noise first."""
         noise = dict(sorted(self._noise.items(), key=lambda item: (-item[1], item[0])))
         return Account(
             lines=self._lines, taken=self._taken, noise=noise, malformed=tuple(self._malformed), before=self._before
@@ -105,15 +105,15 @@ class Ledger:
 def batches(
     events: tuple[AnyEvent, ...], most: int = BATCH_EVENTS, size_bytes: int = BATCH_BYTES
 ) -> Iterator[tuple[AnyEvent, ...]]:
-    """The events in order, cut into requests of at most `most` events and about `size_bytes` of text."""
+    """Yield the events in order, in batches of at most `most` events and about `size_bytes` of text."""
     batch: list[AnyEvent] = []
     size = 0
-    for one in events:
-        length = len(event.text(one).encode()) + 200
+    for captured in events:
+        length = len(event.text(captured).encode()) + 200
         if batch and (len(batch) == most or size + length > size_bytes):
             yield tuple(batch)
             batch, size = [], 0
-        batch.append(one)
+        batch.append(captured)
         size += length
     if batch:
         yield tuple(batch)

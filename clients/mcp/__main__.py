@@ -1,4 +1,4 @@
-"""`python -m memd.clients.mcp [--read-only]`: the server on standard input and output, until its host hangs up."""
+"""`python -m memd.clients.mcp [--read-only]`: run the server until its host closes the input."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""What each tool does: one request to the daemon, and its answer as values and as text.
+"""The calls of the tools: each sends one request to the daemon and returns its reply as a value and as text.
 
-Comes in: checked arguments. Goes out: a structured value and the text that says the same. Invariants: the request is
-the one that the command line and the library send, so the answer is the same (U8); what an agent asks to be remembered
-is the assistant's word, in the scope it works in (W11), and waits in the spool while memd is down (W10); an agent hides
-and proposes, the user decides (G1); text is fenced and marked as memory, and capture drops what stands in the fence
+Invariants: the request is that of the command line and the library, so the answer is the same (U8); a text that an
+agent saves is the assistant's word, in the agent's scope (W11), and waits in the spool while memd is down (W10); an
+agent hides and proposes, the user decides (G1); text is fenced and marked as memory, and capture drops fenced text
 (W9, P-6).
 """
 
@@ -11,16 +10,34 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
 
 from ...protocol.errors import InvalidRequest
 from ...protocol.instant import day, from_micros
-from ...protocol.recall import Belief, Feedback, FeedbackTaken, Hit, Line
+from ...protocol.recall import Belief, Hit, Line
 from ...protocol.record import STATES, Record
-from ..python.client import Client, Spooled, remembering
-from . import arguments as given
+from ..python.client import Client, SpoolReceipt, remembering
+from .tools import (
+    Arguments,
+    FeedbackArguments,
+    FeedbackResult,
+    ForgetArguments,
+    ForgetResult,
+    HistoryArguments,
+    HistoryResult,
+    Memory,
+    MemoryChange,
+    ProfileArguments,
+    ProfileResult,
+    RecallArguments,
+    RecallResult,
+    RememberArguments,
+    RememberResult,
+    SessionTurn,
+)
 
 _FENCE = re.compile(r"</?memd-context", re.IGNORECASE)
 _QUOTE = 300
@@ -28,120 +45,113 @@ _AROUND = 12
 
 
 class Calls:
-    """The tools over one client; `here` is the folder in which the server was started."""
+    """The calls over one client. `here`: the folder in which the server started, "" for none."""
 
     def __init__(self, client: Client, here: str) -> None:
         self._client, self._here = client, here
 
-    def call(self, wish: given.Arguments) -> tuple[msgspec.Struct, str]:
-        """The answer of the tool that takes `wish`. Raises what the client raises."""
-        match wish:
-            case given.Recall():
-                return self.recall(wish)
-            case given.Remember():
-                return self.remember(wish)
-            case given.Forget():
-                return self.forget(wish)
-            case given.History():
-                return self.history(wish)
-            case given.Profile():
-                return self.profile(wish)
-            case given.Feedback():
-                return self.feedback(wish)
-            case _:
-                raise InvalidRequest(f"there is no tool that takes {type(wish).__name__}")
+    def call(self, arguments: Arguments) -> tuple[msgspec.Struct, str]:
+        """Call the tool that takes these arguments. Raises the errors of the client."""
+        calls: dict[type[Arguments], Callable[[Any], tuple[msgspec.Struct, str]]] = {
+            RecallArguments: self.recall,
+            RememberArguments: self.remember,
+            ForgetArguments: self.forget,
+            HistoryArguments: self.history,
+            ProfileArguments: self.profile,
+            FeedbackArguments: self.feedback,
+        }
+        return calls[type(arguments)](arguments)
 
     def _folder(self, cwd: str) -> str:
         if cwd and not os.path.isabs(cwd):
-            raise InvalidRequest(f"{cwd!r} is no absolute path", hint="give the whole path of the folder you work in")
+            raise InvalidRequest(f"{cwd!r} is not an absolute path", hint="give the absolute path of your folder")
         return cwd or self._here
 
-    def recall(self, wish: given.Recall) -> tuple[given.Recalled, str]:
-        """WARM (Q2), or DEEP (Q3)."""
-        told = self._client.recall(
-            wish.query, cwd=self._folder(wish.cwd), limit=wish.limit, as_of=wish.as_of, deep=wish.deep
+    def recall(self, asked: RecallArguments) -> tuple[RecallResult, str]:
+        reply = self._client.recall(
+            asked.query,
+            cwd=self._folder(asked.cwd),
+            limit=asked.limit,
+            as_of=asked.as_of,
+            deep=asked.deep,
         )
-        found = given.Recalled(
-            memories=[_hit(hit) for hit in (*told.principles, *told.hits)],
+        result = RecallResult(
+            memories=[_hit(hit) for hit in (*reply.principles, *reply.hits)],
             turns=[
-                given.Turn(
-                    text=each.quote,
-                    said_by=each.trust,
-                    said_at=each.at,
-                    source=each.document,
-                    score=round(each.score, 3),
-                    said_around=[_said(line) for line in each.lines],
+                SessionTurn(
+                    text=heard.quote,
+                    said_by=heard.trust,
+                    said_at=heard.at,
+                    source=heard.document,
+                    score=round(heard.score, 3),
+                    said_around=[_said(line) for line in heard.lines],
                 )
-                for each in told.turns
+                for heard in reply.turns
             ],
-            abstained=told.abstained,
-            reason=told.reason,
-            searched=list(told.scope),
-            left_out=told.filtered,
-            pending=told.pending,
-            recall=told.recall,
-            note=told.note,
-            linked=[_memory(each.record) for each in told.linked],
+            abstained=reply.abstained,
+            reason=reply.reason,
+            searched=list(reply.scope),
+            left_out=reply.filtered,
+            pending=reply.pending,
+            recall=reply.recall,
+            note=reply.note,
+            linked=[_memory(link.record) for link in reply.linked],
         )
-        return found, _fenced(_recalled(found))
+        return result, _fenced(_recalled(result))
 
-    def remember(self, wish: given.Remember) -> tuple[given.Remembered, str]:
-        """A capture with the assistant's trust, quarantined (W2)."""
-        request = remembering(wish.text, cwd=self._folder(wish.cwd), host="mcp", role="assistant")
-        told = self._client.remember_or_spool(request)
-        if isinstance(told, Spooled):
-            note = f"Kept on this machine; memd takes it when it runs again ({told.reason})."
-            return given.Remembered(id="", status="waiting", kept=True, note=note), note
-        note = "Remembered as your word, unconfirmed: it is marked as such until the user confirms it."
-        return given.Remembered(id=told.record.id, status=told.record.status, kept=False, note=note), note
+    def remember(self, arguments: RememberArguments) -> tuple[RememberResult, str]:
+        """Save a text with the assistant's trust, quarantined (W2)."""
+        request = remembering(arguments.text, cwd=self._folder(arguments.cwd), host="mcp", role="assistant")
+        receipt = self._client.remember_or_spool(request)
+        if isinstance(receipt, SpoolReceipt):
+            note = f"Saved on this machine; memd reads it when it runs again ({receipt.reason})."
+            return RememberResult(id="", status="waiting", kept=True, note=note), note
+        note = "Remembered as your statement, marked as unconfirmed until the user confirms it."
+        return RememberResult(id=receipt.record.id, status=receipt.record.status, kept=False, note=note), note
 
-    def forget(self, wish: given.Forget) -> tuple[given.Forgotten, str]:
-        """Hidden at once where an agent may, and proposed to the user (T10, G1)."""
-        by = f"mcp: {wish.reason}" if wish.reason else "mcp"
-        told = self._client.propose_forget(wish.ids, by, hide=True)
-        note = "The user decides about forgetting for good, or brings it back: `memd inbox`."
-        if told.shown:
-            note = f"{', '.join(told.shown)}: pinned by the user or part of who they are, so it stays. {note}"
-        return given.Forgotten(hidden=list(told.hidden), proposed=list(told.ids), note=note), note
+    def forget(self, arguments: ForgetArguments) -> tuple[ForgetResult, str]:
+        """Hide the memories that an agent may hide, and propose all to the user (T10, G1)."""
+        by = f"mcp: {arguments.reason}" if arguments.reason else "mcp"
+        proposed = self._client.propose_forget(arguments.ids, by, hide=True)
+        note = "The user decides whether to delete it for good or to show it again: `memd inbox`."
+        if proposed.shown:
+            note = f"{', '.join(proposed.shown)}: pinned or part of the user's identity, so it stays visible. {note}"
+        return ForgetResult(hidden=list(proposed.hidden), proposed=list(proposed.ids), note=note), note
 
-    def history(self, wish: given.History) -> tuple[given.Past, str]:
-        """DEEP on one record (R4)."""
-        told = self._client.why(wish.id)
-        past = given.Past(
-            memory=_memory(told.record),
-            true_from=told.record.valid_from,
-            true_until=told.record.valid_to,
+    def history(self, arguments: HistoryArguments) -> tuple[HistoryResult, str]:
+        explained = self._client.why(arguments.id)
+        result = HistoryResult(
+            memory=_memory(explained.record),
+            true_from=explained.record.valid_from,
+            true_until=explained.record.valid_to,
             changes=[
-                given.Changed(at=from_micros(each.at), what=each.kind, reason=_reason(each.decision, each.reason))
-                for each in told.changes
+                MemoryChange(
+                    at=from_micros(change.at), what=change.kind, reason=_reason(change.decision, change.reason)
+                )
+                for change in explained.changes
             ],
-            replaced=[_memory(each) for each in told.replaced],
-            replaced_by=[_memory(each) for each in (told.replaced_by, told.held_by) if each],
-            said_around=[_said(line) for line in told.lines[:_AROUND]],
+            replaced=[_memory(record) for record in explained.replaced],
+            replaced_by=[_memory(record) for record in (explained.replaced_by, explained.held_by) if record],
+            said_around=[_said(line) for line in explained.lines[:_AROUND]],
         )
-        return past, _fenced(_past(past))
+        return result, _fenced(_history(result))
 
-    def profile(self, wish: given.Profile) -> tuple[given.ProfileText, str]:
-        """HOT (Q1)."""
-        told = self._client.profile(cwd=self._folder(wish.cwd))
-        value = given.ProfileText(text=told.text, rev=told.rev, ids=list(told.ids), searched=list(told.scope))
-        return value, told.text or "Nothing is known yet."
+    def profile(self, arguments: ProfileArguments) -> tuple[ProfileResult, str]:
+        profile = self._client.profile(cwd=self._folder(arguments.cwd))
+        result = ProfileResult(text=profile.text, rev=profile.rev, ids=list(profile.ids), searched=list(profile.scope))
+        return result, profile.text or "The profile is empty."
 
-    def feedback(self, wish: given.Feedback) -> tuple[given.Noted, str]:
-        """What became of an answer (T3, T4)."""
-        if not (wish.used or wish.helpful or wish.wrong):
-            raise InvalidRequest("no memory is named", hint="say which were used, helpful or wrong, by id")
-        request = Feedback(
-            recall=wish.recall, used=tuple(wish.used), helpful=tuple(wish.helpful), wrong=tuple(wish.wrong)
-        )
-        told = self._client.ask(request, FeedbackTaken)
-        said = given.Noted(memories=told.records, note=told.note)
-        return said, f"Noted of {told.records} memories. {told.note}".rstrip()
+    def feedback(self, rated: FeedbackArguments) -> tuple[FeedbackResult, str]:
+        if not (rated.used or rated.helpful or rated.wrong):
+            raise InvalidRequest("no memory is rated", hint="give the ids of used, helpful or wrong memories")
+        taken = self._client.feedback(rated.recall, used=rated.used, helpful=rated.helpful, wrong=rated.wrong)
+        result = FeedbackResult(memories=taken.records, note=taken.note)
+        return result, f"Rated {taken.records} memories. {taken.note}".rstrip()
 
 
-def _memory(record: Record, score: float = 0.0) -> given.Memory:
+def _memory(record: Record, score: float = 0.0) -> Memory:
     provenance = record.provenance
-    return given.Memory(
+    return Memory(
         id=record.id,
         text=record.description or record.content,
         quote=provenance.quote[:_QUOTE],
@@ -158,7 +168,7 @@ def _reason(decision: object, reason: str) -> str:
     return str(getattr(decision, "reason", "")) or reason
 
 
-def _hit(hit: Hit) -> given.Memory:
+def _hit(hit: Hit) -> Memory:
     return msgspec.structs.replace(
         _memory(hit.record, hit.score),
         said_around=[_said(line) for line in hit.lines],
@@ -176,36 +186,36 @@ def _said(line: Line) -> str:
     return f"{line.who}, {line.at}{' (cited)' if line.cited else ''}: {_line(line.text)}"
 
 
-def _recalled(found: given.Recalled) -> Iterator[str]:
-    both = sorted((*found.memories, *found.turns), key=lambda each: -each.score)
-    for each in both:
+def _recalled(result: RecallResult) -> Iterator[str]:
+    both = sorted((*result.memories, *result.turns), key=lambda entry: -entry.score)
+    for entry in both:
         mark = (
-            f" ({STATES.get(each.status, each.status)})"
-            if isinstance(each, given.Memory) and each.status not in ("active",)
+            f" ({STATES.get(entry.status, entry.status)})"
+            if isinstance(entry, Memory) and entry.status not in ("active",)
             else ""
         )
-        name = f" [{each.id[:8]}]" if isinstance(each, given.Memory) else " [in a session's words]"
-        yield f"- {_line(each.text)}{mark} — {each.said_by}, {_day(each.said_at)}{name}"
-        yield from (f"    {line}" for line in each.said_around)
-        if isinstance(each, given.Memory):
-            yield from (f"    {state}" for state in each.changes)
-    yield from (f"- linked: {_line(each.text)} [{each.id[:8]}]" for each in found.linked)
+        name = f" [{entry.id[:8]}]" if isinstance(entry, Memory) else " [verbatim from a session]"
+        yield f"- {_line(entry.text)}{mark} — {entry.said_by}, {_day(entry.said_at)}{name}"
+        yield from (f"    {line}" for line in entry.said_around)
+        if isinstance(entry, Memory):
+            yield from (f"    {state}" for state in entry.changes)
+    yield from (f"- linked: {_line(memory.text)} [{memory.id[:8]}]" for memory in result.linked)
     if not both:
-        yield f"Nothing that memd would vouch for: {found.reason or 'no memory matches'}."
-    if found.pending:
-        yield f"{found.pending} captures are not distilled yet."
-    if found.note:
-        yield found.note
+        yield f"No relevant memory found: {result.reason or 'no memory matches'}."
+    if result.pending:
+        yield f"{result.pending} captures are not yet distilled."
+    if result.note:
+        yield result.note
 
 
-def _past(past: given.Past) -> Iterator[str]:
-    until = f" until {_day(past.true_until)}" if past.true_until else ""
-    status = STATES.get(past.memory.status, past.memory.status)
-    yield f"{_line(past.memory.text)} — {past.memory.said_by}, {_day(past.memory.said_at)}; {status}{until}"
-    yield from (f"- {_day(each.at)} {each.what}: {_line(each.reason)}" for each in past.changes)
-    yield from (f"- it replaced: {_line(each.text)} [{each.id[:8]}]" for each in past.replaced)
-    yield from (f"- it was replaced by: {_line(each.text)} [{each.id[:8]}]" for each in past.replaced_by)
-    yield from past.said_around
+def _history(history: HistoryResult) -> Iterator[str]:
+    until = f" until {_day(history.true_until)}" if history.true_until else ""
+    status = STATES.get(history.memory.status, history.memory.status)
+    yield f"{_line(history.memory.text)} — {history.memory.said_by}, {_day(history.memory.said_at)}; {status}{until}"
+    yield from (f"- {_day(change.at)} {change.what}: {_line(change.reason)}" for change in history.changes)
+    yield from (f"- it replaced: {_line(memory.text)} [{memory.id[:8]}]" for memory in history.replaced)
+    yield from (f"- it was replaced by: {_line(memory.text)} [{memory.id[:8]}]" for memory in history.replaced_by)
+    yield from history.said_around
 
 
 def _line(text: str) -> str:
@@ -214,7 +224,7 @@ def _line(text: str) -> str:
 
 
 def _day(at: str) -> str:
-    return day(at) if at else "some day"
+    return day(at) if at else "unknown date"
 
 
 def _fenced(lines: Iterator[str]) -> str:

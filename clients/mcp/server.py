@@ -1,9 +1,8 @@
-"""JSON-RPC over standard input and output, as both generations of the Model Context Protocol speak it.
+"""JSON-RPC over standard input and output in both generations of the Model Context Protocol, one message a line.
 
-Comes in: one message a line. Goes out: one answer a line, nothing else. Invariants: a message with the envelope of
-2026-07-28 is answered by that revision, any other as after an `initialize` of before; every request is answered, the
-wrong ones with an error that names what is wrong; a tool's own failure is the tool's result, so that a model can read
-it; it ends when its host hangs up (P-1), and starts no process and no thread.
+Invariants: a message with the envelope of 2026-07-28 is answered by that revision, any other by the earlier ones; every
+request is answered, a wrong one with an error that names the problem; a tool's failure is the tool's result, so that a
+model can read it; the server ends when its host closes the input (P-1), and starts no process and no thread.
 """
 
 from __future__ import annotations
@@ -18,9 +17,8 @@ import msgspec
 from ... import __version__
 from ...protocol.errors import MemdError
 from ..python.client import Client
-from .arguments import Profile
 from .calls import Calls
-from .tools import INSTRUCTIONS, URI, offered
+from .tools import INSTRUCTIONS, URI, ProfileArguments, offered
 
 HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 MODERN = ("2026-07-28",)
@@ -34,7 +32,7 @@ _UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class RpcError(Exception):
-    """A protocol error: what JSON-RPC answers instead of a result."""
+    """A JSON-RPC error."""
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(message)
@@ -42,7 +40,7 @@ class RpcError(Exception):
 
 
 class Server:
-    """The answers to messages, one at a time."""
+    """Answers messages, one at a time."""
 
     def __init__(self, client: Client, here: str, read_only: bool = False) -> None:
         self._client = client
@@ -50,45 +48,45 @@ class Server:
         self._tools = {tool.name: tool for tool in offered(read_only)}
 
     def answer(self, line: bytes) -> bytes:
-        """The line that answers a line; b"" where nothing is to be said."""
+        """Return the line that answers a line, b"" for none."""
         try:
             message = msgspec.json.decode(line)
         except _UNDECODABLE as error:
             return _encoded(_failure(None, RpcError(_PARSE, f"not JSON: {error}")))
-        if isinstance(message, list):  # a batch, as 2025-03-26 had them
-            told = [self._message(each) for each in cast("list[Any]", message)]
-            answers = [each for each in told if each is not None]
+        if isinstance(message, list):  # a batch, which 2025-03-26 has
+            answers = [self._message(part) for part in cast("list[Any]", message)]
+            answers = [answer for answer in answers if answer is not None]
             return _encoded(answers) if answers else b""
-        told = self._message(message)
-        return _encoded(told) if told is not None else b""
+        answer = self._message(message)
+        return _encoded(answer) if answer is not None else b""
 
     def _message(self, message: Any) -> dict[str, Any] | None:
         if not isinstance(message, dict):
             return _failure(None, RpcError(_INVALID, "a message is an object"))
-        found = cast("dict[str, Any]", message)
-        id, method = found.get("id"), found.get("method")
+        request = cast("dict[str, Any]", message)
+        id, method = request.get("id"), request.get("method")
         if not isinstance(method, str):
-            is_answer = "result" in found or "error" in found
+            is_answer = "result" in request or "error" in request
             return None if is_answer else _failure(id, RpcError(_INVALID, "a request has a method"))
-        if "id" not in found:  # a notification
+        if "id" not in request:  # a notification
             return None
-        params: Any = found.get("params", {})
+        params: Any = request.get("params", {})
         try:
             if not isinstance(params, dict):
-                raise RpcError(_ARGUMENTS, "params is no object")
+                raise RpcError(_ARGUMENTS, "params is not an object")
             return self._response(id, method, cast("dict[str, Any]", params))
         except RpcError as error:
             return _failure(id, error)
-        except Exception as error:  # a bug: the host hears of it, and the server goes on
+        except Exception as error:  # a bug: report it to the host, and go on
             print(f"memd mcp: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
-            return _failure(id, RpcError(-32603, f"memd failed on this: {type(error).__name__}"))
+            return _failure(id, RpcError(-32603, f"memd failed: {type(error).__name__}"))
 
     def _response(self, id: object, method: str, params: dict[str, Any]) -> dict[str, Any]:
         meta = params.get("_meta")
         version = cast("dict[str, Any]", meta).get(_VERSION) if isinstance(meta, dict) else None
         if version is not None and version not in MODERN:
             data = {"supported": [*MODERN, *HANDSHAKE], "requested": str(version)}
-            raise RpcError(_UNSUPPORTED, f"protocol version {version} is not served", data)
+            raise RpcError(_UNSUPPORTED, f"protocol version {version} is not supported", data)
         result = self._result(method, params)
         if version is not None:
             result = {"resultType": "complete", **result, "_meta": {_SERVER: ABOUT}}
@@ -133,12 +131,12 @@ class Server:
         if tool is None:
             raise RpcError(_ARGUMENTS, f"no tool {params.get('name')!r}; there are {', '.join(self._tools)}")
         try:
-            wish = msgspec.convert(params.get("arguments") or {}, tool.takes)
+            arguments = msgspec.convert(params.get("arguments") or {}, tool.takes)
         except msgspec.ValidationError as error:
-            hint = " It takes ids alone, never a query: recall first." if tool.name == "memory_forget" else ""
+            hint = " It takes ids, never a query: recall first." if tool.name == "memory_forget" else ""
             return _failed(f"{tool.name}: {error}.{hint}")
         try:
-            value, text = self._calls.call(wish)
+            value, text = self._calls.call(arguments)
         except MemdError as error:
             return _failed(f"{error.message}. {error.hint}".rstrip(". ") + ".")
         return {"content": [_text(text)], "structuredContent": msgspec.to_builtins(value), "isError": False}
@@ -147,7 +145,7 @@ class Server:
         if params.get("uri") != URI:
             raise RpcError(_NOT_FOUND, f"no resource {params.get('uri')!r}; there is {URI}", {"uri": params.get("uri")})
         try:
-            _, text = self._calls.profile(Profile())
+            _, text = self._calls.profile(ProfileArguments())
         except MemdError as error:
             raise RpcError(-32603, f"{error.message}: {error.hint}") from error
         return {"contents": [{"uri": URI, "mimeType": "text/markdown", "text": text}]}
@@ -157,7 +155,7 @@ _RESOURCE = {
     "uri": URI,
     "name": "profile",
     "title": "Profile",
-    "description": "The user and this project on a page: preferences, recent decisions, open threads.",
+    "description": "A page about the user and this project: preferences, recent decisions, open items.",
     "mimeType": "text/markdown",
 }
 
@@ -171,8 +169,8 @@ def _failed(text: str) -> dict[str, Any]:
 
 
 def _failure(id: object, error: RpcError) -> dict[str, Any]:
-    told = {"code": error.code, "message": error.message, **({"data": error.data} if error.data is not None else {})}
-    return {"jsonrpc": "2.0", "id": id, "error": told}
+    problem = {"code": error.code, "message": error.message, **({"data": error.data} if error.data is not None else {})}
+    return {"jsonrpc": "2.0", "id": id, "error": problem}
 
 
 def _encoded(value: object) -> bytes:
@@ -180,15 +178,15 @@ def _encoded(value: object) -> bytes:
 
 
 def serve(server: Server, source: BinaryIO, sink: BinaryIO) -> None:
-    """Answers every line until there are no more."""
+    """Answer every line until the input ends."""
     while line := source.readline(LINE_LIMIT):
-        if line.strip() and (told := server.answer(line)):
-            sink.write(told)
+        if line.strip() and (answer := server.answer(line)):
+            sink.write(answer)
             sink.flush()
 
 
 def _folder() -> str:
-    """Where the host started this, "" if that folder is gone: then only what is about the user is read."""
+    """Return the folder in which the host started this, "" if it was removed; then only the user's memory is read."""
     try:
         return os.getcwd()
     except FileNotFoundError:
@@ -196,11 +194,11 @@ def _folder() -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The whole program; its exit code."""
+    """Run the server; return the exit code."""
     try:
         with Client(deadline_ms=DEADLINE_MS) as client:
             server = Server(client, _folder(), read_only="--read-only" in arguments)
             serve(server, sys.stdin.buffer, sys.stdout.buffer)
     except (BrokenPipeError, KeyboardInterrupt):
-        os._exit(0)  # the host is gone: nothing that is left unwritten has a reader
+        os._exit(0)  # the host is gone, so nobody reads further output
     return 0

@@ -1,7 +1,9 @@
-"""`python -m memd.clients.node`: write `secrets.js` anew."""
+"""`python -m memd.clients.node`: write the generated files."""
 
 from __future__ import annotations
 
-from . import FOLDER, secrets_js
+from . import FOLDER
+from .generated_files import generated_files
 
-(FOLDER / "secrets.js").write_text(secrets_js(), encoding="utf-8")
+for name, content in generated_files().items():
+    (FOLDER / name).write_text(content, encoding="utf-8")

@@ -1,10 +1,12 @@
 // memd's client for Node: `import { Client } from "memd"; const client = new Client(); await client.recall("tabs")`.
-// A call ends by its deadline; many may be under way at once; nothing keeps the process alive but a call that waits.
+// A call ends by its deadline; many calls may run at once; only a pending call keeps the process alive.
+// requests.js lists the methods.
 import { randomUUID } from "node:crypto";
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { MemdError } from "./errors.js";
+import { DATED, FAST, METHODS } from "./requests.js";
 import { append } from "./spool.js";
 import { Connection } from "./zmtp.js";
 
@@ -12,11 +14,11 @@ export { MemdError } from "./errors.js";
 export { redact, withoutPrivate } from "./spool.js";
 
 const BODY_LIMIT = 4 * 1024 * 1024;
-const DEADLINE_MS = { recall: 2000, profile: 2000, get: 2000, status: 2000 };
-const OTHER_DEADLINE_MS = 10000;
+const FAST_MS = 2000, SLOW_MS = 10000;
+const IN_FOLDER = ["recall", "profile", "context", "fading", "timeline"]; // requests about the folder of the process
 const NO = ["", "0", "false", "no", "off"];
 
-/** The folders of this environment, as protocol/places.py has them. */
+/** Returns the folders of an environment, by the rules of protocol/places.py. */
 export function places(env = process.env) {
   const home = env.HOME || os.homedir();
   if (env.MEMD_HOME) {
@@ -30,28 +32,28 @@ export function places(env = process.env) {
   };
 }
 
-/** Where the daemon listens: what the file `socket` names, else the usual place. Throws MemdError. */
+/** Returns the path that the file `socket` names if it exists, else the usual one. Throws MemdError. */
 function socketPath(here) {
-  let found = here.run && path.join(here.run, "memd.sock");
+  let socket = here.run && path.join(here.run, "memd.sock");
   try {
     const named = fs.readFileSync(path.join(here.state, "socket"), "utf8").trim();
-    if (path.isAbsolute(named) && fs.existsSync(named)) found = named;
+    if (path.isAbsolute(named) && fs.existsSync(named)) socket = named;
   } catch {
-    // no daemon has written it: the usual place then
+    // no daemon has written the file: use the usual path
   }
   let owner;
   try {
-    owner = fs.statSync(found).uid;
+    owner = fs.statSync(socket).uid;
   } catch {
     throw new MemdError("daemon_down", "the daemon is not running", "start it: `memd up`");
   }
   if (owner !== process.getuid()) {
-    throw new MemdError("refused", `${found} belongs to uid ${owner}`, "memd talks to a daemon of the same user only");
+    throw new MemdError("refused", `${socket} belongs to uid ${owner}`, "a client connects to its own user's daemon");
   }
-  return found;
+  return socket;
 }
 
-/** This moment as RFC 3339 with the local offset. */
+/** Returns a moment as RFC 3339 with the local offset. */
 export function now(moment = new Date()) {
   const minutes = -moment.getTimezoneOffset();
   const two = (number) => String(Math.trunc(Math.abs(number))).padStart(2, "0");
@@ -67,7 +69,7 @@ export class Client {
     this.rid = 0;
   }
 
-  /** What switches memd off, "" while it is on. */
+  /** The variable or file that disables memd, "" while it is enabled. */
   get disabled() {
     const value = this.env.MEMD_DISABLED ?? "";
     if (!NO.includes(value.trim().toLowerCase())) return `MEMD_DISABLED=${value}`;
@@ -80,10 +82,10 @@ export class Client {
     this.connection = undefined;
   }
 
-  /** Any request of docs/PROTOCOL.md; resolves with the `data` of its reply, rejects with MemdError. */
+  /** Sends any request of docs/PROTOCOL.md; resolves with the `data` of its reply, rejects with MemdError. */
   async ask(request, fields = {}) {
     const why = this.disabled;
-    if (why) return nothing(request, fields, why);
+    if (why) return emptyAnswer(request, fields, why);
     const rid = ++this.rid;
     const body = Buffer.from(JSON.stringify({ request, rid, ...fields }));
     if (body.length > BODY_LIMIT) {
@@ -91,7 +93,7 @@ export class Client {
     }
     if (!this.connection || this.connection.closed) this.connection = new Connection(socketPath(this.places));
     const connection = this.connection;
-    const limit = this.deadlineMs ?? DEADLINE_MS[request] ?? OTHER_DEADLINE_MS;
+    const limit = this.deadlineMs ?? (FAST.includes(request) && !fields.deep ? FAST_MS : SLOW_MS);
     let timer;
     const late = new Promise((_, reject) => {
       const problem = new MemdError("deadline_exceeded", `no answer within ${limit} ms`, "see `memd status`");
@@ -107,37 +109,17 @@ export class Client {
     }
   }
 
-  recall(query, options = {}) {
-    return this.ask("recall", { query, cwd: process.cwd(), ...options });
-  }
-
-  profile(options = {}) {
-    return this.ask("profile", { cwd: process.cwd(), ...options });
-  }
-
-  get(id, options = {}) {
-    return this.ask("get", { id, ...options });
-  }
-
-  status() {
-    return this.ask("status");
-  }
-
-  capture(origin, events) {
-    return this.ask("capture", { origin, events });
-  }
-
   remember(text, options = {}) {
-    return this.ask("remember", wish(text, options));
+    return this.ask("remember", rememberRequest(text, options));
   }
 
-  /** `capture`, or the spool when the daemon can't be reached in time: then `{ spooled: true, reason }`. */
+  /** `capture`, or `{ spooled: true, reason }` when the daemon can't be reached in time and the spool takes it. */
   captureOrSpool(origin, events) {
     return this.#orSpool("capture", { origin, events });
   }
 
   rememberOrSpool(text, options = {}) {
-    return this.#orSpool("remember", wish(text, options));
+    return this.#orSpool("remember", rememberRequest(text, options));
   }
 
   async #orSpool(request, fields) {
@@ -151,12 +133,21 @@ export class Client {
   }
 }
 
-function wish(text, { cwd = process.cwd(), host = "node", turn = randomUUID(), at = now(), role = "user" } = {}) {
+for (const [name, [request, positional]] of Object.entries(METHODS)) {
+  Client.prototype[name] ??= function (...values) {
+    const fields = IN_FOLDER.includes(request) ? { cwd: process.cwd() } : {};
+    if (DATED.includes(request)) fields.at = now();
+    positional.forEach((field, at) => (fields[field] = values[at]));
+    return this.ask(request, { ...fields, ...values[positional.length] });
+  };
+}
+
+function rememberRequest(text, { cwd = process.cwd(), host = "node", turn = randomUUID(), at = now(), role = "user" } = {}) {
   return { text, turn, at, role, origin: { host, session: cwd || "anywhere", cwd } };
 }
 
-/** What a disabled memd answers. */
-function nothing(request, fields, why) {
+/** Returns the empty answer of a disabled memd. Throws MemdError for other requests. */
+function emptyAnswer(request, fields, why) {
   switch (request) {
     case "capture":
       return { accepted: 0, duplicate: 0, changed: 0, refused: [], pool: "", pending: 0, forgotten: 0,

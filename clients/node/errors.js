@@ -1,4 +1,4 @@
-/** What went wrong: `code` is stable (docs/PROTOCOL.md), `hint` says what to do next. */
+/** An error: `code` is stable (docs/PROTOCOL.md), `hint` says how to continue. */
 export class MemdError extends Error {
   constructor(code, message, hint = "") {
     super(message);
@@ -7,7 +7,7 @@ export class MemdError extends Error {
     this.hint = hint;
   }
 
-  /** Whether the daemon can't be reached now: sending the same later may work. */
+  /** Whether the daemon can't be reached now, so that sending again later may work. */
   get isUnavailable() {
     return ["unavailable", "daemon_down", "deadline_exceeded", "stopping"].includes(this.code);
   }

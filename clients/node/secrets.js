@@ -1,5 +1,5 @@
 // Written from protocol/redact.py by `python -m memd.clients.node`; a test compares the two.
-// Each rule: its name, its regex, what a text must hold for it to hit (lower case).
+// Each rule: its name, its regex, and the lower-case clues, one of which a matching text contains.
 export const RULES = [
   ["private-key", /-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/gsu, ["-----begin "]],
   ["aws-access-key", /\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b/gsu, ["akia", "asia", "abia", "acca"]],

@@ -1,5 +1,5 @@
 // One DEALER connection to the daemon's ROUTER: ZMTP 3.0, NULL mechanism, over a Unix socket.
-// Nothing is sent before the peer's READY (libzmq would close the connection); a reply finds its call by `rid`.
+// It sends no message before the peer's READY (libzmq would close the connection); a reply completes the call of its `rid`.
 import net from "node:net";
 import { MemdError } from "./errors.js";
 
@@ -44,7 +44,7 @@ export class Connection {
     this.hold(false);
   }
 
-  /** Whether the process stays alive for this connection: only while a call waits. */
+  /** Sets whether the process stays alive for this connection: only while a call is pending. */
   hold(on) {
     if (on) this.socket.ref();
     else this.socket.unref();
@@ -52,7 +52,7 @@ export class Connection {
 
   #problem(error) {
     if (error.code === "EACCES" || error.code === "EPERM") {
-      const hint = "memd serves each user by a daemon of their own";
+      const hint = "each user runs their own memd daemon";
       return new MemdError("refused", `${this.path} belongs to another user`, hint);
     }
     if (error.code === "ENOENT" || error.code === "ECONNREFUSED") {
@@ -61,7 +61,7 @@ export class Connection {
     return new MemdError("daemon_down", `the connection broke: ${error.message}`, START);
   }
 
-  /** Sends one body; resolves with the reply of that number. */
+  /** Sends one body; resolves with the reply of its number. */
   async exchange(rid, body) {
     let waiting;
     const answer = new Promise((resolve, reject) => (waiting = { resolve, reject }));
@@ -77,13 +77,13 @@ export class Connection {
     }
   }
 
-  /** Nobody waits for that reply any more. */
+  /** Forgets a call. */
   drop(rid) {
     this.calls.delete(rid);
     if (!this.calls.size) this.hold(false);
   }
 
-  /** Hangs up; every call that waits ends with `problem`. */
+  /** Closes the connection; every pending call rejects with `problem`. */
   end(problem = new MemdError("daemon_down", "the client was closed")) {
     if (this.closed) return;
     this.closed = true;
@@ -95,7 +95,7 @@ export class Connection {
   #receive(piece) {
     this.pieces.push(piece);
     this.size += piece.length;
-    if (this.needs && this.size < this.needs) return; // a large reply comes in many pieces: they are joined once
+    if (this.needs && this.size < this.needs) return; // a large reply arrives in many pieces, which are joined once
     let buffer = this.pieces.length > 1 ? Buffer.concat(this.pieces) : piece;
     this.needs = 0;
     while (!this.closed) {
@@ -111,14 +111,14 @@ export class Connection {
     if (buffer.length < 64) return null;
     if (buffer[0] !== 0xff || buffer[10] < 3 || buffer.toString("latin1", 12, 16) !== "NULL") {
       const hint = "is another program using the path?";
-      this.end(new MemdError("unavailable", `what listens on ${this.path} does not speak ZMTP 3`, hint));
+      this.end(new MemdError("unavailable", `the program at ${this.path} does not speak ZMTP 3`, hint));
       return null;
     }
     this.greeted = true;
     return buffer.subarray(64);
   }
 
-  /** What follows the first frame, null while it is not whole. */
+  /** Returns the bytes behind the first frame, null while the frame is incomplete. */
   #frame(buffer) {
     if (buffer.length < 2 || (buffer[0] & LONG && buffer.length < 9)) return null;
     const flags = buffer[0];
@@ -126,7 +126,7 @@ export class Connection {
     const size = flags & LONG ? Number(buffer.readBigUInt64BE(1)) : buffer[1];
     if (flags > (MORE | LONG | COMMAND) || size > FRAME_LIMIT) {
       const hint = "restart it: `memd down; memd up`";
-      this.end(new MemdError("unavailable", "the daemon sent bytes that are no ZMTP frame", hint));
+      this.end(new MemdError("unavailable", "the daemon sent bytes that are not a ZMTP frame", hint));
       return null;
     }
     if (buffer.length < start + size) {
@@ -145,7 +145,7 @@ export class Connection {
       }
     } else if (!(flags & MORE)) {
       const reply = JSON.parse(body.toString());
-      // 0 is the answer to bytes that the daemon could not read
+      // 0 answers bytes that the daemon could not read
       const rid = reply.rid || this.calls.keys().next().value;
       this.calls.get(rid)?.resolve(reply);
     }

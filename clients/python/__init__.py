@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ...protocol.errors import DaemonDown, DeadlineExceeded, MemdError
-    from .asynchronous import AsyncClient
+    from .async_client import AsyncClient
     from .client import Client
 
 __all__ = ["AsyncClient", "Client", "DaemonDown", "DeadlineExceeded", "MemdError"]
@@ -21,7 +21,7 @@ def __getattr__(name: str) -> object:
 
         return Client
     if name == "AsyncClient":
-        from .asynchronous import AsyncClient
+        from .async_client import AsyncClient
 
         return AsyncClient
     if name in __all__:

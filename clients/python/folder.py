@@ -1,8 +1,4 @@
-"""Folders that are this user's alone.
-
-Comes in: a path. Goes out: a folder of mode 0700, and so are its parents if they had to be made: `Path.mkdir` gives its
-mode to the last one only, and the daemon refuses a state folder that others may enter.
-"""
+"""Private folders, and files that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,13 +9,30 @@ from ...protocol.errors import Refused
 
 
 def make_private(folder: Path) -> None:
-    """Makes the folder, or takes others' permissions from it. Raises Refused if it belongs to another user; OSError."""
-    missing = [folder, *folder.parents]
-    for each in reversed([each for each in missing if not each.exists()]):
-        each.mkdir(mode=0o700, exist_ok=True)
-        each.chmod(0o700)
-    seen = folder.stat()
-    if seen.st_uid != os.getuid():
-        raise Refused(f"{folder} belongs to uid {seen.st_uid}", hint="set MEMD_HOME to a folder of your own")
-    if seen.st_mode & 0o077:
+    """Give the folder mode 0700, and make it and its missing parents with that mode. Raises Refused, OSError.
+
+    `Path.mkdir` gives its mode to the last folder alone, and the daemon refuses a state folder that others may enter.
+    """
+    for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
+        missing.chmod(0o700)
+    status = folder.stat()
+    if status.st_uid != os.getuid():
+        raise Refused(f"{folder} belongs to uid {status.st_uid}", hint="set MEMD_HOME to a folder of your own")
+    if status.st_mode & 0o077:
         folder.chmod(0o700)
+
+
+def write_whole(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """Replace a file's content whole or not at all, synced. Raises OSError."""
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise

@@ -1,6 +1,5 @@
-"""Starts and stops the daemon's process: what `memd up`, `memd down`, the demo and the benchmark share.
+"""Start and stop the daemon's process, for `memd up`, `memd down`, the demo and the benchmark.
 
-Comes in: an environment. Goes out: a process that answers, or an error with the daemon's own words for why it does not.
 Invariants: a daemon that answers is never started twice nor killed (P-26); the process imports nothing from the current
 folder, holds no terminal and outlives its parent.
 """
@@ -38,29 +37,29 @@ RIVAL_S = 3.0
 
 
 def command() -> list[str]:
-    """How the daemon is run. `-P`: a file of the current folder must not stand in for a module."""
+    """Return the daemon's command line. `-P`: a file of the current folder must not replace a module."""
     return [sys.executable, "-P", "-m", "memd.daemon"]
 
 
-def surroundings(environment: Mapping[str, str]) -> dict[str, str]:
-    """The daemon's environment: its working folder is another, so a relative home is made absolute.
+def daemon_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the daemon's environment: a relative home becomes absolute, because its working folder is another.
 
-    onnxruntime's wheels write a device id and a queue of events to the user's cache when imported, unless told not to
-    (P-27).
+    The variable for onnxruntime keeps its wheels from writing a device id and an event queue into the user's
+    cache (P-27).
     """
     home = environment.get("MEMD_HOME")
     return {**environment, **({"MEMD_HOME": os.path.abspath(home)} if home else {}), "ORT_DISABLE_TELEMETRY": "1"}
 
 
 def start(places: Places, environment: Mapping[str, str], wait_s: float = START_S) -> subprocess.Popen[bytes]:
-    """Starts the daemon of these places and waits until it answers; see `spawn` and `wait` for what they raise."""
+    """Start the daemon and wait until it answers. Raises what `spawn` and `wait` raise."""
     process, begin = spawn(places, environment)
     wait(process, places, begin, wait_s)
     return process
 
 
 def spawn(places: Places, environment: Mapping[str, str]) -> tuple[subprocess.Popen[bytes], int]:
-    """A process that is starting, and where its words begin in the log. Raises Refused."""
+    """Start the process; return it and the log's size before. Raises Refused."""
     try:
         make_private(places.state)
         log = os.open(places.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -74,7 +73,7 @@ def spawn(places: Places, environment: Mapping[str, str]) -> tuple[subprocess.Po
             stdout=log,
             stderr=log,
             cwd="/",
-            env=surroundings(environment),
+            env=daemon_environment(environment),
             start_new_session=True,
         )
     finally:
@@ -83,16 +82,13 @@ def spawn(places: Places, environment: Mapping[str, str]) -> tuple[subprocess.Po
 
 
 def wait(process: subprocess.Popen[bytes], places: Places, begin: int, wait_s: float = START_S) -> None:
-    """Waits until the daemon of these places answers.
-
-    Raises DeadlineExceeded if it does not in time, or the error that fits the process's exit code, with its reason.
-    """
+    """Wait until the daemon answers. Raises DeadlineExceeded, or the error that the process's exit code means."""
     end, rival_end = time.monotonic() + wait_s, 0.0
     while True:
         if answering(places, 500):
             return
         code = process.poll()
-        if code in _RIVAL:  # perhaps another start was faster: its daemon will answer
+        if code in _RIVAL:  # another start may have been faster: its daemon will answer
             rival_end = rival_end or time.monotonic() + RIVAL_S
         if code is not None and time.monotonic() >= rival_end:
             raise _reason(code, places.log, begin)
@@ -105,17 +101,17 @@ def wait(process: subprocess.Popen[bytes], places: Places, begin: int, wait_s: f
 
 
 def _reason(code: int, log: Path, begin: int) -> MemdError:
-    """The error that a daemon ended with, from its last words."""
-    said = tail(log, begin, lines=12)
-    message = next((line[6:] for line in reversed(said.split("\n")) if line.startswith("memd: ")), "")
-    hint = next((line[6:] for line in reversed(said.split("\n")) if line.startswith("hint: ")), "")
+    """Return the error that a daemon ended with, from the end of its log."""
+    ending = tail(log, begin, lines=12)
+    message = next((line[6:] for line in reversed(ending.split("\n")) if line.startswith("memd: ")), "")
+    hint = next((line[6:] for line in reversed(ending.split("\n")) if line.startswith("hint: ")), "")
     if message:
         return _BY_EXIT_CODE.get(code, Unavailable)(message, hint=hint)
-    return Unavailable(f"the daemon ended with exit code {code}", hint=f"its log is {log}:\n{said or '(empty)'}")
+    return Unavailable(f"the daemon ended with exit code {code}", hint=f"its log is {log}:\n{ending or '(empty)'}")
 
 
 def tail(log: Path, begin: int = 0, lines: int = 8) -> str:
-    """The last lines that were written to the log since `begin`."""
+    """Return the last lines of the log behind byte `begin`."""
     try:
         content = log.read_bytes()[begin:]
     except OSError:
@@ -124,7 +120,7 @@ def tail(log: Path, begin: int = 0, lines: int = 8) -> str:
 
 
 def answering(places: Places, deadline_ms: float = 2_000) -> StatusText | None:
-    """The status of the daemon that answers now, None if nobody listens or it closes just now."""
+    """Return the status of the running daemon, None if none answers."""
     with Client(places, deadline_ms) as client:
         try:
             return client.status()
@@ -133,20 +129,20 @@ def answering(places: Places, deadline_ms: float = 2_000) -> StatusText | None:
 
 
 def stop(places: Places, wait_s: float = STOP_S) -> StatusText | None:
-    """Asks the daemon to end and waits until it has; None if none ran. Raises DeadlineExceeded if it does not end."""
+    """Stop the daemon and wait until it has ended; return its status, None if none ran. Raises DeadlineExceeded."""
     with Client(places) as client:
         try:
-            seen = client.status()
+            status = client.status()
         except DaemonDown:
             return None
-        with suppress(DaemonDown):  # it may be gone before its answer is
+        with suppress(DaemonDown):  # it may end before its answer arrives
             client.stop()
-    wait_until_ended(seen.pid, places, wait_s)
-    return seen
+    wait_until_ended(status.pid, places, wait_s)
+    return status
 
 
 def wait_until_ended(pid: int, places: Places, wait_s: float = STOP_S) -> None:
-    """Waits until a daemon that was told to end has. Raises DeadlineExceeded if it does not."""
+    """Wait until a stopping daemon has ended. Raises DeadlineExceeded."""
     end = time.monotonic() + wait_s
     while _is_alive(pid):
         if time.monotonic() > end:
@@ -157,23 +153,23 @@ def wait_until_ended(pid: int, places: Places, wait_s: float = STOP_S) -> None:
 
 
 def end(process: subprocess.Popen[bytes], places: Places) -> None:
-    """Ends a daemon of one's own, whatever state it is in: asks, then insists."""
+    """End a daemon that this process started: by request, then by SIGTERM and SIGKILL."""
     try:
         with Client(places, 2_000) as client:
             client.stop()
     except MemdError:
         process.terminate()
-    for insist in (process.terminate, process.kill):
+    for signal in (process.terminate, process.kill):
         try:
             process.wait(STOP_S)
             return
         except subprocess.TimeoutExpired:
-            insist()
+            signal()
     process.wait()
 
 
 def _is_alive(pid: int) -> bool:
-    """Whether the process runs; one that ended and waits for its parent to look does not."""
+    """Whether the process runs; a zombie does not."""
     try:
         os.kill(pid, 0)
     except OSError:

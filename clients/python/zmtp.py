@@ -1,9 +1,8 @@
-"""One DEALER connection to the daemon's ROUTER, spoken by hand: ZMTP 3.0, NULL mechanism, over a Unix socket.
+"""One DEALER connection to the daemon's ROUTER over a Unix socket: ZMTP 3.0 with the NULL mechanism.
 
-Comes in: a socket's path and message bodies. Goes out: message bodies, or DaemonDown, DeadlineExceeded, Unavailable.
-Importing pyzmq costs as much as a whole `memd status`, so this uses the standard library alone. Invariants: nothing is
-sent before the peer's READY (libzmq would close the connection); one deadline covers a whole exchange; a deadline that
-passes while waiting loses no byte, so the connection stays usable; a peer of another uid is never spoken to.
+It uses the standard library alone, because importing pyzmq costs as much as a whole `memd status`. Invariants: it sends
+no message before the peer's READY (libzmq would close the connection); one deadline covers a whole exchange; a deadline
+that passes while it waits loses no byte, so the connection stays usable; it sends nothing to a peer of another uid.
 """
 
 from __future__ import annotations
@@ -14,38 +13,32 @@ import struct
 import time
 from pathlib import Path
 
-from ...protocol.errors import DaemonDown, DeadlineExceeded, Refused, Unavailable
+from ...protocol.errors import DaemonDown, DeadlineExceeded, MemdError, Refused, Unavailable
 
 GREETING = b"\xff" + bytes(8) + b"\x7f" + b"\x03\x00" + b"NULL".ljust(20, b"\0") + b"\0" + bytes(31)
 READY = b"\x05READY" + b"\x0bSocket-Type" + struct.pack("!I", 6) + b"DEALER" + b"\x08Identity" + struct.pack("!I", 0)
 MORE, LONG, COMMAND = 1, 2, 4
 FRAME_LIMIT = 256 * 1024 * 1024
-_START = "start it: `memd up`"
+_START, _RESTART = "start it: `memd up`", "restart it: `memd down; memd up`"
 
 
 class Deadline:
-    """A point on the monotonic clock by which a whole exchange must be over."""
+    """The point on the monotonic clock at which an exchange must be over."""
 
     def __init__(self, limit_ms: float) -> None:
         self.limit_ms = limit_ms
         self._end = time.monotonic() + limit_ms / 1000
 
     def left(self) -> float:
-        """Seconds left, above 0. Raises DeadlineExceeded."""
+        """Return the seconds left, above 0. Raises DeadlineExceeded."""
         left = self._end - time.monotonic()
         if left <= 0:
-            raise self.exceeded()
+            raise no_answer(self.limit_ms)
         return left
-
-    def exceeded(self) -> DeadlineExceeded:
-        """The error to raise when it is over."""
-        return DeadlineExceeded(
-            f"no answer within {self.limit_ms:,.0f} ms", hint="see `memd status`, or give it more time"
-        )
 
 
 class Connection:
-    """A connected socket. Raises DaemonDown when nobody listens, Refused for a stranger, DeadlineExceeded in time."""
+    """A connected socket. Raises DaemonDown where no daemon listens, Refused for another user's, DeadlineExceeded."""
 
     def __init__(self, path: Path, deadline: Deadline) -> None:
         self._buffer = bytearray()
@@ -54,29 +47,20 @@ class Connection:
         try:
             check_peer(self._socket, path)
             self._write(GREETING + frame(READY, COMMAND), deadline)
-            self._shake_hands(path, deadline)
+            self._fill(64, deadline)
+            check_greeting(bytes(self._buffer[:64]), path)
+            del self._buffer[:64]
+            check_ready(*self._next_frame(deadline), path)
         except BaseException:
             self.close()
             raise
 
-    def _shake_hands(self, path: Path, deadline: Deadline) -> None:
-        self._fill(64, deadline)
-        greeting = bytes(self._buffer[:64])
-        if greeting[0] != 0xFF or greeting[10] < 3 or greeting[12:32].rstrip(b"\0") != b"NULL":
-            raise Unavailable(
-                f"what listens on {path} does not speak ZMTP 3", hint="is another program using the path?"
-            )
-        del self._buffer[:64]
-        flags, body = self._next_frame(deadline)
-        if not flags & COMMAND or not body.startswith(b"\x05READY"):
-            raise Unavailable(f"what listens on {path} refused the connection", hint="restart it: `memd down; memd up`")
-
     def send(self, body: bytes, deadline: Deadline) -> None:
-        """One message of one part. Afterwards the connection is unusable if this raised."""
+        """Send one message of one part. The connection is unusable after an error."""
         self._write(frame(body), deadline)
 
     def receive(self, deadline: Deadline) -> bytes:
-        """The next message's last part. After a DeadlineExceeded it may be asked again."""
+        """Return the next message's last part. The caller may retry after DeadlineExceeded."""
         while True:
             flags, body = self._next_frame(deadline)
             if flags & COMMAND:
@@ -89,7 +73,7 @@ class Connection:
                 return parts[-1]
 
     def is_closed_by_peer(self) -> bool:
-        """Whether the other end has hung up, as far as this end can tell without waiting."""
+        """Whether the other end has closed, as far as this end can tell without waiting."""
         self._socket.setblocking(False)
         try:
             return self._socket.recv(1, socket.MSG_PEEK) == b""
@@ -99,7 +83,7 @@ class Connection:
             return True
 
     def close(self) -> None:
-        """Hangs up."""
+        """Close the socket."""
         self._socket.close()
 
     def _next_frame(self, deadline: Deadline) -> tuple[int, bytes]:
@@ -108,8 +92,7 @@ class Connection:
         if flags & LONG:
             self._fill(9, deadline)
             size, start = int.from_bytes(self._buffer[1:9]), 9
-        if flags > MORE | LONG | COMMAND or size > FRAME_LIMIT:
-            raise Unavailable("the daemon sent bytes that are no ZMTP frame", hint="restart it: `memd down; memd up`")
+        check_frame(flags, size)
         self._fill(start + size, deadline)
         body = bytes(self._buffer[start : start + size])
         del self._buffer[: start + size]
@@ -121,11 +104,11 @@ class Connection:
             try:
                 received = self._socket.recv(max(65536, size - len(self._buffer)))
             except TimeoutError as error:
-                raise deadline.exceeded() from error
+                raise no_answer(deadline.limit_ms) from error
             except OSError as error:
-                raise DaemonDown(f"the connection broke: {error}", hint=_START) from error
+                raise lost(error) from error
             if not received:
-                raise DaemonDown("the daemon closed the connection", hint=_START)
+                raise lost()
             self._buffer += received
 
     def _write(self, content: bytes, deadline: Deadline) -> None:
@@ -133,9 +116,9 @@ class Connection:
         try:
             self._socket.sendall(content)
         except TimeoutError as error:
-            raise deadline.exceeded() from error
+            raise no_answer(deadline.limit_ms) from error
         except OSError as error:
-            raise DaemonDown(f"the connection broke: {error}", hint=_START) from error
+            raise lost(error) from error
 
 
 def frame(body: bytes, flags: int = 0) -> bytes:
@@ -152,30 +135,62 @@ def _connect(path: Path, deadline: Deadline) -> socket.socket:
             connection.settimeout(deadline.left())
             connection.connect(os.fspath(path))
             return connection
-        except BlockingIOError:  # the queue of waiting connections is full, which says that somebody listens
+        except BlockingIOError:  # the queue of waiting connections is full, so a daemon listens
             connection.close()
             time.sleep(min(0.005, deadline.left()))
         except TimeoutError as error:
             connection.close()
-            raise deadline.exceeded() from error
-        except PermissionError as error:
-            connection.close()
-            raise Refused(
-                f"{path} belongs to another user", hint="memd serves each user by a daemon of their own"
-            ) from error
+            raise no_answer(deadline.limit_ms) from error
         except OSError as error:
             connection.close()
-            raise DaemonDown("the daemon is not running", hint=_START) from error
+            raise connect_error(path, error) from error
         except BaseException:
             connection.close()
             raise
 
 
+def check_greeting(greeting: bytes, path: Path) -> None:
+    """Check the peer's first 64 bytes. Raises Unavailable."""
+    if greeting[0] != 0xFF or greeting[10] < 3 or greeting[12:32].rstrip(b"\0") != b"NULL":
+        hint = "is another program using the path?"
+        raise Unavailable(f"the program at {path} does not speak ZMTP 3", hint=hint)
+
+
+def check_ready(flags: int, body: bytes, path: Path) -> None:
+    """Check the peer's first frame. Raises Unavailable."""
+    if not flags & COMMAND or not body.startswith(b"\x05READY"):
+        raise Unavailable(f"the program at {path} refused the connection", hint=_RESTART)
+
+
+def check_frame(flags: int, size: int) -> None:
+    """Check a frame's header. Raises Unavailable."""
+    if flags > MORE | LONG | COMMAND or size > FRAME_LIMIT:
+        raise Unavailable("the daemon sent bytes that are not a ZMTP frame", hint=_RESTART)
+
+
+def connect_error(path: Path, error: OSError) -> MemdError:
+    """Return the error of a failed connect."""
+    if isinstance(error, PermissionError):
+        return Refused(f"{path} belongs to another user", hint="each user runs their own memd daemon")
+    return DaemonDown("the daemon is not running", hint=_START)
+
+
+def lost(error: Exception | None = None) -> DaemonDown:
+    """Return the error of a broken or closed connection."""
+    reason = f"the connection broke: {error}" if error else "the daemon closed the connection"
+    return DaemonDown(reason, hint=_START)
+
+
+def no_answer(limit_ms: float) -> DeadlineExceeded:
+    """Return the error of a deadline that passed."""
+    return DeadlineExceeded(f"no answer within {limit_ms:,.0f} ms", hint="see `memd status`, or give it more time")
+
+
 def check_peer(connection: socket.socket, path: Path) -> None:
-    """Refuses a daemon of another uid: the folder may lie in the temporary directory, where anybody can listen."""
+    """Refuse a daemon of another uid: anybody can listen in a temporary directory."""
     if hasattr(socket, "SO_PEERCRED"):
         _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     else:
         uid = path.parent.stat().st_uid
     if uid != os.getuid():
-        raise Refused(f"what listens on {path} runs as uid {uid}", hint="memd talks to a daemon of the same user only")
+        raise Refused(f"the program at {path} runs as uid {uid}", hint="a client connects to its own user's daemon")

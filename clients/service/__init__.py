@@ -1,7 +1,6 @@
 """memd as a service of its user's service manager: systemd on Linux, launchd on macOS (U1).
 
-Comes in: places and an environment. Goes out: files in the user's own folders, and what the manager says of them.
-Invariants: a service belongs to one home, whose data folder its file names; nothing is done for root or system-wide.
+A service belongs to one home, whose data folder its file names. It is never installed for root or system-wide.
 """
 
 from __future__ import annotations
@@ -12,25 +11,29 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ...protocol.places import Places
 
+if TYPE_CHECKING:
+    from .launchd import Launchd
+    from .systemd import Systemd
+
 TEMPLATES = Path(__file__).resolve().parents[2] / "systemd"
 CARRIED = ("MEMD_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
-"""Variables that say where a home lies: a service manager knows none that a shell's start-up file sets."""
+"""The variables of a home's location, which a service manager does not read from a shell's start-up file."""
 
 
 class ServiceFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of a service: where it belongs and what it says."""
+    """A file of a service, as it should be."""
 
     path: Path
     text: str
 
     def is_there(self) -> bool:
-        """Whether it stands there as it should."""
+        """Whether the file exists with this text."""
         try:
             return self.path.read_text(encoding="utf-8") == self.text
         except OSError:
@@ -38,8 +41,8 @@ class ServiceFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServiceState(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `memd service status`: are the files there (and as this version writes them), does it start at login, does it
-    run now; `detail` is the manager's own word, `manager` is "" where none answers."""
+    """The result of `memd service status`. `manager`: "" if none answers; `current`: the files are this version's;
+    `enabled`: it starts at login; `active`: it runs now; `detail`: the manager's own text."""
 
     manager: str
     installed: bool
@@ -50,40 +53,8 @@ class ServiceState(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
 
 
-class Service(Protocol):
-    """One manager's way."""
-
-    def files(self) -> tuple[ServiceFile, ...]:
-        """What an installation writes."""
-        ...
-
-    def reachable(self) -> bool:
-        """Whether the manager can be spoken to now."""
-        ...
-
-    def enable(self) -> str:
-        """Have it run now and at each login; what went wrong, "" if nothing did."""
-        ...
-
-    def disable(self) -> str:
-        """Have it run neither now nor at login."""
-        ...
-
-    def start(self) -> str:
-        """Have it run now."""
-        ...
-
-    def stop(self) -> str:
-        """Have it end, and not be started by the next client."""
-        ...
-
-    def state(self) -> ServiceState:
-        """How things stand."""
-        ...
-
-
-def service(places: Places, environment: Mapping[str, str]) -> Service:
-    """The service of this home, by this system's manager."""
+def service(places: Places, environment: Mapping[str, str]) -> Systemd | Launchd:
+    """Return the service of this home under this system's manager."""
     if sys.platform == "darwin":
         from .launchd import Launchd
 
@@ -93,9 +64,9 @@ def service(places: Places, environment: Mapping[str, str]) -> Service:
     return Systemd(places, environment)
 
 
-def is_ours(each: Service, places: Places) -> bool:
-    """Whether a service is installed, and is that of this home."""
-    first = each.files()[0].path
+def is_ours(installed: Systemd | Launchd, places: Places) -> bool:
+    """Whether a service of this home is installed."""
+    first = installed.files()[0].path
     try:
         return str(places.data) in first.read_text(encoding="utf-8")
     except OSError:
@@ -103,23 +74,22 @@ def is_ours(each: Service, places: Places) -> bool:
 
 
 def program() -> list[str]:
-    """The `memd` that is running, as a manager would start it."""
+    """Return the command line of the running `memd` for a manager."""
     named = Path(sys.argv[0])
-    for found in (named if named.name == "memd" else None, Path(sys.executable).with_name("memd")):
-        if found is not None and found.is_absolute() and found.exists():
-            return [str(found)]
-    found = shutil.which("memd")
-    return [found] if found else [sys.executable, "-P", "-m", "memd.clients.cli.main"]
+    for script in (named if named.name == "memd" else None, Path(sys.executable).with_name("memd")):
+        if script is not None and script.is_absolute() and script.exists():
+            return [str(script)]
+    on_path = shutil.which("memd")
+    return [on_path] if on_path else [sys.executable, "-P", "-m", "memd.clients.cli.main"]
 
 
 def carried(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that the service needs to find the same home."""
-    found = {name: environment[name] for name in CARRIED if environment.get(name)}
-    return {name: str(Path(value).absolute()) for name, value in found.items()}
+    """Return the variables that the service needs to find the same home."""
+    return {name: str(Path(environment[name]).absolute()) for name in CARRIED if environment.get(name)}
 
 
 def run(command: Sequence[str], wait_s: float = 90.0) -> tuple[int, str]:
-    """A manager's exit code and what it said; 127 where there is none."""
+    """Run a manager's command; return its exit code, 127 if it does not exist, and its output."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=wait_s)
     except FileNotFoundError:

@@ -1,8 +1,4 @@
-"""memd as a launch agent of macOS (U1).
-
-Comes in: the template of the agent. Goes out: the agent of this home, and `launchctl`. Invariant: launchd expands
-neither ~ nor variables, so every path in it is whole.
-"""
+"""memd as a launch agent of macOS (U1). launchd expands neither ~ nor variables, so every path is absolute."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ LABEL = "dev.memd.daemon"
 
 
 class Launchd:
-    """`launchctl`, and the agent in the user's folder."""
+    """The launch agent in the user's folder. A method returns the manager's error, "" for none."""
 
     def __init__(self, places: Places, environment: Mapping[str, str]) -> None:
         self._places, self._carried = places, carried(environment)
@@ -27,7 +23,6 @@ class Launchd:
         self._domain = f"gui/{os.getuid()}"
 
     def files(self) -> tuple[ServiceFile, ...]:
-        """The agent."""
         agent: dict[str, Any] = plistlib.loads((TEMPLATES / f"{LABEL}.plist").read_bytes())
         agent["ProgramArguments"] = [*program(), "up", "--foreground"]
         agent["StandardErrorPath"] = str(self._places.log)
@@ -39,39 +34,38 @@ class Launchd:
         return (ServiceFile(path=path, text=text),)
 
     def reachable(self) -> bool:
-        """Whether there is a session of this user."""
+        """Whether the user has a login session."""
         return run(["launchctl", "print", self._domain])[0] == 0
 
     def enable(self) -> str:
-        """Load it; one that is loaded is loaded anew."""
+        """Load the agent, or load it again."""
         self.disable()
         return self.start()
 
     def disable(self) -> str:
-        """Unload it; the file that stays would be loaded at the next login."""
+        """Unload the agent; its file is still loaded at the next login."""
         return self.stop()
 
     def start(self) -> str:
-        """Load it, which runs it."""
-        code, said = run(["launchctl", "bootstrap", self._domain, str(self.files()[0].path)])
-        return said if code and "already" not in said else ""
+        """Load and run the agent."""
+        code, output = run(["launchctl", "bootstrap", self._domain, str(self.files()[0].path)])
+        return output if code and "already" not in output else ""
 
     def stop(self) -> str:
-        """Unload it until the next login."""
-        code, said = run(["launchctl", "bootout", f"{self._domain}/{LABEL}"])
-        return said if code and "No such process" not in said else ""
+        """Unload the agent until the next login."""
+        code, output = run(["launchctl", "bootout", f"{self._domain}/{LABEL}"])
+        return output if code and "No such process" not in output else ""
 
     def state(self) -> ServiceState:
-        """As `launchctl print` says."""
         (file,) = self.files()
-        code, said = run(["launchctl", "print", f"{self._domain}/{LABEL}"])
-        states = [line.strip() for line in said.splitlines() if line.strip().startswith("state = ")]
+        code, output = run(["launchctl", "print", f"{self._domain}/{LABEL}"])
+        states = [line.strip() for line in output.splitlines() if line.strip().startswith("state = ")]
         return ServiceState(
             manager="launchd" if code in (0, 113) else "",
             installed=file.path.exists(),
             current=file.is_there(),
             enabled=code == 0,
             active="state = running" in states,
-            detail=states[0] if states else said,
+            detail=states[0] if states else output,
             files=(str(file.path),),
         )

@@ -1,8 +1,4 @@
-"""memd as a systemd user service with a socket (U1).
-
-Comes in: the unit templates. Goes out: units of this home, and `systemctl --user`. Invariant: a path survives whatever
-systemd would make of its characters.
-"""
+"""memd as a systemd user service with a socket (U1). Paths are quoted, because systemd expands some characters."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ _ADDRESS = "%t/memd/memd.sock"
 
 
 class Systemd:
-    """`systemctl --user`, and the two units in the user's folder."""
+    """The two units in the user's folder. A method returns the manager's error, "" for none."""
 
     def __init__(self, places: Places, environment: Mapping[str, str]) -> None:
         self._places, self._carried = places, carried(environment)
@@ -27,12 +23,12 @@ class Systemd:
         self._folder = Path(config) / "systemd" / "user"
 
     def files(self) -> tuple[ServiceFile, ...]:
-        """The service first."""
+        """Return the service unit and the socket unit."""
         service = (TEMPLATES / SERVICE).read_text(encoding="utf-8")
-        called = program()
-        if set(called[0]) & set("'\"\\$"):  # characters that systemd takes in an argument only
-            called = ["/usr/bin/env", *called]
-        service = service.replace(_PROGRAM, " ".join(quoted(each, command=True) for each in called))
+        command = program()
+        if set(command[0]) & set("'\"\\$"):  # systemd allows these characters in arguments alone
+            command = ["/usr/bin/env", *command]
+        service = service.replace(_PROGRAM, " ".join(quoted(word, is_command=True) for word in command))
         lines = [f"# data: {self._places.data}\nEnvironment=ORT_DISABLE_TELEMETRY=1"]
         lines += [f"Environment={quoted(f'{name}={value}')}" for name, value in self._carried.items()]
         service = service.replace("Type=notify\n", "\n".join(["Type=notify", *lines, ""]))
@@ -48,51 +44,46 @@ class Systemd:
         return bool(shutil.which("systemctl")) and _ctl("show", "--property=Version")[0] == 0
 
     def enable(self) -> str:
-        """Both units, now and at each login; units that were changed are read anew."""
+        """Start both units now and at each login, after reading changed units again."""
         enabled = _failed(["daemon-reload"], ["enable", SERVICE, SOCKET])
         return enabled or self.stop() or self.start()
 
     def disable(self) -> str:
-        """The socket first: a client would start the service again."""
+        """Stop and disable both, the socket first, because a client would start the service through it."""
         return _failed(["disable", "--now", SOCKET, SERVICE])
 
     def start(self) -> str:
-        """Both."""
         return _failed(["start", SOCKET, SERVICE])
 
     def stop(self) -> str:
-        """Both."""
         return _failed(["stop", SOCKET, SERVICE])
 
     def state(self) -> ServiceState:
-        """As `systemctl show` says."""
         files = self.files()
         installed = files[0].path.exists()
         wanted = ("ActiveState", "SubState", "UnitFileState", "NRestarts", "Result")
-        code, said = _ctl("show", SERVICE, *(f"--property={each}" for each in wanted))
-        found: dict[str, str] = {}
-        for line in said.splitlines() if code == 0 else ():
-            name, _, value = line.partition("=")
-            found[name] = value
-        active = found.get("ActiveState", "")
-        detail = f"{active} ({found.get('SubState', '')}), restarts: {found.get('NRestarts', '')}" if found else said
-        if found.get("Result", "success") != "success":
-            detail += f", last result: {found['Result']}; `journalctl --user -u {SERVICE}` has more"
+        code, output = _ctl("show", SERVICE, *(f"--property={name}" for name in wanted))
+        lines = output.splitlines() if code == 0 else []
+        unit = {name: value for name, _, value in (line.partition("=") for line in lines)}
+        active = unit.get("ActiveState", "")
+        detail = f"{active} ({unit.get('SubState', '')}), restarts: {unit.get('NRestarts', '')}" if unit else output
+        if unit.get("Result", "success") != "success":
+            detail += f", last result: {unit['Result']}; `journalctl --user -u {SERVICE}` shows details"
         return ServiceState(
             manager="systemd" if code == 0 else "",
             installed=installed,
-            current=all(each.is_there() for each in files),
-            enabled=found.get("UnitFileState") == "enabled",
+            current=all(file.is_there() for file in files),
+            enabled=unit.get("UnitFileState") == "enabled",
             active=active in ("active", "reloading", "activating"),
             detail=detail,
-            files=tuple(str(each.path) for each in files),
+            files=tuple(str(file.path) for file in files),
         )
 
 
-def quoted(text: str, *, command: bool = False) -> str:
-    """`text` as one word of a unit file; in a command line `$` would begin a variable."""
+def quoted(text: str, *, is_command: bool = False) -> str:
+    """Return `text` as one word of a unit file; in a command line `$` begins a variable."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("\n", "\\n")
-    escaped = escaped.replace("$", "$$") if command else escaped
+    escaped = escaped.replace("$", "$$") if is_command else escaped
     return f'"{escaped}"' if set(text) & set(" \t\"'\\;") else escaped
 
 
@@ -101,9 +92,9 @@ def _ctl(*arguments: str) -> tuple[int, str]:
 
 
 def _failed(*commands: Sequence[str]) -> str:
-    """What the first command that failed said."""
+    """Run commands up to the first that fails; return its output."""
     for command in commands:
-        code, said = _ctl(*command)
+        code, output = _ctl(*command)
         if code:
-            return said or f"`systemctl --user {' '.join(command)}` ended with {code}"
+            return output or f"`systemctl --user {' '.join(command)}` ended with {code}"
     return ""

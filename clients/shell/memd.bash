@@ -1,13 +1,13 @@
-# memd for bash 5: each command with its exit status, duration and folder, left for memd in a file of its own.
-# Load it from ~/.bashrc: source <(memd shell init bash). Nothing is forked by a prompt. A command that begins with a
-# space, or matches a pattern of MEMD_SHELL_IGNORE (globs, separated by colons), stays with you.
+# memd for bash 5: writes each command with its exit status, duration and folder to a file that memd reads.
+# Load it from ~/.bashrc: source <(memd shell init bash). A prompt forks no process. memd does not capture a command that
+# begins with a space, or matches a pattern of MEMD_SHELL_IGNORE (globs, separated by colons).
 if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt -q promptvars; then
     __memd_off=@OFF@
     printf -v __memd_shell '%(%Y%m%dT%H%M%S)T-%s' -1 $$
     __memd_spool=@SPOOL@/bash-$$-$EPOCHSECONDS.lines
     __memd_turn=0 __memd_bytes=0 __memd_pwd= __memd_quarter=-1
     declare -A __memd_heads=()
-    # bash gives its last line to nobody but a file: one in memory.
+    # bash writes its last line only to a file: use one in memory.
     __memd_line=$(umask 077; mkdir -p @SPOOL@; : >>"$__memd_spool"
         for at in "${XDG_RUNTIME_DIR-}" /dev/shm; do
             [[ -d $at && -w $at ]] && exec mktemp "$at/memd-bash.XXXXXX"
@@ -22,7 +22,7 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
         __memd_text=${__memd_text//[[:cntrl:]]/ }
     }
 
-    # name, group of the secret (0: all but the first group), regex; works on `__memd_text`.
+    # Arguments: name, group of the secret (0: all but the first group), regex. Redacts `__memd_text`.
     __memd_rule() {
         local rest=$__memd_text out= match kept
         while [[ $rest =~ $3 ]]; do
@@ -43,14 +43,14 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
 @RULES@
     }
 
-    # No more than 10,000 characters, and not a part of a secret at their end.
+    # Cuts the text to 10,000 characters, without a part of a secret at the end.
     __memd_cut() {
         __memd_text=${__memd_text:0:12000}
         __memd_redact
         __memd_text=${__memd_text:0:10000}
     }
 
-    # A session belongs to one project for good: each repository has its own. The head is a format of printf.
+    # A session belongs to one project for good, so each repository has its own. The head is a format of printf.
     __memd_place() {
         local root=$PWD cwd
         __memd_pwd=$PWD __memd_known=
@@ -67,7 +67,7 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
         __memd_head=${__memd_head//%/%%}'"},"events":[{"event":'
     }
 
-    # In every zone the hour and the offset stay as they are for a quarter of an hour.
+    # In every time zone the hour and the offset are constant within a quarter of an hour.
     __memd_clock() {
         local at
         __memd_quarter=$((__memd_began / 900000000))
@@ -77,7 +77,7 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
         __memd_ran+='","command":"%s","exit_status":%d,"duration_ms":%d}]}\n'
     }
 
-    # The last line of history as it was typed, behind its number.
+    # Reads the last line of history as it was typed, behind its number.
     __memd_read() {
         if [[ -z $__memd_line ]]; then
             mapfile -t __memd_lines <<<"$(HISTTIMEFORMAT='' builtin history 1)"
@@ -87,7 +87,7 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
         fi
     }
 
-    # Whether memd is off, or the line matches MEMD_SHELL_IGNORE.
+    # Whether memd is disabled, or the line matches MEMD_SHELL_IGNORE.
     __memd_withheld() {
         [[ -z ${MEMD_DISABLED-} || $MEMD_DISABLED == @(0|[Nn][Oo]|[Oo][Ff][Ff]|[Ff][Aa][Ll][Ss][Ee]) ]] || return 0
         local pattern
@@ -99,13 +99,13 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
         return 1
     }
 
-    # Whether memd has been down for long: what is more than this is not kept.
+    # Whether memd has been down for long: further commands are not written.
     __memd_full() {
         [[ -s $__memd_spool ]] || __memd_bytes=0
         ((__memd_bytes))
     }
 
-    # One function without locals, and what is rare apart: bash copies a function whenever it is called.
+    # One function without locals, and rare work elsewhere: bash copies a function at each call.
     __memd_prompt() {
         __memd_status=$?
         if [[ -n ${__memd_began-} ]]; then
@@ -118,7 +118,7 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
             fi
             __memd_text=${__memd_lines-}
             ((${#__memd_lines[@]} < 2)) || printf -v __memd_text '\n%s' "${__memd_lines[@]}"
-            # Nothing where it can't be told from one that history was to leave out.
+            # Writes no line that could be one that history leaves out.
             if [[ $__memd_text != "${__memd_last-}" ||
                 (-o history && ":${HISTCONTROL-}:" != *:ignore[sb]* && -z ${HISTIGNORE-}) ]]; then
                 __memd_last=$__memd_text
@@ -133,17 +133,17 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
                     printf "$__memd_head$__memd_ran" $((++__memd_turn)) \
                         $((__memd_began / 60000000 % 15 + __memd_minute)) $((__memd_began / 1000000 % 60)) \
                         "$__memd_text" "$__memd_status" $(((__memd_now - __memd_began) / 1000)) \
-                        2>&- >>"$__memd_spool" || : # `set -e` ends no shell for a full disk
+                        2>&- >>"$__memd_spool" || : # a full disk must not end a shell with `set -e`
                     [[ -n $__memd_known ]] || __memd_known=1 __memd_heads[$__memd_session]=$__memd_head
                 fi
             fi
             __memd_began=
         elif [[ ! -v __memd_last ]]; then
-            __memd_read # what stood there before this shell
+            __memd_read # the line before this shell started
             __memd_last=${__memd_lines-}
             ((${#__memd_lines[@]} < 2)) || printf -v __memd_last '\n%s' "${__memd_lines[@]}"
         fi
-        [[ $PWD == "$__memd_pwd" ]] || __memd_place # where the next command begins
+        [[ $PWD == "$__memd_pwd" ]] || __memd_place # the folder of the next command
         return $__memd_status
     }
 
@@ -166,8 +166,8 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
 
     [[ -z $(trap -p EXIT) ]] && trap __memd_leave EXIT
     bind -x "\"${MEMD_SHELL_KEY:-\C-xk}\": __memd_recall" 2>/dev/null
-    # Evaluated in this shell just before a command runs; it expands to nothing.
+    # Evaluated in this shell before a command runs; it expands to nothing.
     PS0=${PS0-}'${__memd_none[__memd_began=${EPOCHREALTIME/[.,]/},1]-}'
-    # Of an array bash 5.0 runs the first alone.
+    # bash 5.0 runs only the first entry of an array.
     PROMPT_COMMAND[0]=__memd_prompt${PROMPT_COMMAND[0]:+$'\n'${PROMPT_COMMAND[0]}}
 fi

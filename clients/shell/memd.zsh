@@ -1,7 +1,7 @@
-# memd for zsh: each command with its exit status, duration and folder, left for memd in a file of its own.
-# Load it from ~/.zshrc: source <(memd shell init zsh). Nothing is forked by a prompt. A command that begins with a space,
-# or matches a pattern of MEMD_SHELL_IGNORE (globs, separated by colons), stays with you. Ctrl-X k asks memd about what
-# is typed; MEMD_SHELL_KEY is another key.
+# memd for zsh: writes each command with its exit status, duration and folder to a file that memd reads.
+# Load it from ~/.zshrc: source <(memd shell init zsh). A prompt forks no process. memd does not capture a command that
+# begins with a space, or matches a pattern of MEMD_SHELL_IGNORE (globs, separated by colons). Ctrl-X k asks memd about
+# the typed words; MEMD_SHELL_KEY sets another key.
 if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/regex zsh/system 2>/dev/null; then
     autoload -Uz add-zsh-hook
     typeset -g __memd_off=@OFF@ __memd_began= __memd_line= __memd_pwd= __memd_root= __memd_head= __memd_session=
@@ -22,7 +22,7 @@ if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/rege
         REPLY=${REPLY//[[:cntrl:]]/ }
     }
 
-    # name, group of the secret (0: all but the first group), regex; works on `text`.
+    # Arguments: name, group of the secret (0: all but the first group), regex. Redacts `text`.
     __memd_rule() {
         local rest=$text out= found kept secret
         local -a match mbegin mend
@@ -46,14 +46,14 @@ if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/rege
 @RULES@
     }
 
-    # No more than 10,000 characters, and not a part of a secret at their end.
+    # Cuts the text to 10,000 characters, without a part of a secret at the end.
     __memd_cut() {
         text=${text[1,12000]}
         __memd_redact
         text=${text[1,10000]}
     }
 
-    # A session belongs to one project for good: each repository has its own.
+    # A session belongs to one project for good, so each repository has its own.
     __memd_place() {
         emulate -L zsh
         local REPLY
@@ -76,7 +76,7 @@ if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/rege
         return 1
     }
 
-    # memd takes the file away now and then, and the descriptor is no child's.
+    # memd sometimes removes the file; child processes do not inherit the descriptor.
     __memd_append() {
         if [[ ! $__memd_spool -ef /dev/fd/$__memd_fd ]]; then
             ((__memd_fd < 0)) || exec {__memd_fd}>&-
@@ -90,7 +90,7 @@ if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/rege
         [[ $PWD == $__memd_pwd ]] || __memd_place
     }
 
-    # All in one, because zsh maps memory for each function that is called.
+    # One function, because zsh maps memory for each call.
     __memd_precmd() {
         local -i exit_status=$?
         [[ -n $__memd_began ]] || return 0
@@ -101,7 +101,7 @@ if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/rege
         [[ -z ${MEMD_DISABLED-} || ${(L)MEMD_DISABLED} == (0|no|off|false) ]] || return 0
         [[ -n $line && $line != [[:space:]]* && $line != *'<'[Pp]rivate* && ! -e $__memd_off ]] || return 0
         [[ -n ${MEMD_SHELL_IGNORE-} ]] && __memd_ignores $line && return 0
-        if ((__memd_bytes > 4000000)); then # memd has been down for long: what is more than this is not kept
+        if ((__memd_bytes > 4000000)); then # memd has been down for long: further commands are not written
             [[ -s $__memd_spool ]] && return 0
             __memd_bytes=0
         fi

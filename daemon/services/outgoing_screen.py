@@ -17,7 +17,7 @@ import msgspec
 from ...protocol.operation import Cut
 from ...protocol.record import Record
 from ...protocol.reply import Heard, Hit, Line, Recalled
-from ...stages.secrets.scan import Found, find
+from ...stages.secrets.scan import SecretSpan, find
 from ..storage.cuts import replaced
 
 REMEMBERED = 16_384
@@ -39,9 +39,9 @@ class Shown(NamedTuple):
 @lru_cache(REMEMBERED)
 def flags_in(words: str, material: bool = True) -> tuple[str, ...]:
     """What the scan stage would mark words with; `material`: somebody else's, not the user's own."""
-    from ...stages.scan import found  # here, for the daemon's start: its expressions take long to compile
+    from ...stages.scan import flags_of  # here, for the daemon's start: its expressions take long to compile
 
-    return found(words, material=material)
+    return flags_of(words, material=material)
 
 
 def without_secrets(words: str) -> str:
@@ -50,7 +50,7 @@ def without_secrets(words: str) -> str:
     return replaced(words, _cuts(seen)) if seen else words
 
 
-def _cuts(seen: tuple[Found, ...]) -> tuple[Cut, ...]:
+def _cuts(seen: tuple[SecretSpan, ...]) -> tuple[Cut, ...]:
     return tuple(Cut(0, each.start, each.end, each.rule) for each in seen)
 
 

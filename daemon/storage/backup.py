@@ -31,9 +31,8 @@ from ..world import World
 from .archive import Archive
 from .durable_files import replace, sync
 from .journal import JournalLog
-from .layout_version import LAYOUT
 from .log import FORMAT, Log
-from .migrations import check_first, is_first
+from .migrations import LAYOUT, check_first, is_first
 
 FOLDER = "backups"
 STORES = ("journal", "archive")

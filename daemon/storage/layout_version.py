@@ -21,12 +21,9 @@ from ...protocol.errors import JournalCorrupt, StorageFull, UnsupportedFormat
 from ...protocol.instant import from_micros
 from ..failpoint import reach
 from ..world import World
+from .backup import check_in_child
 from .durable_files import remove, replace, sync, sync_tree
-from .migrations import to_blocks
-
-LAYOUT = 2
-"""The layout this version writes. 1: `journal/` and `archive/` (LMDB), `projections/` and `vectors/` (disposable).
-2: the entries of both logs lie in blocks."""
+from .migrations import LAYOUT, to_blocks
 
 STORES = ("journal", "archive")
 DISPOSABLE = ("projections", "vectors")
@@ -217,8 +214,6 @@ def _copy_name(folder: Path, layout: int) -> str:
 def _went_on(folder: Path, kept: Path) -> bool:
     """Whether the stores say anything else than the copy of them: then an older memd, which knows of no mark, wrote
     them since. A migration keeps the last seq and hash of each; one that was cut off may leave what does not read."""
-    from .backup import check_in_child
-
     if not kept.exists():
         return False
     try:

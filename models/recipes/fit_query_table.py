@@ -5,8 +5,8 @@ In a clean environment of Python 3.11, after export_trunk.py and spin_texts.py:
     pip install numpy==2.4.6 scipy onnxruntime==1.31.1 tokenizers==0.23.3
     python fit_query_table.py [--weights FOLDER] [--extra FILE] [--cache FILE]
 
-Comes in: the trunk and tokenizer in `--weights` (default: ../weights), which are the teacher; data/*.txt; with
-`--extra`, further texts, one a line (none were used for the table in git). Goes out: query-table.npy in `--weights`,
+Input: the trunk and tokenizer in `--weights` (default: ../weights), which are the teacher; data/*.txt; with
+`--extra`, further texts, one a line (none were used for the table in git). Output: query-table.npy in `--weights`,
 and its name and hash in manifest.json. `--cache` keeps the teacher's vectors between runs.
 
 Texts: the spun queries and statements; "sweep": every word of the vocabulary in short frames, so that each row is seen

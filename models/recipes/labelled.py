@@ -18,7 +18,7 @@ _MARK = re.compile(r"\{([savt]):([^{}]*)\}")
 _TAG_OF = {"s": 1, "a": 2, "v": 3, "t": 4}
 
 
-class Clause(NamedTuple):
+class LabelledClause(NamedTuple):
     """One line: labels as indices into the tuples above, spans as (tag, start, end) in characters of `text`."""
 
     text: str
@@ -41,9 +41,9 @@ def unmarked(marked: str) -> tuple[str, tuple[tuple[int, int, int], ...]]:
     return text + marked[at:], tuple(spans)
 
 
-def clauses(*paths: Path) -> list[Clause]:
+def clauses(*paths: Path) -> list[LabelledClause]:
     """Every line of clause files. Raises ValueError for a label that LABELS.md does not know."""
-    found: list[Clause] = []
+    found: list[LabelledClause] = []
     for path in paths:
         for line in path.read_text(encoding="utf-8").splitlines():
             if not line.strip() or line.startswith("#"):
@@ -52,7 +52,7 @@ def clauses(*paths: Path) -> list[Clause]:
             text, spans = unmarked(marked)
             who = SPEAKERS.index(speaker) if speaker in SPEAKERS else 2
             labels = (TYPES.index(type_), MODALITIES.index(modality), int(salience))
-            found.append(Clause(text, who, *labels, spans))
+            found.append(LabelledClause(text, who, *labels, spans))
     return found
 
 

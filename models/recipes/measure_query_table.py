@@ -3,7 +3,7 @@
     pip install numpy==2.4.6 onnxruntime==1.31.1 tokenizers==0.23.3 rank-bm25==0.2.2
     python measure_query_table.py LOCOMO.json [--weights FOLDER]
 
-Comes in: a list of conversations in LoCoMo's own form. Goes out: recall@10 of evidence turns with the question encoded
+Input: a list of conversations in LoCoMo's own form. Output: recall@10 of evidence turns with the question encoded
 by the trunk and by the table, alone and joined with BM25 (score / best, plus cosines stretched to 0..1, by a share),
 and the paired difference with its standard error; then the time a question takes.
 

@@ -2,8 +2,8 @@
 
 Standard library only: `python spin_texts.py` writes data/queries.txt and data/statements.txt.
 
-Comes in: data/vocabulary.txt (lists by slot), data/query_templates.txt, data/statement_templates.txt. Goes out: every
-template filled 17 (queries) or 30 (statements) times. Invariants: the same bytes on every run; no line twice; a word
+Input: data/vocabulary.txt (lists by slot), data/query_templates.txt, data/statement_templates.txt. Output: every
+template filled 17 (queries) or 30 (statements) times. The same bytes on every run; no line twice; a word
 is used once in a sentence; all words and templates were written for this purpose, none comes from a benchmark.
 """
 

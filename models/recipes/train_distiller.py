@@ -4,31 +4,26 @@ In the environment of `export_trunk.py`, and with the trunk that it made:
 
     python train_distiller.py [--trunk FILE] [--out FOLDER] [--epochs 3] [--seed 0]
 
-Comes in: the clauses in `data/`, labelled as LABELS.md says, and for the figures `tests/data/test_clauses.txt` by
-another author. Goes out: figures as trained, and `distiller.onnx` beside the trunk. One adapter feeds four heads: type,
+Input: the clauses in `data/`, labelled as LABELS.md says, and for the figures `tests/data/test_clauses.txt` by
+another author. Output: figures as trained, and `distiller.onnx` beside the trunk. One adapter feeds four heads: type,
 modality and salience from the mean of the states, a tag for each token.
 """
 
-import argparse
-import random
-from pathlib import Path
-
 import numpy as np
 import torch
-from adapted import WIDTH, Adapted, batches, mean, padded, train, word_pieces, write
-from labelled import DATA, MODALITIES, SPEAKERS, TAGS, TESTS, TYPES, Clause, clauses
+from adapted import WIDTH, Adapted, batches, mean, options, padded, train, word_pieces, write
+from labelled import DATA, MODALITIES, SPEAKERS, TAGS, TESTS, TYPES, LabelledClause, clauses
 from torch import nn
 
-HERE = Path(__file__).parent
 TOKENS = 128
 IGNORED = -100
 UNTAGGED = {TYPES.index(name) for name in ("instruction", "question", "smalltalk", "noise", "lesson", "procedure")}
 """Types whose spans were not always marked: an unmarked clause of them says nothing about tags."""
 SALIENCES = 4
-Row = tuple[tuple[list[int], list[int]], list[int], Clause]
+Row = tuple[tuple[list[int], list[int]], list[int], LabelledClause]
 
 
-class Distiller(nn.Module):
+class DistillerNet(nn.Module):
     """ids of "user: We use tabs.", segments (the speaker), mask -> type, modality, salience, tags, pooled."""
 
     def __init__(self) -> None:
@@ -57,7 +52,7 @@ class Distiller(nn.Module):
         )
 
 
-def rows(found: list[Clause]) -> list[Row]:
+def rows(found: list[LabelledClause]) -> list[Row]:
     tokenizer = word_pieces()
     out: list[Row] = []
     for clause in found:
@@ -79,7 +74,7 @@ def tensors(group: list[Row]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]
     return padded([one[0] for one in group])
 
 
-def predict(net: Distiller, found: list[Row]) -> list[np.ndarray]:
+def predict(net: DistillerNet, found: list[Row]) -> list[np.ndarray]:
     """Logits of type, modality and salience for each row."""
     out = [np.empty((len(found), n), np.float32) for n in (len(TYPES), len(MODALITIES), SALIENCES)]
     with torch.no_grad():
@@ -99,7 +94,7 @@ def f1(truth: np.ndarray, guess: np.ndarray, classes: list[str]) -> dict[str, fl
     return out
 
 
-def report(name: str, net: Distiller, found: list[Row]) -> None:
+def report(name: str, net: DistillerNet, found: list[Row]) -> None:
     logits = predict(net, found)
     for what, classes, part, field in (
         ("type", TYPES, logits[0], "type"),
@@ -114,7 +109,7 @@ def report(name: str, net: Distiller, found: list[Row]) -> None:
     print(f"{name} salience: exact {(logits[2].argmax(axis=1) == truth).mean():.3f}", flush=True)
 
 
-def loss_of(net: Distiller, part: list[Row]) -> torch.Tensor:
+def loss_of(net: DistillerNet, part: list[Row]) -> torch.Tensor:
     kind, modality, salience, tags, _ = net(*tensors(part))
     wide = torch.full(tags.shape[:2], IGNORED)
     for at, one in enumerate(part):
@@ -129,17 +124,9 @@ def loss_of(net: Distiller, part: list[Row]) -> torch.Tensor:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description="Train the distiller.")
-    options.add_argument("--trunk", type=Path, default=HERE.parent / "weights" / "minilm-l6-int8.onnx")
-    options.add_argument("--out", type=Path, default=HERE.parent / "weights")
-    options.add_argument("--epochs", type=int, default=3)
-    options.add_argument("--seed", type=int, default=0)
-    chosen = options.parse_args()
-    torch.set_num_threads(1)
-    torch.manual_seed(chosen.seed)
-    random.seed(chosen.seed)
+    chosen = options("the distiller", epochs=3)
     known, test = rows(clauses(*sorted(DATA.glob("clauses*.txt")))), rows(clauses(TESTS / "test_clauses.txt"))
-    net = Distiller()
+    net = DistillerNet()
     print(f"{len(known)} clauses, {sum(p.numel() for p in net.parameters() if p.requires_grad):,} weights", flush=True)
 
     def after(epoch: int, lost: float) -> None:

@@ -4,25 +4,23 @@ In the environment of `export_trunk.py`, and with the trunk that it made:
 
     python train_injection.py [--trunk FILE] [--out FOLDER] [--epochs 3] [--seed 0]
 
-Comes in: the passages in `data/`, labelled as LABELS.md says, with honest talk and passages in company (`mixed.py`).
-Goes out: figures on every tenth passage, held out by blocks, and `injection.onnx` beside the trunk. Where a passage
+Input: the passages in `data/`, labelled as LABELS.md says, with honest talk and passages in company: a head that
+has only seen short passages takes length and working talk for signs of an attack, and an attack seldom stands alone.
+Output: figures on every tenth passage, held out by blocks, and `injection.onnx` beside the trunk. Where a passage
 stands (user, document, tool) is added to each token. The products run in bfloat16, 2.5 times as fast on processors
 that have it; others give other bytes.
 """
 
-import argparse
 import random
 import re
 from pathlib import Path
 
 import numpy as np
 import torch
-from adapted import WIDTH, Adapted, batches, mean, padded, train, word_pieces, write
-from labelled import DATA, PLACES, passages
-from mixed import Passage, composed, talk
+from adapted import WIDTH, Adapted, batches, mean, options, padded, train, word_pieces, write
+from labelled import DATA, PLACES, passages, unmarked
 from torch import nn
 
-HERE = Path(__file__).parent
 TOKENS = 256
 BLOCK = 25
 TALK = 0.12
@@ -32,9 +30,19 @@ COMPOSED = 0.12
 _LINK = re.compile(r"https?://\S+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 """Addresses, which models/injection.py takes out in the same way: an invented host must not give an attack away."""
 Row = tuple[tuple[list[int], list[int]], int]
+Passage = tuple[str, int, int]
+"""A text, its place as an index into PLACES, 1 for an attack."""
+
+RUNS = (1, 1, 2, 3, 5, 8)
+"""How many clauses in a row become one text."""
+
+LONGEST = 500
+"""Characters of a passage, and of what precedes an attack: the whole must lie within the tokens that are read."""
+
+_USER, _DOCUMENT, _TOOL = range(len(PLACES))
 
 
-class Injection(nn.Module):
+class InjectionNet(nn.Module):
     """ids, segments (the place, at each token), mask -> logit (n)."""
 
     def __init__(self) -> None:
@@ -50,6 +58,41 @@ class Injection(nn.Module):
         return self.head(torch.cat([mean(states, mask), highest, states[:, 0]], dim=1))[:, 0]
 
 
+def talk(paths: list[Path], chance: random.Random) -> list[Passage]:
+    """Runs of consecutive clauses as benign texts. What a user orders stands in the user's place alone: the same
+    words in a tool's result are an attack."""
+    found: list[Passage] = []
+    for path in paths:
+        for block in re.split(r"\n\s*\n", path.read_text(encoding="utf-8")):
+            lines = [line.split(" | ", 4) for line in block.splitlines() if line.strip() and line[0] != "#"]
+            at = 0
+            while at < len(lines):
+                part = lines[at : at + chance.choice(RUNS)]
+                at += len(part)
+                ordered = any(type_.strip() == "instruction" for type_, *_ in part)
+                users = part[0][3].strip() == "user" and chance.random() < 0.6
+                place = _USER if ordered or users else chance.choice((_DOCUMENT, _DOCUMENT, _TOOL))
+                text = chance.choice((" ", "\n")).join(unmarked(line[4].strip())[0] for line in part)
+                found.append((text, place, 0))
+    return found
+
+
+def composed(known: list[Passage], share: float, chance: random.Random) -> list[Passage]:
+    """A `share` of the shorter passages among one to four benign ones of the same place: its label stays."""
+    calm = [[text for text, at, label in known if at == place and not label] for place in range(len(PLACES))]
+    found: list[Passage] = []
+    for text, place, label in known:
+        if chance.random() >= share or len(text) > LONGEST:
+            continue
+        around = chance.sample(calm[place], chance.choice((1, 2, 2, 3, 4)))
+        at = chance.randrange(len(around) + 1)
+        while sum(map(len, around[:at])) > LONGEST:
+            at -= 1
+        joint = chance.choice((" ", "\n", "\n\n"))
+        found.append((joint.join([*around[:at], text, *around[at:]]), place, label))
+    return found
+
+
 def rows(found: list[Passage]) -> list[Row]:
     tokenizer = word_pieces()
     out: list[Row] = []
@@ -59,12 +102,12 @@ def rows(found: list[Passage]) -> list[Row]:
     return out
 
 
-def logits(net: Injection, group: list[Row]) -> torch.Tensor:
+def logits(net: InjectionNet, group: list[Row]) -> torch.Tensor:
     with torch.autocast("cpu", torch.bfloat16):
         return net(*padded([one for one, _ in group])).float()
 
 
-def predict(net: Injection, found: list[Row]) -> np.ndarray:
+def predict(net: InjectionNet, found: list[Row]) -> np.ndarray:
     out = np.empty(len(found), np.float32)
     with torch.no_grad():
         for group in batches([len(one[0][0]) for one in found], 16, None):
@@ -80,15 +123,7 @@ def report(name: str, scores: np.ndarray, truth: np.ndarray) -> None:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description="Train the injection head.")
-    options.add_argument("--trunk", type=Path, default=HERE.parent / "weights" / "minilm-l6-int8.onnx")
-    options.add_argument("--out", type=Path, default=HERE.parent / "weights")
-    options.add_argument("--epochs", type=int, default=3)
-    options.add_argument("--seed", type=int, default=0)
-    chosen = options.parse_args()
-    torch.set_num_threads(1)
-    torch.manual_seed(chosen.seed)
-    random.seed(chosen.seed)
+    chosen = options("the injection head", epochs=3)
     chance = random.Random(chosen.seed)
     everything = passages(*sorted(DATA.glob("passages*.txt")))
     held = [at // BLOCK % 10 == 9 for at in range(len(everything))]
@@ -98,7 +133,7 @@ def main() -> None:
     known = rows(texts + composed(texts, COMPOSED, chance))
     test = rows([one for one, out in zip(everything, held, strict=True) if out])
     truth = np.array([label for _, label in test])
-    net = Injection()
+    net = InjectionNet()
     print(f"{len(known)} texts, {sum(p.numel() for p in net.parameters() if p.requires_grad):,} weights", flush=True)
 
     def loss_of(group: list[int]) -> torch.Tensor:

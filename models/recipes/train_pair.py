@@ -4,20 +4,18 @@ In the environment of `export_trunk.py`, and with the trunk that it made:
 
     python train_pair.py [--trunk FILE] [--out FOLDER] [--epochs 6] [--seed 0]
 
-Comes in: the pairs in `data/`, labelled as LABELS.md says, and for the figures `tests/data/test_pairs.txt` by another
-author. Goes out: the confusion on the test pairs as trained and as exported, and `pair.onnx` beside the trunk. The
+Input: the pairs in `data/`, labelled as LABELS.md says, and for the figures `tests/data/test_pairs.txt` by another
+author. Output: the confusion on the test pairs as trained and as exported, and `pair.onnx` beside the trunk. The
 products run in bfloat16 while it learns, 2.5 times as fast on processors that know it.
 """
 
-import argparse
 import importlib.util
-import random
 from pathlib import Path
 
 import numpy as np
 import onnxruntime
 import torch
-from adapted import WIDTH, Adapted, batches, mean, padded, train, word_pieces, write
+from adapted import WIDTH, Adapted, batches, mean, options, padded, train, word_pieces, write
 from labelled import DATA, PAIRS, TESTS, pairs
 from torch import nn
 
@@ -30,7 +28,7 @@ SYMMETRIC = {PAIRS.index(name) for name in ("same", "contradicts", "unrelated")}
 Row = tuple[tuple[list[int], list[int]], list[float], int]
 
 
-class Pair(nn.Module):
+class PairNet(nn.Module):
     """ids, segments, mask, words (n x COUNT) -> logits (n x 5)."""
 
     def __init__(self) -> None:
@@ -74,7 +72,7 @@ def report(name: str, logits: np.ndarray, truth: np.ndarray) -> None:
         print(f"  {' '.join(f'{n:>9}' for n in line)}  {label}", flush=True)
 
 
-def predict(net: Pair, found: list[Row]) -> np.ndarray:
+def predict(net: PairNet, found: list[Row]) -> np.ndarray:
     out = np.empty((len(found), len(PAIRS)), np.float32)
     with torch.no_grad():
         for group in batches([len(one[0][0]) for one in found], 32, None):
@@ -83,20 +81,12 @@ def predict(net: Pair, found: list[Row]) -> np.ndarray:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description="Train the pair head.")
-    options.add_argument("--trunk", type=Path, default=HERE.parent / "weights" / "minilm-l6-int8.onnx")
-    options.add_argument("--out", type=Path, default=HERE.parent / "weights")
-    options.add_argument("--epochs", type=int, default=6)
-    options.add_argument("--seed", type=int, default=0)
-    chosen = options.parse_args()
-    torch.set_num_threads(1)
-    torch.manual_seed(chosen.seed)
-    random.seed(chosen.seed)
+    chosen = options("the pair head", epochs=6)
     written = pairs(*sorted(DATA.glob("pairs*.txt")))
     known = rows(written + [(b, a, label) for a, b, label in written if label in SYMMETRIC])
     test = rows(pairs(TESTS / "test_pairs.txt"))
     truth = np.array([one[2] for one in test])
-    net = Pair()
+    net = PairNet()
     loss = nn.CrossEntropyLoss(label_smoothing=0.05)
     print(f"{len(known)} pairs, {sum(p.numel() for p in net.parameters() if p.requires_grad):,} weights", flush=True)
 

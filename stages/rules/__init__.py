@@ -1,7 +1,6 @@
-"""The rules as data: read from the files beside this one, once, and compiled.
+"""Read and compile the rules: the TOML files of this folder are the only place where a cue or pattern is written down.
 
-Comes in: the name of a file. Goes out: its table, or patterns compiled from it. Invariants: the files are the only
-place where a cue, a noise pattern, a key or a relation is written down; a broken file fails at import, not at use.
+A broken file fails at import, not at use.
 """
 
 from __future__ import annotations

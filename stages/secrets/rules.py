@@ -1,8 +1,4 @@
-"""The rules of the secret scan, read from the data files beside this one.
-
-Comes in: the files. Goes out: `Rule`s, in the order in which they name a span that several find. Invariants: the files
-are the only place where the form of a secret is written down; nothing is compiled here.
-"""
+"""Read the rules of the secret scan, in the order in which they name a span that several rules find."""
 
 from __future__ import annotations
 
@@ -36,7 +32,7 @@ _RUN_SEEN = 16
 _OWN, _WIDE = 640, 1_024
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True):
+class SecretRule(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of secret: the first group of `pattern` that took part, all of it without one.
 
     `keywords`: one of them stands in whatever matches, in any case where it is written small; what is looked at ends
@@ -58,11 +54,11 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     stop: tuple[str, ...] = ()
 
 
-def read() -> tuple[Rule, ...]:
+def read() -> tuple[SecretRule, ...]:
     """Every rule. Raises ValueError for one that has no keyword to be looked for by."""
     import tomllib  # here, for the daemon's start
 
-    rules: list[Rule] = []
+    rules: list[SecretRule] = []
     for file in _FILES:
         tables = tomllib.loads((_FOLDER / f"{file}.toml").read_text(encoding="utf-8"))
         for form, rows in tables.items():
@@ -70,7 +66,7 @@ def read() -> tuple[Rule, ...]:
     return tuple(rules)
 
 
-def _rule(name: str, form: str, row: dict[str, Any]) -> Rule:
+def _rule(name: str, form: str, row: dict[str, Any]) -> SecretRule:
     regex: str = row["regex"]
     pattern = {
         "unique": rf"(?:\b|_)({regex}){_EDGE}",
@@ -79,7 +75,7 @@ def _rule(name: str, form: str, row: dict[str, Any]) -> Rule:
         "exact": regex,
     }[form]
     keywords = () if form == "named" else tuple(_keywords(name, form, row))
-    return Rule(
+    return SecretRule(
         name=name,
         pattern=pattern,
         keywords=keywords,

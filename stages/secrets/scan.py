@@ -1,8 +1,7 @@
-"""The scan for secrets: one function for the door, the scan stage, recall and export (W5, P-18).
+"""Find and redact secrets: one scan for captures, candidates, recall and export (W5, P-18).
 
-Comes in: text. Goes out: where secrets stand in it and of which kind, or the text with typed placeholders in their
-place. Invariants: what is no secret stays as it is, byte for byte; spans do not overlap; a placeholder is never found
-again. Nothing is compiled before the first use: `prepare` does it ahead of time, on a thread of the caller's.
+Text outside of secrets stays as it is, byte for byte; spans do not overlap; a placeholder is never found again. Nothing
+is compiled before the first use: `prepare` does it ahead of time, on a thread of the caller's.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from .rules import VERSION, Rule, read
+from .rules import VERSION, SecretRule, read
 
 if TYPE_CHECKING:
     import re2
 
-__all__ = ["VERSION", "Found", "find", "prepare", "redact"]
+__all__ = ["VERSION", "SecretSpan", "find", "prepare", "redact"]
 
 MEMORY = 256 << 20
 """Bytes that the automata may take at most; RE2 refuses a set that needs more, and never takes what it does not use."""
@@ -41,7 +40,7 @@ LEAST = 12
 """Bytes of a secret that is looked for wherever else its text holds it; shorter words stand there by chance."""
 
 
-class Found(msgspec.Struct, frozen=True):
+class SecretSpan(msgspec.Struct, frozen=True):
     """A secret's place, in characters, and the rule that found it."""
 
     start: int
@@ -64,13 +63,13 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     return b"".join(parts).decode(), tuple(rule for _, _, rule in spans)
 
 
-def find(text: str) -> tuple[Found, ...]:
+def find(text: str) -> tuple[SecretSpan, ...]:
     """Where secrets stand in `text`, in order."""
     data = text.encode()
     spans = _spans(data)
     if len(data) == len(text):
-        return tuple(Found(*span) for span in spans)
-    return tuple(Found(len(data[:start].decode()), len(data[:end].decode()), rule) for start, end, rule in spans)
+        return tuple(SecretSpan(*span) for span in spans)
+    return tuple(SecretSpan(len(data[:start].decode()), len(data[:end].decode()), rule) for start, end, rule in spans)
 
 
 def prepare() -> None:
@@ -134,7 +133,7 @@ class _Engine:
     The set is blind to case: two kinds of letters make half again as many states, and few words differ in it.
     """
 
-    def __init__(self, rules: tuple[Rule, ...]) -> None:
+    def __init__(self, rules: tuple[SecretRule, ...]) -> None:
         import re2  # here, for the daemon's start: 7 ms
 
         self.rules = rules
@@ -200,23 +199,23 @@ class _Engine:
                 yield start + first, start + last, number
             at = max(last, match.start() + 1)  # what follows a secret may be the edge of the next one
 
-    def _secret(self, match: re2.Match, rule: Rule) -> tuple[int, int]:
+    def _secret(self, match: re2.Match, rule: SecretRule) -> tuple[int, int]:
         if rule.group:
             return match.span(rule.group)
         groups = match.re.groups
         return next((match.span(n) for n in range(1, groups + 1) if match.start(n) >= 0), match.span())
 
-    def _stands(self, rule: Rule, data: bytes, secret: tuple[int, int], whole: tuple[int, int]) -> bool:
+    def _stands(self, rule: SecretRule, data: bytes, secret: tuple[int, int], whole: tuple[int, int]) -> bool:
         """Whether it may be one: as random as its rule asks for, on none of its allow-lists."""
         words = data[slice(*secret)]
         if rule.entropy and entropy(words) < rule.entropy:
             return False
-        if any(self._compiled(each).search(words) for each in rule.allow):
+        if any(self._compiled(pattern).search(words) for pattern in rule.allow):
             return False
         if rule.allow_match:
             named = _NAME.search(data[max(0, whole[0] - NAME) : whole[0]])
             around = (named.group() if named else b"") + data[slice(*whole)]
-            if any(self._compiled(each).search(around) for each in rule.allow_match):
+            if any(self._compiled(pattern).search(around) for pattern in rule.allow_match):
                 return False
         return not (rule.stop and self._compiled(_any_of(rule.stop)).search(words))
 

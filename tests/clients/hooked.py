@@ -58,11 +58,11 @@ class Host:
         found = notes.skipped(self.places.state, time.time())
         return found.reasons if found else {}
 
-    def noted(self) -> list[notes.Note]:
+    def noted(self) -> list[notes.SessionNote]:
         """The sessions that are to be read on."""
         queue = notes.folder(self.places.state) / "queue"
         lines = queue.read_bytes().splitlines() if queue.exists() else []
-        return [notes.Note(**json.loads(line)) for line in lines]
+        return [notes.SessionNote(**json.loads(line)) for line in lines]
 
 
 def started(source: str = "startup", **more: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memd.clients.python import AsyncClient, Client
-from memd.clients.python.spool import Spooled
+from memd.clients.python.spool_writer import SpoolReceipt
 from memd.protocol import reply, request
 from memd.protocol.errors import DaemonDown, DeadlineExceeded, Disabled, NotFound, Refused
 from memd.protocol.event import Origin, Said
@@ -60,7 +60,7 @@ def test_it_connects_again_after_a_restart_and_spools_meanwhile_W10(daemon: Any)
             await client.status()
             daemon.kill()
             event = Said(turn="1", at=AT, role="user", text="I use vim.")
-            assert isinstance(await client.capture_or_spool(Origin(host="h", session="s"), [event]), Spooled)
+            assert isinstance(await client.capture_or_spool(Origin(host="h", session="s"), [event]), SpoolReceipt)
             with pytest.raises(DaemonDown):
                 await client.status()
             await asyncio.to_thread(daemon.start)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memd.clients.importers import claude_code, json_line
-from memd.clients.importers.agents import AGENTS, find
+from memd.clients.importers.agent_files import AGENTS, find
 from memd.clients.importers.transcript import Account, Transcript, batches
 from memd.protocol.errors import NotFound
 from memd.protocol.event import AnyEvent, Said, SessionEnded, SessionStarted, ToolCalled, text

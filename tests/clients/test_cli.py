@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from memd.clients.bench.measurement import BenchOptions
-from memd.clients.cli.bench import told
-from memd.clients.cli.main import COMMANDS
+from memd.clients.cli.application import LazyGroup
+from memd.clients.cli.bench import part_lines
+from memd.clients.cli.commands import ALIASES, COMMANDS, PANELS, help_text
 from memd.clients.importers import claude_code
 from memd.clients.importers.transcript import batches
 
@@ -45,7 +46,7 @@ def test_an_error_is_one_json_object_with_json(memd: Any) -> None:
         (("recal", "x"), "No such command 'recal'", "did you mean `memd recall`?"),
         (("recall",), "Missing argument", "memd recall --help"),
         (("recall", "x", "--limit", "many"), "limit", "memd recall --help"),
-        (("list", "--kind", "fakt"), "'fakt' is no kind", "fact, note"),
+        (("list", "--kind", "fakt"), "'fakt' is not a kind", "fact, note"),
         (("remember", "  "), "nothing to remember", "memd remember"),
         (("import", "claude-code", "/nonexistent.jsonl"), "no /nonexistent.jsonl", ".claude/projects"),
         (("bench", "nothing"), "no measurement 'nothing'", "latency"),
@@ -61,7 +62,7 @@ def test_wrong_arguments_are_told_with_a_hint(memd: Any, arguments: tuple[str, .
 
 
 ONE_OF = {"import": "git", "model": "use", "scope": "why", "service": "install", "config": "set", "session": "show"}
-ONE_OF["shell"] = "init"
+ONE_OF |= {"shell": "init", "maintain": "sleep"}
 PRINTS_CODE = {"shell", "completion", "man", "mcp"}
 """What another program reads as it is: a shell, man, an MCP host."""
 
@@ -80,8 +81,34 @@ def test_every_command_has_help_with_an_example(memd: Any, name: str) -> None:
 def test_help_lists_every_command(memd: Any) -> None:
     told = memd("--help")
     assert [name for name in COMMANDS if f"\n  {name} " not in told.text] == []
+    assert [panel for panel in PANELS if f"\n\n{panel}\n" not in told.text] == []
+    assert [line for line in told.text.splitlines() if len(line) > 80 or line.endswith("…")] == []
+    assert told.text == help_text() + "\n" == memd("-h").text
     assert memd().text == told.text
     assert memd("--version").text.startswith("memd 0.")
+
+
+@pytest.mark.parametrize(("name", "about"), [(n, each[1]) for panel in PANELS.values() for n, each in panel.items()])
+def test_each_line_of_the_help_is_the_first_sentence_of_the_command(name: str, about: str) -> None:
+    command = LazyGroup(name="memd").get_command(None, name)
+    assert command is not None and (command.help or "").startswith(about)
+
+
+@pytest.mark.parametrize("name", ONE_OF)
+def test_the_help_of_a_group_cuts_no_description(memd: Any, name: str) -> None:
+    assert [line for line in memd(name, "--help").text.splitlines()[1:] if line.endswith("...")] == []
+
+
+@pytest.mark.parametrize("name", ALIASES)
+def test_a_former_command_name_works_and_is_not_listed(memd: Any, name: str) -> None:
+    told = memd(name, "--help")
+    assert (told.code, f"memd {name}" in told.text) == (0, True)
+    assert f"\n  {name} " not in memd("--help").text and name not in COMMANDS
+
+
+def test_help_imports_no_library_and_no_command(memd: Any) -> None:
+    names = [line.rpartition("|")[2].strip() for line in memd(PYTHONPROFILEIMPORTTIME="1").errors.splitlines()]
+    assert [name for name in names if name.startswith(("typer", "msgspec", "rich", "memd.protocol"))] == []
 
 
 def test_status_imports_nothing_heavy(memd: Any) -> None:
@@ -112,7 +139,7 @@ def test_up_and_down_do_what_they_say_and_twice_is_fine(memd: Any) -> None:
     try:
         assert first.data["was_running"] is False
         second = memd("up")
-        assert (second.code, f"runs already (pid {first.data['pid']}" in second.text) == (0, True)
+        assert (second.code, f"already running (pid {first.data['pid']}" in second.text) == (0, True)
         assert memd("status", "--json").data["pid"] == first.data["pid"]
     finally:
         down = memd("down", "--json")
@@ -141,7 +168,7 @@ def test_a_daemon_that_can_not_start_says_why(memd: Any, home: dict[str, str]) -
     told = memd("up", "--json")
     assert told.code == 7
     assert told.json["error"]["code"] == "refused"
-    assert "others may enter" in told.json["error"]["message"]
+    assert "other users can enter" in told.json["error"]["message"]
     assert "chmod 700" in told.json["error"]["hint"]
 
 
@@ -161,7 +188,7 @@ def test_what_was_said_while_it_was_down_arrives(memd: Any) -> None:
     assert "spooled" in memd("remember", "I prefer tabs.").text
     try:
         up = memd("up")
-        assert "2 requests from the time without the daemon delivered" in up.errors
+        assert "delivered 2 requests spooled while the daemon was down" in up.errors
         records = memd("list", "--json").data["records"]
         said = {each["provenance"]["quote"] for each in records if each["kind"] != "edge"}
         assert said == {"We deploy on Tuesdays.", "I prefer tabs."}
@@ -216,7 +243,7 @@ def test_nothing_relevant_is_said_to_be_so(memd: Any, daemon: Any) -> None:
     memd("remember", "I prefer tabs for indentation.")
     told = memd("recall", "quarterly revenue of the bakery")
     assert told.code == 0
-    assert "Nothing that memd would vouch for" in told.text
+    assert "No relevant memory found." in told.text
 
 
 def test_a_record_that_is_not_there(memd: Any, daemon: Any) -> None:
@@ -295,7 +322,7 @@ def test_the_report_says_what_it_led_to_and_how_to_ask(memd: Any, daemon: Any) -
     told = memd("import", "claude-code", str(SAMPLE))
     assert f"{events_of_the_sample()} accepted, 0 known, 0" in told.text
     pool = told.text.rstrip().rpartition("--pool ")[2]
-    assert told.text.count("led to") == 1
+    assert told.text.count("new records") == 1
     (hit, *_) = memd("recall", "why do we stay on SQLite", "--pool", pool, "--json").data["hits"]
     assert "SQLite" in hit["record"]["provenance"]["quote"]
 
@@ -376,4 +403,4 @@ def test_bench_measures_beside_a_floor(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(figure.value > 0 and figure.floor > 0 for part in parts for figure in part.figures)
     assert [figure.samples for figure in parts[-1].figures] == [5, 5]
     assert parts[-1].what.startswith("The smallest request")
-    assert "connect p50" in "\n".join(told(parts[-1]))
+    assert "connect p50" in "\n".join(part_lines(parts[-1]))

@@ -1,5 +1,6 @@
 """The Python client against a real ROUTER: replies, errors, deadlines, large frames, a daemon that comes and goes."""
 
+import inspect
 import os
 import socket
 import struct
@@ -8,11 +9,13 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import get_args
 
+import msgspec
 import pytest
 
+from memd.clients.python import AsyncClient
 from memd.clients.python.client import Client, Connection, Deadline, socket_path
+from memd.clients.python.request_methods import RequestMethod, RequestMethods
 from memd.protocol import reply, request, wire
 from memd.protocol.errors import DaemonDown, DeadlineExceeded, InvalidRequest, NotFound, TooLarge, Unavailable
 from memd.protocol.event import Origin, Said
@@ -30,13 +33,38 @@ def test_a_reply_arrives_typed(here: Places, listener) -> None:
     assert listener.seen == [request.Recall(rid=1, query="tabs", cwd="/tmp")]
 
 
-def test_a_request_has_a_method_of_its_name(here: Places) -> None:
-    """U8: one request per intent, here as in the protocol."""
-    tags = {str(cls.__struct_config__.tag) for cls in get_args(request.AnyRequest)}
-    methods = {name for name in dir(Client) if not name.startswith("_")}
-    ours = "capture remember edit recall profile get list why journal distil pools status job stop".split()
-    ours += "printed injected context grant revoke grants pin".split()
-    assert [name for name in ours if name not in tags & methods] == []
+def test_each_request_has_exactly_one_method_in_each_client_U8() -> None:
+    requests = sorted(cls.__name__ for cls in request.AnyRequest.__args__)
+    for client in (Client, AsyncClient):
+        members = [getattr(client, name) for name in dir(client) if not name.startswith("_")]
+        methods = [member for member in members if isinstance(member, RequestMethod) and not member.may_spool]
+        assert sorted(method.request.__name__ for method in methods) == requests
+        others = {name for name in dir(client) if callable(getattr(client, name)) and not name.startswith("_")}
+        assert others == {"ask", "close", "drain"}
+
+
+def test_a_methods_parameters_are_the_requests_fields_with_their_defaults_U8() -> None:
+    left_out = {"v", "rid", "token", "at", "repository", "options", "by_chance"}
+    for name, method in vars(RequestMethods).items():
+        if not isinstance(method, RequestMethod) or name.startswith(("remember", "import_records")):
+            continue
+        parameters = [each for each in inspect.signature(method.build).parameters.values() if each.name != "self"]
+        fields = {each.name: each for each in msgspec.structs.fields(method.request) if each.name not in left_out}
+        assert {each.name for each in parameters} == set(fields), name
+        for each in parameters:
+            if each.default is not each.empty and not fields[each.name].required:
+                assert each.default == fields[each.name].default, f"{name}: {each.name}"
+
+
+def test_a_method_refuses_a_wrong_call_and_sends_the_given_fields(here: Places, listener) -> None:
+    listener.answer = lambda wish: reply.Page(records=(), total=0)
+    with Client(here) as client:
+        with pytest.raises(TypeError, match="nonsense"):
+            client.list(nonsense=1)  # pyright: ignore[reportCallIssue]
+        with pytest.raises(TypeError, match="id"):
+            client.get()  # pyright: ignore[reportCallIssue]
+        client.list(pools=["personal"], limit=3)
+    assert listener.seen == [request.List(rid=1, pools=("personal",), limit=3)]
 
 
 def test_the_daemons_error_is_rebuilt(here: Places, listener) -> None:

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from memd.clients.hooks import follow, notes
-from memd.clients.importers.agents import reader
+from memd.clients.importers.agent_files import reader
 from memd.clients.importers.cursors import Cursors
-from memd.clients.importers.delivery import Imported, Source, hand_over
+from memd.clients.importers.delivery import Imported, ImportSource, hand_over
 from memd.protocol.errors import DaemonDown
 from tests.clients.hooked import Host, stopped
 from tests.conftest import RunningDaemon
@@ -50,9 +50,9 @@ def note(host: Host, path: Path, *, ended: bool = False, agent: str = "claude-co
 def imported(daemon: RunningDaemon, agent: str, path: Path) -> Imported:
     """An import of the whole file, as if none had been before."""
     cursors = Cursors(daemon.places.state)
-    cursors.pass_over([path])
+    cursors.ignore([path])
     with daemon.client() as client:
-        return hand_over(client, Source(agent, path, reader(agent, path, "", cursors)), cursors)
+        return hand_over(client, ImportSource(agent, path, reader(agent, path, "", cursors)), cursors)
 
 
 def operations(daemon: RunningDaemon, document: str) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 from memd.clients.bench import gate
 from memd.clients.bench.measurement import BenchOptions, PartResult
 from memd.clients.bench.session_data import SAMPLE
-from memd.clients.importers.transcript import Session
+from memd.clients.importers.transcript import CapturedSession
 from memd.protocol.errors import InvalidRequest
 from memd.protocol.event import Origin, Said
 from memd.protocol.record import Provenance, Record, Span
@@ -27,9 +27,9 @@ def record(number: int) -> Record:
     return Record(id=f"r{number}", pool="p", kind="note", content=QUOTE, description="The door.", provenance=source)
 
 
-def session(*at: str, name: str = "s") -> Session:
+def session(*at: str, name: str = "s") -> CapturedSession:
     events = tuple(Said(turn=f"t{n}" if n else "t", at=each, role="user", text=WORDS) for n, each in enumerate(at))
-    return Session(origin=msgspec.structs.replace(ORIGIN, session=name), events=events)
+    return CapturedSession(origin=msgspec.structs.replace(ORIGIN, session=name), events=events)
 
 
 def sheet(folder: Path, count: int = 3) -> tuple[Path, Path]:

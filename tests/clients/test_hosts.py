@@ -177,7 +177,7 @@ def test_a_hook_that_no_longer_runs_is_noticed(machine: dict[str, str], monkeypa
     installed = program.path(places(machine, os.getuid()))
     whole = installed.read_bytes()
     installed.unlink()
-    assert all("is gone" in each for each in problems().values())
+    assert all("is missing" in each for each in problems().values())
     installed.write_bytes(b"raise SystemExit(2)\n")
     assert all("another version" in each for each in problems().values())
     monkeypatch.setattr(program, "SOURCE", installed)  # an upgrade that brought a broken one
@@ -190,7 +190,7 @@ def test_a_hook_that_no_longer_runs_is_noticed(machine: dict[str, str], monkeypa
     settings = json.loads(path.read_text())
     for change, reason in (
         ({"disableAllHooks": True}, "disableAllHooks"),
-        ({"enabledPlugins": {"memd@memd": False}}, "not switched on"),
+        ({"enabledPlugins": {"memd@memd": False}}, "not enabled"),
         ({"extraKnownMarketplaces": {}}, "marketplace"),
     ):
         path.write_text(json.dumps({**settings, **change}))
@@ -216,7 +216,7 @@ def test_the_doctor_notices_it_and_mends_it(machine: dict[str, str], memd: Memd)
     extension.unlink()
     found = {each["message"]: each["state"] for each in memd("doctor", "--json").data["findings"]}
     assert [state for message, state in found.items() if message.startswith("pi:")] == ["broken"]
-    assert "pi is set up anew" in memd("doctor", "--fix").text
+    assert "pi is set up again" in memd("doctor", "--fix").text
     assert extension.exists()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from memd.clients.importers import codex, gemini, pi
 from memd.clients.importers.summary import lessons
-from memd.clients.importers.transcript import Mark, Session, Transcript
+from memd.clients.importers.transcript import CapturedSession, Mark, Transcript
 from memd.protocol.event import Ran, Said, SessionEnded, SessionStarted, ToolCalled, text
 from tests.clients.growing import check_reading_on
 
@@ -21,7 +21,7 @@ REAL_PI, REAL_CODEX = sorted(SESSIONS.glob("pi/*.jsonl")), sorted(SESSIONS.glob(
 Read = Callable[[Path, str, Mark | None], Transcript]
 
 
-def said(session: Session) -> list[tuple[str, str]]:
+def said(session: CapturedSession) -> list[tuple[str, str]]:
     """Who said what, in order."""
     return [(event.role, event.text) for event in session.events if isinstance(event, Said)]
 
@@ -116,7 +116,7 @@ def test_what_a_user_of_codex_typed_is_taken_once_P7() -> None:
 def test_instructions_and_surroundings_are_not_the_users_words_W5() -> None:
     noise = codex.read(CODEX).account.noise
     assert noise["instructions"] == noise["environment_context"] == noise["developer message"] == 1
-    assert noise["told by an event as well"] == 4
+    assert noise["repeats an event"] == 4
 
 
 def test_a_session_of_codex_without_events_is_read_from_its_items(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from memd.clients.importers.agents import AGENTS, find, reader
+from memd.clients.importers.agent_files import AGENTS, find, reader
 from memd.clients.importers.cursors import Cursors
-from memd.clients.importers.delivery import Source, hand_over
+from memd.clients.importers.delivery import ImportSource, hand_over
 from memd.protocol.errors import MemdError
 from tests.conftest import RunningDaemon
 
@@ -193,14 +193,14 @@ def test_commits_and_notes_of_a_repository_are_taken_back_together_T10(memd: Any
 
 
 # --- cut off in the middle ------------------------------------------------------------------------------------------
-def sources(folder: Path, cursors: Cursors) -> list[Source]:
+def sources(folder: Path, cursors: Cursors) -> list[ImportSource]:
     """Everything in the home folder of `machine`, by the agents' own readers."""
-    found: list[Source] = []
+    found: list[ImportSource] = []
     for name, agent in AGENTS.items():
         for path in find([agent.folder({"HOME": str(folder)})], agent.patterns, agent.example):
-            found.append(Source(name, path, reader(name, path, "", cursors)))
+            found.append(ImportSource(name, path, reader(name, path, "", cursors)))
     path = folder / ".claude" / "CLAUDE.md"
-    return [*found, Source("markdown", path, reader("markdown", path, "", cursors))]
+    return [*found, ImportSource("markdown", path, reader("markdown", path, "", cursors))]
 
 
 def import_all(daemon: Any, folder: Path) -> None:
@@ -249,7 +249,7 @@ def test_a_file_imported_as_it_grows_gives_the_identical_set_W13(daemon: Any, tm
     with daemon.client() as client:
         for upto in range(5, len(lines) + 5, 5):
             path.write_bytes(b"".join(lines[:upto]))
-            hand_over(client, Source("claude-code", path, reader("claude-code", path, "", cursors)), cursors)
+            hand_over(client, ImportSource("claude-code", path, reader("claude-code", path, "", cursors)), cursors)
     daemon.settle()
     grown = beliefs(daemon)
     whole = RunningDaemon({**daemon.environment, "MEMD_HOME": str(tmp_path / "whole")})
@@ -257,7 +257,7 @@ def test_a_file_imported_as_it_grows_gives_the_identical_set_W13(daemon: Any, tm
     whole.start()
     cursors = Cursors(whole.places.state)
     with whole.client() as client:
-        hand_over(client, Source("claude-code", path, reader("claude-code", path, "", cursors)), cursors)
+        hand_over(client, ImportSource("claude-code", path, reader("claude-code", path, "", cursors)), cursors)
     whole.settle()
     assert grown == beliefs(whole)
     whole.terminate()

@@ -23,7 +23,7 @@ def test_du_accounts_for_every_file_of_the_memory(memd: Any, daemon: Any, tmp_pa
         if file.is_file()
     )
     assert abs(told["total_bytes"] - on_disk) <= 0.1 * on_disk + 1_000_000
-    assert "in all" in memd("du").text
+    assert "in total" in memd("du").text
 
 
 def test_a_restore_says_that_secrets_may_be_back_P18(memd: Any, daemon: Any) -> None:
@@ -32,7 +32,7 @@ def test_a_restore_says_that_secrets_may_be_back_P18(memd: Any, daemon: Any) -> 
     assert memd("backup").code == 0
     daemon.terminate()
     told = memd("restore-backup", "--yes")
-    assert told.code == 0 and told.errors.endswith("is back: once memd is up, run `memd scan`\n")
+    assert told.code == 0 and told.errors.endswith("are back: once memd is up, run `memd scan`\n")
     (warning,) = memd("restore-backup", "--yes", "--json").json["warnings"]
     assert "run `memd scan`" in warning
 
@@ -44,7 +44,7 @@ def test_a_backup_of_an_older_layout_says_so_in_the_list_P13(memd: Any, daemon: 
         (backups / "layout-1-2" / name / "data.mdb").write_bytes(bytes(50))
     assert memd("backup").code == 0
     older, newer = memd("backup", "--list").text.splitlines()
-    assert older.startswith("layout-1-2") and older.endswith("100 bytes, kept by an upgrade, of layout 1")
+    assert older.startswith("layout-1-2") and older.endswith("100 bytes, saved by an upgrade, layout 1")
     assert "layout" not in newer and "by memd" in newer
     told = [(each["layout"], each["current"]) for each in memd("backup", "--list", "--json").data["backups"]]
     assert told[0] == (1, False) and told[1][1] is True

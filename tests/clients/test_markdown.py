@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memd.clients.importers import markdown
-from memd.clients.importers.agents import find_markdown, instructions
+from memd.clients.importers.agent_files import find_markdown, instructions
 from memd.clients.importers.transcript import Transcript
 from memd.protocol.errors import NotFound, StoreError
 from memd.protocol.event import Wrote, text, trust
@@ -107,6 +107,12 @@ def test_a_name_tells_nobody_the_words_T10(tmp_path: Path) -> None:
         ("a\r\nb\r\n", ["a\nb"]),
         ("\ufeff# H\n* x\n", ["# H\n* x"]),
         ("```\nnever closed\n- x\n", []),
+        ("a:\n| x | y |\n|---|---|\n| 1 | 2 |\nright below\n", ["a:", "right below"]),
+        ("a b\n\n    code by indentation\n\nc d\n", ["a b", "c d"]),
+        ("---\na b\n", ["a b"]),
+        ("- a\n- \n- b <!-- c -->\n  <!-- gone -->\n", ["- a", "- b <!-- c -->"]),
+        ("a\n\n<div>\nb\n</div>\n", ["a", "<div>\nb\n</div>"]),
+        ("[x]: http://y\n\n> q\n>\n> r\n", ["> q\n>\n> r"]),
         ("規則：\n- テストは必ず実行する\n", ["規則：", "- テストは必ず実行する"]),
     ],
 )

@@ -166,7 +166,7 @@ def test_what_became_of_an_answer_is_told_T3(running: RunningDaemon) -> None:
     failed, text, value = call(running.environment, "memory_feedback", recall=recalled["recall"], used=ids)
     assert (failed, value["memories"]) == (False, len(ids)), text
     failed, text, _ = call(running.environment, "memory_feedback", recall=recalled["recall"])
-    assert failed and "no memory is named" in text
+    assert failed and "no memory is rated" in text
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ def test_without_a_daemon_a_model_is_listed_verified_and_chosen_P14(memd: Any, t
     assert memd("model", "verify", "--json").data["intact"]
     assert memd("model", "verify", str(second)).text.startswith("intact: 3 files")
     told = memd("model", "use", str(second))
-    assert told.code == 0 and "second@" in told.text and "is chosen" in told.text
+    assert told.code == 0 and "second@" in told.text and "selected" in told.text
     assert memd("model", "list", "--json").data["models"][1]["folder"] == str(second)
     (second / "table.npy").write_bytes(b"")
     told = memd("model", "verify")

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
-from memd.clients.node import FOLDER, secrets_js
+from memd.clients.node import FOLDER
+from memd.clients.node.generated_files import generated_files
 from memd.protocol.private import without_private
 from memd.protocol.redact import redact
+from memd.protocol.request import AnyRequest
 from tests.protocol.test_redact import SECRETS
 
 NODE = shutil.which("node") or ""
@@ -21,6 +23,7 @@ HEAD = f"""
 import {{ Client, MemdError, redact, withoutPrivate }} from {json.dumps(str(FOLDER / "client.js"))};
 const client = new Client(globalThis.options ?? {{}});
 const refused = async (work) => {{ try {{ await work(); return "" }} catch (error) {{ return error.code }} }};
+globalThis.folder = {json.dumps(FOLDER.as_uri() + "/")};
 const say = (value) => console.log(JSON.stringify(value));
 """
 
@@ -46,8 +49,22 @@ def node(home: dict[str, str]) -> Callable[..., Any]:
     return run
 
 
-def test_the_rules_for_secrets_are_those_of_the_protocol_P18() -> None:
-    assert (FOLDER / "secrets.js").read_text(encoding="utf-8") == secrets_js(), "run `python -m memd.clients.node`"
+def test_the_generated_files_are_those_of_the_protocol_P18_U8() -> None:
+    for name, content in generated_files().items():
+        assert (FOLDER / name).read_text(encoding="utf-8") == content, "run `python -m memd.clients.node`"
+
+
+@needs_node
+def test_each_request_has_exactly_one_method_U8(node: Callable[..., Any]) -> None:
+    methods = node("""
+        const { METHODS } = await import(new URL("requests.js", globalThis.folder));
+        const names = Object.getOwnPropertyNames(Client.prototype).filter((name) => !Object.hasOwn(METHODS, name));
+        say({ requests: Object.values(METHODS).map((row) => row[0]), names,
+              present: Object.keys(METHODS).every((name) => typeof Client.prototype[name] === "function") });
+    """)
+    assert sorted(methods["requests"]) == sorted(str(each.__struct_config__.tag) for each in AnyRequest.__args__)
+    assert methods["present"]
+    assert set(methods["names"]) == {"constructor", "disabled", "close", "ask", "captureOrSpool", "rememberOrSpool"}
 
 
 @needs_node

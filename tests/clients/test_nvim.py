@@ -105,7 +105,7 @@ def test_while_the_daemon_is_down_it_says_so_and_spools_what_is_to_be_remembered
         settle(function() return #said == 2 end)
     """)
     assert "memd up" in told["said"][0] and "it will remember this" in told["said"][1]
-    assert b"The lamp is green." in (Path(home["MEMD_HOME"]) / "state" / "spool" / "python.spool").read_bytes()
+    assert b"The lamp is green." in (Path(home["MEMD_HOME"]) / "state" / "spool" / "python.spool_writer").read_bytes()
 
 
 def test_an_answer_that_is_late_is_told_and_the_editor_goes_on(daemon: Any, nvim: Callable[..., Any]) -> None:

@@ -11,8 +11,7 @@ import pytest
 
 from memd.clients.bench.measurement import Figure, percentile
 from memd.clients.cli.output import complete, plain, shortened
-from memd.clients.cli.overview import size
-from memd.clients.cli.wording import age, count
+from memd.clients.cli.wording import age, count, size, status_counts
 from memd.protocol.operation import Merged
 from memd.protocol.record import Span
 
@@ -64,6 +63,13 @@ def test_numbers_in_words() -> None:
         "2 MB",
         "12 GB",
     ]
+
+
+def test_records_by_status_start_with_the_active_ones() -> None:
+    assert status_counts({"quarantined": 1077, "retired": 2, "active": 9, "hidden": 0}) == (
+        "9 active, 2 retired, 1,077 unconfirmed"
+    )
+    assert status_counts({}) == ""
 
 
 def test_percentiles_are_samples_that_were_measured() -> None:

@@ -19,9 +19,9 @@ import pytest
 
 from memd.clients.hooks import notes
 from memd.clients.hooks.hosts import Hosts
-from memd.clients.importers.agents import reader
+from memd.clients.importers.agent_files import reader
 from memd.clients.importers.cursors import Cursors
-from memd.clients.importers.delivery import Source, hand_over
+from memd.clients.importers.delivery import ImportSource, hand_over
 from tests.clients.model_api import ModelApi
 from tests.conftest import RunningDaemon
 
@@ -84,9 +84,9 @@ def importing_adds_nothing(daemon: RunningDaemon, agent: str, folder: Path) -> N
         time.sleep(0.1)
     (path,) = folder.rglob("*.jsonl")
     cursors = Cursors(daemon.places.state)
-    cursors.pass_over([path])
+    cursors.ignore([path])
     with daemon.client() as client:
-        (sent,) = hand_over(client, Source(agent, path, reader(agent, path, "", cursors)), cursors).sessions
+        (sent,) = hand_over(client, ImportSource(agent, path, reader(agent, path, "", cursors)), cursors).sessions
     assert (sent.accepted, sent.changed, sent.refused) == (0, 0, ())
     assert sent.duplicate == sent.events >= 10
 

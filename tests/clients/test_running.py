@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memd.clients.cli.contact import seconds
+from memd.clients.cli.options import seconds
 from memd.clients.python import Client
 from memd.protocol.errors import Disabled, InvalidRequest
 from memd.protocol.event import Origin, Said
@@ -81,7 +81,8 @@ def test_pause_resume_retry_and_inbox_on_the_command_line_P2_P12_T13(daemon: Any
     assert "resumed" in memd("resume", "--here").text
     assert memd("pause", "--for", "soon").code == 2
     assert "nothing failed" in memd("retry").text and "nothing failed" in memd("retry", "--all").text
-    assert memd("retry", "7").code == 4 and memd("forget", "--letter", "7", "--yes").code == 4
+    assert memd("retry", "7").code == 4 and memd("forget", "--failed", "7", "--yes").code == 4
+    assert memd("forget", "--letter", "7", "--yes").code == 4
     record = memd("remember", "The lamp is in the attic.", "--json").data["record"]["id"]
     with daemon.client() as client:
         client.propose_forget([record], by="an agent")
@@ -90,4 +91,4 @@ def test_pause_resume_retry_and_inbox_on_the_command_line_P2_P12_T13(daemon: Any
     id = memd("inbox", "--json").data["proposals"][0]["id"]
     assert "0 proposals left" in memd("inbox", "reject", id[:8]).text
     assert memd("inbox", "accept", "zzzz").code == 4
-    assert "nothing waits" in memd("inbox").text and "rejected" in memd("inbox", "--all").text
+    assert "no proposals" in memd("inbox").text and "rejected" in memd("inbox", "--all").text

@@ -45,7 +45,7 @@ def test_a_plain_folder_becomes_a_project_by_an_id_file_only_when_asked_P3(
     told = memd("scope", "bind", "--new", "--title", "garden", str(notes))
     assert told.code == 0 and "(garden)" in told.text
     assert (notes / ".memd-id").read_text().strip()
-    assert ".memd-id names the project" in told.errors
+    assert ".memd-id now identifies the project" in told.errors
     (tmp_path / "elsewhere").mkdir()
     (notes / ".memd-id").rename(tmp_path / "elsewhere" / ".memd-id")
     pools = [memd("scope", "why", str(each), "--json").json["data"]["pool"] for each in (tmp_path / "elsewhere", notes)]
@@ -59,7 +59,7 @@ def test_leaving_says_how_to_come_back_and_that_works_P4(daemon: Any, memd: Any,
     back = told.text.split("`")[1].split()
     assert back[:2] == ["memd", "leave"]
     assert "you left this project" in " ".join(memd("scope", "why", str(repository)).text.split())
-    assert "you work on orchard" in memd(*back[1:]).text
+    assert "you returned to orchard" in memd(*back[1:]).text
     assert "left" not in memd("scope", "why", str(repository)).text
 
 
@@ -68,7 +68,7 @@ def test_moving_shows_in_why_and_in_tail_P3(daemon: Any, memd: Any, repository: 
     memd("remember", "The orchard service deploys on Tuesdays.", "--cwd", str(repository))
     told = memd("scope", "move", id[:8], "orchard")
     assert told.code == 0 and f"{id[:8]}: now in project/" in told.text
-    assert "there already" in memd("scope", "move", id[:8], "orchard").text
+    assert "already there" in memd("scope", "move", id[:8], "orchard").text
     assert "moved" in memd("why", id[:8]).text
 
 
@@ -76,11 +76,11 @@ def test_moving_shows_in_why_and_in_tail_P3(daemon: Any, memd: Any, repository: 
     ("arguments", "code", "message", "hint"),
     [
         (("scope", "bind"), 2, "no pool was named", "memd pools"),
-        (("scope", "bind", "--personal", "--new"), 2, "one pool is enough", "--personal"),
+        (("scope", "bind", "--personal", "--new"), 2, "more than one pool was named", "--personal"),
         (("scope", "bind", "nowhere"), 4, "no pool 'nowhere'", "there are: personal"),
-        (("scope", "move", "7q3hjwch"), 2, "a record and a pool are needed", "memd scope move"),
+        (("scope", "move", "7q3hjwch"), 2, "name at least one record, then a pool", "memd scope move"),
         (("scope", "move", "7q3hjwch", "personal"), 4, "no record '7q3hjwch'", "memd list"),
-        (("leave", "/nonexistent"), 4, "is no project that memd knows", "memd scope why"),
+        (("leave", "/nonexistent"), 4, "is not a known project", "memd scope why"),
     ],
 )
 def test_what_can_not_be_done_is_told_with_a_hint_P3(

@@ -58,7 +58,7 @@ def test_an_older_daemon_is_replaced_after_an_upgrade_and_loses_nothing_P26(
         if told.code == 0 and "spooled" not in told.text:
             break
     assert "0.0.9" in memd("status").text
-    assert "0.0.9 still runs" in memd("doctor").text
+    assert "0.0.9 is still running" in memd("doctor").text
     assert memd("up", "--json").data["replaced"] == "0.0.9"
     assert old.wait(20) == 0
     with Client(at) as client:
@@ -92,9 +92,9 @@ def test_without_a_manager_the_files_are_written_and_taken_away_again(
     if sys.platform != "linux":
         pytest.skip("launchd writes elsewhere")
     assert "ExecStart=" in memd("service", "install", "--dry-run", **apart).text and not folder.exists()
-    assert "will run at the next login" in memd("service", "install", **apart).text
+    assert "starts at the next login" in memd("service", "install", **apart).text
     assert sorted(each.name for each in folder.iterdir()) == ["memd.service", "memd.socket"]
-    assert "installed already" in memd("service", "install", **apart).text
+    assert "already installed" in memd("service", "install", **apart).text
     (folder / "memd.service").write_text(f"# data: {home['MEMD_HOME']}/data\n")
     assert "memd service install" in memd("service", "status", **apart).text
     assert memd("service", "uninstall", "--json", **apart).data["removed"] == [
@@ -205,7 +205,7 @@ def test_configuration_by_command_with_and_without_a_daemon_U6(home: dict[str, s
 
 
 def test_completion_and_the_manual_page_know_every_command(memd: Callable[..., Any], tmp_path: Path) -> None:
-    from memd.clients.cli.main import COMMANDS
+    from memd.clients.cli.commands import COMMANDS
 
     for shell in ("bash", "zsh", "fish"):
         assert "_MEMD_COMPLETE" in memd("completion", shell).text

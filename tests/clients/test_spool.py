@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memd.clients.python.client import Client, remembering
-from memd.clients.python.spool import SPOOL_LIMIT, Drained, Spool, Spooled
+from memd.clients.python.spool_writer import SPOOL_LIMIT, Drained, Spool, SpoolReceipt
 from memd.protocol import reply, request
 from memd.protocol.errors import DaemonDown, InvalidRequest, StorageFull, TooLarge, UnknownRequest
 from memd.protocol.event import Origin, Said, ToolCalled
@@ -198,12 +198,12 @@ def test_two_processes_at_once_lose_nothing(tmp_path: Path) -> None:
 def test_the_client_spools_while_the_daemon_is_down_and_delivers_later(here: Places, serve) -> None:
     with Client(here) as client:
         marker = client.remember_or_spool("I prefer tabs", cwd="/tmp")
-        assert isinstance(marker, Spooled)
+        assert isinstance(marker, SpoolReceipt)
         assert (marker.waiting, marker.reason) == (1, "the daemon is not running")
         taken = client.capture_or_spool(
             Origin(host="test", session="s1"), [Said(turn="t", at=AT, role="user", text="hello")]
         )
-        assert isinstance(taken, Spooled)
+        assert isinstance(taken, SpoolReceipt)
         assert client.drain() == Drained(left=2, reason="the daemon is not running")
         with serve(here.socket) as listener:
             listener.answer = lambda each: (
@@ -226,7 +226,7 @@ def test_events_that_the_daemon_refuses_are_kept_aside_P12(daemon: Any) -> None:
     naive = Said(turn="2", at="2026-01-01T00:00:00", role="user", text="The lamp is off.")
     daemon.kill()
     with daemon.client() as client:
-        assert isinstance(client.capture_or_spool(Origin(host="h", session="s"), (good, naive)), Spooled)
+        assert isinstance(client.capture_or_spool(Origin(host="h", session="s"), (good, naive)), SpoolReceipt)
         daemon.start()
         drained = client.drain()
         assert (drained.delivered, drained.rejected, drained.left) == (0, 1, 0)

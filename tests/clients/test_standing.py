@@ -10,15 +10,15 @@ def test_a_correction_tells_how_it_is_taken_back_P9(memd: Any, daemon: Any) -> N
     told = memd("correct", old, "We deploy on Thursdays.")
     *_, line = told.text.splitlines()
     new = told.text[:8]
-    assert line == f"take it back: memd undo memd:corrections/{old}"
+    assert line == f"to undo this: memd undo memd:corrections/{old}"
     assert f"\nsource       memd:corrections/{old}" in memd("show", new).text
-    assert "believed again" in memd(*line.split()[4:]).text
+    assert "active again" in memd(*line.split()[4:]).text
     assert memd("show", old, "--json").data["status"] in ("active", "provisional")
     assert memd("show", new).code == 4
     edited = memd("edit", old, "We deploy on Fridays.").text.splitlines()[-1]
-    assert edited == f"take it back: memd undo memd:edits/{old}"
-    assert "take it back" not in memd("edit", old, "We deploy on Fridays.").text
-    assert "in the words of before" in memd(*edited.split()[4:]).text
+    assert edited == f"to undo this: memd undo memd:edits/{old}"
+    assert "to undo this" not in memd("edit", old, "We deploy on Fridays.").text
+    assert "earlier wording restored" in memd(*edited.split()[4:]).text
     assert memd("show", old, "--json").data["content"] == "We deploy on Tuesdays."
     memd("redo", *edited.split()[-1:])
     nothing = memd("undo", f"corrections/{old}").text
@@ -31,13 +31,13 @@ def test_why_names_what_stands_in_the_place_of_a_repetition_R4(memd: Any, daemon
     again = memd("remember", "The staging database lives in Frankfurt!", "--json").data["record"]["id"]
     daemon.settle()
     told = memd("why", again)
-    assert f"it was replaced by:\n  {first[:8]}" in told.text and "in its place" not in told.text
+    assert f"\nreplaced by:\n  {first[:8]}" in told.text and "current record" not in told.text
     new = memd("correct", first, "The staging database lives in Dublin.", "--json").data["record"]["id"]
     told = memd("why", again)
-    assert f"it was replaced by:\n  {first[:8]}" in told.text
-    assert f"in its place stands now:\n  {new[:8]}" in told.text
+    assert f"\nreplaced by:\n  {first[:8]}" in told.text
+    assert f"current record:\n  {new[:8]}" in told.text
     assert memd("why", again, "--json").data["held_by"]["id"] == new
-    assert "in its place" not in memd("why", first).text
+    assert "current record" not in memd("why", first).text
     assert memd("history", first).text.endswith(f"replaced by {new[:8]}\n")
 
 

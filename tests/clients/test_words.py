@@ -12,8 +12,8 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from memd.clients.cli.contact import instant
-from memd.clients.cli.main import app
+from memd.clients.cli.application import app
+from memd.clients.cli.options import instant
 from memd.clients.cli.wording import moment
 from memd.protocol.errors import InvalidRequest
 from tests.conftest import RunningDaemon
@@ -51,7 +51,7 @@ def test_a_folder_that_was_removed_is_told_U2(home: dict[str, str], tmp_path: Pa
     done = subprocess.run(away, cwd=gone, env=home, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.splitlines()) == (
         4,
-        ["memd: the current folder is not there any more", "hint: go to one that is: `cd`"],
+        ["memd: the current folder no longer exists", "hint: change to one that does: `cd`"],
     )
 
 
@@ -149,6 +149,6 @@ def test_an_answer_tells_its_name_for_the_feedback_T3(daemon: RunningDaemon, mem
     with daemon.client() as client:
         id = client.remember("I prefer tabs.").record.id
     told = memd("recall", "tabs").text
-    name = re.search(r"answer (\w+)", told)
+    name = re.search(r"\(for `memd feedback`: (\w+)\)", told)
     assert name, told
     assert memd("feedback", name[1], "--used", id).code == 0

@@ -324,7 +324,7 @@ def test_the_command_previews_and_asks_before_it_forgets_P10(told: Any) -> None:
     assert memd("forget", gone[:8]).returncode == 7 and gone in believed(client)
     assert memd("forget", "--yes").returncode == 2
     done = memd("forget", gone[:8], "--yes")
-    assert done.returncode == 0 and "nothing of it is left" in done.stdout, done.stderr
+    assert done.returncode == 0 and "no copy remains" in done.stdout, done.stderr
     assert gone not in believed(client)
 
 

@@ -170,7 +170,7 @@ def test_a_renamed_remote_keeps_the_pool_for_every_clone_P3(machine: Machine, re
     second = clone(repository, "second", ADA)
     pool = machine.session(repository)
     git(repository, "remote", "set-url", "origin", "git@example.org:ada/garden.git")
-    assert "has been that project's before" in machine.place(repository).evidence
+    assert "belonged to that project before" in machine.place(repository).evidence
     assert machine.session(repository) == pool
     assert machine.session(second) == pool  # still under the old name
     assert machine.session(clone(repository, "third", "https://example.org/ada/garden")) == pool

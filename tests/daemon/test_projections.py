@@ -94,6 +94,7 @@ def state(stores: Stores) -> dict[str, object]:
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=25 * EXAMPLES, deadline=None)
 @given(STEPS, STEPS)
 def test_replay_equals_live_from_nothing_and_from_any_applied_seq_U3(

@@ -147,7 +147,7 @@ def test_principles_come_with_every_answer_within_a_fifth_of_the_budget_Q8(daemo
 def test_options_are_for_measurements_alone(daemon: Any) -> None:
     from memd.protocol.recall import RecallOptions
 
-    with daemon.client() as client, pytest.raises(InvalidRequest, match="measurements"):
+    with daemon.client() as client, pytest.raises(InvalidRequest, match="benchmarks"):
         client.ask(Recall(query="x", options=RecallOptions(floor=0.0)), Recalled)
 
 

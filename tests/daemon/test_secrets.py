@@ -65,7 +65,7 @@ def test_what_the_user_names_is_scanned_at_the_door_too_P18(daemon: Any, tmp_pat
     with daemon.client() as client:
         told = client.open_agent("bot", role=f"clones with {KEY}", perspectives=["cost", KEY])
         assert (told.role, told.perspectives) == (f"clones with {MARK}", ("cost", MARK))
-        with pytest.raises(InvalidRequest, match="holds a secret") as refused:
+        with pytest.raises(InvalidRequest, match="contains a secret") as refused:
             client.open_agent(KEY)
         assert KEY not in str(refused.value)
         assert client.bind_scope(str(tmp_path), title=f"orchard {KEY}").title == f"orchard {MARK}"
@@ -169,7 +169,7 @@ def test_a_secret_found_late_is_cut_out_and_every_span_moves_with_its_words_P18(
         assert (said.duplicate, said.accepted, said.changed) == (1, 0, 0), "the transcript imported again"
         why = client.why(rows["holds"].id)
         assert [change.kind for change in why.changes] == ["added", "updated", "updated"]
-        assert "secret was taken out" in why.changes[-1].decision.reason
+        assert "secret was redacted" in why.changes[-1].decision.reason
     daemon.terminate()
     for kind, name in STORES:
         store = kind(daemon.places.data / name, real_world())
@@ -220,8 +220,8 @@ def test_the_command_looks_first_and_cuts_when_told_to_P18(left: Any) -> None:
     assert files_with(daemon, KEY)
     assert memd("--dry-run", "--yes").returncode == 2
     done = memd("--yes")
-    assert done.returncode == 0 and "no byte of them is left" in done.stdout, done.stderr
-    assert files_with(daemon, KEY) == [] and "no secret in" in memd().stdout
+    assert done.returncode == 0 and "no copy remains" in done.stdout, done.stderr
+    assert files_with(daemon, KEY) == [] and "no secrets in" in memd().stdout
 
 
 PLACES = [

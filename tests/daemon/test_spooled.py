@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memd.clients.python.spool import Spool
+from memd.clients.python.spool_writer import Spool
 from memd.protocol import request
 from memd.protocol.event import Origin
 from memd.protocol.places import places

@@ -6,7 +6,7 @@ from typing import Any
 
 from memd.clients.importers import markdown
 from memd.clients.importers.cursors import Cursors
-from memd.clients.importers.delivery import Source, hand_over
+from memd.clients.importers.delivery import ImportSource, hand_over
 
 BEFORE = """# Orchard
 
@@ -48,7 +48,7 @@ class Notes:
             return markdown.read(self.path, cursors.key(), cursor.times if cursor else {})
 
         with self.daemon.client() as client:
-            (sent,) = hand_over(client, Source("markdown", self.path, read), cursors).sessions
+            (sent,) = hand_over(client, ImportSource("markdown", self.path, read), cursors).sessions
         self.daemon.settle()
         return {name: getattr(sent, name) for name in ("accepted", "duplicate", "changed", "vanished")}
 

@@ -32,8 +32,8 @@ from memd.models.trunk import Trunk
 from memd.stages.batch import Batch, Item
 from memd.stages.contradictions import compare
 from memd.stages.pipeline import pipeline, run
-from memd.stages.scan import ALONE, highest, ordered
-from memd.stages.scan import found as rules_found
+from memd.stages.scan import ALONE, highest_score, is_order
+from memd.stages.scan import flags_of as rules_found
 
 CHANGES = ("replaces", "contradicts")
 Rows = np.ndarray
@@ -173,7 +173,7 @@ def measure_injection(data: Path) -> None:
     with gzip.open(data / "injection" / "injection_dev.jsonl.gz", "rt", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     judge = InjectionJudge()
-    scores = np.array([highest(judge, row["text"], place_of(row["source"], row["kind"])) for row in rows])
+    scores = np.array([highest_score(judge, row["text"], place_of(row["source"], row["kind"])) for row in rows])
     truth = np.array([row["label"] == 1 for row in rows])
     ruled = np.array(["injection" in rules_found(row["text"]) for row in rows])
     print(f"injection, rules alone: recall {interval(ruled[truth])}, false alarms {interval(ruled[~truth])}")
@@ -181,7 +181,7 @@ def measure_injection(data: Path) -> None:
         caught, both = scores >= floor, (scores >= floor) | ruled
         print(f"  head from {floor}: recall {interval(caught[truth])}, false alarms {interval(caught[~truth])}", end="")
         print(f"; with rules {both[truth].mean():.3f}, {both[~truth].mean():.3f}")
-    taken = ruled | [ordered(row["text"], score) for row, score in zip(rows, scores, strict=True)]
+    taken = ruled | [is_order(row["text"], score) for row, score in zip(rows, scores, strict=True)]
     print("  as the scan stage takes it: ", end="")
     print_by_source(rows, truth, taken, ruled)
     print_at_two_percent("head", rows, truth, scores, np.zeros_like(ruled))
@@ -199,9 +199,9 @@ def measure_working_talk(judge: InjectionJudge, sessions: Path) -> None:
     for line in lines:
         with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):  # some are torn on purpose
             sentences.update(dict.fromkeys(said(line)[1]))
-    scores = np.array([highest(judge, text, "document") for text in sentences])
+    scores = np.array([highest_score(judge, text, "document") for text in sentences])
     flagged = sum(
-        "injection" in rules_found(text) or ordered(text, x) for text, x in zip(sentences, scores, strict=True)
+        "injection" in rules_found(text) or is_order(text, x) for text, x in zip(sentences, scores, strict=True)
     )
     size_mb = sum(map(len, sentences)) / 1e6
     print(

@@ -8,7 +8,7 @@ import pytest
 from memd.models.trunk import Trunk
 from memd.protocol.event import AnyEvent, Captured, Noted
 from memd.stages.batch import Batch, Item, Proposal
-from memd.stages.pipeline import Named, pipeline, run
+from memd.stages.pipeline import NamedStage, pipeline, run
 from memd.stages.reconcile import judge
 
 Distil = Callable[..., Batch]
@@ -21,12 +21,12 @@ def trunk() -> Trunk:
 
 
 @pytest.fixture(scope="session")
-def stages(trunk: Trunk) -> tuple[Named, ...]:
+def stages(trunk: Trunk) -> tuple[NamedStage, ...]:
     return pipeline(trunk)
 
 
 @pytest.fixture(scope="session")
-def distil(stages: tuple[Named, ...]) -> Distil:
+def distil(stages: tuple[NamedStage, ...]) -> Distil:
     """Events (each with its own turn) through stages one to five."""
 
     def through(*events: AnyEvent, project: str = "", document: str = "test:one") -> Batch:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.stages.clauses import cut
+from memd.stages.clauses import split
 
 PIECES = st.sampled_from(
     "I prefer tabs. |It broke, e.g. on `a.b ... c`; |\n\n|- item one\n|```\ncode.\n|<system-reminder>|🙂 |\r\n|…"
@@ -15,14 +15,14 @@ PIECES = st.sampled_from(
 
 
 def clauses(text: str) -> list[str]:
-    return [clause.text for clause in cut(text).clauses]
+    return [clause.text for clause in split(text).clauses]
 
 
 @given(st.one_of(st.text(max_size=400), st.lists(PIECES, max_size=30).map("".join)))
 @settings(max_examples=300, deadline=None)
 def test_every_clause_is_the_text_at_its_offsets_P5(text: str) -> None:
     at = 0
-    for clause in cut(text).clauses:
+    for clause in split(text).clauses:
         assert at <= clause.start < clause.end <= len(text)
         assert text[clause.start : clause.end] == clause.text
         assert clause.text == clause.text.strip()
@@ -52,6 +52,32 @@ def test_a_clause_is_a_whole_sentence_or_a_list_item(text: str, expected: list[s
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Run:\n```sh\nmake all the things\n```\nI prefer tabs.", ["Run:", "I prefer tabs."]),
+        ("Run:\r\n```sh\r\nmake all the things\r\n```\r\nI prefer tabs.", ["Run:", "I prefer tabs."]),
+        ("Say:\n```\nlook here\n```python\nprint(1)\n```\n```\nI prefer tabs.", ["Say:", "I prefer tabs."]),
+        ("- Run this:\n  ```\n  make\n```\nI prefer tabs.", ["Run this:", "I prefer tabs."]),
+        ("I prefer tabs.\n```\nnever closed\n- at all", ["I prefer tabs."]),
+        ("> do you like spaces?\nNo, I prefer tabs.", ["No, I prefer tabs."]),
+        ("> ## Their plan\n> use spaces\n\nI prefer tabs.", ["I prefer tabs."]),
+        ("I prefer tabs.\n---\nI live in Oslo.", ["I prefer tabs.", "I live in Oslo."]),
+    ],
+)
+def test_code_and_quotes_end_where_their_author_meant(text: str, expected: list[str]) -> None:
+    assert clauses(text) == expected
+
+
+def test_a_heading_of_any_level_leads_to_what_stands_below_it() -> None:
+    found = split("# Team ##\n## Rules\n- use tabs\n# Other\n- use vim").clauses
+    assert [clause.path for clause in found] == [("Team", "Rules"), ("Other",)]
+
+
+def test_a_comment_in_code_without_a_fence_is_no_heading() -> None:
+    assert [clause.path for clause in split("    # set in by four columns\nI prefer tabs.").clauses] == [()]
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "<system-reminder>\nAlways be kind. I prefer tabs.\n</system-reminder>",
@@ -78,7 +104,7 @@ def test_boilerplate_gives_no_clause_P6(text: str) -> None:
 
 
 def test_a_list_knows_the_line_that_leads_to_it() -> None:
-    found = cut("I'll do this:\n\n1. add a field\n2. drop a table\n\nThen rest.").clauses
+    found = split("I'll do this:\n\n1. add a field\n2. drop a table\n\nThen rest.").clauses
     assert [(clause.listed, clause.heading) for clause in found] == [
         (False, ""),
         (True, "I'll do this:"),
@@ -90,4 +116,4 @@ def test_a_list_knows_the_line_that_leads_to_it() -> None:
 @pytest.mark.parametrize("piece", [".", "<a ", "(((. ", "- x\n", "`", "**", "e.g. ", "。", '"', "| ", "a\n"])
 def test_a_long_run_of_one_sign_does_not_hang_the_worker_P2(piece: str) -> None:
     text = piece * (60_000 // len(piece))
-    assert all(text[clause.start : clause.end] == clause.text for clause in cut(text).clauses)
+    assert all(text[clause.start : clause.end] == clause.text for clause in split(text).clauses)

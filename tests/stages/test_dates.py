@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memd.protocol.instant import parse
 from memd.stages.dates import valid_from
-from memd.stages.tongues import TONGUES, is_habit
+from memd.stages.multilingual_dates import LANGUAGES, is_habit
 
 AT = "2026-03-10T23:30:00+09:00"  # a Tuesday, still 14:30 in UTC
 
@@ -168,7 +168,7 @@ def test_a_habit_holds_from_a_date_only_where_it_says_since_when_P21(tongue: str
     assert is_habit(clause, tongue) is expected
 
 
-@pytest.mark.parametrize("tongue", sorted(TONGUES))
+@pytest.mark.parametrize("tongue", sorted(LANGUAGES))
 @given(words=st.text(max_size=60), digits=st.integers(0, 99999))
 @settings(max_examples=100, deadline=None)
 def test_no_text_breaks_a_table(tongue: str, words: str, digits: int) -> None:

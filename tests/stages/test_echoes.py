@@ -9,13 +9,13 @@ from memd.models.pair import PairJudge
 from memd.protocol.event import AnyEvent, Captured, Noted, Said
 from memd.protocol.record import Record
 from memd.stages.batch import Batch, Given, Item, Known, Proposal
-from memd.stages.echoes import Heard
-from memd.stages.pipeline import Named, run
+from memd.stages.echoes import EchoMatcher
+from memd.stages.pipeline import NamedStage, run
 from memd.stages.reconcile import candidate_id, judge
 
 PAIRS = PairJudge()
 LINE = "The user prefers tabs for indentation in all of the Go services of the orchard."
-HEARD = Heard([LINE, "The orchard deploys on Tuesdays.", "果园服务每周二部署。", "Ja."])
+HEARD = EchoMatcher([LINE, "The orchard deploys on Tuesdays.", "果园服务每周二部署。", "Ja."])
 AT = "2026-03-10T09:00:00+01:00"
 
 
@@ -63,7 +63,7 @@ def test_what_says_something_else_is_none_W9(text: str) -> None:
     assert not HEARD.echoed(text)
 
 
-def batch(stages: tuple[Named, ...], *events: AnyEvent, given: Given | None, document: str = "test:two") -> Batch:
+def batch(stages: tuple[NamedStage, ...], *events: AnyEvent, given: Given | None, document: str = "test:two") -> Batch:
     items = tuple(
         Item(seq=at, captured=Captured(document=document, event=event), author="ada")
         for at, event in enumerate(events, 1)
@@ -72,13 +72,13 @@ def batch(stages: tuple[Named, ...], *events: AnyEvent, given: Given | None, doc
     return run(whole, stages, lambda: 0.0)[0]
 
 
-def known(stages: tuple[Named, ...], text: str) -> tuple[Record, bytes]:
+def known(stages: tuple[NamedStage, ...], text: str) -> tuple[Record, bytes]:
     first = batch(stages, Noted(turn="t", at="2026-03-01T09:00:00Z", text=text), given=None, document="test:one")
     (proposal,) = judge(first.candidates, {})
     return proposal.record, proposal.vector
 
 
-def answered(stages: tuple[Named, ...], text: str, record: Record, vector: bytes, told: bool) -> list[Proposal]:
+def answered(stages: tuple[NamedStage, ...], text: str, record: Record, vector: bytes, told: bool) -> list[Proposal]:
     """What becomes of a user's words in a session that was, or was not, told this record."""
     import numpy as np
 
@@ -108,7 +108,7 @@ def answered(stages: tuple[Named, ...], text: str, record: Record, vector: bytes
         ("I prefer dark themes in every editor.", "Sure, every editor I use gets a dark theme."),
     ],
 )
-def test_a_paraphrase_where_it_was_told_adds_nothing_W9(stages: tuple[Named, ...], text: str, again: str) -> None:
+def test_a_paraphrase_where_it_was_told_adds_nothing_W9(stages: tuple[NamedStage, ...], text: str, again: str) -> None:
     record, vector = known(stages, text)
     for proposal in answered(stages, again, record, vector, told=True):
         assert (proposal.decision.action, proposal.evidence) == ("noop", None)
@@ -124,13 +124,13 @@ def test_a_paraphrase_where_it_was_told_adds_nothing_W9(stages: tuple[Named, ...
         ("We keep our notes in Markdown.", "Yes, but we no longer keep our notes in Markdown."),
     ],
 )
-def test_a_change_of_mind_where_it_was_told_counts_W9(stages: tuple[Named, ...], text: str, change: str) -> None:
+def test_a_change_of_mind_where_it_was_told_counts_W9(stages: tuple[NamedStage, ...], text: str, change: str) -> None:
     record, vector = known(stages, text)
     proposals = answered(stages, change, record, vector, told=True)
     assert [each.decision.action for each in proposals] == ["add"]
 
 
-def test_elsewhere_the_same_words_are_evidence_P7(stages: tuple[Named, ...]) -> None:
+def test_elsewhere_the_same_words_are_evidence_P7(stages: tuple[NamedStage, ...]) -> None:
     record, vector = known(stages, "I prefer tabs for indentation.")
     (proposal,) = answered(stages, "I prefer tabs for indentation.", record, vector, told=False)
     assert proposal.decision.action == "noop" and proposal.evidence is not None

@@ -9,7 +9,7 @@ import pytest
 from memd.clients.importers.claude_code import read
 from memd.protocol.event import Captured, Said
 from memd.stages.batch import Batch, Item
-from memd.stages.pipeline import Named, run
+from memd.stages.pipeline import NamedStage, run
 
 Distil = Callable[..., Batch]
 AT = "2026-03-10T09:00:00+01:00"
@@ -24,7 +24,7 @@ def items(*texts: str, role: str = "user") -> tuple[Item, ...]:
     )
 
 
-def test_a_crash_becomes_a_failure_of_its_capture_with_the_stages_name_P12(stages: tuple[Named, ...]) -> None:
+def test_a_crash_becomes_a_failure_of_its_capture_with_the_stages_name_P12(stages: tuple[NamedStage, ...]) -> None:
     def crash(batch: Batch) -> Batch:
         if any("poison" in candidate.quote for candidate in batch.candidates):
             raise ValueError("no antidote")
@@ -48,7 +48,7 @@ def test_every_stage_leaves_one_step_on_every_candidate(distil: Distil) -> None:
     assert len(candidate.vector) == 384 * 4
 
 
-def test_an_empty_batch_stays_empty(stages: tuple[Named, ...]) -> None:
+def test_an_empty_batch_stays_empty(stages: tuple[NamedStage, ...]) -> None:
     batch, _ = run(Batch(), stages, lambda: 0.0)
     assert batch == Batch()
 
@@ -63,7 +63,9 @@ def messages(path: Path) -> tuple[Item, ...]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["258c7280-ae70-4798-800f-63464d01a85d", "4d5611e5-241a-462a-8d15-5122611a9569"])
-def test_a_real_session_yields_decisions_and_lessons_and_no_narration_P5(stages: tuple[Named, ...], name: str) -> None:
+def test_a_real_session_yields_decisions_and_lessons_and_no_narration_P5(
+    stages: tuple[NamedStage, ...], name: str
+) -> None:
     path = SESSIONS / f"{name}.jsonl"
     if not path.exists():
         pytest.skip("the real sessions of ../shared/data are not on this machine")

@@ -9,7 +9,7 @@ from memd.protocol.event import Said
 from memd.protocol.record import Record
 from memd.stages.batch import Batch, Candidate, Proposal
 from memd.stages.reconcile import judge
-from memd.stages.retelling import told_again
+from memd.stages.restatement import told_again
 
 Distil = Callable[..., Batch]
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from memd.clients.bench.write.secret_detection import OF_ANOTHER_RULE
 from memd.protocol.redact import redact as first_net
-from memd.stages.secrets.rules import Rule, read
+from memd.stages.secrets.rules import SecretRule, read
 from memd.stages.secrets.scan import find, redact
 
 re2: Any = import_module("re2")  # its types here name no more than memd asks of it
@@ -144,7 +144,7 @@ def test_every_rule_can_be_compiled_and_no_name_stands_twice_W5() -> None:
 @pytest.mark.parametrize("rule", [each for each in read() if each.probe or each.run], ids=lambda each: each.name)
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(data=st.data())
-def test_what_a_rule_matches_stands_for_what_is_looked_for_before_it_W5(rule: Rule, data: st.DataObject) -> None:
+def test_what_a_rule_matches_stands_for_what_is_looked_for_before_it_W5(rule: SecretRule, data: st.DataObject) -> None:
     text = data.draw(
         st.from_regex(re.compile(rule.pattern, re.ASCII), alphabet=st.characters(exclude_categories=["Cs"]))
     )

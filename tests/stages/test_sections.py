@@ -3,14 +3,14 @@
 import pytest
 
 from memd.protocol.event import Wrote
-from memd.stages.clauses import Clause, cut
+from memd.stages.clauses import Clause, split
 from memd.stages.sections import asked, context, headed, instructs, results, section, sums_up, troubled, under
 
 AT = "2026-03-10T09:00:00+01:00"
 
 
 def last(text: str) -> Clause:
-    return cut(text).clauses[-1]
+    return split(text).clauses[-1]
 
 
 def test_a_clause_knows_all_headings_and_items_above_it() -> None:
@@ -26,7 +26,7 @@ def test_a_paragraph_ends_a_list_and_the_bold_line_above_it() -> None:
 
 def test_an_indented_paragraph_goes_on_with_its_item() -> None:
     text = "Open problems I see:\n\n1. The parser is slow.\n\n   It could use a table.\n\n2. The lexer is slow too."
-    assert all("Open problems I see:" in clause.path for clause in cut(text).clauses[1:])
+    assert all("Open problems I see:" in clause.path for clause in split(text).clauses[1:])
 
 
 @pytest.mark.parametrize(
@@ -80,4 +80,4 @@ def test_a_file_for_agents_is_known_by_its_name_and_its_section_by_its_path() ->
 @pytest.mark.parametrize("line", ["{indent}- item {n} of the list:\n", "{indent}- x\n", "- " + "word " * 200 + ":\n"])
 def test_deep_and_long_lists_do_not_hang_the_worker_P2(line: str) -> None:
     text = "".join(line.format(indent=" " * n, n=n) for n in range(600))
-    assert all(sum(map(len, clause.path)) < 4000 for clause in cut(text).clauses)
+    assert all(sum(map(len, clause.path)) < 4000 for clause in split(text).clauses)

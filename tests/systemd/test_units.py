@@ -16,7 +16,7 @@ from memd.protocol.places import places
 
 SYSTEMD = Path(__file__).resolve().parents[2] / "systemd"
 UNIT = SYSTEMD / "memd.service"
-# These do nothing in a user unit without PrivateUsers=yes, which would blind the door's uid filter.
+# These do nothing in a user unit without PrivateUsers=yes, which would blind the request server's uid filter.
 WITHOUT_EFFECT = ("Protect", "Private", "ReadWritePaths", "ReadOnlyPaths", "InaccessiblePaths", "BindPaths")
 
 

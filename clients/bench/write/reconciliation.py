@@ -21,7 +21,7 @@ from ....protocol import request
 from ....protocol.errors import MemdError, StoreError
 from ....protocol.event import Origin, Said
 from ....protocol.record import Record
-from ...importers.transcript import Session
+from ...importers.transcript import CapturedSession
 from ...python import launch
 from ...python.client import Client
 from ..measurement import BenchOptions, Figure, PartResult, at_least, share, zero_figure
@@ -162,7 +162,7 @@ def again(options: BenchOptions) -> PartResult:
     return PartResult(figures, notes=notes, shows_not="a power cut: tests/faults simulates it, write by write")
 
 
-def _killed(sessions: Sequence[Session], seconds: float, options: BenchOptions) -> tuple[RecordSet, int]:
+def _killed(sessions: Sequence[CapturedSession], seconds: float, options: BenchOptions) -> tuple[RecordSet, int]:
     """The records of a daemon that was killed several times while it captured and distilled, and how often it was."""
     chance = random.Random(SEED)
     kills = 0
@@ -188,7 +188,7 @@ def any_order(options: BenchOptions) -> PartResult:
     """Every real session, and authored changes, in another order and in halves: the same facts, edges and notes."""
     sessions = (*read(options).sessions, *_changes())
     chance = random.Random(SEED)
-    orders: dict[str, list[list[Session]]] = {
+    orders: dict[str, list[list[CapturedSession]]] = {
         "one by one": [[session] for session in sessions],
         "sessions shuffled": [[session] for session in chance.sample(sessions, len(sessions))],
         "turns shuffled": [[_shuffled(session, chance)] for session in chance.sample(sessions, len(sessions))],
@@ -210,7 +210,7 @@ def any_order(options: BenchOptions) -> PartResult:
     return PartResult(tuple(figures), notes=tuple(notes), shows_not=shows_not)
 
 
-def _changes() -> Iterator[Session]:
+def _changes() -> Iterator[CapturedSession]:
     """Two sessions of authored statements, the second of which changes those of the first.
 
     Real sessions hold few facts with an exact key, and an order of delivery could reverse only those.
@@ -218,10 +218,10 @@ def _changes() -> Iterator[Session]:
     authored = pairs(PAIRS)
     for name, at, texts in (("old", OLD, [pair.old for pair in authored]), ("new", NEW, [p.new for p in authored])):
         events = tuple(Said(turn=str(n), at=at, role="user", text=text) for n, text in enumerate(texts))
-        yield Session(origin=Origin(host="bench", session=name, live=False), events=events)
+        yield CapturedSession(origin=Origin(host="bench", session=name, live=False), events=events)
 
 
-def _delivered(steps: Sequence[Sequence[Session]]) -> RecordSet:
+def _delivered(steps: Sequence[Sequence[CapturedSession]]) -> RecordSet:
     """The records of a new daemon that distils after each step."""
     with temporary_daemon() as client:
         for sessions in steps:
@@ -230,11 +230,11 @@ def _delivered(steps: Sequence[Sequence[Session]]) -> RecordSet:
         return _record_set(client)
 
 
-def _shuffled(session: Session, chance: random.Random) -> Session:
+def _shuffled(session: CapturedSession, chance: random.Random) -> CapturedSession:
     return msgspec.structs.replace(session, events=tuple(chance.sample(session.events, len(session.events))))
 
 
-def _half(session: Session, which: int) -> Session:
+def _half(session: CapturedSession, which: int) -> CapturedSession:
     middle = len(session.events) // 2
     return msgspec.structs.replace(session, events=session.events[middle:] if which else session.events[:middle])
 

@@ -35,7 +35,7 @@ def imported(options: BenchOptions) -> PartResult:
     with empty_home() as (home, environment), running(home, environment) as client:
         begin, cpu = time.perf_counter(), cpu_s(client.status().pid)
         command = [sys.executable, "-P", "-m", "memd.clients.cli.main", "import", "claude-code", str(path), "--json"]
-        environment = launch.surroundings(environment)
+        environment = launch.daemon_environment(environment)
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         seconds = time.perf_counter() - begin
         if done.returncode:

@@ -1,4 +1,4 @@
--- :Memd recall|remember|profile|status. Loads nothing else until it is called.
+-- :Memd recall|remember|profile|status. It loads the other modules at the first call.
 if vim.g.loaded_memd then
   return
 end
@@ -9,7 +9,7 @@ vim.api.nvim_create_user_command("Memd", function(call)
 end, {
   nargs = "*",
   range = true,
-  desc = "Ask memd, or tell it",
+  desc = "Ask memd, or save a memory",
   complete = function(lead, line)
     return require("memd").complete(lead, line)
   end,

@@ -18,10 +18,10 @@ from typing import IO
 from ....models.pair import PairJudge
 from ....models.trunk import Trunk
 from ....stages.batch import Batch
+from ....stages.pin_conflicts import find_conflicts
 from ....stages.pipeline import pipeline, run
 from ....stages.reconcile import candidate_id, judge
 from ....stages.rules import VERSION, digest
-from ....stages.standing import conflicts
 from .worker_messages import (
     AnyResult,
     AnyTask,
@@ -67,7 +67,7 @@ class Worker:
                 candidates = self._batch.candidates
                 return Judged(proposals=tuple(judge(candidates, task.known, self._distiller, self._pairs, recalled)))
             case HoldAgainst():
-                return Conflicts(found=tuple(conflicts(task.held, task.fresh, task.cosines)))
+                return Conflicts(found=tuple(find_conflicts(task.held, task.fresh, task.cosines)))
             case EmbedTexts():
                 return Embedded(vectors=tuple(row.tobytes() for row in self._embedder.embed(task.texts)))
 

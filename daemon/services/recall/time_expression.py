@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from ....protocol.instant import from_micros, micros
-from ....stages.almanac import shift
-from ....stages.tongues import TONGUES, is_habit, named
+from ....stages.calendar_math import shift
+from ....stages.multilingual_dates import LANGUAGES, is_habit, named_time
 
 OPEN = 2**62
 """Microseconds of an end that is open."""
@@ -113,7 +113,7 @@ class _Span(NamedTuple):
 
 def period(question: str, moment: datetime, tongue: str = "en") -> TimePeriod | None:
     """The time that a question names, seen from an aware moment, in whose zone days begin; None where it names none."""
-    if tongue in TONGUES:
+    if tongue in LANGUAGES:
         return _foreign(question, moment, tongue)
     if not _HINT.search(question):
         return None
@@ -140,7 +140,7 @@ def _foreign(question: str, moment: datetime, tongue: str) -> TimePeriod | None:
     """The same by the table of another language."""
     midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     try:
-        if (told := named(question, midnight, tongue)) is None:
+        if (told := named_time(question, midnight, tongue)) is None:
             return None
         start, end = _micros(told.start), _micros(shift(told.start, told.unit, 1))
     except (ValueError, OverflowError):

@@ -13,7 +13,7 @@ function M.check()
   if vim.fn.executable(memd.options.program) == 1 then
     ok("`" .. memd.options.program .. "` is in your PATH")
   else
-    warn("`" .. memd.options.program .. "` is not in your PATH: nothing is spooled while the daemon is down")
+    warn("`" .. memd.options.program .. "` is not in your PATH: texts can't be spooled while the daemon is down")
   end
   local answer
   memd.ask("status", {}, function(problem, data)

@@ -12,7 +12,7 @@ function M.setup(options)
   M.options = vim.tbl_extend("force", M.options, options or {})
 end
 
--- The folders of this environment, as protocol/places.py has them.
+-- Returns the folders of this environment, by the rules of protocol/places.py.
 function M.places()
   local function of(variable, default)
     local value = vim.env[variable]
@@ -31,7 +31,7 @@ function M.places()
   }
 end
 
--- Where the daemon listens: what the file `socket` names, else the usual place; and why it is not spoken to.
+-- Returns the path that the file `socket` names if it exists, else the usual one; or nil and a problem.
 function M.socket()
   local places = M.places()
   local path = places.run and places.run .. "/memd.sock"
@@ -43,18 +43,18 @@ function M.socket()
       path = named
     end
   end
-  local found = path and uv.fs_stat(path)
-  if not found then
+  local stat = path and uv.fs_stat(path)
+  if not stat then
     return nil, { code = "daemon_down", message = "the daemon is not running", hint = "start it: `memd up`" }
   end
-  if found.uid ~= uv.getuid() then
-    local message = path .. " belongs to uid " .. found.uid
-    return nil, { code = "refused", message = message, hint = "memd talks to a daemon of the same user only" }
+  if stat.uid ~= uv.getuid() then
+    local message = path .. " belongs to uid " .. stat.uid
+    return nil, { code = "refused", message = message, hint = "a client connects to its own user's daemon" }
   end
   return path
 end
 
--- What switches memd off, nil while it is on.
+-- Returns the variable or file that disables memd, nil while it is enabled.
 function M.disabled()
   local value = vim.trim((vim.env.MEMD_DISABLED or ""):lower())
   if not vim.tbl_contains({ "", "0", "false", "no", "off" }, value) then
@@ -78,13 +78,13 @@ function M.ask(request, fields, done)
   require("memd.zmtp").exchange(path, body, M.options.deadline_ms, done)
 end
 
-local function told(problem)
+local function notify(problem)
   local hint = problem.hint ~= "" and "; " .. problem.hint or ""
   local level = problem.code == "disabled" and vim.log.levels.INFO or vim.log.levels.WARN
   vim.notify("memd: " .. problem.message .. hint, level)
 end
 
--- Lines in a window above the text; q or Esc closes it.
+-- Shows lines in a floating window, which q or Esc closes.
 function M.float(title, lines)
   local buffer = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
@@ -130,31 +130,31 @@ function M.recall_lines(data)
   end
   for _, turn in ipairs(data.turns or {}) do
     table.insert(lines, ("- “%s”"):format(one_line(turn.quote)))
-    table.insert(lines, ("   in the transcript · %s · score %.2f"):format(turn.document, turn.score))
+    table.insert(lines, ("   verbatim from a session · %s · score %.2f"):format(turn.document, turn.score))
   end
   if #lines == 0 then
-    table.insert(lines, "Nothing that memd would vouch for: " .. (data.reason ~= "" and data.reason or "no match"))
+    table.insert(lines, "No relevant memory found: " .. (data.reason ~= "" and data.reason or "no match"))
   end
   return lines
 end
 
 function M.recall(query)
   if query == "" then
-    return vim.notify("memd: say what you look for: `:Memd recall words`", vim.log.levels.WARN)
+    return vim.notify("memd: type words to search for: `:Memd recall words`", vim.log.levels.WARN)
   end
   local fields = { query = query, cwd = vim.fn.getcwd(), limit = M.options.limit }
   M.ask("recall", fields, function(problem, data)
     if problem then
-      return told(problem)
+      return notify(problem)
     end
     M.float("memd: " .. query:sub(1, 60), M.recall_lines(data))
   end)
 end
 
--- `text` is remembered as the user's own words; while the daemon is down `memd remember` puts it into the spool.
+-- Saves `text` as the user's statement; while the daemon is down, `memd remember` puts it into the spool.
 function M.remember(text)
   if vim.trim(text) == "" then
-    return vim.notify("memd: there is nothing to remember", vim.log.levels.WARN)
+    return vim.notify("memd: no text to remember", vim.log.levels.WARN)
   end
   local cwd = vim.fn.getcwd()
   local fields = {
@@ -168,7 +168,7 @@ function M.remember(text)
       return vim.notify("memd: remembered " .. data.record.id:sub(1, 8))
     end
     if problem.code ~= "daemon_down" and problem.code ~= "deadline_exceeded" then
-      return told(problem)
+      return notify(problem)
     end
     M.spool(text, cwd, problem)
   end)
@@ -176,14 +176,14 @@ end
 
 function M.spool(text, cwd, problem)
   if vim.fn.executable(M.options.program) ~= 1 then
-    return told(problem)
+    return notify(problem)
   end
   local job = vim.fn.jobstart({ M.options.program, "remember", "-", "--cwd", cwd }, {
     on_exit = function(_, code)
       if code == 0 then
-        vim.notify("memd: the daemon is not running; it will remember this when it is")
+        vim.notify("memd: the daemon is not running; the text is spooled until it starts")
       else
-        told(problem)
+        notify(problem)
       end
     end,
   })
@@ -194,16 +194,16 @@ end
 function M.profile()
   M.ask("profile", { cwd = vim.fn.getcwd() }, function(problem, data)
     if problem then
-      return told(problem)
+      return notify(problem)
     end
-    M.float("memd: profile", vim.split(data.text ~= "" and data.text or "Nothing yet.", "\n"))
+    M.float("memd: profile", vim.split(data.text ~= "" and data.text or "The profile is empty.", "\n"))
   end)
 end
 
 function M.status()
   M.ask("status", {}, function(problem, data)
     if problem then
-      return told(problem)
+      return notify(problem)
     end
     local count = 0
     for _, number in pairs(data.records) do
@@ -213,7 +213,7 @@ function M.status()
   end)
 end
 
--- The selected text, or the lines of the range.
+-- Returns the selected text, or the lines of the range.
 local function selected(call)
   local from, to = vim.fn.getpos("'<"), vim.fn.getpos("'>")
   if from[2] == call.line1 and to[2] == call.line2 and vim.fn.visualmode() == "v" then

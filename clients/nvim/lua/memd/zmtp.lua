@@ -1,5 +1,5 @@
 -- One request to the daemon, over its Unix socket: ZMTP 3.0, NULL mechanism, a JSON body.
--- Nothing is sent before the peer's READY; a call ends by its deadline, whatever the daemon does; the editor never waits.
+-- It sends no request before the peer's READY; a call ends by its deadline in any case; the editor never waits.
 local M = {}
 local uv = vim.uv or vim.loop
 
@@ -24,7 +24,7 @@ local function has(flags, bit)
   return math.floor(flags / bit) % 2 == 1
 end
 
--- The first frame of `buffer`: flags, body, what follows; nil while it is not whole.
+-- Returns the first frame of `buffer` (flags, body, rest), nil while it is incomplete.
 local function next_frame(buffer)
   if #buffer < 2 then
     return nil

@@ -1,0 +1,108 @@
+"""The table of commands: module, panel and one-line help of each; and the text of `memd --help`.
+
+Imports nothing, so that `memd --help` starts no other module. A test compares each line with the command's own help.
+"""
+
+PANELS: dict[str, dict[str, tuple[str, str]]] = {
+    "Start": {
+        "demo": ("demo", "Try memd on a sample session, in a temporary home."),
+        "up": ("up", "Start the daemon in the background."),
+        "down": ("up", "Stop the daemon."),
+        "status": ("status", "Show recent activity, the backlog and failures."),
+        "setup": ("setup", "Connect memd to an agent on this machine."),
+        "unsetup": ("setup", "Disconnect memd from an agent and restore its files."),
+        "doctor": ("doctor", "Check the installation and suggest fixes."),
+    },
+    "Ask": {
+        "recall": ("recall", "Search memory. Each result names its source."),
+        "profile": ("recall", "Show what an agent is told about you and this project."),
+        "list": ("records", "List records, newest first."),
+        "show": ("records", "Show one record, or all its versions."),
+        "why": ("why", "Show the source of a record and every decision on it."),
+        "timeline": ("records", "Show how a subject changed over time."),
+        "injected": ("context", "Show the exact texts that agents received."),
+        "feedback": ("recall", "Rate an answer. Ranking learns from it."),
+    },
+    "Change": {
+        "remember": ("edit", "Remember a statement."),
+        "edit": ("edit", "Reword a record."),
+        "correct": ("edit", "Replace a wrong record with a correct statement."),
+        "pin": ("edit", "Pin records: they come first in the profile."),
+        "unpin": ("edit", "Unpin records."),
+        "restore": ("edit", "Restore archived records."),
+        "undo": ("forget", "Take back everything learned from a session or an import."),
+        "redo": ("forget", "Reverse `memd undo`."),
+        "inbox": ("inbox", "List, accept or reject proposed changes."),
+    },
+    "Privacy": {
+        "pause": ("control", "Stop capturing for a while."),
+        "resume": ("control", "End a pause."),
+        "forget": ("forget", "Delete records and their sources for good."),
+        "scan": ("scan", "Find secrets in stored data and redact them."),
+        "grant": ("grant", "Issue a read-only pass for an agent or a tool."),
+        "grants": ("grant", "List passes and revoked sources."),
+        "revoke": ("grant", "Revoke a pass, or hide everything from a source."),
+    },
+    "Projects and agents": {
+        "pools": ("scope", "List pools: your personal one and one per project."),
+        "scope": ("scope", "Show or change which pool a folder or a record belongs to."),
+        "leave": ("scope", "Stop reading a project's memory, or start again."),
+        "agent": ("agent", "List agents with their own memory, or create one."),
+        "session": ("session", "List sessions, or show what one led to."),
+    },
+    "Data": {
+        "import": ("imports", "Import sessions, notes and commits from other tools."),
+        "export": ("export", "Export records with their sources and history."),
+        "context": ("context", "Build the context package of a project."),
+        "backup": ("backup", "Make a backup while memd keeps running."),
+        "restore-backup": ("backup", "Replace the current memory with a backup."),
+        "du": ("backup", "Show disk usage and how to reduce it."),
+    },
+    "Maintenance": {
+        "config": ("config", "Show or change settings."),
+        "model": ("model", "List, select or check the embedding model."),
+        "service": ("service", "Run memd at login, with systemd or launchd."),
+        "logs": ("logs", "Show the daemon's log."),
+        "tail": ("logs", "Show the latest journal operations."),
+        "retry": ("control", "List captures that failed, or process them again."),
+        "verify": ("verify", "Check the integrity of everything stored."),
+        "rebuild": ("verify", "Rebuild indexes from the journal."),
+        "maintain": ("maintain", "Archive unused records, expire captures, compact files."),
+        "bench": ("bench", "Measure memd on this machine."),
+        "uninstall": ("uninstall", "Remove memd from this system. Your memory stays."),
+    },
+    "Integrate": {
+        "mcp": ("integrate", "Serve memory to an MCP host over standard input and output."),
+        "shell": ("integrate", "Let bash or zsh report the commands you run."),
+        "plugin": ("integrate", "Print the folder of the Neovim plugin or the Node library."),
+        "completion": ("integrate", "Print shell completion code."),
+        "man": ("man", "Print the manual page."),
+    },
+}
+"""Panel → command → module below this package, first sentence of the command's help; in the order of `memd --help`."""
+
+COMMANDS = {name: module for panel in PANELS.values() for name, (module, _) in panel.items()}
+
+ALIASES = {
+    "history": "records",
+    "fading": "maintain",
+    "unused": "maintain",
+    "sleep": "maintain",
+    "expire": "maintain",
+    "compact": "maintain",
+}
+"""Former top-level names that still work and that no help lists: `memd show --history`, `memd maintain NAME`."""
+
+ABOUT = "One memory for every AI tool on this machine: private, fast, explainable,\ncorrectable."
+FIRST_STEPS = "First steps: `memd demo` shows memd in half a minute; `memd up` starts it."
+
+
+def help_text() -> str:
+    """The text of `memd --help`, at most 80 columns wide."""
+    longest = max(map(len, COMMANDS)) + 2
+    lines = ["Usage: memd [OPTIONS] COMMAND [ARGS]...", "", ABOUT]
+    for panel, commands in PANELS.items():
+        lines += ["", panel, *(f"  {name:<{longest}}{about}" for name, (_, about) in commands.items())]
+    lines += ["", "Options", f"  {'-h, --help':<{longest}}Show this help. `memd COMMAND --help` has examples."]
+    lines += [f"  {'--version':<{longest}}Print the version."]
+    return "\n".join([*lines, "", FIRST_STEPS])

@@ -1,0 +1,189 @@
+"""Commands that change single records: remember, edit, correct, pin, unpin, restore."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...protocol.errors import InvalidRequest
+from ...protocol.record import PRINCIPLE
+from .connection import deliver, reach
+from .options import Cwd, Id, here, instant
+from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
+from .wording import count, facts, row, short
+
+if TYPE_CHECKING:
+    from ...protocol.reply import Remembered
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+Ids = Annotated[list[str], typer.Argument(help="Records by id, or a unique prefix.")]
+
+
+@app.command()
+def remember(
+    text: Annotated[str, typer.Argument(help="The statement; - reads standard input.")],
+    cwd: Cwd = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Remember a statement. `memd recall` finds it at once.
+
+    \b
+    Examples:
+      memd remember "I prefer spaces for indentation."
+      memd remember "We deploy on Tuesdays." --cwd ~/src/orchard
+      git log -1 --format=%B | memd remember -
+    """
+    from ..python.spool_writer import SpoolReceipt
+
+    with CommandAnswer("remember", as_json) as answer, reach() as client:
+        words = _text(text)
+        remembered = client.remember_or_spool(words, cwd=_folder(cwd), host="cli")
+        if isinstance(remembered, SpoolReceipt):
+            answer.give(remembered, [f"spooled ({remembered.reason}); memd will process it when it is running again"])
+            return
+        answer.give(remembered, _remembered_lines(remembered))
+        deliver(client, answer)
+
+
+def _folder(cwd: str | None) -> str:
+    """The project's folder. Raises InvalidRequest if it does not exist: its name alone would open a pool."""
+    folder = here(cwd)
+    if not os.path.isdir(folder):
+        raise InvalidRequest(f"{folder} is not a folder", hint="name the project's folder, or omit --cwd")
+    return folder
+
+
+def _text(text: str) -> str:
+    words = sys.stdin.read() if text == "-" else text
+    if not words.strip():
+        raise InvalidRequest("there is nothing to remember", hint='give a statement: memd remember "I prefer tabs."')
+    return words.strip()
+
+
+def _remembered_lines(remembered: Remembered) -> Iterator[str]:
+    record = remembered.record
+    yield from wrapped(plain(record.description))
+    known = "already known · " if remembered.duplicate else ""
+    yield f"{styled(short(record.id), 'cyan')} · {known}{facts(record)} · revision {record.rev} · {plain(record.pool)}"
+
+
+@app.command()
+def edit(
+    id: Id,
+    text: Annotated[str, typer.Argument(help="The new wording; - reads standard input.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Reword a record. Its id stays, and `memd why` shows the earlier wording.
+
+    \b
+    Example:
+      memd edit 7q3hjwch "I prefer two spaces for indentation."
+    """
+    with CommandAnswer("edit", as_json) as answer, reach() as client:
+        words = _text(text)
+        remembered = client.edit(client.get(id).id, words)
+        lines = list(_remembered_lines(remembered))
+        if not remembered.duplicate:
+            lines.append(f"to undo this: memd undo {plain(remembered.record.provenance.spans[0].document)}")
+        answer.give(remembered, lines)
+        deliver(client, answer)
+
+
+@app.command()
+def correct(
+    old: Annotated[str, typer.Argument(help="The wrong record's id, or a unique prefix.")],
+    new: Annotated[str, typer.Argument(help="The correct statement, as a whole sentence.")],
+    since: Annotated[
+        str, typer.Option(help="The day, or RFC 3339 time, when the old record stopped being true; else it never was.")
+    ] = "",
+    as_json: JsonFlag = False,
+) -> None:
+    """Replace a wrong record with a correct statement. The old record is retired and stays in the history.
+
+    To change only the wording, use `memd edit`.
+
+    \b
+    Examples:
+      memd correct 7q3hjwch "The team deploys on Thursdays."
+      memd correct 7q3hjwch "The team deploys on Fridays." --since 2026-03-01
+    """
+    with CommandAnswer("correct", as_json) as answer, reach() as client:
+        corrected = client.correct(old, new, since=instant(since))
+        record = corrected.record
+        replaced = short(record.supersedes[0]) if record.supersedes else old
+        lines = [f"{styled(short(record.id), 'cyan')} replaces {replaced}", plain(record.description)]
+        answer.give(corrected, [*lines, f"to undo this: memd undo {plain(record.provenance.spans[0].document)}"])
+
+
+@app.command()
+def pin(
+    ids: Ids,
+    principle: Annotated[bool, typer.Option("--principle", help="Also include them in every answer.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Pin records: they come first in the profile. No later statement retires a pinned record without your consent.
+
+    Pinning confirms an unconfirmed record. So does stating it yourself, or rewording it.
+
+    You can pin 40 records about yourself, 300 per project, and 20 principles.
+
+    \b
+    Examples:
+      memd pin 7q3hjwch
+      memd pin 7q3hjwch --principle
+      memd list --type preference    # shows ids
+    """
+    _pin("pin", ids, True, as_json, principle)
+
+
+@app.command()
+def unpin(ids: Ids, as_json: JsonFlag = False) -> None:
+    """Unpin records.
+
+    \b
+    Example:
+      memd unpin 7q3hjwch
+    """
+    _pin("unpin", ids, False, as_json)
+
+
+def _pin(command: str, ids: list[str], pinned: bool, as_json: bool, principle: bool = False) -> None:
+    with CommandAnswer(command, as_json) as answer, reach() as client:
+        changed = [client.pin(client.get(id).id, pinned, principle=principle) for id in ids]
+        answer.give(changed, (line for remembered in changed for line in _pin_lines(remembered, pinned)))
+
+
+def _pin_lines(remembered: Remembered, pinned: bool) -> Iterator[str]:
+    record = remembered.record
+    yield from wrapped(plain(record.description))
+    if pinned:
+        outcome = "already pinned" if remembered.duplicate else "pinned"
+        outcome += " as a principle" if PRINCIPLE in record.tags else ""
+    else:
+        outcome = "not pinned" if remembered.duplicate else "unpinned"
+    yield f"{styled(short(record.id), 'cyan')} · {outcome} · {plain(record.pool)}"
+
+
+@app.command()
+def restore(
+    ids: Annotated[list[str], typer.Argument(help="Archived records, by id or a unique prefix.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Restore archived records.
+
+    \b
+    Example:
+      memd restore 7q3hjwch
+    """
+    with CommandAnswer("restore", as_json) as answer, reach() as client:
+        restored = client.restore(ids)
+        left = (
+            [f"{count(restored.left, 'record')} not restored: not archived, or another record has the same key"]
+            if restored.left
+            else []
+        )
+        answer.give(restored, [*(row(record) for record in restored.records), *left])

@@ -1,0 +1,432 @@
+"""`memd import` reads files of other tools, sends them to the daemon and accounts for every line (P-12).
+
+It imports nothing that the user did not name or confirm. Importing again changes nothing, so the remedy for an
+interrupted import is to run it again (W13). Discovery lists files and opens none.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+import typer
+
+from ...protocol.errors import InvalidRequest
+from ..importers.agent_files import AGENTS, MARKDOWN, agent_named, find, find_markdown, instructions, reader
+from ..importers.cursors import Cursors
+from ..importers.delivery import Imported, ImportSource, Sent, hand_over, look
+from ..importers.transcript import Malformed
+from ..python.client import places_here
+from .connection import PATIENCE_MS, deliver, reach
+from .options import here, path
+from .output import CommandAnswer, JsonFlag, plain, say, shortened, styled, wrapped
+from .progress import Bar, wait_until_distilled
+from .wording import count, size, status_counts
+
+app = typer.Typer(
+    rich_markup_mode=None,
+    add_completion=False,
+    help="""Import sessions, notes and commits from other tools.
+
+    Without a name, the command lists the files on this machine and asks before it reads any.
+
+    \b
+    Examples:
+      memd import                      # list importable files, then ask
+      memd import --agent codex        # only those of one agent
+      memd import --yes --dry-run      # count what importing all of them would add
+      memd import claude-code ~/.claude/projects""",
+)
+
+NAMED_LINES = 5
+"""Malformed lines and rejected turns that a report names."""
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Read and account for every line; send nothing.")]
+NoWait = Annotated[bool, typer.Option("--no-wait", help="Return when everything is saved, before it is processed.")]
+Paths = Annotated[list[Path], typer.Argument(parser=path, help="Session files, or folders that contain some.")]
+ImportCwd = Annotated[str | None, typer.Option("--cwd", help="The project's folder, instead of the one in the files.")]
+Whole = Annotated[bool, typer.Option("--whole", help="Read files from the start that were imported before.")]
+State = Literal["new", "grown", "imported"]
+
+
+class ImportReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Of `import`. `led_to`: new records by status, if the command waited for them."""
+
+    files: tuple[Imported, ...]
+    dry_run: bool
+    pending: int = 0
+    led_to: dict[str, int] = {}
+
+
+class FoundFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file on this machine. `state`: not imported, changed since its import, or imported as it is."""
+
+    path: str
+    size_bytes: int
+    changed_at: str
+    state: State
+
+
+class AgentFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """The files of one agent."""
+
+    agent: str
+    title: str
+    folder: str
+    files: tuple[FoundFile, ...] = ()
+
+    def number(self, state: State) -> int:
+        """The number of files in that state."""
+        return sum(file.state == state for file in self.files)
+
+
+class Discovery(msgspec.Struct, frozen=True, kw_only=True):
+    """Of `import` without a name."""
+
+    agents: tuple[AgentFiles, ...]
+
+
+# --- commands ---------------------------------------------------------------------------------------------------------
+@app.callback(invoke_without_command=True)
+def everything(
+    context: typer.Context,
+    agent: Annotated[list[str] | None, typer.Option("--agent", help="Only files of this agent; repeatable.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Import everything listed; do not ask.")] = False,
+    dry_run: DryRun = False,
+    no_wait: NoWait = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """List importable files by agent, then import them if the user agrees."""
+    if context.invoked_subcommand is not None:
+        return
+    with CommandAnswer("import", as_json) as answer:
+        for name in agent or ():
+            if name != MARKDOWN:
+                agent_named(name)
+        cursors = Cursors(places_here().state)
+        agents = discover(os.environ, Path.cwd(), cursors, agent or ())
+        files = [(each.agent, Path(file.path)) for each in agents for file in each.files if file.state != "imported"]
+        if not yes or not files:
+            answer.give(Discovery(agents=agents), _discovery_lines(agents))
+        if not files or not (yes or _agreed(len(files), as_json)):
+            return
+        run(answer, [_source(name, file, "", cursors, dry_run) for name, file in files], dry_run, no_wait)
+
+
+def _agreed(number: int, as_json: bool) -> bool:
+    """Whether the user agrees; without a terminal nothing is imported."""
+    if as_json or not sys.stdin.isatty():
+        if not as_json:
+            say(["", "nothing was imported: add --yes, and --agent NAME to select one agent"])
+        return False
+    return typer.confirm(f"\nImport {count(number, 'file')}?", default=False, err=True)
+
+
+_SESSION_HELP = {
+    "claude-code": """Import sessions of Claude Code. Repeating it imports only new turns.
+
+    \b
+    Examples:
+      memd import claude-code ~/.claude/projects --dry-run
+      memd import claude-code ~/.claude/projects/-home-ada-orchard
+      memd import claude-code session.jsonl --cwd ~/src/orchard
+    """,
+    "codex": """Import sessions of Codex. Repeating it imports only new turns.
+
+    \b
+    Examples:
+      memd import codex ~/.codex/sessions --dry-run
+      memd import codex ~/.codex/sessions/2026/03
+    """,
+    "pi": """Import sessions of pi. Repeating it imports only new turns.
+
+    \b
+    Examples:
+      memd import pi ~/.pi/agent/sessions --dry-run
+      memd import pi ~/.pi/agent/sessions/--home-ada-orchard--
+    """,
+    "gemini": """Import sessions of Gemini CLI. Older files do not name the project's folder: give it with --cwd.
+
+    \b
+    Examples:
+      memd import gemini ~/.gemini/tmp --dry-run
+      memd import gemini session-2026-03-04T10-00-1a2b3c4d.json --cwd ~/src/orchard
+    """,
+}
+
+
+def _session_command(name: str) -> Callable[..., None]:
+    """The command that imports the sessions of one agent."""
+
+    def import_sessions(
+        paths: Paths,
+        dry_run: DryRun = False,
+        no_wait: NoWait = False,
+        whole: Whole = False,
+        cwd: ImportCwd = None,
+        as_json: JsonFlag = False,
+    ) -> None:
+        with CommandAnswer(f"import {name}", as_json) as answer:
+            agent = AGENTS[name]
+            found = find(paths, agent.patterns, agent.example)
+            files = _required(found, "session file", f"{agent.title} keeps them in {agent.example}")
+            folder = here(cwd) if cwd is not None else ""
+            cursors = Cursors(places_here().state)
+            sources = [_source(name, file, folder, cursors, dry_run) for file in files]
+            run(answer, sources, dry_run, no_wait, whole)
+
+    return import_sessions
+
+
+for _name, _help in _SESSION_HELP.items():
+    app.command(_name, help=_help)(_session_command(_name))
+
+
+@app.command()
+def markdown(
+    paths: Annotated[list[Path], typer.Argument(parser=path, help="Markdown files, or folders that contain some.")],
+    dry_run: DryRun = False,
+    no_wait: NoWait = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Import Markdown: CLAUDE.md, AGENTS.md, notes.
+
+    Repeating it after a change retracts the records of passages that were deleted.
+
+    \b
+    Examples:
+      memd import markdown CLAUDE.md docs/ --dry-run
+      memd import markdown ~/notes
+    """
+    with CommandAnswer("import markdown", as_json) as answer:
+        files = _required(find_markdown(paths), "Markdown file", "Markdown files end in .md")
+        cursors = Cursors(places_here().state)
+        run(answer, [_source(MARKDOWN, file, "", cursors, dry_run) for file in files], dry_run, no_wait)
+
+
+@app.command()
+def git(
+    path: Annotated[Path, typer.Argument(parser=path, help="A folder of the repository.")] = Path("."),
+    newest: Annotated[int, typer.Option(min=1, help="Only this many of the newest commits.")] = 500,
+    dry_run: DryRun = False,
+    no_wait: NoWait = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Import the commit messages of a repository. Repeating it imports only new commits.
+
+    \b
+    Examples:
+      memd import git
+      memd import git ~/src/orchard --newest 100
+    """
+    from ..importers import git_log
+
+    with CommandAnswer("import git", as_json) as answer:
+        run(answer, [ImportSource("git", path, lambda _: git_log.read(path, newest), False)], dry_run, no_wait)
+
+
+@app.command()
+def memd(
+    path: Annotated[Path, typer.Argument(parser=path, help="A file from `memd export --format jsonl`.")],
+    dry_run: DryRun = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Import a file from `memd export`. Ids, statuses, keys and times stay. Repeating it changes nothing.
+
+    \b
+    Example:
+      memd import memd memory.jsonl
+    """
+    from .export import take_in
+
+    with CommandAnswer("import memd", as_json) as answer:
+        take_in(answer, path, dry_run)
+
+
+def _required(files: Iterable[Path], noun: str, hint: str) -> list[Path]:
+    """The files. Raises InvalidRequest if there are none."""
+    listed = list(files)
+    if not listed:
+        raise InvalidRequest(f"no {noun} in these folders", hint=hint)
+    return listed
+
+
+def _source(name: str, path: Path, cwd: str, cursors: Cursors, dry_run: bool) -> ImportSource:
+    return ImportSource(name, path, reader(name, path, cwd, cursors, dry_run=dry_run))
+
+
+def run(
+    answer: CommandAnswer, sources: Sequence[ImportSource], dry_run: bool, no_wait: bool, whole: bool = False
+) -> None:
+    """Read each source, send and report it, then wait until its captures are processed."""
+    cursors = Cursors(places_here().state)
+    if whole:
+        cursors.ignore(source.path for source in sources)
+    if dry_run:
+        with Bar(len(sources), "reading", answer.as_json or len(sources) == 1) as bar:
+            files = tuple(_stepped(look(source, cursors), bar) for source in sources)
+        answer.give(ImportReport(files=files, dry_run=True), report_lines(files, dry_run=True))
+        return
+    with reach(PATIENCE_MS) as client:
+        before = client.status().records
+        with Bar(len(sources), "reading and sending", answer.as_json or len(sources) == 1) as bar:
+            files = tuple(_stepped(hand_over(client, source, cursors), bar) for source in sources)
+        deliver(client, answer)
+        if not answer.as_json:
+            say(report_lines(files, dry_run=False))
+        if no_wait:
+            pending = client.distil().pending
+            saved = f"everything is saved; {count(pending, 'capture')} to process: see `memd status`"
+            answer.give(ImportReport(files=files, dry_run=False, pending=pending), [saved])
+            return
+        pending = wait_until_distilled(client, answer)
+        led_to = difference(before, client.status().records)
+        result = ImportReport(files=files, dry_run=False, pending=pending, led_to=led_to)
+        answer.give(result, _outcome_lines(files, led_to, pending))
+
+
+def _stepped(done: Imported, bar: Bar) -> Imported:
+    bar.step(1)
+    return done
+
+
+def difference(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+    """The increase of each count, without those that did not grow."""
+    return {name: more for name in sorted(after) if (more := after[name] - before.get(name, 0)) > 0}
+
+
+def _outcome_lines(files: Sequence[Imported], led_to: dict[str, int], pending: int) -> Iterator[str]:
+    events: dict[str, int] = {}
+    for sent in (sent for file in files for sent in file.sessions if sent.pool):
+        events[sent.pool] = events.get(sent.pool, 0) + sent.events
+    yield f"new records: {status_counts(led_to) or 'none'}"
+    if pending:
+        yield f"{count(pending, 'capture')} still to process: see `memd status`"
+    if events:
+        pool = max(events, key=lambda name: events[name])
+        yield f'to search them: memd recall "what did we decide" --pool {plain(pool)}'
+
+
+# --- discovery --------------------------------------------------------------------------------------------------------
+def discover(
+    environment: Mapping[str, str], cwd: Path, cursors: Cursors, only: Sequence[str] = ()
+) -> tuple[AgentFiles, ...]:
+    """The importable files of each agent, or of the agents in `only`."""
+    agents: list[AgentFiles] = []
+    for agent in AGENTS.values():
+        if not only or agent.name in only:
+            folder = agent.folder(environment)
+            paths = find([folder], agent.patterns, agent.example) if folder.is_dir() else []
+            files = _found_files(paths, cursors)
+            agents.append(AgentFiles(agent=agent.name, title=agent.title, folder=str(folder), files=files))
+    if not only or MARKDOWN in only:
+        files = _found_files(instructions(environment, cwd), cursors)
+        agents.append(AgentFiles(agent=MARKDOWN, title="instructions for agents", folder=str(cwd), files=files))
+    return tuple(agents)
+
+
+def _found_files(paths: Sequence[Path], cursors: Cursors) -> tuple[FoundFile, ...]:
+    files: list[FoundFile] = []
+    for file in paths:
+        try:
+            status = file.stat()
+        except OSError:
+            continue  # it was removed while this listed it
+        cursor = cursors.get(file)
+        state: State = "new" if cursor is None else "grown"
+        if cursor and (cursor.size, cursor.mtime_ns) == (status.st_size, status.st_mtime_ns):
+            state = "imported"
+        changed = datetime.fromtimestamp(status.st_mtime, UTC).isoformat()
+        files.append(FoundFile(path=str(file), size_bytes=status.st_size, changed_at=changed, state=state))
+    return tuple(files)
+
+
+def _discovery_lines(agents: Sequence[AgentFiles]) -> Iterator[str]:
+    for agent in agents:
+        if not agent.files:
+            yield styled(f"{agent.title}: nothing in {plain(agent.folder)}", "dim")
+            continue
+        total = size(sum(file.size_bytes for file in agent.files))
+        days = sorted(file.changed_at[:10] for file in agent.files)
+        span = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
+        noun = "file" if agent.agent == MARKDOWN else "session file"
+        yield styled(agent.title, "bold") + f": {count(len(agent.files), noun)}, {total}, {span}"
+        numbers = {
+            "new": agent.number("new"),
+            "changed since their import": agent.number("grown"),
+            "imported": agent.number("imported"),
+        }
+        yield "  " + ", ".join(f"{number:,} {state}" for state, number in numbers.items() if number)
+        if agent.agent == MARKDOWN:
+            for file in agent.files:
+                yield from wrapped(f"{plain(file.path)} ({file.state})", "    ", "  ")
+        else:
+            yield from wrapped(f"memd import {agent.agent} {plain(agent.folder)}", "    ", "  ")
+
+
+# --- the report -------------------------------------------------------------------------------------------------------
+def report_lines(files: Sequence[Imported], dry_run: bool) -> Iterator[str]:
+    """The account of each file; files with nothing new share one line."""
+    reported = [file for file in files if _has_news(file, dry_run)]
+    for file in reported:
+        yield from _file_lines(file, dry_run)
+    if unchanged := len(files) - len(reported):
+        yield f"{count(unchanged, 'file')} with nothing new since the last import"
+    if len(files) > 1:
+        accounts = [file.account for file in files]
+        lines, taken = sum(account.lines for account in accounts), sum(account.taken for account in accounts)
+        malformed = sum(len(account.malformed) for account in accounts)
+        noise = lines - taken - malformed
+        yield f"{len(files)} files, {lines:,} lines: {taken:,} taken, {noise:,} noise, {malformed:,} malformed"
+
+
+def _has_news(file: Imported, dry_run: bool) -> bool:
+    """Whether the report says more than that the file was imported before."""
+    if not file.account.before or file.odd or file.account.malformed:
+        return True
+    return dry_run or any(sent.accepted or sent.changed or sent.refused or sent.vanished for sent in file.sessions)
+
+
+def _file_lines(file: Imported, dry_run: bool) -> Iterator[str]:
+    account = file.account
+    noise = sum(account.noise.values())
+    yield styled(shortened(plain(file.path), 100), "bold")
+    if file.odd:
+        yield from wrapped(plain(file.odd), "    ", "  odd: ")
+    parts = f"{account.taken:,} taken, {noise:,} noise, {len(account.malformed):,} malformed"
+    before = f" after {account.before:,} imported before" if account.before else ""
+    yield f"  {count(account.lines, 'line')}{before}: {parts}"
+    if account.noise:
+        kinds = ", ".join(f"{number:,} {plain(kind)}" for kind, number in account.noise.items())
+        yield from (styled(line, "dim") for line in wrapped(f"noise: {kinds}", "    ", "  "))
+    yield from _malformed_lines(account.malformed)
+    for sent in file.sessions:
+        yield from _sent_lines(sent, dry_run)
+
+
+def _malformed_lines(malformed: Sequence[Malformed]) -> Iterator[str]:
+    for bad in malformed[:NAMED_LINES]:
+        yield from wrapped(f"line {bad.line}: {plain(bad.reason)[:300]}", "    ", "  malformed: ")
+    if len(malformed) > NAMED_LINES:
+        others = ", ".join(str(bad.line) for bad in malformed[NAMED_LINES:40])
+        yield from wrapped(f"also lines {others}{' …' if len(malformed) > 40 else ''}", "    ", "  malformed: ")
+
+
+def _sent_lines(sent: Sent, dry_run: bool) -> Iterator[str]:
+    deleted = f", {sent.vanished:,} deleted from the file" if sent.vanished else ""
+    if dry_run:
+        yield f"  would send {count(sent.events, 'event')} of {plain(sent.document)}{deleted}"
+        return
+    text = f"{plain(sent.document)}: {sent.accepted:,} accepted, {sent.duplicate:,} known, {sent.changed:,} changed"
+    text += deleted + (f", {sent.forgotten:,} forgotten" if sent.forgotten else "")
+    text += f", {sent.skipped:,} skipped ({plain(sent.why)})" if sent.skipped else ""
+    yield from wrapped(f"{text} → {plain(sent.pool)}", "    ", "  ")
+    for refusal in sent.refused[:NAMED_LINES]:
+        yield from wrapped(f"rejected: turn {plain(refusal.turn)}: {plain(refusal.problem.message)}", "    ", "  ")
+    if len(sent.refused) > NAMED_LINES:
+        yield f"  rejected: {len(sent.refused) - NAMED_LINES} more"

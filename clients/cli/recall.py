@@ -1,0 +1,230 @@
+"""`memd recall`, `memd profile`, `memd feedback`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Annotated
+
+import typer
+
+from ...protocol.errors import NotFound
+from ...protocol.instant import day, from_micros
+from ...protocol.recall import Belief, Heard, Hit, Linked, Recalled
+from ...protocol.record import LIVE
+from .connection import reach
+from .options import AsOf, BelievedAt, Cwd, here, instant
+from .output import CommandAnswer, JsonFlag, plain, say, shortened, styled, wrapped
+from .wording import count, heard_lines, hit_lines, short
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+Pools = Annotated[list[str] | None, typer.Option("--pool", help="A pool by name, instead of by folder; repeatable.")]
+Agent = Annotated[str, typer.Option(help="Also search the memory of this agent.")]
+Ids = list[str] | None
+INDENT = " " * 5
+LONGEST = 300
+
+
+@app.command()
+def recall(
+    query: Annotated[str, typer.Argument(help="A question, or words to look for.")],
+    cwd: Cwd = None,
+    pool: Pools = None,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="At most this many records.")] = 5,
+    budget: Annotated[int, typer.Option(min=1, help="At most about this many tokens.")] = 1500,
+    all: Annotated[bool, typer.Option("--all", help="Include retired and archived records.")] = False,
+    as_of: AsOf = "",
+    believed_at: BelievedAt = "",
+    agent: Agent = "",
+    perspective: Annotated[str, typer.Option(help="Rank records higher that this perspective used before.")] = "",
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Add the surrounding transcript, earlier versions and linked records.")
+    ] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the parts of each score.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Search memory. Each result names its source.
+
+    \b
+    Examples:
+      memd recall "why not postgres"
+      memd recall indentation --all         # include what is no longer true
+      memd recall database --as-of 2026-03-01
+      memd recall "what did we decide last March"   # a time in the question limits the search
+      memd recall database --deep           # with transcript, earlier versions, linked records
+      memd recall "backup" --pool personal --limit 3
+      memd recall "what went wrong" --agent reviewer --perspective security
+    """
+    with CommandAnswer("recall", as_json) as answer, reach() as client:
+        recalled = client.recall(
+            query,
+            cwd=here(cwd),
+            pools=pool or (),
+            limit=limit,
+            budget_tokens=budget,
+            include_retired=all,
+            explain=explain,
+            as_of=instant(as_of),
+            believed_at=instant(believed_at),
+            agent=agent,
+            perspective=perspective,
+            deep=deep,
+        )
+        _check_agent(agent, pool, recalled.scope)
+        answer.give(recalled, recalled_lines(recalled, explain))
+
+
+def _check_agent(agent: str, pools: list[str] | None, scope: tuple[str, ...]) -> None:
+    """Raises NotFound if the agent's own memory was not searched: the answer would look as if it had been."""
+    if agent and not pools and f"agent/{agent}" not in scope:
+        raise NotFound(f"agent {agent!r} has no memory of its own", hint="`memd agent` lists the agents that have one")
+
+
+def recalled_lines(recalled: Recalled, explain: bool = False) -> Iterator[str]:
+    """A search's answer as text."""
+    results = sorted((*recalled.hits, *recalled.turns), key=lambda result: -result.score)
+    for number, result in enumerate(results, 1):
+        if number > 1:
+            yield ""
+        yield from hit_lines(number, result, explain) if isinstance(result, Hit) else heard_lines(number, result)
+        yield from _around_lines(result)
+    if not results:
+        yield "No relevant memory found."
+        if recalled.nearest:
+            near = recalled.nearest
+            yield from wrapped(f"Nearest: {plain(near.description)} ({short(near.id)}, score {near.score:.2f})", "  ")
+    yield from _linked_lines(recalled.linked)
+    yield ""
+    notes = "; ".join(_notes(recalled))
+    yield from (styled(line, "dim") for line in wrapped(notes))
+    if recalled.recall and results:
+        yield styled(f"(for `memd feedback`: {plain(recalled.recall)})", "dim")
+
+
+def _notes(recalled: Recalled) -> Iterator[str]:
+    """Scope and limits of a search."""
+    if recalled.scope == ("personal",) and not recalled.hits and not recalled.turns:
+        yield "This folder is not a known project; searched personal only (`memd pools` lists the others)"
+    else:
+        yield f"searched {', '.join(plain(pool) for pool in recalled.scope)}"
+    if recalled.period:
+        yield _period_text(*recalled.period)
+    if recalled.filtered:
+        yield f"{count(recalled.filtered, 'other')} did not match"
+    if recalled.screened:
+        yield f"withheld or marked: {', '.join(recalled.screened)} (see `memd scan`)"
+    if recalled.pending:
+        yield f"{count(recalled.pending, 'capture')} not processed yet"
+    if recalled.note:
+        yield plain(recalled.note)
+
+
+def _around_lines(result: Hit | Heard) -> Iterator[str]:
+    """The surrounding turns, `▶` before the cited one; then each earlier version (`--deep`)."""
+    for line in result.lines:
+        mark = styled("▶", "green") if line.cited else " "
+        words = f"{plain(line.who)} {plain(line.at)[:16].replace('T', ' ')}: {shortened(plain(line.text), LONGEST)}"
+        first, *rest = wrapped(words, INDENT)
+        yield f"   {mark} {first.lstrip()}"
+        yield from rest
+    if isinstance(result, Hit) and result.history:
+        yield styled(f"{INDENT}versions:", "dim")
+        for belief in result.history:
+            yield from wrapped(_belief_text(belief), INDENT + "    ", INDENT + "  ")
+
+
+def _linked_lines(linked: Sequence[Linked]) -> Iterator[str]:
+    if linked:
+        yield ""
+        yield styled("Linked:", "bold")
+    for link in linked:
+        distance = "" if link.hops == 1 else f", {count(link.hops, 'step')} away"
+        text = f"{plain(link.record.description)} · by {plain(link.via)}{distance} · {short(link.record.id)}"
+        yield from wrapped(text, " " * 4, "  ")
+
+
+def _period_text(start: str, end: str) -> str:
+    """The time that limits an answer, in local days; the last one is the day before `end`."""
+    first = datetime.fromisoformat(start).astimezone().date().isoformat() if start else ""
+    last = (datetime.fromisoformat(end) - timedelta(seconds=1)).astimezone().date().isoformat() if end else ""
+    if not first or not last:
+        return f"limited to the time since {first}" if first else f"limited to the time until {last}"
+    return f"limited to {first}" + (f" to {last}" if last != first else "")
+
+
+def _belief_text(belief: Belief) -> str:
+    true = f"true from {day(belief.valid_from)}" if belief.valid_from else "true"
+    true += f" to {day(belief.valid_to)}" if belief.valid_to else ""
+    until = f" to {day(from_micros(belief.believed_until))}" if belief.believed_until else " until now"
+    reason = f": {plain(belief.ended)}" if belief.ended else ""
+    return f"“{plain(belief.text)}” {true}, believed from {day(from_micros(belief.believed_from))}{until}{reason}"
+
+
+@app.command()
+def profile(
+    cwd: Cwd = None,
+    pool: Pools = None,
+    agent: Agent = "",
+    budget: Annotated[int, typer.Option(min=1, help="At most about this many tokens.")] = 500,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show what an agent is told about you and this project.
+
+    \b
+    Examples:
+      memd profile
+      memd profile --cwd ~/src/orchard --budget 200
+      memd injected                       # the texts that agents received, and when
+    """
+    with CommandAnswer("profile", as_json) as answer, reach() as client:
+        shown = client.profile(cwd=here(cwd), pools=pool or (), budget_tokens=budget, agent=agent)
+        _check_agent(agent, pool, shown.scope)
+        answer.give(shown)
+        if as_json:
+            return
+        say(plain(line) for line in shown.text.splitlines())
+        live = {state.pool: sum(state.counts.get(status, 0) for status in LIVE) for state in client.pools().pools}
+        searched = sum(live.get(name, 0) for name in shown.scope)
+        if not shown.ids:
+            say([_empty_profile(searched, sum(live.values()))])
+        pending = f"; {count(shown.pending, 'capture')} not processed yet" if shown.pending else ""
+        size = f"{len(shown.ids)} of {count(searched, 'record')}, {count(shown.tokens, 'token')}"
+        notes = f"{size}, from {', '.join(shown.scope)}{pending}"
+        say(["", *(styled(line, "dim") for line in wrapped(notes))])
+
+
+def _empty_profile(searched: int, total: int) -> str:
+    if searched:
+        return f"No record belongs into every turn; `memd recall` searches the {count(searched, 'record')} here."
+    if total:
+        return f"Nothing yet in these pools; other pools have {count(total, 'record')}: see `memd pools`."
+    return "Nothing yet. `memd import claude-code ~/.claude/projects` imports your earlier sessions."
+
+
+@app.command()
+def feedback(
+    recall: Annotated[
+        str, typer.Argument(help="The answer's id, which `memd recall` prints last; may be omitted.")
+    ] = "",
+    used: Annotated[Ids, typer.Option("--used", help="A record that was used; repeatable.")] = None,
+    helpful: Annotated[Ids, typer.Option("--helpful", help="A record that helped; repeatable.")] = None,
+    wrong: Annotated[Ids, typer.Option("--wrong", help="A record that was irrelevant; repeatable.")] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="The task failed: this feedback counts half.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Rate an answer. Ranking learns from it. Records that were used also last longer.
+
+    \b
+    Examples:
+      memd feedback 5be0c1a92 --used 7q3hjwch --wrong 0m2k9x1c
+      memd feedback --helpful 7q3hjwch      # without an answer's id, ranking does not learn
+    """
+    with CommandAnswer("feedback", as_json) as answer, reach() as client:
+        learned = client.feedback(recall, used=used or (), helpful=helpful or (), wrong=wrong or (), failed=failed)
+        lines = [f"Recorded feedback on {count(learned.records, 'record')}."]
+        if learned.samples:
+            lines.append(
+                f"Ranking learns from {count(learned.samples, 'new sample')}, {learned.learnt_from:,} in total."
+            )
+        answer.give(learned, [*lines, *wrapped(plain(learned.note), "  ")] if learned.note else lines)

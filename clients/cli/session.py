@@ -1,0 +1,102 @@
+"""`memd session` lists sessions and shows the outcome of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from ...protocol.session import SessionOutcome, SessionPage, SessionState
+from .connection import reach
+from .output import CommandAnswer, JsonFlag, plain, shortened, styled, width
+from .wording import age, count, status_counts
+
+app = typer.Typer(
+    rich_markup_mode=None,
+    add_completion=False,
+    help="List sessions, or show what one led to.",
+    epilog="`memd undo SESSION` hides everything learned from a session; `memd forget --session SESSION` deletes it.",
+)
+
+
+@app.command("list")
+def list_sessions(
+    host: Annotated[str, typer.Option(help="Only sessions of this host: claude-code, pi, zsh, …")] = "",
+    is_open: Annotated[bool, typer.Option("--open", help="Only open sessions.")] = False,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=1000, help="At most this many sessions.")] = 20,
+    as_json: JsonFlag = False,
+) -> None:
+    """List sessions, the latest first.
+
+    \b
+    Examples:
+      memd session list
+      memd session list --open
+      memd session list --host zsh -n 5
+    """
+    with CommandAnswer("session list", as_json) as answer, reach() as client:
+        page = client.sessions(host, is_open=is_open, limit=limit)
+        answer.give(page, _page_lines(page))
+
+
+def _page_lines(page: SessionPage) -> Iterator[str]:
+    for session in page.sessions:
+        head = f"{shortened(plain(session.document), 46):<46} {age(session.began_at):<15} {_end(session)}"
+        yield styled(head, "bold") if not session.ended_at and session.live else head
+        if about := plain(session.title) or plain(session.cwd):
+            yield styled(f"  {shortened(about, width() - 2)}", "dim")
+    if not page.sessions:
+        yield "no sessions yet; `memd import` finds sessions of agents on this machine"
+        return
+    shown = f"{len(page.sessions):,} of " if page.total > len(page.sessions) else ""
+    yield styled(f"{shown}{count(page.total, 'session')}, {page.going_on:,} open", "dim")
+
+
+def _end(session: SessionState) -> str:
+    if session.ended_at:
+        return f"ended ({plain(session.reason)})" if session.reason else "ended"
+    return f"open, last event {age(session.heard_at)}" if session.live else "imported"
+
+
+@app.command()
+def show(
+    id: Annotated[str, typer.Argument(help="A session as `memd session list` names it, or a unique prefix.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Show one session: times, turns and outcome.
+
+    \b
+    Example:
+      memd session show claude-code:0b5c7b3e
+    """
+    with CommandAnswer("session show", as_json) as answer, reach() as client:
+        outcome = client.session(id)
+        answer.give(outcome, _outcome_lines(outcome))
+
+
+def _outcome_lines(outcome: SessionOutcome) -> Iterator[str]:
+    session = outcome.session
+    ended = f"{plain(session.ended_at)} ({plain(session.reason) or 'no reason given'})"
+    yield styled(plain(session.document), "bold") + (f"  {plain(session.title)}" if session.title else "")
+    rows = {
+        "agent": plain(session.agent),
+        "folder": plain(session.cwd),
+        "pool": plain(session.pool) or "personal",
+        "started": f"{plain(session.began_at)} ({age(session.began_at)})",
+        "updated": age(session.heard_at) if session.heard_at else "",
+        "ended": ended if session.ended_at else _end(session),
+        "turns": ", ".join(f"{number:,} {plain(name)}" for name, number in outcome.turns.items()) or "none stored",
+        "outcome": _outcome(outcome),
+    }
+    yield from (f"{styled(f'{name:<8}', 'dim')} {value}" for name, value in rows.items() if value)
+
+
+def _outcome(outcome: SessionOutcome) -> str:
+    records = status_counts(outcome.records)
+    parts = [f"records: {records}" if records else "no records"]
+    if outcome.troubles:
+        parts.append(f"{count(outcome.troubles, 'call or command', 'calls or commands')} failed")
+    if outcome.failed:
+        parts.append(f"{count(outcome.failed, 'capture')} not processed, see `memd retry`")
+    return "; ".join(parts)

@@ -1,0 +1,127 @@
+"""`memd status`: recent outcomes, the backlog, and the state of the agents' integrations (U6)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from ...protocol.errors import Unavailable
+from ...protocol.reply import StatusText
+from ..hooks.notes import SkipCount, skipped
+from .connection import is_older, reach
+from .output import CommandAnswer, JsonFlag, complete, plain, styled, wrapped
+from .wording import age, count, moment, reembedding_text, size, status_counts
+
+if TYPE_CHECKING:
+    from ..hooks.hosts import HostState
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+LISTED = 5
+"""Failures and hosts that the screen names."""
+
+
+@app.command()
+def status(as_json: JsonFlag = False) -> None:
+    """Show recent activity, the backlog and failures.
+
+    \b
+    Examples:
+      memd status
+      memd status --json | jq .data.pending
+    """
+    with CommandAnswer("status", as_json) as answer, reach() as client:
+        waiting = client.spool.waiting()
+        skips = skipped(client.places.state, time.time())
+        if waiting:
+            answer.warn(f"{count(waiting, 'request waits', 'requests wait')} in the spool; `memd up` delivers them")
+        try:
+            daemon = client.status()
+        except Unavailable:
+            if skips:
+                answer.warn(_skip_text(skips))
+            raise
+        from ..hooks.hosts import check_hosts  # imported late: it reads the files of every host
+
+        hosts = check_hosts(tried=False)
+        data = {**complete(daemon), "spooled": waiting, "skipped": complete(skips), "hosts_set_up": complete(hosts)}
+        answer.give(data, _status_lines(daemon, skips, hosts))
+
+
+def _skip_text(skips: SkipCount) -> str:
+    reasons = ", ".join(f"{number:,} {plain(reason)}" for reason, number in skips.reasons.items())
+    turns = f"{count(skips.total, 'agent turn')} ran without memory in the last 24 hours"
+    return f"{turns}, the last {age(int(skips.last.at * 1e6))}: {reasons}"
+
+
+def host_text(host: HostState) -> str:
+    """The state of an agent's integration, with the command that improves it."""
+    if host.problem:
+        return f"{host.title}: {plain(host.problem)} (to repair it: `{host.hint}`)"
+    return f"{host.title}: set up" if host.is_set_up else f"{host.title}: not set up (run `{host.hint}`)"
+
+
+def _amounts(daemon: StatusText) -> Iterator[tuple[str, str]]:
+    """Names and texts of the rows about records and captures."""
+    total = sum(daemon.records.values())
+    pools = f", in {count(daemon.pools, 'pool')}" if total else ""
+    yield "records", f"{status_counts(daemon.records) or 'none yet'}{pools}"
+    backlog = f"{count(daemon.pending, 'capture')} to process" if daemon.pending else "empty"
+    yield "backlog", f"{backlog}; worker {plain(daemon.worker)}"
+
+
+def _problems(daemon: StatusText) -> Iterator[tuple[str, str]]:
+    """Names and texts of the rows about failures and troubles."""
+    for number, failure in enumerate(daemon.failures[:LISTED]):
+        yield "" if number else "failures", plain(failure)
+    if len(daemon.failures) > LISTED:
+        yield "", f"{len(daemon.failures)} in total"
+    yield ("", "`memd retry` lists them and processes them again") if daemon.failures else ("failures", "none")
+    for number, trouble in enumerate(daemon.troubles):
+        yield "" if number else "trouble", plain(trouble)
+
+
+def _status_lines(daemon: StatusText, skips: SkipCount | None, hosts: Sequence[HostState]) -> Iterator[str]:
+    old = " (an older version: `memd up` replaces it)" if is_older(daemon.version) else ""
+    running = styled(f"memd {daemon.version} is running", "bold")
+    yield f"{running}{old} (pid {daemon.pid}, started {age(daemon.started_at)})"
+    for name, text in _amounts(daemon):
+        yield from wrapped(text, " " * 10, _head(name))
+    outcomes = sorted(daemon.last.items(), key=lambda item: item[1].at, reverse=True)
+    for number, (name, outcome) in enumerate(outcomes):
+        yield f"{_head('' if number else 'last')}{plain(name):<10} {age(outcome.at):<15} {plain(outcome.what)}"
+    rows = [] if outcomes else [("last", "no activity yet")]
+    if skips:
+        rows.append(("skipped", _skip_text(skips)))
+    rows += [("" if number else "hosts", host_text(host)) for number, host in enumerate(hosts)]
+    heard = ", ".join(f"{plain(host)} {age(at)}" for host, at in list(daemon.hosts.items())[:LISTED])
+    sessions = f"; {count(daemon.sessions_open, 'open session')}" if daemon.sessions_open else ""
+    if heard or sessions:
+        rows.append(("received", f"{heard or 'nothing'}{sessions}"))
+    for pause in daemon.pauses:
+        until = f"until {moment(pause.until)}" if pause.until else "until `memd resume`"
+        where = f"in {plain(pause.folder)} and below" if pause.folder else "everywhere"
+        rows.append(("paused", styled(f"{where}, {until}", "yellow")))
+    if daemon.ignored:
+        rows.append(("ignored", ", ".join(map(plain, daemon.ignored))))
+    if daemon.inbox:
+        rows.append(("inbox", f"{count(daemon.inbox, 'proposal waits', 'proposals wait')}: `memd inbox`"))
+    rows += _problems(daemon)
+    rows.append(("model", _model_text(daemon)))
+    rows.append(
+        ("data", f"{daemon.data_dir} ({size(sum(daemon.size_bytes.values()))}, journal at {daemon.journal_seq:,})")
+    )
+    for name, text in rows:
+        yield from wrapped(text, " " * 10, _head(name))
+
+
+def _head(name: str) -> str:
+    return f"{styled(f'{name:<9}', 'dim')} "
+
+
+def _model_text(daemon: StatusText) -> str:
+    """The model that searches, and the progress of a change to another one."""
+    progress = f"; {reembedding_text(daemon.reembedding)}" if daemon.reembedding else ""
+    return f"{plain(daemon.model)}{progress}"

@@ -1,0 +1,160 @@
+"""The agents whose sessions can be imported: their folders, their session files and the readers of those.
+
+A reader is imported when it is used, so that listing files starts fast.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from ...protocol.errors import InvalidRequest, NotFound
+from .cursors import Cursors
+from .transcript import Mark, Transcript
+
+Read = Callable[[Mark | None], Transcript]
+
+_SKIPPED = {"node_modules", "vendor", "dist", "build", "target", "venv", "site-packages", "__pycache__"}
+"""Folders with other people's Markdown."""
+
+_NO_SESSIONS = {"history.jsonl", "logs.json"}
+_INSTRUCTIONS = ("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "GEMINI.md", ".github/copilot-instructions.md")
+
+
+class ImportableAgent(msgspec.Struct, frozen=True):
+    """An agent. Its home is in the environment variable `variable` ("" for none), else it is `home` below `~`; sessions
+    are in the folder `inside` it, with file names of these `patterns`."""
+
+    name: str
+    title: str
+    variable: str
+    home: str
+    inside: str
+    patterns: tuple[str, ...]
+    example: str
+
+    def folder(self, environment: Mapping[str, str]) -> Path:
+        """Return the folder of its sessions on this machine, which may not exist."""
+        home = environment.get(self.variable) or os.path.join(environment.get("HOME") or "/", self.home)
+        return Path(home) / self.inside
+
+
+AGENTS = {
+    agent.name: agent
+    for agent in (
+        ImportableAgent("claude-code", "Claude Code", "CLAUDE_CONFIG_DIR", ".claude", "projects", ("*.jsonl",),
+              "~/.claude/projects/<folder>/<session>.jsonl"),
+        ImportableAgent("codex", "Codex", "CODEX_HOME", ".codex", "sessions", ("*.jsonl",),
+              "~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl"),
+        ImportableAgent("pi", "pi", "PI_CODING_AGENT_DIR", ".pi/agent", "sessions", ("*.jsonl",),
+              "~/.pi/agent/sessions/--<folder>--/*.jsonl"),
+        ImportableAgent("gemini", "Gemini CLI", "", ".gemini", "tmp",
+              ("session-*.json", "session-*.jsonl", "chats/*/*.jsonl"),
+              "~/.gemini/tmp/<project>/chats/session-*.json"),
+    )
+}  # fmt: skip
+MARKDOWN = "markdown"
+
+
+def agent_named(name: str) -> ImportableAgent:
+    """Return the agent of that name. Raises InvalidRequest."""
+    if name not in AGENTS:
+        raise _unknown(name)
+    return AGENTS[name]
+
+
+def _unknown(name: str) -> InvalidRequest:
+    return InvalidRequest(f"there is no agent {name!r}", hint=f"one of {', '.join((*AGENTS, MARKDOWN))}")
+
+
+def find(paths: Sequence[Path], patterns: Iterable[str], example: str) -> list[Path]:
+    """Return the named files, and the sessions below the named folders. Raises NotFound."""
+
+    def sessions(folder: Path) -> Iterator[Path]:
+        below = {path for pattern in patterns for path in folder.rglob(pattern)}
+        return (path for path in below if path.is_file() and path.name not in _NO_SESSIONS)
+
+    return _files(paths, sessions, f"sessions are in {example}")
+
+
+def find_markdown(paths: Sequence[Path]) -> list[Path]:
+    """Return the named files, and the Markdown files in folders but hidden and foreign ones. Raises NotFound."""
+    unique: dict[Path, Path] = {}
+    for path in _files(paths, _walk, "name Markdown files, or folders with some"):
+        unique.setdefault(path.resolve(), path)  # AGENTS.md is often a link to CLAUDE.md
+    return list(unique.values())
+
+
+def _files(paths: Iterable[Path], listed: Callable[[Path], Iterable[Path]], hint: str) -> list[Path]:
+    files: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            files.update(dict.fromkeys(sorted(listed(path))))
+        elif path.exists():
+            files[path] = None
+        else:
+            raise NotFound(f"there is no {path}", hint=hint)
+    return list(files)
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
+        yield from (Path(here) / name for name in names if name.lower().endswith((".md", ".markdown")))
+
+
+def instructions(environment: Mapping[str, str], cwd: Path) -> list[Path]:
+    """Return the instruction files for agents: the user's, and those of the folders from `cwd` up."""
+    homes = [agent.folder(environment).parent for agent in AGENTS.values()]
+    repository = next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
+    inside = [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(repository)]
+    places = [folder / name for folder in (*homes, *inside) for name in _INSTRUCTIONS]
+    return find_markdown([path for path in places if path.is_file()])
+
+
+def reader(agent: str, path: Path, cwd: str, cursors: Cursors, *, dry_run: bool = False) -> Read:
+    """Return the reader of one file, from a mark on. It raises InvalidRequest for an unknown agent."""
+
+    def read(mark: Mark | None) -> Transcript:
+        match agent:
+            case "claude-code":
+                from .claude_code import read as read_file
+            case "codex":
+                from .codex import read as read_file
+            case "pi":
+                from .pi import read as read_file
+            case "gemini":
+                from .gemini import read as read_file
+            case "markdown":
+                from .markdown import read as read_markdown
+
+                cursor = cursors.get(path)
+                return read_markdown(path, cursors.key(create=not dry_run), cursor.times if cursor else {})
+            case _:
+                raise _unknown(agent)
+        return read_file(path, cwd, mark)
+
+    return read
+
+
+def documents(path: Path, environment: Mapping[str, str], cursors: Cursors) -> set[str]:
+    """Return the documents that an import of a path, of any agent, would feed. Those of a folder are of the sessions in
+    it and of every imported file below it. Raises StoreError."""
+    folders = {agent.name: agent.folder(environment).resolve() for agent in AGENTS.values()}
+    name = next((name for name, folder in folders.items() if path.resolve().is_relative_to(folder)), "claude-code")
+    files = [path]
+    if path.is_dir():
+        sessions = (session.resolve() for session in find([path], AGENTS[name].patterns, ""))
+        imported = (Path(cursor.path) for cursor in cursors.all())
+        below = (file for file in imported if file.is_relative_to(path.resolve()) and file.is_file())
+        files = list(dict.fromkeys([*sessions, *below]))
+    fed: set[str] = set()
+    for file in files:
+        cursor = cursors.get(file)
+        agent = cursor.agent if cursor else MARKDOWN if file.suffix == ".md" else name
+        transcript = reader(agent, file, "", cursors, dry_run=True)(None)
+        fed.update(session.origin.document for session in transcript.sessions)
+    return fed

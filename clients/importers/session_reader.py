@@ -1,0 +1,250 @@
+"""The reading of a session's file, from its beginning or from a mark.
+
+Invariants: a mark stands before a line that gave an event, where later lines can't change earlier events, so that
+reading on from it gives what reading the whole file gives (W13); the torn last line of a running session lies behind
+the mark; every line is accounted for.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from ...protocol import wire
+from ...protocol.errors import StoreError
+from ...protocol.event import AnyEvent, Origin, Said, SessionEnded, SessionStarted, ToolCalled
+from . import json_line, summary
+from .json_line import TAKEN, BadLine, checked_time
+from .transcript import AccountBuilder, CapturedSession, Mark, Transcript
+
+Role = Literal["user", "assistant"]
+Outcome = Literal["ok", "error", "unknown"]
+
+
+class ReadSoFar(msgspec.Struct, frozen=True, kw_only=True):
+    """A document at a mark. `is_under_way`: some of its events lie before the mark."""
+
+    session: str
+    agent: str = ""
+    cwd: str = ""
+    first: str = ""
+    last: str = ""
+    is_under_way: bool = False
+
+
+class Document:
+    """The events of one document while its lines are read."""
+
+    def __init__(self, session: str, agent: str = "", begun: ReadSoFar | None = None) -> None:
+        self.session, self.agent = session, agent
+        self.cwd, self.first, self.last = (begun.cwd, begun.first, begun.last) if begun else ("", "", "")
+        self.title = ""
+        self.events: list[AnyEvent] = []
+        self._turns: dict[str, int] = {}
+        self._open: set[str] = set()
+        self._is_resumed = begun is not None and begun.is_under_way
+
+    @property
+    def begun(self) -> ReadSoFar:
+        """The state that a reader needs to read on."""
+        return ReadSoFar(
+            session=self.session,
+            agent=self.agent,
+            cwd=self.cwd,
+            first=self.first,
+            last=self.last,
+            is_under_way=self._is_resumed or bool(self.events),
+        )
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every tool call has a result."""
+        return not self._open
+
+    def seen(self, at: str, cwd: str = "") -> None:
+        """Note the time and the folder of a line."""
+        self.first, self.last = self.first or at, at or self.last
+        self.cwd = self.cwd or cwd
+
+    def add(self, event: AnyEvent) -> str:
+        """Append an event unless its turn is known; return the line's kind."""
+        if event.turn in self._turns:
+            return "repeated"
+        self._turns[event.turn] = len(self.events)
+        self.events.append(event)
+        if isinstance(event, ToolCalled) and event.outcome == "unknown":
+            self._open.add(event.turn)
+        return TAKEN
+
+    def say(self, turn: str, at: str, role: Role, text: str, *, is_between: bool = False) -> str:
+        """Append a text; return the line's kind. Raises BadLine for a text beyond the limit.
+
+        A user's turn ends the open tool calls unless it `is_between` them.
+        """
+        if not text.strip():
+            return "empty text"
+        if len(text) > wire.TEXT_LIMIT:
+            raise BadLine(f"a text of {len(text):,} characters; at most {wire.TEXT_LIMIT:,} are taken")
+        if role == "user" and not is_between:
+            self._open.clear()
+        return self.add(Said(turn=turn, at=at, role=role, text=text))
+
+    def say_summary(self, turn: str, at: str, text: str) -> str:
+        """Append the lasting parts of a compaction summary as the assistant's words; return the line's kind."""
+        lessons = summary.lessons(text)
+        return self.say(turn, at, "assistant", lessons) if lessons else summary.KIND
+
+    def settle(self, call: str, outcome: Outcome) -> None:
+        """Set the outcome of a tool call."""
+        self._open.discard(call)
+        place = self._turns.get(call)
+        if place is not None and isinstance(self.events[place], ToolCalled):
+            self.events[place] = msgspec.structs.replace(self.events[place], outcome=outcome)
+
+    def close(self, host: str, is_main: bool, cwd: str = "") -> CapturedSession:
+        """Return the session. Start and end come from the session's own file, not from copies of some lines."""
+        name = f"{self.session}/{self.agent}" if self.agent else self.session
+        origin = Origin(
+            host=host, session=name, cwd=cwd or self.cwd, agent=self.agent, live=False, title=self.title[:200]
+        )
+        events = tuple(self.events)
+        if is_main:
+            start = () if self._is_resumed else (SessionStarted(turn="session-start", at=self.first),)
+            events = (*start, *events, SessionEnded(turn="session-end", at=self.last))
+        return CapturedSession(origin=origin, events=events)
+
+
+class SessionReader(ABC):
+    """Reads one host's lines in order into documents. `time`: that of the last line which had one."""
+
+    host: str
+    lists_empty_main = False
+
+    def __init__(self, time: str = "", begun: Iterable[ReadSoFar] = ()) -> None:
+        self.time = time
+        self.documents = {(state.session, state.agent): Document(state.session, state.agent, state) for state in begun}
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether later lines can't change the events that were read so far."""
+        return all(document.is_settled for document in self.documents.values())
+
+    @property
+    @abstractmethod
+    def main(self) -> Document | None:
+        """The document whose own file this is."""
+
+    @abstractmethod
+    def state(self) -> bytes:
+        """Return the state from which reading can go on here, without any words of the session."""
+
+    @abstractmethod
+    def take(self, content: bytes, number: int) -> str:
+        """Take line `number`; return its kind of noise, or `TAKEN`. Raises BadLine."""
+
+    def open(self, session: str, agent: str = "") -> Document:
+        """Return the document of a session, a new one if need be."""
+        return self.documents.setdefault((session, agent), Document(session, agent))
+
+    def note_time(self, text: str | None) -> None:
+        """Set the time to that of a line; a line without one has that of the line before. Raises BadLine."""
+        if text:
+            self.time = checked_time(text)
+
+    def check_time(self) -> None:
+        """Raise BadLine while no line had a time."""
+        if not self.time:
+            raise BadLine("it has no timestamp, and no line before it has one")
+
+    def sessions(self, cwd: str) -> tuple[CapturedSession, ...]:
+        """Return the sessions with events, the file's own first."""
+        main = self.main
+        listed = [
+            document
+            for document in self.documents.values()
+            if document.events or (document is main and self.lists_empty_main)
+        ]
+        listed.sort(key=lambda document: document is not main)
+        return tuple(document.close(self.host, document is main, cwd) for document in listed)
+
+
+class SingleState(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of a `SingleReader` at a mark. `by_items` is Codex's alone."""
+
+    time: str = ""
+    is_agent: bool = False
+    by_items: bool = False
+    begun: ReadSoFar
+
+
+class SingleReader(SessionReader):
+    """Reads a file of one session. `is_agent`: an agent began it, so that its prompts are not the user's."""
+
+    def __init__(self, session: str, mark: Mark | None) -> None:
+        state = msgspec.json.decode(mark.state, type=SingleState) if mark else None
+        super().__init__(state.time if state else "")
+        self.is_agent = state.is_agent if state else False
+        self.by_items = state.by_items if state else False
+        begun = state.begun if state else None
+        self.document = Document(begun.session if begun else session, begun=begun)
+        self.documents["", ""] = self.document
+
+    @property
+    def main(self) -> Document:
+        """The only document."""
+        return self.document
+
+    def state(self) -> bytes:
+        """Return the state at this line."""
+        state = SingleState(time=self.time, is_agent=self.is_agent, by_items=self.by_items, begun=self.document.begun)
+        return msgspec.json.encode(state)
+
+
+def read_lines(path: Path, reader: SessionReader, mark: Mark | None, cwd: str) -> Transcript:
+    """Read a file of lines from `mark` on. `cwd` replaces the folder that the file names. Raises StoreError."""
+    account = AccountBuilder(mark.lines if mark else 0)
+    try:
+        with path.open("rb") as file:
+            for content, begin, is_last in json_line.lines(file, mark.offset if mark else 0, json_line.LINE_LIMIT):
+                here = None
+                if reader.is_settled:
+                    here = Mark(offset=begin, lines=account.number, state=reader.state().decode())
+                if take_line(content, is_last, reader, account) and here:
+                    mark = here
+    except OSError as error:
+        raise unreadable(path, error) from error
+    return Transcript(path=str(path), sessions=reader.sessions(cwd), account=account.close(), mark=mark)
+
+
+def take_line(content: bytes | None, is_last: bool, reader: SessionReader, account: AccountBuilder) -> bool:
+    """Read one line, None for one over the limit, and account for it. Return whether it gave an event."""
+    if content is None:
+        account.refuse(f"longer than {json_line.LINE_LIMIT:,} bytes")
+    elif not content.strip():
+        account.drop("blank line")
+    else:
+        try:
+            kind = reader.take(content, account.number + 1)
+        except BadLine as error:
+            torn = "the file ends within this line (is the session still running?): " if is_last else ""
+            account.refuse(f"{torn}{error}")
+            return False
+        if kind == TAKEN:
+            account.take()
+            return True
+        account.drop(kind)
+    return False
+
+
+def unreadable(path: Path, error: OSError) -> StoreError:
+    """Return the error of a file that can't be read."""
+    return StoreError(f"{path} can't be read: {error.strerror}", hint="check its mode and owner")
+
+
+def combined(kinds: list[str]) -> str:
+    """Return the kind of a line whose parts have these kinds."""
+    return TAKEN if TAKEN in kinds else next(iter(kinds), "empty text")

@@ -1,0 +1,1082 @@
+// Written from protocol/ by `python -m memd.clients.node`; a test compares the two.
+export interface Added {
+  kind: "added";
+  record: MemoryRecord;
+  retires?: Retirement[];
+  decision: Decision;
+}
+export interface Agent {
+  pool: string;
+  role: string;
+  perspectives: string[];
+  new: boolean;
+}
+export interface AliasAdded {
+  kind: "alias_added";
+  pool: string;
+  names: string[];
+  evidence?: string;
+  by?: "memd" | "user";
+}
+export interface Archived {
+  kind: "archived";
+  pool: string;
+  ids: string[];
+  why?: "capacity" | "consolidated" | "faded";
+  by?: string;
+}
+export interface Asleep {
+  pool: string;
+  tasks_per_day: number;
+  days: number;
+  faded: number;
+  pruned: number;
+  first: MemoryRecord[];
+}
+export interface BackupInfo {
+  name: string;
+  at: string;
+  version: string;
+  journal_seq: number;
+  archive_seq: number;
+  size_bytes: number;
+  layout: number;
+  current: boolean;
+}
+export interface BackupList {
+  folder: string;
+  backups: BackupInfo[];
+}
+export interface Belief {
+  id: string;
+  text: string;
+  valid_from: string;
+  valid_to: string;
+  believed_from: number;
+  believed_until: number;
+  ended: string;
+}
+export interface Bound {
+  folder: string;
+  pool: string;
+  title: string;
+  was: string;
+  names: string[];
+  moved: number;
+  unkeyed: string[];
+  stays: number;
+}
+export interface Change {
+  seq: number;
+  at: number;
+  kind: string;
+  rev?: number;
+  by?: string;
+  decision?: Decision | null;
+  reason?: string;
+}
+export interface ChangeDecided {
+  kind: "decided";
+  id: string;
+  accepted: boolean;
+}
+export interface ChangeProposed {
+  kind: "proposed";
+  id: string;
+  what: "conflict" | "forget";
+  record: string;
+  against?: string;
+  document?: string;
+  by?: string;
+  label?: string;
+  reason?: string;
+}
+export interface Checkpoint {
+  kind: "checkpoint";
+  journal_seq?: number;
+  journal_tip?: unknown;
+  archive_seq?: number;
+  archive_tip?: unknown;
+}
+export interface ContextPackage {
+  context: string;
+  selected: Selected[];
+  scope: string[];
+  tokens: number;
+  left_out: number;
+  note: string;
+}
+export interface Count {
+  candidates: number;
+  uses: number;
+  last: number;
+  impact: number;
+}
+export interface Counted {
+  kind: "counted";
+  pool: string;
+  counts: { [name: string]: Count };
+  perspective?: string;
+  step?: number;
+  perspective_step?: number;
+  impact_share?: number;
+  level_uses?: number[];
+}
+export interface Cut {
+  seq: number;
+  start: number;
+  end: number;
+  rule: string;
+}
+export interface DeadLetter {
+  id: number;
+  document: string;
+  turn: string;
+  stage: string;
+  reason: string;
+  attempts?: number;
+  at?: number;
+}
+export interface DeadLetters {
+  letters: DeadLetter[];
+  total: number;
+}
+export interface Decided {
+  open: number;
+  job: JobState | null;
+}
+export interface Decision {
+  action: "add" | "invalidate" | "noop" | "update";
+  reason: string;
+  steps?: Step[];
+  neighbours?: Neighbour[];
+  rounds?: number;
+}
+export interface DiskPart {
+  name: string;
+  size_bytes: number;
+  free_bytes: number;
+  freed_by: string;
+}
+export interface DiskUse {
+  parts: DiskPart[];
+  total_bytes: number;
+}
+export interface Distilled {
+  kind: "distilled";
+  archive_seq: number;
+  captures: number;
+  candidates: number;
+  rejected?: { [name: string]: number };
+  failed?: Failure[];
+}
+export interface Done {
+  pending: number;
+}
+export interface Erased {
+  kind: "erased";
+  ids?: string[];
+  retires?: Retirement[];
+  by?: string;
+}
+export interface Evidence {
+  kind: "confirmed" | "corrected" | "restated";
+  span: Span;
+  trust: "assistant" | "document" | "tool" | "user";
+  at: string;
+}
+export interface Explained {
+  record: MemoryRecord;
+  lines: Line[];
+  quote_holds: boolean | null;
+  session: string;
+  project: string;
+  changes: Change[];
+  replaced: MemoryRecord[];
+  replaced_by: MemoryRecord | null;
+  held_by: MemoryRecord | null;
+  changes_if: string;
+}
+export interface ExportPage {
+  records: ExportedRecord[];
+  sessions: SessionOpened[];
+  pools: PoolOpened[];
+  next: string;
+  total: number;
+  screened: { [name: string]: number };
+}
+export interface ExportedRecord {
+  record: MemoryRecord;
+  changes?: Change[];
+}
+export interface Fading {
+  record: MemoryRecord;
+  days_left: number;
+}
+export interface FadingList {
+  records: Fading[];
+  scope: string[];
+  total: number;
+  overdue: MemoryRecord[];
+}
+export interface Failure {
+  seq: number;
+  document: string;
+  turn: string;
+  stage: string;
+  error: string;
+}
+export interface FeedbackGiven {
+  kind: "feedback";
+  agent?: string;
+  used?: string[];
+  helpful?: string[];
+  wrong?: string[];
+  failed?: boolean;
+  samples?: Sample[];
+}
+export interface FeedbackTaken {
+  records: number;
+  samples: number;
+  learnt_from: number;
+  note: string;
+}
+export interface Folded {
+  kind: "folded";
+  tallies?: { [name: string]: Tally };
+  pools?: Rest[];
+}
+export interface ForgetPlan {
+  records: Going[];
+  record_count: number;
+  captures: number;
+  documents: string[];
+  spooled: number;
+}
+export interface Going {
+  id: string;
+  type: string;
+  status: string;
+  line: string;
+  why: string;
+}
+export interface GrantState {
+  id: string;
+  subject: string;
+  pools: string[];
+  sources: string[];
+  granted_at: string;
+  expires_at: string;
+  revoked_at: string;
+}
+export interface Granted {
+  kind: "granted";
+  grant?: string;
+  subject?: string;
+  pools?: string[];
+  sources?: string[];
+  expires_at?: string;
+}
+export interface Grants {
+  grants: GrantState[];
+  sources: RevokedSource[];
+}
+export interface Heard {
+  document: string;
+  turn: string;
+  at: string;
+  trust: "assistant" | "document" | "tool" | "user";
+  quote: string;
+  start: number;
+  end: number;
+  score: number;
+  lines: Line[];
+}
+export interface Hidden {
+  kind: "hidden";
+  documents: string[];
+  before: Shift[];
+  after: Shift[];
+}
+export interface History {
+  record: MemoryRecord;
+  versions: Version[];
+}
+export interface Hit {
+  record: MemoryRecord;
+  score: number;
+  parts: { [name: string]: number };
+  alike: string[];
+  lines: Line[];
+  history: Belief[];
+}
+export interface Inbox {
+  proposals: Waiting[];
+  open: number;
+}
+export interface Injection {
+  document: string;
+  at: string;
+  rev: string;
+  why: string;
+  text: string;
+  ids: string[];
+  tokens: number;
+  times: number;
+}
+export interface Injections {
+  injections: Injection[];
+  total: number;
+}
+export interface Invalidated {
+  kind: "invalidated";
+  id: string;
+  valid_to: string;
+  reason: string;
+  by?: string;
+}
+export interface JobState {
+  id: string;
+  name: string;
+  state: "done" | "failed" | "running";
+  done: number;
+  total: number;
+  detail: string;
+  report: { [name: string]: string | number | string[] };
+  problem: Problem | null;
+}
+export interface Journaled {
+  entries: Logged[];
+  last: number;
+}
+export interface Left {
+  pool: string;
+  title: string;
+  records: number;
+  left: boolean;
+}
+export interface Line {
+  turn: string;
+  at: string;
+  who: string;
+  text: string;
+  cited: boolean;
+  document: string;
+  start: number;
+}
+export interface Linked {
+  record: MemoryRecord;
+  hops: number;
+  via: string;
+}
+export interface Logged {
+  seq: number;
+  at: number;
+  operation: PoolOpened | AliasAdded | SessionOpened | SessionClosed | SessionResumed | Added | Updated | Merged | Invalidated | Distilled | Retried | Pinned | Granted | Revoked | ChangeProposed | ChangeDecided | FeedbackGiven | Redacted | Purged | Erased | Rebased | Hidden | Unhidden | Moved | Checkpoint | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | Unknown;
+}
+export interface MemoryRecord {
+  id: string;
+  pool: string;
+  kind: "edge" | "fact" | "note" | "persona" | "procedure";
+  content: string;
+  description: string;
+  provenance: Provenance;
+  layer?: "L1" | "L2" | "L3";
+  status?: "active" | "archived" | "hidden" | "provisional" | "quarantined" | "retired";
+  rev?: number;
+  key?: string;
+  value?: string;
+  tags?: string[];
+  learnings?: { [name: string]: string };
+  language?: string;
+  valid_from?: string;
+  valid_to?: string;
+  learned_at?: number;
+  retired_at?: number;
+  confidence?: number;
+  volatility?: "semi" | "situational" | "stable";
+  review?: Review | null;
+  supersedes?: string[];
+  superseded_by?: string;
+  needs_review?: boolean;
+  placed?: boolean;
+  pinned?: boolean;
+  flags?: string[];
+  injection?: number | null;
+  signal?: Signal;
+}
+export interface Merged {
+  kind: "merged";
+  id: string;
+  evidence: Evidence;
+  decision: Decision;
+}
+export interface ModelList {
+  models: ModelState[];
+  reembedding: Reembedding | null;
+}
+export interface ModelState {
+  id: string;
+  version: string;
+  dimension: number;
+  size_bytes: number;
+  folder: string;
+  package: boolean;
+  searches: boolean;
+  wanted: boolean;
+  problem: string;
+}
+export interface Moved {
+  kind: "moved";
+  ids: string[];
+  pool: string;
+  reason: string;
+  unkeyed?: string[];
+}
+export interface Nearest {
+  id: string;
+  description: string;
+  score: number;
+}
+export interface Neighbour {
+  id: string;
+  rev: number;
+  similarity: number;
+  label: string;
+}
+export interface Noted {
+  event: "noted";
+  turn: string;
+  at: string;
+  text: string;
+  role?: "assistant" | "user";
+}
+export interface Origin {
+  host: string;
+  session: string;
+  cwd?: string;
+  repository?: Repository | null;
+  agent?: string;
+  live?: boolean;
+  title?: string;
+  visibility?: "private" | "shared";
+}
+export interface Outcome {
+  at?: string;
+  what?: string;
+}
+export interface Page {
+  records: MemoryRecord[];
+  next: string;
+  total: number;
+}
+export interface PassGranted {
+  token: string;
+  grant: GrantState | null;
+  shown: number;
+}
+export interface PauseState {
+  folder: string;
+  since: string;
+  until: string;
+}
+export interface Pauses {
+  pauses: PauseState[];
+  ended: boolean;
+}
+export interface Pinned {
+  kind: "pinned";
+  id: string;
+  pinned: boolean;
+  layer?: "L1" | "L2" | "L3" | "";
+  principle?: boolean | null;
+}
+export interface PoolList {
+  pools: PoolSummary[];
+}
+export interface PoolOpened {
+  kind: "pool_opened";
+  pool: string;
+  title?: string;
+  roots?: string[];
+  evidence?: string;
+  role?: string;
+  perspectives?: string[];
+}
+export interface PoolSummary {
+  pool: string;
+  title: string;
+  counts: { [name: string]: number };
+  role: string;
+  perspectives: string[];
+}
+export interface PrintNoted {
+  known: boolean;
+}
+export interface Problem {
+  code: string;
+  message: string;
+  hint?: string;
+}
+export interface ProfileText {
+  text: string;
+  rev: string;
+  ids: string[];
+  scope: string[];
+  tokens: number;
+  pending?: number;
+  static_characters?: number;
+  due?: boolean;
+  why?: string;
+  note?: string;
+}
+export interface Proposed {
+  ids: string[];
+  known: number;
+  hidden: string[];
+  shown: string[];
+}
+export interface Provenance {
+  author: string;
+  source: string;
+  trust: "assistant" | "document" | "tool" | "user";
+  spans: Span[];
+  quote: string;
+  said_at: string;
+  visibility?: "private" | "shared";
+  evidence?: Evidence[];
+  distiller?: string;
+  rules?: number;
+}
+export interface Purged {
+  kind: "purged";
+  redacted: number;
+}
+export interface Ran {
+  event: "ran";
+  turn: string;
+  at: string;
+  command: string;
+  exit_status?: number;
+  duration_ms?: number;
+}
+export interface Rebased {
+  kind: "rebased";
+  record: MemoryRecord;
+}
+export interface Recalled {
+  hits: Hit[];
+  scope: string[];
+  turns: Heard[];
+  principles: Hit[];
+  recall: string;
+  strength: number;
+  abstained: boolean;
+  reason: string;
+  nearest: Nearest | null;
+  filtered: number;
+  pending: number;
+  tokens: number;
+  note: string;
+  screened: { [name: string]: number };
+  linked: Linked[];
+  period: [string, string] | null;
+}
+export interface RecordList {
+  records: MemoryRecord[];
+  left: number;
+}
+export interface RecordsImported {
+  added: number;
+  known: number;
+  differing: number;
+  refused: Refusal[];
+}
+export interface RecordsMoved {
+  pool: string;
+  title: string;
+  moved: string[];
+  there: string[];
+  unkeyed: string[];
+}
+export interface Redacted {
+  kind: "redacted";
+  records?: string[];
+  turns?: Turns[];
+  captures?: number[];
+  entries?: Remnant[];
+  sessions?: string[];
+  cuts?: Cut[];
+}
+export interface Reembedding {
+  model: string;
+  done: number;
+  total: number;
+  by_words: boolean;
+  problem: string;
+}
+export interface Refusal {
+  turn: string;
+  problem: Problem;
+}
+export interface Released {
+  kind: "released";
+  ids: string[];
+  why?: string;
+}
+export interface Remembered {
+  record: MemoryRecord;
+  duplicate: boolean;
+}
+export interface Remnant {
+  seq: number;
+  kind: string;
+  payload: unknown;
+}
+export interface Repository {
+  root?: string;
+  root_commit?: string;
+  remote?: string;
+}
+export interface Rest {
+  pool: string;
+  decay: { [name: string]: number[] };
+  tasks: [number, number][];
+  spent: number;
+}
+export interface Restored {
+  kind: "restored";
+  ids: string[];
+  why?: "asked" | "recalled";
+  quarantined?: string[];
+  strength?: number;
+  levels_down?: number;
+  level_uses?: number[];
+}
+export interface Retirement {
+  id: string;
+  valid_to: string;
+  reason: string;
+}
+export interface Retried {
+  kind: "retried";
+  archive_seq: number;
+  document: string;
+  turn: string;
+  failed?: Failure | null;
+}
+export interface Review {
+  cadence_days?: number;
+  next?: string;
+  change_condition?: string;
+  against?: number;
+}
+export interface Reviewed {
+  kind: "reviewed";
+  id: string;
+  confidence: number;
+  next?: string;
+  why?: string;
+  against?: number;
+}
+export interface Revocation {
+  grants: string[];
+  documents: string[];
+  hidden: number;
+  believed_again: number;
+}
+export interface Revoked {
+  kind: "revoked";
+  grants?: string[];
+  sources?: string[];
+}
+export interface RevokedSource {
+  source: string;
+  at: string;
+}
+export interface Reworded {
+  event: "reworded";
+  turn: string;
+  at: string;
+  record: string;
+  text: string;
+}
+export interface Said {
+  event: "said";
+  turn: string;
+  at: string;
+  role: "assistant" | "user";
+  text: string;
+}
+export interface Sample {
+  id: string;
+  features: number[];
+  wanted: boolean;
+  weight: number;
+}
+export interface Scope {
+  folder: string;
+  pool: string;
+  title: string;
+  evidence: string;
+  reads: string[];
+  seen: string;
+  root_commit: string;
+  remote: string;
+  names: string[];
+  alike: [string, string][];
+  records: number;
+  left: boolean;
+  is_open: boolean;
+  bound: boolean;
+}
+export interface Selected {
+  record: MemoryRecord;
+  salience: number;
+  why: string;
+}
+export interface SessionClosed {
+  kind: "session_ended";
+  document: string;
+  at: string;
+  reason?: string;
+}
+export interface SessionEnded {
+  event: "session_ended";
+  turn: string;
+  at: string;
+  reason?: string;
+}
+export interface SessionOpened {
+  kind: "session_opened";
+  document: string;
+  origin: Origin;
+  project: string;
+  at: string;
+}
+export interface SessionOutcome {
+  session: SessionState;
+  turns: { [name: string]: number };
+  troubles: number;
+  records: { [name: string]: number };
+  failed: number;
+}
+export interface SessionPage {
+  sessions: SessionState[];
+  total: number;
+  going_on: number;
+}
+export interface SessionResumed {
+  kind: "session_resumed";
+  document: string;
+  at: string;
+}
+export interface SessionStarted {
+  event: "session_started";
+  turn: string;
+  at: string;
+  reason?: string;
+}
+export interface SessionState {
+  document: string;
+  pool: string;
+  title: string;
+  agent: string;
+  cwd: string;
+  live: boolean;
+  began_at: string;
+  heard_at: string;
+  ended_at: string;
+  reason: string;
+}
+export interface Setting {
+  name: string;
+  value: string;
+  default: string;
+  source: "default" | "environment" | "file";
+  about: string;
+  waits: boolean;
+}
+export interface SettingList {
+  file: string;
+  settings: Setting[];
+  problem: string;
+}
+export interface Shift {
+  id: string;
+  status: "active" | "archived" | "hidden" | "provisional" | "quarantined" | "retired";
+  valid_to: string;
+  retired_at: number;
+  superseded_by: string;
+}
+export interface Signal {
+  importance?: number;
+  strength?: number;
+  strength_by?: { [name: string]: number };
+  access_count?: number;
+  candidate_count?: number;
+  last_access?: number;
+  impact?: number;
+  level?: number;
+}
+export interface Slept {
+  kind: "slept";
+  pool: string;
+  tasks_per_day: number;
+  days: number;
+  retention: number[];
+  spared?: ("edge" | "fact" | "note" | "persona" | "procedure")[];
+}
+export interface Slumbered {
+  pools: Asleep[];
+  off: string[];
+  dry_run: boolean;
+}
+export interface Span {
+  document: string;
+  turn: string;
+  start: number;
+  end: number;
+}
+export interface StatusText {
+  version: string;
+  protocol: number;
+  pid: number;
+  started_at: string;
+  data_dir: string;
+  model: string;
+  journal_seq: number;
+  archive_seq: number;
+  pending: number;
+  unembedded: number;
+  worker: string;
+  records: { [name: string]: number };
+  pools: number;
+  last: { [name: string]: Outcome };
+  failures: string[];
+  size_bytes: { [name: string]: number };
+  troubles: string[];
+  reembedding: Reembedding | null;
+  pauses: PauseState[];
+  ignored: string[];
+  inbox: number;
+  hosts: { [name: string]: string };
+  sessions_open: number;
+}
+export interface Step {
+  stage: string;
+  what: string;
+}
+export interface Taken {
+  accepted: number;
+  duplicate: number;
+  changed: number;
+  refused: Refusal[];
+  pool: string;
+  pending: number;
+  forgotten: number;
+  skipped: number;
+  why: "" | "disabled" | "ignored" | "paused";
+}
+export interface Tally {
+  pool: string;
+  kind: "edge" | "fact" | "note" | "persona" | "procedure";
+  fades: boolean;
+  at: number;
+  mark: number;
+  strength: number;
+  by: { [name: string]: number };
+  level: number;
+  credit: number;
+  uses: number;
+  candidates: number;
+  last: number;
+  impact: number;
+}
+export interface ToolCalled {
+  event: "tool_called";
+  turn: string;
+  at: string;
+  name: string;
+  arguments?: string;
+  outcome?: "error" | "ok" | "unknown";
+}
+export interface Turns {
+  document: string;
+  turns: string[];
+}
+export interface Unhidden {
+  kind: "unhidden";
+  hidden: number;
+  documents: string[];
+  after: Shift[];
+}
+export interface Unknown {
+  kind: "unknown";
+  name?: string;
+}
+export interface Unused {
+  record: MemoryRecord;
+  given: number;
+}
+export interface UnusedList {
+  records: Unused[];
+}
+export interface Updated {
+  kind: "updated";
+  record: MemoryRecord;
+  retires?: Retirement[];
+  decision: Decision;
+}
+export interface Version {
+  seq: number;
+  at: number;
+  kind: string;
+  why: string;
+  record: MemoryRecord | null;
+}
+export interface Waiting {
+  id: string;
+  what: "conflict" | "forget";
+  record: string;
+  line: string;
+  state: "accepted" | "moot" | "open" | "rejected";
+  by: string;
+  against: string;
+  against_line: string;
+  label: string;
+  reason: string;
+  at: number;
+}
+export interface Wrote {
+  event: "wrote";
+  turn: string;
+  at: string;
+  text: string;
+  author?: string;
+  path?: string;
+}
+
+/** The methods of `Client`. Each rejects with MemdError. */
+export interface RequestMethods {
+  /** Capture events, which are durable when this returns (W1). */
+  capture(origin: Origin, events: (Said | Noted | Reworded | Wrote | ToolCalled | Ran | SessionStarted | SessionEnded)[]): Promise<Taken>;
+  /** Distil pending captures now. */
+  distil(): Promise<Done>;
+  /** Pause capture (P-2) everywhere, or in an absolute folder and below; for some seconds, or until `resume`. */
+  pause(options?: { folder?: string; for_s?: number }): Promise<Pauses>;
+  /** End the pause of this folder, or the one that holds everywhere. Raises NotFound. */
+  resume(options?: { folder?: string }): Promise<Pauses>;
+  /** List the captures that could not be distilled (P-12). */
+  deadLetters(options?: { limit?: number }): Promise<DeadLetters>;
+  /** Start to distil failed captures again (P-12). Raises NotFound, InvalidRequest. */
+  retry(options?: { ids?: number[]; all?: boolean }): Promise<JobState>;
+  /** Find the memories that answer a question, each with its source (Q2). `protocol.recall.Recall` has the fields' meanings. */
+  recall(query: string, options?: { cwd?: string; pools?: string[]; limit?: number; budget_tokens?: number; include_retired?: boolean; explain?: boolean; as_of?: string; believed_at?: string; repository?: Repository | null; document?: string; keywords?: string[]; perspective?: string; agent?: string; threshold?: number; deep?: boolean }): Promise<Recalled>;
+  /** Rate an answer, named by its `recall`, or records (T3, T4). Raises NotFound, InvalidRequest. */
+  feedback(options?: { recall?: string; used?: string[]; helpful?: string[]; wrong?: string[]; failed?: boolean }): Promise<FeedbackTaken>;
+  /** List records that were returned at least `least` times and never used (Q9). Raises NotFound. */
+  neverUsed(options?: { pools?: string[]; least?: number; limit?: number }): Promise<UnusedList>;
+  /** Return one record by its id or an unambiguous prefix of it, as of a time (Q12). Raises NotFound. */
+  get(id: string, options?: { as_of?: string; believed_at?: string }): Promise<MemoryRecord>;
+  /** Return a page of records, newest first. */
+  list(options?: { pools?: string[]; kinds?: ("edge" | "fact" | "note" | "persona" | "procedure")[]; statuses?: ("active" | "archived" | "hidden" | "provisional" | "quarantined" | "retired")[]; type?: string; document?: string; key?: string; since?: string; until?: string; as_of?: string; believed_at?: string; after?: string; limit?: number }): Promise<Page>;
+  /** Explain a record: its captured lines and every decision on it (R4). */
+  why(id: string): Promise<Explained>;
+  /** Return every version of a record (T1). Raises NotFound. */
+  history(id: string): Promise<History>;
+  /** List the statements about a subject in order of world time (T1). Raises InvalidRequest. */
+  timeline(subject: string, options?: { cwd?: string; pools?: string[]; limit?: number; repository?: Repository | null }): Promise<RecordList>;
+  /** Return the profile of the user, and of the project that `cwd` lies in (Q1). `due`: print it now. */
+  profile(options?: { cwd?: string; pools?: string[]; budget_tokens?: number; repository?: Repository | null; agent?: string; document?: string; delivery?: "per_turn" | "sticky"; trigger?: "clear" | "compact" | "resume" | "start" | "turn" }): Promise<ProfileText>;
+  /** Report that a revision of the profile was printed into a session. */
+  printed(document: string, rev: string): Promise<PrintNoted>;
+  /** List the exact texts that agents were given, newest first, and why. Raises NotFound. */
+  injected(options?: { session?: string; limit?: number }): Promise<Injections>;
+  /** Return the context package: L1 in full, L2 by tag and project, L3 of the last `days` (Q11). */
+  context(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; agent?: string; tags?: string[]; days?: number }): Promise<ContextPackage>;
+  /** Reword a record; the id stays. */
+  edit(id: string, text: string, options?: { at?: string }): Promise<Remembered>;
+  /** Replace a wrong record by a right one; `since`: the old one was right until then (T1). Raises NotFound, InvalidRequest. */
+  correct(id: string, text: string, options?: { at?: string; since?: string }): Promise<Remembered>;
+  /** Pin or unpin a record. A pinned record stands first in the profile, and no statement retires it by itself (R9, T13); a principle is in every answer (Q8). Raises InvalidRequest where its layer is full. */
+  pin(id: string, options?: { pinned?: boolean; principle?: boolean }): Promise<Remembered>;
+  /** Start to retract sessions; `redo` brings them back. */
+  undo(names: string[]): Promise<JobState>;
+  /** Start to bring back the sessions that `undo` retracted. */
+  redo(names: string[]): Promise<JobState>;
+  /** Ask the user to forget records; with `hide` no read shows them until the user decides. Raises NotFound. */
+  proposeForget(ids: string[], options?: { by?: string; hide?: boolean }): Promise<Proposed>;
+  /** List the proposals that the user has to decide (T13). */
+  inbox(options?: { all?: boolean; limit?: number }): Promise<Inbox>;
+  /** Decide a proposal; an accepted deletion is a job. Raises NotFound, InvalidRequest. */
+  decide(id: string, accept: boolean): Promise<Decided>;
+  /** End a task (T6): fade the records of these pools, by default all, and archive the weakest. */
+  sleep(options?: { pools?: string[]; dry_run?: boolean }): Promise<Slumbered>;
+  /** List the records that will be archived soon unless somebody uses them (T9). */
+  fading(options?: { cwd?: string; pools?: string[]; limit?: number; repository?: Repository | null }): Promise<FadingList>;
+  /** Make archived records active again (T7). Raises NotFound, InvalidRequest. */
+  restore(ids: string[]): Promise<RecordList>;
+  /** List the records that `forget` would delete. Raises InvalidRequest without exactly one scope. */
+  previewForget(options?: { ids?: string[]; query?: string; session?: string; source?: string; letter?: number }): Promise<ForgetPlan>;
+  /** Start to forget for good (T10). Raises InvalidRequest without exactly one scope. */
+  forget(options?: { ids?: string[]; query?: string; session?: string; source?: string; letter?: number }): Promise<JobState>;
+  /** Start to reclaim the disk space of removed entries (P-20). */
+  compact(): Promise<JobState>;
+  /** Start to scan stored data with the present rules for secrets. Without `dry_run` a placeholder replaces each secret for good (P-18). */
+  scan(options?: { dry_run?: boolean }): Promise<JobState>;
+  /** List every pool with its number of records. */
+  pools(): Promise<PoolList>;
+  /** Return the pool of a folder and the evidence for it (P3). */
+  whyScope(cwd: string, options?: { repository?: Repository | null }): Promise<Scope>;
+  /** Bind a folder to a pool; without one, to a new pool of its own. Raises NotFound. */
+  bindScope(cwd: string, options?: { at?: string; pool?: string; title?: string; join?: boolean; repository?: Repository | null }): Promise<Bound>;
+  /** Move records into another pool, all or none. Raises NotFound. */
+  moveRecords(ids: string[], pool: string): Promise<RecordsMoved>;
+  /** Leave a project, or come back to it (P4). Raises NotFound. */
+  leave(options?: { at?: string; cwd?: string; pool?: string; back?: boolean; repository?: Repository | null }): Promise<Left>;
+  /** Open an agent's own pool, or change its role and perspectives (P5). Raises InvalidRequest. */
+  openAgent(agent: string, options?: { role?: string; perspectives?: string[] }): Promise<Agent>;
+  /** Sign a pass (A1); with `back`, show again the records of revoked `sources`. Raises NotFound. */
+  grant(options?: { subject?: string; pools?: string[]; sources?: string[]; for_s?: number; back?: boolean }): Promise<PassGranted>;
+  /** Void a pass, or hide everything that was derived from a source (A3). Raises NotFound. */
+  revoke(options?: { id?: string; source?: string }): Promise<Revocation>;
+  /** List every grant and every revoked source. */
+  grants(): Promise<Grants>;
+  /** List sessions, the latest first; of one host, or those that have not ended. */
+  sessions(options?: { host?: string; is_open?: boolean; limit?: number }): Promise<SessionPage>;
+  /** Return a session's contents and the records it produced. Raises NotFound. */
+  session(id: string): Promise<SessionOutcome>;
+  /** List every setting with its value and its source (U6). */
+  settings(): Promise<SettingList>;
+  /** Write a setting into memd.toml, or remove it there, and apply it. Raises BadConfig. */
+  putSetting(name: string, options?: { value?: string | null }): Promise<SettingList>;
+  /** Return the daemon's last activity, its backlog and its failures (U6). */
+  status(): Promise<StatusText>;
+  /** Stop the daemon after it has finished the acknowledged work. */
+  stop(): Promise<Done>;
+  /** Return the operations after `after`, in order (W8). */
+  journal(options?: { after?: number; limit?: number }): Promise<Journaled>;
+  /** Return the progress of a job. */
+  job(id: string): Promise<JobState>;
+  /** Start the check of all stored data. */
+  verify(): Promise<JobState>;
+  /** Start to rebuild a projection, or all of them (U3). */
+  rebuild(options?: { name?: string }): Promise<JobState>;
+  /** List the models, and the progress of a change to another one (P-14). */
+  models(): Promise<ModelList>;
+  /** Start to check and select the model in an absolute path, or the package's own (P-14). */
+  useModel(folder: string): Promise<JobState>;
+  /** Start a backup into an absolute path, or into memd's own folder, which retains the newest `keep`. */
+  backup(options?: { to?: string; keep?: number }): Promise<JobState>;
+  /** List the finished backups in a folder, by default memd's own. */
+  backups(options?: { folder?: string }): Promise<BackupList>;
+  /** Start the archive's retention (T10). */
+  expire(options?: { dry_run?: boolean }): Promise<JobState>;
+  /** Return the bytes on disk by part. */
+  diskUsage(): Promise<DiskUse>;
+  /** Return a page of records with their history (P-25). */
+  export(options?: { pools?: string[]; after?: string; limit?: number }): Promise<ExportPage>;
+  /** Add exported records, which are durable when this returns. */
+  importRecords(records: ExportedRecord[], options?: { sessions?: SessionOpened[]; pools?: PoolOpened[] }): Promise<RecordsImported>;
+}

@@ -1,0 +1,484 @@
+"""The methods that `Client` and `AsyncClient` share: one for each request of the protocol.
+
+A method is declared by its signature alone: a parameter has the name of the request's field, and fills it. A `Client`
+returns the reply, an `AsyncClient` a coroutine of it. A test compares the methods with the protocol's requests.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Coroutine, Sequence
+from datetime import datetime
+from functools import partial, update_wrapper
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, cast, overload
+
+import msgspec
+
+from ...protocol import lifetime, reply, request, wire
+from ...protocol.errors import Disabled, InvalidRequest
+from ...protocol.event import AnyEvent, Origin
+from ...protocol.places import Places
+from ...protocol.places import places as places_of
+from ...protocol.profile import Delivery, Trigger
+from ...protocol.record import Kind, Record, Status
+from .spool_writer import SpoolReceipt
+
+if TYPE_CHECKING:
+    from .async_client import AsyncClient
+    from .client import Client
+
+P = ParamSpec("P")
+T = TypeVar("T")
+R = TypeVar("R")
+
+QUICK_MS, OTHER_MS = 2_000, 10_000
+
+
+def deadline_ms(message: request.Request) -> int:
+    """Return the milliseconds that a request may take, connecting included, without a deadline of the client's own."""
+    return QUICK_MS if request.is_quick(message) else OTHER_MS
+
+
+class RequestMethod(Generic[P, T]):
+    """A method of both clients: `build` makes the request from the method's arguments, `reply` is the reply's type."""
+
+    def __init__(
+        self, request: type[request.Request], reply: type[T], build: Callable[P, object], *, may_spool: bool = False
+    ) -> None:
+        self.request, self.reply, self.build, self.may_spool = request, reply, build, may_spool
+        self.__doc__ = build.__doc__
+
+    @overload
+    def __get__(self, client: None, owner: type) -> RequestMethod[P, T]: ...
+    @overload
+    def __get__(self, client: Client, owner: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, client: AsyncClient, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, client: Client | AsyncClient | None, owner: type) -> object:
+        return self if client is None else partial(self._send, client)
+
+    def _send(self, client: Any, *positional: Any, **named: Any) -> object:
+        message = self.build(*positional, **named)
+        return (client._ask_or_spool if self.may_spool else client.ask)(message, self.reply)
+
+    def or_spool(self) -> RequestMethod[P, T | SpoolReceipt]:
+        """Return a variant that spools the request when the daemon can't be reached in time, or raises TooLarge."""
+        return RequestMethod[P, T | SpoolReceipt](self.request, cast("Any", self.reply), self.build, may_spool=True)
+
+
+def sends(
+    request: type[request.Request], reply: type[T]
+) -> Callable[[Callable[Concatenate[Any, P], None]], RequestMethod[P, T]]:
+    """Make a method of a signature: each parameter fills the request's field of that name; `at` is the present."""
+    make: Any = request
+    has_at = "at" in request.__struct_fields__
+
+    def decorate(signature: Callable[Concatenate[Any, P], None]) -> RequestMethod[P, T]:
+        function: Any = signature
+        names = function.__code__.co_varnames[1 : function.__code__.co_argcount]
+        defaults = function.__defaults__ or ()
+        preset = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+        preset |= function.__kwdefaults__ or {}
+        sequences = {name for name, kind in function.__annotations__.items() if kind.startswith("Sequence")}
+
+        def build(*positional: Any, **named: Any) -> object:
+            function(None, *positional, **named)  # raises the TypeError of a wrong call
+            fields = preset | dict(zip(names, positional, strict=False)) | named
+            fields |= {name: tuple(fields[name]) for name in sequences & fields.keys()}
+            return make(**fields, at=now()) if has_at else make(**fields)
+
+        return RequestMethod(request, reply, update_wrapper(build, signature))
+
+    return decorate
+
+
+def places_here() -> Places:
+    """Return the places of this process's environment."""
+    return places_of(os.environ, os.getuid())
+
+
+def now() -> str:
+    """Return the present as RFC 3339 text with the local offset."""
+    return datetime.now().astimezone().isoformat(timespec="milliseconds")
+
+
+def remembering(
+    message: request.Remember | str, *, cwd: str = "", host: str = "python", role: Literal["user", "assistant"] = "user"
+) -> request.Remember:
+    """Save a text as a memory, which can be recalled when this returns (W2).
+
+    The session is the folder, because a session belongs to one project for good.
+    """
+    if isinstance(message, request.Remember):
+        return message
+    origin = Origin(host=host, session=cwd or "anywhere", cwd=cwd)
+    return request.Remember(text=message, turn=str(uuid.uuid4()), at=now(), origin=origin, role=role)
+
+
+def _exported(message: request.ImportRecords) -> request.ImportRecords:
+    """Add exported records, which are durable when this returns."""
+    return message
+
+
+class RequestMethods:
+    """The methods by capability. Each raises DaemonDown, DeadlineExceeded, or the daemon's own error."""
+
+    def __init__(
+        self, places: Places | None = None, deadline_ms: float | None = None, token: str | None = None
+    ) -> None:
+        """`token`: the access pass of the caller (A1), by default the one in `MEMD_PASS`."""
+        self.places = places or places_here()
+        self._token = os.environ.get("MEMD_PASS", "") if token is None else token
+        self._deadline_ms = deadline_ms
+        self._rid = 0
+
+    def _encoded(self, message: request.Request) -> tuple[int, bytes, float]:
+        """Return the request's number, its bytes and its deadline in ms. Raises InvalidRequest, TooLarge."""
+        self._rid += 1
+        numbered = msgspec.structs.replace(message, rid=self._rid, token=message.token or self._token)
+        try:
+            body = wire.encode_request(numbered)
+        except UnicodeEncodeError as error:
+            raise InvalidRequest(f"the text is not valid Unicode: {error.reason}", hint="send it as UTF-8") from error
+        return self._rid, body, self._deadline_ms or deadline_ms(message)
+
+    # --- capture -------------------------------------------------------------------------------------------------
+    @sends(request.Capture, reply.Taken)
+    def capture(self, origin: Origin, events: Sequence[AnyEvent]) -> None:
+        """Capture events, which are durable when this returns (W1)."""
+
+    remember = RequestMethod(request.Remember, reply.Remembered, remembering)
+    capture_or_spool = capture.or_spool()
+    remember_or_spool = remember.or_spool()
+
+    @sends(request.Distil, reply.Done)
+    def distil(self) -> None:
+        """Distil pending captures now."""
+
+    @sends(request.Pause, reply.Pauses)
+    def pause(self, folder: str = "", for_s: float = 0) -> None:
+        """Pause capture (P-2) everywhere, or in an absolute folder and below; for some seconds, or until `resume`."""
+
+    @sends(request.Resume, reply.Pauses)
+    def resume(self, folder: str = "") -> None:
+        """End the pause of this folder, or the one that holds everywhere. Raises NotFound."""
+
+    @sends(request.ListLetters, reply.DeadLetters)
+    def dead_letters(self, limit: int = 50) -> None:
+        """List the captures that could not be distilled (P-12)."""
+
+    @sends(request.Retry, reply.JobState)
+    def retry(self, ids: Sequence[int] = (), *, all: bool = False) -> None:
+        """Start to distil failed captures again (P-12). Raises NotFound, InvalidRequest."""
+
+    # --- recall --------------------------------------------------------------------------------------------------
+    @sends(request.Recall, reply.Recalled)
+    def recall(
+        self,
+        query: str,
+        *,
+        cwd: str = "",
+        pools: Sequence[str] = (),
+        limit: int = 20,
+        budget_tokens: int = 1500,
+        include_retired: bool = False,
+        explain: bool = False,
+        as_of: str = "",
+        believed_at: str = "",
+        document: str = "",
+        keywords: Sequence[str] = (),
+        perspective: str = "",
+        agent: str = "",
+        threshold: float = 0.0,
+        deep: bool = False,
+    ) -> None:
+        """Find the memories that answer a question, each with its source (Q2). `protocol.recall.Recall` has the
+        fields' meanings."""
+
+    @sends(request.Feedback, reply.FeedbackTaken)
+    def feedback(
+        self,
+        recall: str = "",
+        *,
+        used: Sequence[str] = (),
+        helpful: Sequence[str] = (),
+        wrong: Sequence[str] = (),
+        failed: bool = False,
+    ) -> None:
+        """Rate an answer, named by its `recall`, or records (T3, T4). Raises NotFound, InvalidRequest."""
+
+    @sends(request.NeverUsed, reply.UnusedList)
+    def never_used(self, pools: Sequence[str] = (), least: int = 3, limit: int = 50) -> None:
+        """List records that were returned at least `least` times and never used (Q9). Raises NotFound."""
+
+    @sends(request.Get, Record)
+    def get(self, id: str, *, as_of: str = "", believed_at: str = "") -> None:
+        """Return one record by its id or an unambiguous prefix of it, as of a time (Q12). Raises NotFound."""
+
+    @sends(request.List, reply.Page)
+    def list(
+        self,
+        *,
+        pools: Sequence[str] = (),
+        kinds: Sequence[Kind] = (),
+        statuses: Sequence[Status] = (),
+        type: str = "",
+        document: str = "",
+        key: str = "",
+        since: str = "",
+        until: str = "",
+        as_of: str = "",
+        believed_at: str = "",
+        after: str = "",
+        limit: int = 50,
+    ) -> None:
+        """Return a page of records, newest first."""
+
+    @sends(request.Why, reply.Explained)
+    def why(self, id: str) -> None:
+        """Explain a record: its captured lines and every decision on it (R4)."""
+
+    @sends(lifetime.GetHistory, lifetime.History)
+    def history(self, id: str) -> None:
+        """Return every version of a record (T1). Raises NotFound."""
+
+    @sends(lifetime.GetTimeline, lifetime.RecordList)
+    def timeline(self, subject: str, cwd: str = "", *, pools: Sequence[str] = (), limit: int = 50) -> None:
+        """List the statements about a subject in order of world time (T1). Raises InvalidRequest."""
+
+    # --- profile and context -------------------------------------------------------------------------------------
+    @sends(request.Profile, reply.ProfileText)
+    def profile(
+        self,
+        *,
+        cwd: str = "",
+        pools: Sequence[str] = (),
+        budget_tokens: int = 500,
+        agent: str = "",
+        document: str = "",
+        delivery: Delivery = "per_turn",
+        trigger: Trigger = "turn",
+    ) -> None:
+        """Return the profile of the user, and of the project that `cwd` lies in (Q1). `due`: print it now."""
+
+    @sends(request.Printed, reply.PrintNoted)
+    def printed(self, document: str, rev: str) -> None:
+        """Report that a revision of the profile was printed into a session."""
+
+    @sends(request.ListInjected, reply.Injections)
+    def injected(self, session: str = "", limit: int = 20) -> None:
+        """List the exact texts that agents were given, newest first, and why. Raises NotFound."""
+
+    @sends(request.GetContext, reply.ContextPackage)
+    def context(
+        self, *, cwd: str = "", pools: Sequence[str] = (), agent: str = "", tags: Sequence[str] = (), days: int = 14
+    ) -> None:
+        """Return the context package: L1 in full, L2 by tag and project, L3 of the last `days` (Q11)."""
+
+    # --- corrections ---------------------------------------------------------------------------------------------
+    @sends(request.Edit, reply.Remembered)
+    def edit(self, id: str, text: str) -> None:
+        """Reword a record; the id stays."""
+
+    @sends(lifetime.Correct, reply.Remembered)
+    def correct(self, id: str, text: str, *, since: str = "") -> None:
+        """Replace a wrong record by a right one; `since`: the old one was right until then (T1). Raises NotFound,
+        InvalidRequest."""
+
+    @sends(request.Pin, reply.Remembered)
+    def pin(self, id: str, pinned: bool = True, *, principle: bool = False) -> None:
+        """Pin or unpin a record. A pinned record stands first in the profile, and no statement retires it by itself
+        (R9, T13); a principle is in every answer (Q8). Raises InvalidRequest where its layer is full."""
+
+    @sends(request.Undo, reply.JobState)
+    def undo(self, names: Sequence[str]) -> None:
+        """Start to retract sessions; `redo` brings them back."""
+
+    @sends(request.Redo, reply.JobState)
+    def redo(self, names: Sequence[str]) -> None:
+        """Start to bring back the sessions that `undo` retracted."""
+
+    @sends(request.ProposeForget, reply.Proposed)
+    def propose_forget(self, ids: Sequence[str], by: str = "", *, hide: bool = False) -> None:
+        """Ask the user to forget records; with `hide` no read shows them until the user decides. Raises NotFound."""
+
+    @sends(request.ListInbox, reply.Inbox)
+    def inbox(self, *, all: bool = False, limit: int = 50) -> None:
+        """List the proposals that the user has to decide (T13)."""
+
+    @sends(request.Decide, reply.Decided)
+    def decide(self, id: str, accept: bool) -> None:
+        """Decide a proposal; an accepted deletion is a job. Raises NotFound, InvalidRequest."""
+
+    # --- lifecycle -----------------------------------------------------------------------------------------------
+    @sends(lifetime.PutToSleep, lifetime.Slumbered)
+    def sleep(self, pools: Sequence[str] = (), *, dry_run: bool = False) -> None:
+        """End a task (T6): fade the records of these pools, by default all, and archive the weakest."""
+
+    @sends(lifetime.ListFading, lifetime.FadingList)
+    def fading(self, cwd: str = "", *, pools: Sequence[str] = (), limit: int = 20) -> None:
+        """List the records that will be archived soon unless somebody uses them (T9)."""
+
+    @sends(lifetime.Restore, lifetime.RecordList)
+    def restore(self, ids: Sequence[str]) -> None:
+        """Make archived records active again (T7). Raises NotFound, InvalidRequest."""
+
+    # --- forgetting ----------------------------------------------------------------------------------------------
+    @sends(request.PreviewForget, reply.ForgetPlan)
+    def preview_forget(
+        self, ids: Sequence[str] = (), *, query: str = "", session: str = "", source: str = "", letter: int = 0
+    ) -> None:
+        """List the records that `forget` would delete. Raises InvalidRequest without exactly one scope."""
+
+    @sends(request.Forget, reply.JobState)
+    def forget(
+        self, ids: Sequence[str] = (), *, query: str = "", session: str = "", source: str = "", letter: int = 0
+    ) -> None:
+        """Start to forget for good (T10). Raises InvalidRequest without exactly one scope."""
+
+    @sends(request.Compact, reply.JobState)
+    def compact(self) -> None:
+        """Start to reclaim the disk space of removed entries (P-20)."""
+
+    @sends(request.ScanSecrets, reply.JobState)
+    def scan(self, *, dry_run: bool = True) -> None:
+        """Start to scan stored data with the present rules for secrets. Without `dry_run` a placeholder replaces each
+        secret for good (P-18)."""
+
+    # --- pools, agents, access -----------------------------------------------------------------------------------
+    @sends(request.Pools, reply.PoolList)
+    def pools(self) -> None:
+        """List every pool with its number of records."""
+
+    @sends(request.WhyScope, reply.Scope)
+    def why_scope(self, cwd: str) -> None:
+        """Return the pool of a folder and the evidence for it (P3)."""
+
+    @sends(request.BindScope, reply.Bound)
+    def bind_scope(self, cwd: str, pool: str = "", *, title: str = "", join: bool = False) -> None:
+        """Bind a folder to a pool; without one, to a new pool of its own. Raises NotFound."""
+
+    @sends(request.MoveRecords, reply.RecordsMoved)
+    def move_records(self, ids: Sequence[str], pool: str) -> None:
+        """Move records into another pool, all or none. Raises NotFound."""
+
+    @sends(request.LeaveProject, reply.Left)
+    def leave(self, cwd: str = "", *, pool: str = "", back: bool = False) -> None:
+        """Leave a project, or come back to it (P4). Raises NotFound."""
+
+    @sends(request.OpenAgent, reply.Agent)
+    def open_agent(self, agent: str, *, role: str = "", perspectives: Sequence[str] = ()) -> None:
+        """Open an agent's own pool, or change its role and perspectives (P5). Raises InvalidRequest."""
+
+    @sends(request.Grant, reply.PassGranted)
+    def grant(
+        self,
+        subject: str = "",
+        *,
+        pools: Sequence[str] = (),
+        sources: Sequence[str] = (),
+        for_s: float = 30 * 86_400.0,
+        back: bool = False,
+    ) -> None:
+        """Sign a pass (A1); with `back`, show again the records of revoked `sources`. Raises NotFound."""
+
+    @sends(request.Revoke, reply.Revocation)
+    def revoke(self, id: str = "", *, source: str = "") -> None:
+        """Void a pass, or hide everything that was derived from a source (A3). Raises NotFound."""
+
+    @sends(request.ListGrants, reply.Grants)
+    def grants(self) -> None:
+        """List every grant and every revoked source."""
+
+    # --- sessions, settings, status ------------------------------------------------------------------------------
+    @sends(request.ListSessions, reply.SessionPage)
+    def sessions(self, host: str = "", *, is_open: bool = False, limit: int = 20) -> None:
+        """List sessions, the latest first; of one host, or those that have not ended."""
+
+    @sends(request.GetSession, reply.SessionOutcome)
+    def session(self, id: str) -> None:
+        """Return a session's contents and the records it produced. Raises NotFound."""
+
+    @sends(request.ListSettings, reply.SettingList)
+    def settings(self) -> None:
+        """List every setting with its value and its source (U6)."""
+
+    @sends(request.PutSetting, reply.SettingList)
+    def put_setting(self, name: str, value: str | None) -> None:
+        """Write a setting into memd.toml, or remove it there, and apply it. Raises BadConfig."""
+
+    @sends(request.GetStatus, reply.StatusText)
+    def status(self) -> None:
+        """Return the daemon's last activity, its backlog and its failures (U6)."""
+
+    @sends(request.Stop, reply.Done)
+    def stop(self) -> None:
+        """Stop the daemon after it has finished the acknowledged work."""
+
+    # --- data and maintenance ------------------------------------------------------------------------------------
+    @sends(request.Journal, reply.Journaled)
+    def journal(self, after: int = 0, limit: int = 100) -> None:
+        """Return the operations after `after`, in order (W8)."""
+
+    @sends(request.GetJob, reply.JobState)
+    def job(self, id: str) -> None:
+        """Return the progress of a job."""
+
+    @sends(request.Verify, reply.JobState)
+    def verify(self) -> None:
+        """Start the check of all stored data."""
+
+    @sends(request.Rebuild, reply.JobState)
+    def rebuild(self, name: str = "all") -> None:
+        """Start to rebuild a projection, or all of them (U3)."""
+
+    @sends(request.ListModels, reply.ModelList)
+    def models(self) -> None:
+        """List the models, and the progress of a change to another one (P-14)."""
+
+    @sends(request.UseModel, reply.JobState)
+    def use_model(self, folder: str = "default") -> None:
+        """Start to check and select the model in an absolute path, or the package's own (P-14)."""
+
+    @sends(request.Backup, reply.JobState)
+    def backup(self, to: str = "", keep: int = 0) -> None:
+        """Start a backup into an absolute path, or into memd's own folder, which retains the newest `keep`."""
+
+    @sends(request.Backups, reply.BackupList)
+    def backups(self, folder: str = "") -> None:
+        """List the finished backups in a folder, by default memd's own."""
+
+    @sends(request.Expire, reply.JobState)
+    def expire(self, dry_run: bool = False) -> None:
+        """Start the archive's retention (T10)."""
+
+    @sends(request.DiskUsage, reply.DiskUse)
+    def disk_usage(self) -> None:
+        """Return the bytes on disk by part."""
+
+    @sends(request.Export, reply.ExportPage)
+    def export(self, pools: Sequence[str] = (), after: str = "", limit: int = 200) -> None:
+        """Return a page of records with their history (P-25)."""
+
+    import_records = RequestMethod(request.ImportRecords, reply.RecordsImported, _exported)
+
+
+def answer_while_disabled(message: request.Request, data: type[R], why: str) -> R:
+    """Return the empty answer of a disabled memd to a capture, a recall or a profile. Raises Disabled for the rest."""
+    empty: object = None
+    match message:
+        case request.Capture():
+            skipped = len(message.events)
+            empty = reply.Taken(
+                accepted=0, duplicate=0, changed=0, refused=(), pool="", pending=0, skipped=skipped, why="disabled"
+            )
+        case request.Recall():
+            empty = reply.Recalled(hits=(), scope=(), abstained=True, reason=f"memd is disabled by {why}")
+        case request.Profile():
+            empty = reply.ProfileText(text="", rev="", ids=(), scope=(), tokens=0)
+        case _:
+            pass
+    if isinstance(empty, data):
+        return empty
+    raise Disabled(f"memd is disabled by {why}", hint="unset the variable, or remove the file")

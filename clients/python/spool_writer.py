@@ -1,0 +1,251 @@
+"""The spool: requests that wait on this machine while the daemon can't be reached (W10).
+
+A frame is length, CRC-32 and body. Invariants: a request is on the disk when `append` returns; secrets and `<private>`
+spans are removed before it is written (P-18); a request stays until the daemon acknowledged it; a torn tail is cut off,
+and other unreadable bytes are moved aside, never skipped silently; several processes may append and drain at once; a
+second delivery is harmless, because turns are idempotent.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from ...protocol import request, wire
+from ...protocol.errors import (
+    Forgotten,
+    InvalidRequest,
+    MemdError,
+    StorageFull,
+    StoreError,
+    TooLarge,
+    UnknownRequest,
+    Withheld,
+)
+from ...protocol.event import AnyEvent, ToolCalled, with_text
+from ...protocol.event import text as text_of
+from ...protocol.frames import HEAD, framed, frames
+from ...protocol.private import event_without_private, without_private
+from ...protocol.redact import redact
+from .folder import make_private
+
+SPOOL_LIMIT = 16 * 1024 * 1024
+"""Bytes of one spool file."""
+
+SpooledRequest = request.Capture | request.Remember
+
+
+class SpoolReceipt(msgspec.Struct, frozen=True, kw_only=True):
+    """A request was spooled: the reason, and the number of requests that wait now."""
+
+    reason: str
+    waiting: int
+
+
+class Drained(msgspec.Struct, frozen=True, kw_only=True):
+    """Requests of a `drain` that were delivered, refused and moved aside, or left, and the reason for leaving them."""
+
+    delivered: int = 0
+    rejected: int = 0
+    left: int = 0
+    reason: str = ""
+
+
+class Spool:
+    """One file in a folder of mode 0700. Raises StorageFull, StoreError, and Refused for another user's folder."""
+
+    def __init__(self, folder: Path, name: str = "python") -> None:
+        self._folder = folder
+        self.path = folder / f"{name}.spool"
+        self.rejected = folder / f"{name}.rejected"
+        self._lock = folder / f"{name}.lock"
+        self._drain_lock = folder / f"{name}.drain"
+
+    def append(self, message: SpooledRequest, reason: str = "") -> SpoolReceipt:
+        """Append a request without its secrets, and sync. Raises TooLarge when the spool is full."""
+        frame = framed(wire.encode_request(_without_secrets(message)))
+        with _usable(self.path):
+            make_private(self._folder)
+            with _locked(self._lock), _open(self.path) as file:
+                bodies, end = self._settle(file)
+                if end + len(frame) > SPOOL_LIMIT:
+                    raise TooLarge(
+                        f"the spool is full: {end:,} bytes wait in {self.path}",
+                        hint="start the daemon: `memd up`",
+                    )
+                _write(file, end, frame)
+            _sync_folder(self._folder)
+        return SpoolReceipt(reason=reason, waiting=len(bodies) + 1)
+
+    def waiting(self) -> int:
+        """Return the number of requests that wait."""
+        return len(frames(self._content())[0])
+
+    def drain(self, send: Callable[[SpooledRequest], object]) -> Drained:
+        """Send the requests in order and remove the acknowledged ones; stop at the first that can't be delivered now.
+
+        A request that the daemon finds invalid moves to the `.rejected` file, so that it does not block the rest. While
+        another process drains, this does nothing.
+        """
+        if not self._content():
+            return Drained()
+        with _usable(self.path), _locked(self._drain_lock, wait=False) as alone:
+            if not alone:
+                return Drained(left=self.waiting(), reason="another process is delivering them")
+            return self._drain(send)
+
+    def _drain(self, send: Callable[[SpooledRequest], object]) -> Drained:
+        with _locked(self._lock), _open(self.path) as file:
+            bodies, _ = self._settle(file)
+        delivered, rejected, done, reason = 0, 0, 0, ""
+        try:
+            for body in bodies:
+                problem = _try(send, body)
+                if problem and not _is_poisoned(problem):
+                    reason = problem.message
+                    break
+                if problem:
+                    self._set_aside(framed(body))
+                    rejected += 1
+                else:
+                    delivered += 1
+                done += HEAD.size + len(body)
+        finally:
+            self._remove(done)
+        left = len(bodies) - delivered - rejected
+        return Drained(delivered=delivered, rejected=rejected, left=left, reason=reason)
+
+    def _remove(self, size: int) -> None:
+        """Remove the first `size` bytes; requests that were appended meanwhile stay."""
+        if not size:
+            return
+        with _locked(self._lock):
+            rest = self._content()[size:]
+            if not rest:
+                with _open(self.path) as file:
+                    os.ftruncate(file, 0)
+                    os.fsync(file)
+                return
+            fresh = self.path.with_suffix(".new")
+            fresh.unlink(missing_ok=True)
+            with _open(fresh) as file:
+                _write(file, 0, rest)
+            fresh.rename(self.path)
+            _sync_folder(self._folder)
+
+    def _settle(self, file: int) -> tuple[list[bytes], int]:
+        """Return the whole frames and their end. Bytes behind it are cut off, and moved aside unless they are torn."""
+        content = self._content()
+        bodies, end = frames(content)
+        if end < len(content):
+            if not _is_torn(content[end:]):
+                self._set_aside(content[end:])
+            os.ftruncate(file, end)
+            os.fsync(file)
+        return bodies, end
+
+    def _set_aside(self, content: bytes) -> None:
+        with _open(self.rejected) as file:
+            size = os.fstat(file).st_size
+            if size + len(content) > SPOOL_LIMIT:
+                os.ftruncate(file, 0)
+                size = 0
+            _write(file, size, content)
+
+    def _content(self) -> bytes:
+        try:
+            return self.path.read_bytes()
+        except OSError:  # missing, or unreadable to this user: no request of this user waits
+            return b""
+
+
+def _is_torn(rest: bytes) -> bool:
+    """Whether `rest` is the beginning of a frame whose writer died before `append` returned."""
+    return len(rest) < HEAD.size or len(rest) - HEAD.size < HEAD.unpack_from(rest)[0] or not any(rest)
+
+
+def _try(send: Callable[[SpooledRequest], object], body: bytes) -> MemdError | None:
+    try:
+        message = wire.decode_request(body)
+        if not isinstance(message, SpooledRequest):
+            return InvalidRequest(f"a spool can't hold a {type(message).__name__}")
+        send(message)
+    except (Forgotten, Withheld):  # it must neither wait nor be kept in `.rejected`
+        return None
+    except MemdError as error:
+        return error
+    return None
+
+
+def _is_poisoned(error: MemdError) -> bool:
+    """Whether sending again can't help. A later daemon may know a request that is unknown now."""
+    return isinstance(error, InvalidRequest) and not isinstance(error, UnknownRequest)
+
+
+def _without_secrets(message: SpooledRequest) -> SpooledRequest:
+    if isinstance(message, request.Remember):
+        return msgspec.structs.replace(message, text=redact(without_private(message.text))[0])
+    return msgspec.structs.replace(message, events=tuple(_event_without_secrets(event) for event in message.events))
+
+
+def _event_without_secrets(captured: AnyEvent) -> AnyEvent:
+    captured = event_without_private(captured)
+    if isinstance(captured, ToolCalled):
+        return msgspec.structs.replace(captured, arguments=redact(captured.arguments)[0])
+    words = text_of(captured)
+    return with_text(captured, redact(words)[0]) if words else captured
+
+
+@contextmanager
+def _usable(path: Path) -> Generator[None]:
+    """Raise a StoreError for an OSError."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"the spool {path} can't be used: {error.strerror}", hint="see its mode and owner") from error
+
+
+@contextmanager
+def _open(path: Path) -> Generator[int]:
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        yield file
+    finally:
+        os.close(file)
+
+
+@contextmanager
+def _locked(path: Path, wait: bool = True) -> Generator[bool]:
+    """Hold the lock file `path`, and yield whether this does. It is not the spool itself, which is renamed."""
+    with _open(path) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+
+
+def _write(file: int, at: int, content: bytes) -> None:
+    """Write and sync, all or nothing. Raises StorageFull."""
+    written = 0
+    try:
+        while written < len(content):
+            written += os.pwrite(file, content[written:], at + written)
+        os.fsync(file)
+    except OSError as error:
+        os.ftruncate(file, at)
+        raise StorageFull(f"the spool can't be written: {error.strerror}", hint="free some disk space") from error
+
+
+def _sync_folder(folder: Path) -> None:
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
