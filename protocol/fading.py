@@ -41,7 +41,7 @@ class FeedbackGiven(Operation, tag="feedback", frozen=True, kw_only=True):
 
 
 class Count(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Increments of a record's counters (T4). `candidates`: unused retrievals; `last`: microseconds, 0 for the entry's.
+    """Increments of a record's counters (T4). `candidates`: unused retrievals; `last`: 0 means the entry's time."""
 
     candidates: int = 0
     uses: int = 0
