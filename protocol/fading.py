@@ -64,10 +64,7 @@ class Counted(Operation, tag="counted", frozen=True, kw_only=True):
 
 class Slept(Operation, tag="slept", frozen=True, kw_only=True):
     """A task of a pool ended: records decay by `retention`, one number a level, except the `spared` kinds (T6, T9).
-
-    `days`: the part of an active day's loss that this task causes: 1 / `tasks_per_day`, less once the day's loss is
-    spent.
-    """
+    `days`: the part of an active day's loss that this task causes: 1 / `tasks_per_day`, or the rest of the day."""
 
     pool: str
     tasks_per_day: float

@@ -69,9 +69,7 @@ def places(environment: Mapping[str, str], uid: int) -> Places:
 
 def why_disabled(environment: Mapping[str, str], places: Places) -> str:
     """Return the variable or file that disables memd for this user or process (W14), "" while it is enabled.
-
-    `MEMD_DISABLED=0` does not override the file.
-    """
+    `MEMD_DISABLED=0` does not override the file."""
     value = environment.get("MEMD_DISABLED", "")
     if value.strip().lower() not in _FALSE:
         return f"MEMD_DISABLED={value}"
