@@ -17,7 +17,7 @@ from ..daemon.forgetting_rules import Rules
 from ..daemon.projections.stores import Stores
 from ..daemon.projections.strength import DAY
 from ..daemon.services.lifecycle.sleep import Sleep
-from ..daemon.services.recall.recent_answers import RecentAnswers
+from ..daemon.services.recall.feedback import RecentAnswers
 from ..daemon.services.recall.warm import SearchIndexes, WarmRecall
 from ..daemon.services.search_model import SearchModel
 from ..daemon.services.write_thread import NoCaptures, WriteThread

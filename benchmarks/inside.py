@@ -22,7 +22,7 @@ from ..daemon.projections.keywords import Keywords
 from ..daemon.projections.stores import Stores
 from ..daemon.projections.vector_store import VectorStore
 from ..daemon.projections.vectors import VectorIndexes
-from ..daemon.services.maintenance.vector_graphs import begun
+from ..daemon.services.maintenance.vector_graphs import write_graph_rows
 from ..daemon.services.maintenance_process import MaintenanceProcess
 from ..daemon.storage.folder_lock import FolderLock
 from ..daemon.storage.folder_swap import fresh_folder
@@ -78,7 +78,7 @@ def fill_command(places: Places, world: World, arguments: Sequence[str]) -> Mapp
     operations = stores.journal.last
     stores.load()
     if active >= 0 and (pool := stores.vectors.outgrown()):
-        place = begun(stores, pool, stores.vectors.place(pool))
+        place = write_graph_rows(stores, pool, stores.vectors.place(pool))
         MaintenanceProcess().run("graph", places.data, [str(place)], lambda done, total, what: None)
     stores.close()
     return {"records": count, "operations": operations, "seconds": took}

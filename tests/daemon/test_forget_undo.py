@@ -14,9 +14,8 @@ from memd.clients.importers.claude_code import read
 from memd.clients.python.client import remembering
 from memd.daemon.projections.record_reducer import apply as step
 from memd.daemon.projections.stores import Stores
-from memd.daemon.services.forgetting.compaction import compact_log
+from memd.daemon.services.forgetting.compaction import compact_log, renew
 from memd.daemon.services.forgetting.forget_closure import ForgetScope, find_loss
-from memd.daemon.services.forgetting.projection_renewal import renew
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.block import plain

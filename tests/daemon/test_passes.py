@@ -19,12 +19,12 @@ from memd.daemon.projections.pool_directory import PoolDirectory
 from memd.daemon.projections.stores import Stores
 from memd.daemon.services.access.authorisation import Authorisation
 from memd.daemon.services.access.passes import Passes, covers
-from memd.daemon.services.pools.folder_pools import FolderPools
 from memd.daemon.services.pools.identity import Identity
+from memd.daemon.services.pools.pools_service import FolderPools
 from memd.daemon.services.profile.context_package import ContextPackager
 from memd.daemon.services.profile.hot import ProfileCache
 from memd.daemon.services.profile.profile_lines import ProfileLines
-from memd.daemon.services.recall.recent_answers import RecentAnswers
+from memd.daemon.services.recall.feedback import RecentAnswers
 from memd.daemon.services.recall.warm import SearchIndexes, WarmRecall
 from memd.daemon.services.search_model import SearchModel
 from memd.daemon.services.service import Handler, Reader

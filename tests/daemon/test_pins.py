@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from memd.daemon.projections.stores import Stores
-from memd.daemon.services.corrections.pinning import CAPS, pinned
+from memd.daemon.services.corrections.corrections_service import CAPS, pinned
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.errors import InvalidRequest

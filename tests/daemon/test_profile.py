@@ -14,7 +14,7 @@ from memd.daemon.projections.profile import PARTS, ProfileCards, part
 from memd.daemon.projections.stores import Stores
 from memd.daemon.services.profile.hot import CLOSE
 from memd.daemon.services.profile.open_items import closes, is_open
-from memd.daemon.services.profile.profile_line_filter import is_worth_a_line
+from memd.daemon.services.profile.profile_lines import is_worth_a_line
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.event import Captured, Said

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.daemon.services.recall.scorer import FEATURES, LEAD, final
-from memd.daemon.services.recall.scorer_training import decoded, encoded, trained
-from memd.daemon.services.recall.selection import by_chance, folded, within
+from memd.daemon.services.recall.scorer import FEATURES, LEAD, decoded, encoded, final, trained
+from memd.daemon.services.recall.selection import by_chance, deduplicated, within
 from memd.protocol import request
 from memd.protocol.errors import InvalidRequest, NotFound
 from memd.protocol.event import Origin
@@ -219,7 +218,7 @@ def test_what_says_the_same_is_folded_and_what_differs_is_not_Q2() -> None:
         "Port 8080 is open on the gateway of the lab",
         "Port 8081 is open on the gateway of the lab",
     ]
-    kept = folded([Found(1 - n / 10, record("personal", "t", n, text), []) for n, text in enumerate(texts)])
+    kept = deduplicated([Found(1 - n / 10, record("personal", "t", n, text), []) for n, text in enumerate(texts)])
     assert [each.record.description for each in kept] == [texts[0], *texts[2:]]
     assert len(kept[0].alike) == 1
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.daemon.config import Config, parsed
-from memd.daemon.services.settings.settings import AT_NEXT_START, Settings, toml
+from memd.daemon.services.settings.settings_service import AT_NEXT_START, Settings, toml
 from memd.protocol.errors import BadConfig
 from memd.protocol.event import Origin, Said
 from memd.protocol.request import Remember

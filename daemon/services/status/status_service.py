@@ -70,11 +70,9 @@ class StatusService(Service):
 
     @property
     def handlers(self) -> Handlers:
-        """Both on the fast lane."""
         return {GetStatus: owner("fast", self.status), Stop: owner("fast", self.request_stop)}
 
     def request_stop(self, request: Stop) -> Done:
-        """Ask the daemon to end."""
         self._stop()
         return Done(pending=self._stores.pending)
 
