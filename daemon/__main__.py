@@ -18,9 +18,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # two BLAS threads cost 70 t
 
 def main() -> int:
     """Run the daemon; returns the exit code."""
-    from ..protocol.disabled import why_disabled
     from ..protocol.errors import MemdError
-    from ..protocol.places import places
+    from ..protocol.places import places, why_disabled
     from . import failpoint
     from .world import real_world
 

@@ -15,8 +15,7 @@ from ...protocol.errors import (
     JournalLocked,
     Refused,
 )
-from ...protocol.keeping import BackupInfo, BackupList, DiskUse
-from ...protocol.reply import JobState
+from ...protocol.reply import BackupInfo, BackupList, DiskUse, JobState
 from ..python import launch
 from ..python.client import places_here
 from .connection import offline, reach, reported

@@ -14,8 +14,8 @@ from types import TracebackType
 from typing import TypeVar
 
 from ...protocol import request, wire
-from ...protocol.disabled import why_disabled
 from ...protocol.errors import MemdError, Unavailable
+from ...protocol.places import why_disabled
 from .client import Client, socket_path
 from .request_methods import RequestMethods, answer_while_disabled
 from .spool_writer import Drained, Spool, SpooledRequest, SpoolReceipt

@@ -12,9 +12,8 @@ from types import TracebackType
 from typing import TypeVar
 
 from ...protocol import reply, request, wire
-from ...protocol.disabled import why_disabled
 from ...protocol.errors import DaemonDown, DeadlineExceeded, InvalidRequest, MemdError, Unavailable
-from ...protocol.places import Places
+from ...protocol.places import Places, why_disabled
 from .request_methods import RequestMethods, answer_while_disabled, now, places_here, remembering
 from .spool_writer import Drained, Spool, SpooledRequest, SpoolReceipt
 from .zmtp import Connection, Deadline

@@ -30,7 +30,7 @@ from ...protocol.errors import (
 from ...protocol.event import AnyEvent, ToolCalled, with_text
 from ...protocol.event import text as text_of
 from ...protocol.frames import HEAD, framed, frames
-from ...protocol.private import shut, without_private
+from ...protocol.private import event_without_private, without_private
 from ...protocol.redact import redact
 from .folder import make_private
 
@@ -194,7 +194,7 @@ def _without_secrets(message: SpooledRequest) -> SpooledRequest:
 
 
 def _event_without_secrets(captured: AnyEvent) -> AnyEvent:
-    captured = shut(captured)
+    captured = event_without_private(captured)
     if isinstance(captured, ToolCalled):
         return msgspec.structs.replace(captured, arguments=redact(captured.arguments)[0])
     words = text_of(captured)

@@ -15,8 +15,7 @@ from typing import NamedTuple, get_args
 
 import msgspec
 
-from ...protocol.fading import LEVELS, Counted, Folded, Rest, Restored, Slept, Tally
-from ...protocol.learning import FeedbackGiven
+from ...protocol.fading import LEVELS, Counted, FeedbackGiven, Folded, Rest, Restored, Slept, Tally
 from ...protocol.operation import Rebased
 from ...protocol.record import LIVE, Kind, Record, Signal
 from ...protocol.reply import Logged

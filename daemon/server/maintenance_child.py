@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from ...protocol.errors import MemdError, Unavailable
-from ...protocol.learning import FeedbackGiven, Sample
+from ...protocol.fading import FeedbackGiven, Sample
 from ..projections.keywords import Keywords, beside, text_of
 from ..projections.replay import GROUP, ReplayLogs, ReplayProgress, ReportProgress, TaskReport
 from ..projections.turns import TurnIndex

@@ -13,9 +13,8 @@ import threading
 from collections.abc import Sequence
 from logging.handlers import RotatingFileHandler
 
-from ...protocol.disabled import why_disabled
 from ...protocol.errors import MemdError
-from ...protocol.places import Places
+from ...protocol.places import Places, why_disabled
 from ...stages.secrets.scan import prepare
 from ..config import Config
 from ..projections.stores import Stores

@@ -8,7 +8,7 @@ import re
 from ...protocol.errors import InvalidRequest, MemdError, TooLarge
 from ...protocol.event import AnyEvent, Captured, Noted, Origin, Reworded, text, with_text
 from ...protocol.instant import LONGEST_TIME, SHORTEST_TIME, parse
-from ...protocol.private import SHUT, shut
+from ...protocol.private import PLACEHOLDER, event_without_private
 from ...protocol.wire import TEXT_LIMIT
 from ...stages.secrets.scan import redact
 
@@ -28,7 +28,7 @@ def admit(origin: Origin, event: AnyEvent) -> Captured:
     if len(origin.cwd) > PATH_LIMIT:
         raise InvalidRequest(f"the folder's path has {len(origin.cwd):,} characters", hint=f"at most {PATH_LIMIT:,}")
     parse(event.at)
-    event = shut(event)
+    event = event_without_private(event)
     if not SHORTEST_TIME <= len(event.at) <= LONGEST_TIME:
         raise InvalidRequest(
             f"{event.at[:60]!r} is not an RFC 3339 time", hint="use the form 2026-03-04T18:30:00+01:00"
@@ -44,7 +44,7 @@ def admit(origin: Origin, event: AnyEvent) -> Captured:
     except UnicodeEncodeError as error:
         raise InvalidRequest(f"the text is not valid Unicode: {error.reason}", hint="remove lone surrogates") from error
     clean, secrets = redact(_INJECTED.sub("", words) if "<memd-context" in words else words)
-    if isinstance(event, Noted | Reworded) and not clean.replace(SHUT, "").strip():
+    if isinstance(event, Noted | Reworded) and not clean.replace(PLACEHOLDER, "").strip():
         raise InvalidRequest(
             "there is nothing to remember", hint="the text is empty, private, or only memd's own context"
         )

@@ -25,8 +25,8 @@ import msgspec
 from ... import __version__
 from ...protocol.errors import JournalCorrupt, NotFound, Refused, Stopping, StorageFull
 from ...protocol.instant import from_micros
-from ...protocol.keeping import BackupInfo, BackupList
 from ...protocol.places import Places
+from ...protocol.reply import BackupInfo, BackupList
 from ..world import World
 from .archive import Archive
 from .durable_files import replace, sync

@@ -12,7 +12,7 @@ from memd.daemon.services.recall.selection import by_chance, deduplicated, withi
 from memd.protocol import request
 from memd.protocol.errors import InvalidRequest, NotFound
 from memd.protocol.event import Origin
-from memd.protocol.learning import Sample
+from memd.protocol.fading import Sample
 from memd.protocol.operation import PoolOpened, SessionOpened
 from memd.protocol.recall import Recall, Recalled
 from memd.protocol.record import Provenance, Record, Signal, Span, record_id

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ....protocol.keeping import DiskPart, DiskUse
 from ....protocol.places import Places
+from ....protocol.reply import DiskPart, DiskUse
 from ...projections.stores import Stores
 from ...storage.backup import FOLDER
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ....protocol.agent import Agent, OpenAgent
 from ....protocol.errors import InvalidRequest, NotFound
 from ....protocol.event import Origin, Repository
 from ....protocol.operation import AliasAdded, AnyOperation, Moved, PoolOpened, SessionOpened
 from ....protocol.record import LIVE, Record
 from ....protocol.reply import PoolList, PoolSummary
 from ....protocol.request import BindScope, LeaveProject, MoveRecords, Pools, WhyScope
-from ....protocol.scope import Bound, Left, RecordsMoved, Scope
+from ....protocol.scope import Agent, Bound, Left, OpenAgent, RecordsMoved, Scope
 from ....stages.batch import PERSONAL
 from ....stages.secrets.scan import redact
 from ...projections import project_pointer

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from ....protocol.errors import InvalidRequest, MemdError
-from ....protocol.learning import FeedbackGiven, Sample
+from ....protocol.fading import FeedbackGiven, Sample
 from ....protocol.recall import Feedback, FeedbackTaken, NeverUsed, Unused, UnusedList
 from ....protocol.record import LIVE
 from ...forgetting_rules import UseOutcome

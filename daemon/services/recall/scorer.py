@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ....protocol.fading import Sample
 from ....protocol.instant import micros
-from ....protocol.learning import Sample
 from ....protocol.record import Record
 from ...projections.lines import PRINCIPLE
 
