@@ -1,8 +1,7 @@
 """Costs of memd in its clients: a hook call, reading a session on, the MCP server's answers, a shell's prompt.
 
-A hook is run by the command line that a host runs, alternately with a bare interpreter; a shell with memd alternately
-with one without it, so that a busy moment of the machine affects both. Every command that was typed must be in the
-spool afterwards, so that a shell that records nothing fails instead of being fast.
+Alternately a hook and a bare interpreter run, and a shell with memd and one without it. A shell that records less than
+was typed fails.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""The gate: records of real sessions drawn for grading by hand, and the verdict of a graded sheet (U5).
-
-Every live record is equally likely to be drawn, and the same seed draws the same records. Each stands beside its quote
-and the text around it. A sheet with a missing grade gives no verdict.
-"""
+"""The gate (U5): real records drawn by seed for grading by hand, and the verdict of a graded sheet."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Forgetting: a forgotten memory is in no answer and in no file, and every other memory is still found (T10, P-10).
 
-Each authored statement has a word that occurs nowhere else, so that bytes can be searched for in every file of the
-home, logs and backups included.
+Each statement has a word of its own, which is searched for in every file of the home, logs and backups included.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A report as one HTML page that loads nothing: no network, no script, no font; plots are inline SVG.
-
-All text that comes from data is escaped.
-"""
+"""A report as one HTML page that loads nothing; plots are inline SVG, and all text that comes from data is escaped."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Latency of requests beside an echo of messages of the same size.
-
-Requests and echoes alternate on the same connection class, so that a busy moment of the machine affects both.
-"""
+"""Latency of requests, alternating with an echo of messages of the same size on the same connection class."""
 
 from __future__ import annotations
 
@@ -104,8 +101,7 @@ def _alternated(
 ) -> PartResult:
     """Percentiles of the call and its floor, each round one of both; some rounds first that do not count."""
     warm = min(20, rounds)
-    times: list[float] = []
-    floors: list[float] = []
+    times, floors = list[float](), list[float]()
     for n in range(rounds + warm):
         times.append(elapsed_ms(call, n))
         floors.append(elapsed_ms(floor, n))

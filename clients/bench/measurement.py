@@ -1,7 +1,6 @@
 """Figures with their targets, the result of one benchmark part, and the options that every part takes.
 
-A figure with a floor was measured in the same run as its floor. Whether a target is met follows from the value alone,
-not from its interval.
+A floor is measured in the same run. A target is met by the value alone, not by its interval.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Drives one peer inside that peer's own environment, with the standard library and the peer alone.
 
-Prints one JSON object a line. Nothing of memd is imported, and a peer only by the name it is installed under. A peer
-that takes vectors gets memd's. Only the peer's own function is timed.
+Prints one JSON object a line. A peer that takes vectors gets memd's; only the peer's own function is timed.
 """
 
 from __future__ import annotations

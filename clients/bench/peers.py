@@ -1,8 +1,7 @@
 """memd and its peers on the same conversations: recall, latency, a kill while writing, eight writers at once.
 
-Each peer has an environment of its own, installed here by package name and kept for the next run; each conversation has
-a fresh store. A peer that can't run is skipped with the reason. Every peer that takes vectors gets those of memd's own
-model. memd itself is measured over its socket, as shipped; reading begins when every text is distilled.
+Each peer has an installed environment of its own, memd's vectors if it takes any, and a fresh store a conversation.
+memd is measured over its socket, as shipped, after every text is distilled.
 """
 
 from __future__ import annotations
@@ -98,8 +97,7 @@ def conversations(options: BenchOptions) -> list[PeerConversation]:
 def _conversation(content: dict[str, Any], most: int | None = None) -> PeerConversation:
     sessions = [turns for name, turns in content["conversation"].items() if re.fullmatch(r"session_\d+", name)]
     turns = [turn for session in sessions for turn in session][:most]
-    places: dict[str, int] = {}
-    texts: dict[str, int] = {}
+    places, texts = dict[str, int](), dict[str, int]()
     for turn in turns:
         photo = f" [photo: {turn['blip_caption']}]" if turn.get("blip_caption") else ""
         places[turn["dia_id"]] = texts.setdefault(f"{turn['speaker']}: {turn['text']}{photo}", len(texts))
@@ -118,9 +116,7 @@ def _remember(number: int, text: str, session: str = "peers") -> Remember:
 
 
 def _memd_timings(conversation: PeerConversation) -> PeerTimings:
-    writes: list[float] = []
-    reads: list[float] = []
-    found: list[list[str]] = []
+    writes, reads, found = list[float](), list[float](), list[list[str]]()
     with temporary_daemon() as client:
         for number, text in enumerate(conversation.texts):
             writes.append(elapsed_ms(client.remember, _remember(number, text)))

@@ -1,7 +1,5 @@
-"""Processes to measure beside: a bare ROUTER, a bare LMDB group commit, one that uses CPU; the resources of processes.
-
-The servers import pyzmq and lmdb and nothing of memd, so that a measurement beside them shows what memd adds.
-"""
+"""Processes to measure beside, which import nothing of memd: a bare ROUTER, a bare LMDB group commit, a CPU load; the
+CPU and memory of processes."""
 
 from __future__ import annotations
 

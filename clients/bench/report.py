@@ -1,7 +1,4 @@
-"""A report: measured parts and the machine they were measured on, as JSON to keep and as Markdown to read.
-
-Nothing in a report names the user or a folder. Of a part that was measured twice the later result counts.
-"""
+"""A report: measured parts and their machine, as JSON and as Markdown. It names no user and no folder."""
 
 from __future__ import annotations
 

@@ -76,9 +76,7 @@ def files(options: BenchOptions, sample: bool = True) -> list[tuple[str, Path]]:
 
 def read(options: BenchOptions, sample: bool = True) -> RealSessions:
     """Every session of the data, after the `sample`. Raises DataMissing."""
-    sessions: list[CapturedSession] = []
-    left_out: list[str] = []
-    known: dict[tuple[str, str], AnyEvent] = {}
+    sessions, left_out, known = list[CapturedSession](), list[str](), dict[tuple[str, str], AnyEvent]()
     for agent, path in files(options, sample):
         try:
             transcript = reader(agent, path, "", Cursors(path.parent), dry_run=True)(None)

@@ -1,8 +1,7 @@
 """Soak: an hour of mixed load while the daemon is killed, its clock jumps and its disk fills up.
 
-Only acknowledged requests count as promised; a refusal with a reason while the disk is full or the daemon is down is
-not a loss. Disk pressure needs the right to mount a file system, clock jumps need Linux and a C compiler; the result
-says which of them took place.
+Only acknowledged requests count as promised. Disk pressure needs the right to mount a file system, clock jumps need
+Linux and a C compiler; the notes say which of them did not take place.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The storage and full-size memories: captures beside two baselines, growth, bytes on disk, replay, opening, sleep.
+"""The storage and full-size memories: captures, growth, bytes on disk, replay, opening, sleep.
 
-The baselines run alternately with memd, driven by the same 32 sockets with the same bodies.
+The baselines of captures run alternately with memd, driven by the same 32 sockets with the same bodies.
 """
 
 from __future__ import annotations

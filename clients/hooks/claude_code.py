@@ -1,8 +1,7 @@
 """Claude Code's configuration: a plugin in a marketplace of its own, enabled in `settings.json`.
 
-memd also edits Claude Code's list of marketplaces, because with the settings alone the first session starts before the
-plugin is loaded. Invariants: memd adds three entries to the user's files, and removes no others; hooks can neither fail
-nor block, in any state of memd (P-3).
+memd also edits the list of marketplaces, because with the settings alone the first session starts before the plugin is
+loaded. Invariants: memd touches its own three entries alone; hooks can neither fail nor block (P-3).
 """
 
 from __future__ import annotations

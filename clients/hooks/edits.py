@@ -1,7 +1,7 @@
 """Changes to another program's configuration, which can be shown before and reverted later.
 
-Invariants: a file is written whole or not at all, with its mode and through a link to it; the original content has a
-backup until it is restored; if the user changed a file meanwhile, only memd's own entries are removed from it.
+Invariants: a file is written whole or not at all, with its mode and through a link to it; the original has a backup
+until it is restored; of a file that the user changed meanwhile, only memd's own entries are removed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""The hosts that memd can be set up in: their edits, the reverting edits, and their problems for `memd doctor`.
-
-Invariants: setting up twice is the same as once; reverting restores each file byte by byte, unless the user changed it
-since: then it removes memd's own entries; every edit can be shown before it is made.
-"""
+"""The hosts that memd can be set up in: their edits, the reverting edits, and their problems for `memd doctor`."""
 
 from __future__ import annotations
 

@@ -2,12 +2,9 @@
 
 It reads the host's JSON on standard input, prints the profile where it is due (Q1), and notes that a session grew, for
 `follow.py` (W10). Invariants: exit code 0, and valid output or none (P-3); it ends within 100 ms; it never starts a
-daemon, and writes only into its own folder, where it also counts the turns without a profile. `memd setup` copies it
-beside its `hook.json`, and the host runs it by `python -I -S`, so that it works without the environment that memd is
-installed in.
-
-The start of Python takes most of its time. `json`, `signal` and `socket` would be half of that, because they import
-`re` and `enum`; the program uses their parts in C alone where the interpreter has them.
+daemon, and writes only into its own folder. `memd setup` copies it beside its `hook.json`; the host runs it by
+`python -I -S`. The start of Python takes most of its time; `json`, `signal` and `socket` would be half of that, because
+they import `re` and `enum`, so the program uses their parts in C where the interpreter has them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The files that the hook program writes into its folder: sessions that grew, and turns without memory.
-
-Invariants: a note stays until its session was read; a line of another version is skipped.
-"""
+"""The files that the hook program writes: sessions that grew, and turns without memory. Unknown lines are skipped."""
 
 from __future__ import annotations
 

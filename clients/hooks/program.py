@@ -1,7 +1,6 @@
-"""The installation of the hook program: a copy beside its settings in the state folder, run by the bare interpreter.
+"""The installation of the hook program: a private copy beside its settings in the state folder.
 
-Invariants: the program does not need the environment that memd is installed in, so that an agent works on without it
-(P-3); installing again writes only differing files; all files are private.
+Invariant: the program needs only the bare interpreter, not the environment that memd is installed in (P-3).
 """
 
 from __future__ import annotations

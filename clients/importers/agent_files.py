@@ -1,7 +1,4 @@
-"""The agents whose sessions can be imported: their folders, their session files and the readers of those.
-
-A reader is imported when it is used, so that listing files starts fast.
-"""
+"""The agents whose sessions can be imported: their folders, their session files and the readers of those."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Claude Code's session files (`~/.claude/projects/<folder>/<session>.jsonl`), as capture events.
 
-Invariants: every line is taken, noise of a kind, or malformed with a reason; document and turn ids come from the file
-alone, so that live capture gives the same ones (W13); whole tool outputs are never kept; a machine's text is never the
-user's word (W5). A text that the user typed while the agent worked, or behind a slash command, is the user's; the
-lasting parts of a compaction summary are the assistant's.
+Invariants: document and turn ids come from the file alone, so that live capture gives the same ones (W13); whole tool
+outputs are never kept; a machine's text is never the user's word (W5), but text typed while the agent worked, or behind
+a slash command, is. The lasting parts of a compaction summary are the assistant's.
 """
 
 from __future__ import annotations

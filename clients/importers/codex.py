@@ -1,9 +1,8 @@
 """Codex's session files (`~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`), as capture events.
 
-A line has today's form (`{timestamp, type, payload}`) or the first one (bare items after a header). Invariants: every
-line is accounted for; a turn is named by its role and line, since Codex only ever appends; a prompt stands in the file
-twice and is read once: from the events where the file has any, since the items hold instructions and surroundings in
-the user's name as well (W5, P-7).
+A line is `{timestamp, type, payload}`, or a bare item after a header. Codex only appends, so role and line name a turn.
+A prompt stands in the file twice; it is read from the events where the file has any, because the items hold
+instructions in the user's name as well (W5, P-7).
 """
 
 from __future__ import annotations

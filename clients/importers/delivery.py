@@ -1,8 +1,7 @@
 """Delivers imported sessions to the daemon, from the end of the last import on.
 
-Invariants: repeating a delivery changes nothing, so an interrupted one is repeated (W13); a cursor is written after all
-before it is durable, and valid only while the daemon knows the turn it names; an unreadable file is reported, and the
-others are imported all the same.
+Invariants: repeating a delivery changes nothing, so an interrupted one is repeated (W13); a cursor is valid only while
+the daemon knows the turn it names; an unreadable file is reported, and the others are imported all the same.
 """
 
 from __future__ import annotations

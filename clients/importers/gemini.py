@@ -1,8 +1,7 @@
-"""Gemini CLI's session files (`~/.gemini/tmp/<project>/chats/session-*.json` and `.jsonl`), as capture events.
+"""Gemini CLI's session files (`~/.gemini/tmp/c2w/<project>/chats/session-*.json` and `.jsonl`), as capture events.
 
-A file is one object with all messages, or, in later versions, one message a line. Invariants: every message is
-accounted for as a line; a turn is named by the message's own id (W13); a message that is written again with its tool
-calls answered is the same turn; files that a prompt pulled in are not the user's words (W5).
+A file is one object with all messages or, in later versions, one message a line. Invariants: the message's id names a
+turn (W13), also when it is written again with its calls answered; referenced files are not the user's words (W5).
 """
 
 from __future__ import annotations

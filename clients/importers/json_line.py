@@ -1,7 +1,6 @@
 """Lines of JSON in other programs' files, decoded, or refused with a reason.
 
-Invariants: decoding any bytes ends in a value or in BadLine; a line beyond the limit is skipped without being held in
-memory; arguments of a tool call are returned without their secrets.
+Invariant: a line beyond the limit is never held in memory whole.
 """
 
 from __future__ import annotations

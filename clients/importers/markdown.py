@@ -1,9 +1,8 @@
-"""Import Markdown files (CLAUDE.md, AGENTS.md, notes): each list item and each paragraph is a turn of one session.
+"""Markdown files (CLAUDE.md, AGENTS.md, notes) as one session each; each list item and each paragraph is a turn.
 
-Every row is accounted for. A turn's text begins with the headings above it and the line that announces its list. A
-keyed hash of that text names the turn: a paragraph that moves within its section keeps its name, and the name reveals
-no words (T10). A document is never the user's word (W5). The session is marked as complete, so that a turn whose
-paragraph was deleted is withdrawn (W13).
+A turn's text begins with the headings above it and the line that announces its list. A keyed hash of the text names the
+turn: it reveals no words (T10), and a paragraph that moves within its section keeps its name. The session is complete,
+so that a turn whose paragraph was deleted is withdrawn (W13).
 """
 
 from __future__ import annotations
@@ -213,8 +212,7 @@ def _blocks(text: str) -> list[Token]:
 
 def _noise(rows: list[str], tokens: list[Token]) -> dict[int, str]:
     """The kind of noise of each row that belongs to no part."""
-    kinds: dict[int, str] = {}
-    held: set[int] = set()
+    kinds, held = dict[int, str](), set[int]()
     for token in tokens:
         if token.map and not token.type.endswith(("list_open", "item_open")):
             held.update(range(*token.map))

@@ -1,9 +1,8 @@
-"""pi's session files (`~/.pi/agent/sessions/--<folder>--/<time>_<uuid>.jsonl`), as capture events.
+"""pi's session files (`~/.pi/agent/sessions/--<folder>--/<time>_<uuid>.jsonl`), linear or a tree with all its branches.
 
-A file has any of pi's versions: linear, or a tree with all its branches. Invariants: every line is accounted for; a
-turn is named by its role and the time that pi stamped on the message, which pi keeps when it migrates a file and tells
-an extension, so that live capture gives the same name (W13); lines that a fork copied belong to the original session;
-texts that an extension inserted are never the user's words (W5).
+Invariants: a turn is named by its role and the time that pi stamped on the message, which pi keeps when it migrates a
+file and tells an extension, so that live capture gives the same name (W13); lines that a fork copied belong to the
+original session; texts that an extension inserted are never the user's words (W5).
 """
 
 from __future__ import annotations

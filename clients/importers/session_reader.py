@@ -1,8 +1,7 @@
 """The reading of a session's file, from its beginning or from a mark.
 
 Invariants: a mark stands before a line that gave an event, where later lines can't change earlier events, so that
-reading on from it gives what reading the whole file gives (W13); the torn last line of a running session lies behind
-the mark; every line is accounted for.
+reading on from it gives what reading the whole file gives (W13); a torn last line lies behind the mark.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The lasting parts of a compaction summary: the decisions, mistakes and constraints of a session.
+"""The lasting parts of a compaction summary, verbatim: the decisions, mistakes and constraints of a session.
 
-The host's frame, its scratch work, and the sections about the work in progress, open files and the user's words are
-left out: the transcript has those verbatim. Nothing is reworded.
+The work in progress, open files and the user's words are left out: the transcript has those verbatim.
 """
 
 from __future__ import annotations

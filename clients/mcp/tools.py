@@ -1,8 +1,7 @@
 """The tools of the MCP server: their arguments, their results, and the descriptions that hosts show to a model.
 
-Invariants: six tools at most, each with a line on when to use it, because every context pays for every word (P-24);
-each description tells a model what to fill in; an unknown argument is refused, so that a typo is not ignored; a
-read-only server has no tool that writes. The order is that in which a model needs the tools.
+Invariants: six tools at most, because every context pays for every word (P-24), in the order in which a model needs
+them; an unknown argument is refused; a read-only server has no tool that writes.
 """
 
 from __future__ import annotations

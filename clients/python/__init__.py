@@ -1,7 +1,4 @@
-"""The Python client of memd: `from memd.clients.python import Client`, or `AsyncClient`.
-
-Importing this costs nothing; the clients and their errors are loaded when they are first named.
-"""
+"""The Python client of memd: `from memd.clients.python import Client`, or `AsyncClient`; both are imported late."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The blocking Python client: requests over one socket, each with a deadline. `request_methods` has the methods.
 
-Invariants: the client imports nothing of the daemon; a call ends by its deadline; a late reply never answers another
-request; one thread at a time uses a client.
+Invariants: it imports nothing of the daemon; a late reply never answers another request; one thread uses a client.
 """
 
 from __future__ import annotations

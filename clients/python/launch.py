@@ -1,7 +1,6 @@
 """Start and stop the daemon's process, for `memd up`, `memd down`, the demo and the benchmark.
 
-Invariants: a daemon that answers is never started twice nor killed (P-26); the process imports nothing from the current
-folder, holds no terminal and outlives its parent.
+Invariants: a daemon that answers is never started twice nor killed (P-26); the process outlives its parent.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The methods that `Client` and `AsyncClient` share: one for each request of the protocol.
 
-A method is declared by its signature alone: a parameter has the name of the request's field, and fills it. A `Client`
-returns the reply, an `AsyncClient` a coroutine of it. A test compares the methods with the protocol's requests.
+A method is declared by its signature alone: each parameter fills the request's field of that name. A `Client` returns
+the reply, an `AsyncClient` a coroutine of it.
 """
 
 from __future__ import annotations

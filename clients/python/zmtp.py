@@ -1,8 +1,8 @@
 """One DEALER connection to the daemon's ROUTER over a Unix socket: ZMTP 3.0 with the NULL mechanism.
 
 It uses the standard library alone, because importing pyzmq costs as much as a whole `memd status`. Invariants: it sends
-no message before the peer's READY (libzmq would close the connection); one deadline covers a whole exchange; a deadline
-that passes while it waits loses no byte, so the connection stays usable; it sends nothing to a peer of another uid.
+no message before the peer's READY (libzmq would close the connection), and nothing to a peer of another uid; a deadline
+that passes while it waits loses no byte, so the connection stays usable.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Conversations with labelled questions: LoCoMo's, and two invented samples for fitting (dialogues, projects).
 
-Of LoCoMo the text of a turn is stored, with its speaker's name and an image's caption; evidence is as the audit
-corrected it; a question whose evidence names no known turn is left out. The samples have a train and a test set that
-share no person, project or topic; they are the same each time.
+LoCoMo's evidence is as the audit corrected it; a question whose evidence names no known turn is left out. The train and
+test sets of the samples share no person, project or topic.
 """
 
 from __future__ import annotations
@@ -121,8 +120,7 @@ def dialogues(half: Half) -> list[Conversation]:
 
 def _dialogue(dialogue: Dialogue) -> Conversation:
     name = "-".join(dialogue.people.values()).lower()
-    notes: list[SeedNote] = []
-    places: dict[str, str] = {}
+    notes, places = list[SeedNote](), dict[str, str]()
     for number, session in enumerate(dialogue.sessions):
         begin = datetime.fromisoformat(session.at)
         for place, line in enumerate(session.lines.strip().splitlines()):
@@ -183,8 +181,7 @@ def projects(half: Half) -> list[Conversation]:
 
 
 def _project(project: Project, topics: tuple[Topic, ...], chance: random.Random) -> Conversation:
-    notes: list[SeedNote] = []
-    questions: list[LabelledQuestion] = []
+    notes, questions = list[SeedNote](), list[LabelledQuestion]()
     pairs = [
         (topic, part)
         for topic in topics

@@ -1,8 +1,7 @@
 """LoCoMo through the whole pipeline: the turns that become records, and whether the records that answer are found.
 
-Each of the two speakers has a memory of their own, in which they are the user and the other one is the assistant. A
-question goes to the memory of the speaker it names, with "the user" for the name, and to both memories if it names both
-or none. A turn that no record rests on is not found by its transcript here.
+Each of the two speakers has a memory in which they are the user and the other one is the assistant. A question goes to
+the memory of the speaker it names, with "the user" for the name, and to both if it names both or none.
 """
 
 from __future__ import annotations

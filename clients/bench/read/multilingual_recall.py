@@ -1,8 +1,5 @@
-"""Recall in other languages: notes that share words, and questions in their own words and reworded (P-22).
-
-Every thing is joined with every attribute, so that each note shares half of its words with some forty others; a
-question has one right note; half of the questions are reworded or inflected.
-"""
+"""Recall in other languages (P-22): a question has one right note, which shares half of its words with some forty
+others; half of the questions are reworded or inflected."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The quality of ranking: LoCoMo by fitted and by shipped weights, without each part, the fit of those; abstention.
 
-Each turn of a conversation is one memory. The abstention floor is off, but for `abstention`. Weights are tried on other
-conversations than those they were fitted on; what ships is fitted on invented conversations alone, then rounded.
+Each turn is one memory. Weights are tried on other conversations than those they were fitted on; what ships is fitted
+on invented conversations alone, then rounded.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import random
 from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from ....protocol.recall import RecallOptions
 from ...python.client import Client
@@ -29,36 +31,17 @@ LISTED = 200
 OFF = RecallOptions(floor=0.0, priority=False)
 UNFOLDED = RecallOptions(floor=0.0, priority=False, fold=False)
 """With every line listed on its own: many lines say nearly the same, and the right one must rank above those."""
-
-CUMULATIVE = {
-    "words (BM25)": ("words",),
-    "vectors": ("sense",),
-    "words and vectors": ("words", "sense"),
-    "+ neighbours": ("words", "sense", "before", "after"),
-    "+ replies": ("words", "sense", "before", "after", "reply", "asks"),
-    "+ size": ("words", "sense", "before", "after", "reply", "asks", "size"),
-    "+ named subjects": ("words", "sense", "before", "after", "reply", "asks", "size", "named"),
-    "+ dates, graph (all)": PARTS,
-}
 ALONE = "words alone"
-WITHOUT: dict[str, RecallOptions] = {
-    "words (BM25)": RecallOptions(weights={"words": 0.0}),
-    "vectors": RecallOptions(weights={"sense": 0.0}),
-    "neighbours": RecallOptions(weights={"before": 0.0, "after": 0.0}),
-    "replies": RecallOptions(weights={"reply": 0.0, "asks": 0.0}),
-    "size": RecallOptions(weights={"size": 0.0}),
-    "named subjects": RecallOptions(weights={"named": 0.0}),
-    "dates and short forms": RecallOptions(expand=False),
-    "graph": RecallOptions(graph=False),
-    "folding": RecallOptions(fold=False),
-    "whose word, use, age": RecallOptions(priority=False),
-    ALONE: RecallOptions(
-        weights=dict.fromkeys((part for part in PARTS if part != "words"), 0.0),
-        expand=False,
-        graph=False,
-        priority=False,
-    ),
-}
+
+
+class RankingVariants(msgspec.Struct, frozen=True):
+    """`cumulative`: parts of a score, from one to all; `without`: options without one part, or all but one."""
+
+    cumulative: dict[str, tuple[str, ...]]
+    without: dict[str, RecallOptions]
+
+
+VARIANTS = msgspec.json.decode((SAMPLES / "ranking_variants.json").read_bytes(), type=RankingVariants)
 
 
 # --- questions with their ranked answers -----------------------------------------------------------------------------
@@ -192,8 +175,7 @@ def relevance(options: BenchOptions) -> PartResult:
             dict(zip(PARTS, map(float, _without_group(lists, group, range(len(PARTS)))), strict=True))
             for group in groups
         ]
-        fit: list[Ranking] = []
-        shipped: list[Ranking] = []
+        fit, shipped = list[Ranking](), list[Ranking]()
         for group, pair in enumerate(filled):
             fit += _rankings(client, *pair, RecallOptions(floor=0.0, priority=False, weights=weights[group]), LISTED)
             shipped += _rankings(client, *pair, OFF, LISTED)
@@ -204,7 +186,7 @@ def relevance(options: BenchOptions) -> PartResult:
     for category in sorted({ranking.category for ranking in fit}):
         of_category = [ranking.recall for ranking in fit if ranking.category == category]
         figures.append(mean_figure(f"  recall@10, category {category}", of_category))
-    for name, parts in CUMULATIVE.items():
+    for name, parts in VARIANTS.cumulative.items():
         figures += _figures(name, _cross_fitted(lists, groups, [PARTS.index(part) for part in parts]))
     means = ", ".join(f"{part} {fmean(weights[group][part] for group in groups):.2f}" for part in PARTS)
     return PartResult(
@@ -221,7 +203,7 @@ def ablation(options: BenchOptions) -> PartResult:
     with temporary_daemon({**WITH_OPTIONS, "MEMD_RELEVANCE_FLOOR": "0"}) as client:
         filled = _filled(client, {f"talk-{number}": item for number, item in enumerate(conversations)})
         await_vectors(client)
-        for name, recall_options in {"whole": RecallOptions(), **WITHOUT}.items():
+        for name, recall_options in {"whole": RecallOptions(), **VARIANTS.without}.items():
             options.progress(f"read/ablation: {name}")
             rankings = [ranking for pair in filled for ranking in _rankings(client, *pair, recall_options, 50)]
             label = name if name in ("whole", ALONE) else f"without {name}"
@@ -291,9 +273,7 @@ def abstention(options: BenchOptions) -> PartResult:
     conversations = locomo(options)
     unknown_texts = UNKNOWN.read_text(encoding="utf-8").splitlines()
     chance = random.Random(7)
-    known: list[AnswerStrength] = []
-    fifth: list[AnswerStrength] = []
-    others: list[AnswerStrength] = []
+    known, fifth, others = list[AnswerStrength](), list[AnswerStrength](), list[AnswerStrength]()
     unknown: list[AnswerStrength] = []
     with temporary_daemon(WITH_OPTIONS) as client:
         filled = _filled(client, {f"talk-{number}": item for number, item in enumerate(conversations)})

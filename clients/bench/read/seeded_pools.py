@@ -1,7 +1,4 @@
-"""Pools filled for a measurement: each note becomes one record as it is, with the vector that memd computes for it.
-
-Pools are filled by `import_records`, so that only the write pipeline is left out. No model runs for a question.
-"""
+"""Pools filled by `import_records`: each note becomes one record as it is, with the vector that memd computes."""
 
 from __future__ import annotations
 

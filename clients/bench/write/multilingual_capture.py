@@ -1,7 +1,4 @@
-"""Five languages: captured verbatim, found by a word of their own, with the right dates and zones (P-21, P-22).
-
-A date counts as right only if it is the day that was named, in the zone in which it was said.
-"""
+"""Five languages: captured verbatim, found by a word of their own, with the right dates and zones (P-21, P-22)."""
 
 from __future__ import annotations
 

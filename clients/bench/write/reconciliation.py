@@ -1,9 +1,5 @@
-"""Contradictions, and delivery order: a later statement retires the one it contradicts (T1, W6, P-8); sessions that are
-sent twice, interrupted, shuffled or halved give the same records (W13, P-7, P-12).
-
-Each order of delivery has a home of its own. Records are compared by all fields that do not depend on when they were
-learnt.
-"""
+"""A later statement retires the one it contradicts (T1, W6, P-8); sessions that are sent twice, interrupted, shuffled
+or halved give the same records in all fields but the time of learning (W13, P-7, P-12)."""
 
 from __future__ import annotations
 
@@ -53,8 +49,7 @@ def pairs(path: Path) -> list[StatementPair]:
 
 def reconcile(options: BenchOptions) -> PartResult:
     """Authored pairs of statements: the old one is retired or both are kept, and the old one is never ranked first."""
-    figures: list[Figure] = []
-    notes: list[str] = []
+    figures, notes = list[Figure](), list[str]()
     more = sorted((options.data / "reconcile").glob("*.json")) if options.data else []
     for path in (PAIRS, *more):
         options.progress(f"write/reconcile: {path.stem}")
@@ -195,8 +190,7 @@ def any_order(options: BenchOptions) -> PartResult:
         "in halves": [[_half(session, 0) for session in sessions], [_half(session, 1) for session in sessions]],
     }
     whole = _delivered([sessions])
-    figures: list[Figure] = []
-    notes: list[str] = []
+    figures, notes = list[Figure](), list[str]()
     for name, steps in orders.items():
         options.progress(f"write/order: {name}")
         other = _delivered(steps)
