@@ -16,8 +16,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from statistics import median
-from types import TracebackType
 from typing import NamedTuple
 
 from ...protocol.errors import Unavailable
@@ -165,7 +165,6 @@ def prompt(options: BenchOptions) -> PartResult:
 
 
 def _why_not(shell: str) -> str:
-    """Why a shell can't be measured here, "" if it can."""
     if not shutil.which(shell):
         return "it is not installed"
     if shell == "bash" and subprocess.run(["bash", "-c", "((BASH_VERSINFO[0] >= 5))"], check=False).returncode:
@@ -180,7 +179,7 @@ def _measured(shell: str, rounds: int) -> list[Figure]:
         loaded = home.state / f"memd.{shell}"
         loaded.write_text(script(shell, home, ["memd"]), encoding="utf-8")
         environment = {**environment, "HOME": str(home.state), "TERM": "dumb", "HISTFILE": "", "MEMD_DISABLED": ""}
-        with _Terminal(shell, environment) as bare, _Terminal(shell, environment) as ours:
+        with closing(_Terminal(shell, environment)) as bare, closing(_Terminal(shell, environment)) as ours:
             ours.type(f"source {loaded}")
             bare.type(_BARE_LOOP)
             ours.type(_LOOPS[shell])
@@ -226,10 +225,7 @@ class _Terminal:
                 os._exit(127)
         self.type("unset zle_bracketed_paste PROMPT_COMMAND; PS1='MEMD-''BENCH> '")
 
-    def __enter__(self) -> _Terminal:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def close(self) -> None:
         os.kill(self._pid, signal.SIGKILL)
         os.waitpid(self._pid, 0)
         os.close(self._fd)

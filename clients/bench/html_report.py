@@ -9,7 +9,7 @@ from itertools import cycle
 from pathlib import Path
 
 from .measurement import Figure, PartResult, Plot
-from .report import Report, interval, mark, number, run_details, value_as_targeted
+from .report import Report, run_details, table, value_as_targeted
 
 STYLE = Path(__file__).with_name("report.css")
 FOLDED = 5
@@ -79,21 +79,14 @@ def _section(part: PartResult) -> Iterator[str]:
 
 
 def _table(figures: tuple[Figure, ...]) -> Iterator[str]:
-    floors = any(figure.floor for figure in figures)
-    head = ["value", *(("floor", "ratio") if floors else ()), "95 % interval", "samples"]
-    cells = "".join(f'<th class="number">{title}</th>' for title in head)
+    titles, *rows = table(figures)
+    cells = "".join(f'<th class="number">{title}</th>' for title in titles[1:-2])
     yield f'<div class="wide"><table><tr><th>figure</th>{cells}<th>target</th><th></th></tr>'
-    for figure in figures:
-        values = [f"{number(figure.value)} {figure.unit}"]
-        if floors:
-            values += [f"{number(figure.floor)} {figure.unit}", f"{figure.ratio:.1f} ×"] if figure.floor else ["", ""]
-        values += [interval(figure), f"{figure.samples:,}"]
-        row = "".join(f'<td class="number">{escape(value)}</td>' for value in values)
+    for figure, (name, *numbers, target, met) in zip(figures, rows, strict=True):
+        cells = "".join(f'<td class="number">{escape(value)}</td>' for value in numbers)
         kind = ' class="sub"' if figure.name.startswith(" ") else ""
-        yield (
-            f"<tr{kind}><td>{escape(figure.name.strip())}</td>{row}<td>{escape(str(figure.target or ''))}</td>"
-            f'<td class="{mark(figure)}">{mark(figure)}</td></tr>'
-        )
+        row = f"<td>{escape(name)}</td>{cells}<td>{escape(target)}</td>"
+        yield f'<tr{kind}>{row}<td class="{met}">{met}</td></tr>'
     yield "</table></div>"
 
 

@@ -68,14 +68,6 @@ class Figure(msgspec.Struct, frozen=True):
         """The value divided by the floor; 0 without a floor."""
         return self.value / self.floor if self.floor else 0.0
 
-    @property
-    def is_missed_surely(self) -> bool:
-        """Whether every value of the interval misses the target."""
-        if self.target is None or self.met:
-            return False
-        ends = [self.value, *(end for end in (self.low, self.high) if end is not None)]
-        return not any(self.target.holds(end / self.floor if self.target.times else end) for end in ends)
-
 
 def percentile(samples: Sequence[float], point: float) -> float:
     """The smallest sample that `point` percent of the samples do not exceed. Raises ValueError for no samples."""

@@ -188,7 +188,6 @@ def _measured(
 
 
 def _written(add: Callable[[str, str], object], texts: Sequence[str]) -> dict[str, Any]:
-    """Write texts, and report each as soon as it is acknowledged."""
     failed = 0
     for at, text in enumerate(texts):
         try:

@@ -15,7 +15,7 @@ import time
 import venv
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,6 +41,7 @@ from .measurement import (
     share,
 )
 from .processes import memory_bytes
+from .session_data import is_held
 from .temporary_daemon import DEADLINE_MS, START_S, empty_home, offline, running, settle, temporary_daemon
 
 PACKAGES: dict[str, tuple[str, ...]] = {
@@ -134,11 +135,6 @@ def _memd_timings(conversation: PeerConversation) -> PeerTimings:
 
 
 def _memd_killed(texts: Sequence[str]) -> KillOutcome:
-    def is_held(client: Client, id: str) -> bool:
-        with suppress(MemdError):
-            return client.get(id).id == id
-        return False
-
     with empty_home() as (home, environment):
         process = launch.start(home, environment, START_S)
         with Client(home, DEADLINE_MS) as client:

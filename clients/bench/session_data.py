@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from ...protocol import event
-from ...protocol.errors import StoreError
+from ...protocol.errors import MemdError, StoreError
 from ...protocol.event import AnyEvent, Said, ToolCalled
 from ...protocol.instant import from_micros
 from ...protocol.record import Record, Status
@@ -104,6 +105,13 @@ def deliver(client: Client, sessions: Iterable[CapturedSession]) -> int:
     return sum(
         client.capture(session.origin, batch).accepted for session in sessions for batch in batches(session.events)
     )
+
+
+def is_held(client: Client, id: str) -> bool:
+    """Whether the daemon returns a record with this id."""
+    with suppress(MemdError):
+        return bool(id) and client.get(id).id == id
+    return False
 
 
 def records(client: Client, pools: Sequence[str] = (), statuses: Sequence[Status] = ()) -> Iterator[Record]:

@@ -183,7 +183,6 @@ def _text(raw: msgspec.Raw) -> str:
 
 
 def _joined(content: str | list[ContentBlock] | None) -> str:
-    """Return the text of a message, joined from its parts."""
     if content is None or isinstance(content, str):
         return content or ""
     return "\n".join(block.text for block in content if block.text)

@@ -97,7 +97,6 @@ def hand_over(client: Client, source: ImportSource, cursors: Cursors) -> Importe
 
 
 def _is_known(client: Client, transcript: Transcript, cursor: Cursor) -> bool:
-    """Whether the daemon knows the turn at the cursor's mark."""
     for session in transcript.sessions:
         for event in session.events:
             if (session.origin.document, event.turn) == cursor.probe:
@@ -106,7 +105,6 @@ def _is_known(client: Client, transcript: Transcript, cursor: Cursor) -> bool:
 
 
 def _store_cursor(source: ImportSource, transcript: Transcript, status: os.stat_result, cursors: Cursors) -> None:
-    """Store the cursor of an imported file."""
     mark = transcript.mark
     digest, probe = "", ("", "")
     if mark:

@@ -89,7 +89,6 @@ def read(path: Path, cwd: str = "", mark: Mark | None = None) -> Transcript:
 
 
 def _folder_of(path: Path) -> str:
-    """Return the project's folder if Gemini CLI noted it, else ""."""
     for folder in path.parents[:3]:
         note = folder / ".project_root"
         if note.is_file():
@@ -144,7 +143,6 @@ class GeminiReader(SingleReader):
 
 
 def _text(raw: msgspec.Raw) -> str:
-    """Return the text of a message's content: a text, a part, or several."""
     content = bytes(raw)
     if not content or content == b"null":
         return ""

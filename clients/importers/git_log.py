@@ -39,7 +39,6 @@ def read(path: Path, newest: int = NEWEST) -> Transcript:
 
 
 def _event(entry: str, account: AccountBuilder) -> Wrote | None:
-    """Return the event of one commit, which the account counts as a line."""
     parts = entry.lstrip("\n").split("\x1f", 4)
     if len(parts) < 5:
         account.refuse("git printed an incomplete commit")

@@ -195,7 +195,6 @@ class _Sections:
 
 
 def _front_matter(rows: list[str]) -> int:
-    """How many rows at the beginning are front matter, its marks included."""
     if rows[0].strip() != "---":
         return 0
     return next((at + 1 for at, row in enumerate(rows) if at and row.strip() == "---"), 0)
@@ -211,7 +210,6 @@ def _blocks(text: str) -> list[Token]:
 
 
 def _noise(rows: list[str], tokens: list[Token]) -> dict[int, str]:
-    """The kind of noise of each row that belongs to no part."""
     kinds, held = dict[int, str](), set[int]()
     for token in tokens:
         if token.map and not token.type.endswith(("list_open", "item_open")):

@@ -35,7 +35,6 @@ def lessons(text: str) -> str:
 
 
 def _sections(body: str) -> Iterator[str]:
-    """Yield the text before the first section, and the lasting sections."""
     titles = list(_TITLE.finditer(body))
     if not titles:
         yield body

@@ -1,8 +1,6 @@
 """The client for Node: plain JavaScript with types, no dependency. `python -m memd.clients.node` writes `secrets.js`,
 `requests.js` and `requests.d.ts` from the protocol."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 FOLDER = Path(__file__).parent

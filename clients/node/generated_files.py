@@ -19,6 +19,7 @@ _COMMON = {"v", "rid", "token"}
 _MEASUREMENT = {"options", "by_chance"}
 _NAMES = {"Record": "MemoryRecord"}
 """Structs whose name means another type in TypeScript."""
+_SCALARS = {"StrType": "string", "IntType": "number", "FloatType": "number", "BoolType": "boolean", "NoneType": "null"}
 
 
 def generated_files() -> dict[str, str]:
@@ -46,7 +47,6 @@ def _methods() -> str:
 
 
 def _by_name() -> dict[str, RequestMethod[..., object]]:
-    """Return the methods by their names in camel case."""
     methods: dict[str, RequestMethod[..., object]] = {}
     for name, member in vars(RequestMethods).items():
         if isinstance(member, RequestMethod) and not cast("RequestMethod[..., object]", member).may_spool:
@@ -124,16 +124,8 @@ def _type(info: inspect.Type, interfaces: dict[str, str], is_taken: bool) -> str
             return f"[{', '.join(_type(member, interfaces, is_taken) for member in info.item_types)}]"
         case inspect.DictType():
             return f"{{ [name: string]: {_type(info.value_type, interfaces, is_taken)} }}"
-        case inspect.StrType():
-            return "string"
-        case inspect.IntType() | inspect.FloatType():
-            return "number"
-        case inspect.BoolType():
-            return "boolean"
-        case inspect.NoneType():
-            return "null"
         case _:
-            return "unknown"
+            return _SCALARS.get(type(info).__name__, "unknown")
 
 
 def _grouped(written: str) -> str:

@@ -100,7 +100,6 @@ def wait(process: subprocess.Popen[bytes], places: Places, begin: int, wait_s: f
 
 
 def _reason(code: int, log: Path, begin: int) -> MemdError:
-    """Return the error that a daemon ended with, from the end of its log."""
     ending = tail(log, begin, lines=12)
     message = next((line[6:] for line in reversed(ending.split("\n")) if line.startswith("memd: ")), "")
     hint = next((line[6:] for line in reversed(ending.split("\n")) if line.startswith("hint: ")), "")

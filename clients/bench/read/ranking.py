@@ -110,7 +110,6 @@ def _figures(
 
 
 def _filled(client: Client, conversations: dict[str, Conversation]) -> list[tuple[Conversation, SeededPool]]:
-    """Each conversation, by the name of its pool, with that pool."""
     return [(item, fill(client, f"project/{name}", item.notes)) for name, item in conversations.items()]
 
 

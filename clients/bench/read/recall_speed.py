@@ -153,7 +153,6 @@ def _throughput(path: Path, questions: Sequence[str]) -> list[Figure]:
 
 
 def _recall_rate(path: str, questions: Sequence[str]) -> float:
-    """Recalls a second of one connection that asks without a pause."""
     connection, count = Connection(Path(path), Deadline(60_000)), 0
     end = (begin := time.monotonic()) + SECONDS
     while time.monotonic() < end:

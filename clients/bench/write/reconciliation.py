@@ -216,7 +216,6 @@ def _changes() -> Iterator[CapturedSession]:
 
 
 def _delivered(steps: Sequence[Sequence[CapturedSession]]) -> RecordSet:
-    """The records of a new daemon that distils after each step."""
     with temporary_daemon() as client:
         for sessions in steps:
             deliver(client, sessions)

@@ -90,7 +90,6 @@ def _distilling(client: Client, times: list[float]) -> tuple[float, int]:
 
 
 def _paced(call: Callable[[], object], count: int, times: list[float]) -> None:
-    """Add the milliseconds of so many calls, each after a pause."""
     for _ in range(count):
         time.sleep(PACE_S)
         times.append(elapsed_ms(call))
