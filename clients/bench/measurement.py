@@ -137,15 +137,13 @@ class BenchOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plot(msgspec.Struct, frozen=True, kw_only=True):
-    """A plot for the report: a line through the (x, y) of each series, or with `scattered` labelled points."""
+    """A plot for the report: the (x, y) of each series as labelled points."""
 
     title: str
     x: str
     y: str
     series: dict[str, tuple[tuple[float, float], ...]]
     log_x: bool = False
-    log_y: bool = False
-    scattered: bool = False
 
 
 class PartResult(msgspec.Struct, frozen=True):

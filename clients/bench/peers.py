@@ -300,7 +300,6 @@ def _peer(name: str, options: BenchOptions) -> PartResult:
         title=f"{name}: accuracy and latency",
         x="recall, p50 in ms",
         y="recall@10",
-        scattered=True,
         log_x=True,
         series={name: ((percentile(reads, 50), recall.value),)},
     )

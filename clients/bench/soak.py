@@ -160,14 +160,10 @@ def jumping_clock(folder: Path) -> JumpingClock | None:
 def small_disk(home: Places) -> Generator[bool]:
     """A small file system mounted on the home's data folder; yields whether this user may mount one."""
     home.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    options = f"size={DISK_MB}m,mode=0700"
-    command = ["mount", "-t", "tmpfs", "-o", options, "memd-soak", str(home.data)]
+    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m,mode=0700", "memd-soak", str(home.data)]
+    mounted = shutil.which("mount") and subprocess.run(command, check=False, capture_output=True).returncode == 0
     try:
-        mounted = subprocess.run(command, check=False, capture_output=True).returncode == 0
-    except FileNotFoundError:
-        mounted = False
-    try:
-        yield mounted
+        yield bool(mounted)
     finally:
         if mounted:
             subprocess.run(["umount", "-l", str(home.data)], check=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 
 import msgspec
@@ -116,23 +117,13 @@ def reader(agent: str, path: Path, cwd: str, cursors: Cursors, *, dry_run: bool 
     """Return the reader of one file, from a mark on. It raises InvalidRequest for an unknown agent."""
 
     def read(mark: Mark | None) -> Transcript:
-        match agent:
-            case "claude-code":
-                from .claude_code import read as read_file
-            case "codex":
-                from .codex import read as read_file
-            case "pi":
-                from .pi import read as read_file
-            case "gemini":
-                from .gemini import read as read_file
-            case "markdown":
-                from .markdown import read as read_markdown
-
-                cursor = cursors.get(path)
-                return read_markdown(path, cursors.key(create=not dry_run), cursor.times if cursor else {})
-            case _:
-                raise _unknown(agent)
-        return read_file(path, cwd, mark)
+        if agent not in (*AGENTS, MARKDOWN):
+            raise _unknown(agent)
+        module = import_module(f".{agent.replace('-', '_')}", __package__)  # late, so that listing files starts fast
+        if agent != MARKDOWN:
+            return module.read(path, cwd, mark)
+        cursor = cursors.get(path)
+        return module.read(path, cursors.key(create=not dry_run), cursor.times if cursor else {})
 
     return read
 

@@ -69,7 +69,7 @@ def look(source: ImportSource, cursors: Cursors) -> Imported:
         transcript = source.read(holds(cursor, source.path))
     except StoreError as error:
         return _unreadable(source, error)
-    return imported(transcript, source, tuple(_planned(session, cursor) for session in transcript.sessions))
+    return imported(transcript, source, sent=tuple(_planned(session, cursor) for session in transcript.sessions))
 
 
 def _planned(session: CapturedSession, cursor: Cursor | None) -> Sent:
@@ -93,7 +93,7 @@ def hand_over(client: Client, source: ImportSource, cursors: Cursors) -> Importe
     sent = send(client, transcript, cursor)
     if status and not any(outcome.skipped for outcome in sent):  # a later import may deliver the skipped events
         _store_cursor(source, transcript, status, cursors)
-    return imported(transcript, source, sent)
+    return imported(transcript, source, sent=sent)
 
 
 def _is_known(client: Client, transcript: Transcript, cursor: Cursor) -> bool:
@@ -146,17 +146,9 @@ def send(client: Client, transcript: Transcript, cursor: Cursor | None = None) -
 
 def _counted(client: Client, origin: Origin, batch: Sequence[AnyEvent], outcome: Sent) -> Sent:
     taken = client.capture(origin, batch)
-    return msgspec.structs.replace(
-        outcome,
-        pool=taken.pool,
-        accepted=outcome.accepted + taken.accepted,
-        duplicate=outcome.duplicate + taken.duplicate,
-        changed=outcome.changed + taken.changed,
-        forgotten=outcome.forgotten + taken.forgotten,
-        skipped=outcome.skipped + taken.skipped,
-        why=taken.why or outcome.why,
-        refused=outcome.refused + taken.refused,
-    )
+    summed = "accepted", "duplicate", "changed", "forgotten", "skipped", "refused"
+    sums = {name: getattr(outcome, name) + getattr(taken, name) for name in summed}
+    return msgspec.structs.replace(outcome, pool=taken.pool, why=taken.why or outcome.why, **sums)
 
 
 def _vanished(client: Client, session: CapturedSession, path: str, cursor: Cursor | None) -> Iterator[AnyEvent]:
@@ -164,8 +156,7 @@ def _vanished(client: Client, session: CapturedSession, path: str, cursor: Curso
     held = set(cursor.times) if cursor else set[str]()
     document, after, is_last = session.origin.document, "", False
     while not is_last:
-        statuses = sorted(LIVE)
-        page = client.list(document=document, statuses=statuses, after=after, limit=PAGE)  # pyright: ignore[reportArgumentType]
+        page = client.list(document=document, statuses=sorted(LIVE), after=after, limit=PAGE)  # pyright: ignore[reportArgumentType]
         for record in page.records:
             held.update(span.turn for span in record.provenance.spans if span.document == document)
         after, is_last = page.next, not page.next
@@ -179,13 +170,8 @@ def _unreadable(source: ImportSource, error: StoreError) -> Imported:
     return Imported(path=str(source.path), account=account, sessions=(), odd=f"{error.message}: {error.hint}")
 
 
-def imported(
-    transcript: Transcript, source: ImportSource | None = None, sent: tuple[Sent, ...] | None = None
-) -> Imported:
+def imported(transcript: Transcript, source: ImportSource | None = None, *, sent: tuple[Sent, ...]) -> Imported:
     """Return the result of importing a transcript."""
-    if sent is None:
-        sessions = transcript.sessions
-        sent = tuple(Sent(document=session.origin.document, events=len(session.events)) for session in sessions)
     account = transcript.account
     odd = _odd(account, source.agent) if source and source.keeps and not account.before else ""
     return Imported(path=transcript.path, account=account, sessions=sent, odd=odd)

@@ -18,7 +18,7 @@ from ... import __version__
 from ...protocol.errors import MemdError
 from ..python.client import Client
 from .calls import Calls
-from .tools import INSTRUCTIONS, URI, ProfileArguments, offered
+from .tools import INSTRUCTIONS, TOOLS, URI, ProfileArguments
 
 HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 MODERN = ("2026-07-28",)
@@ -45,7 +45,7 @@ class Server:
     def __init__(self, client: Client, here: str, read_only: bool = False) -> None:
         self._client = client
         self._calls = Calls(client, here)
-        self._tools = {tool.name: tool for tool in offered(read_only)}
+        self._tools = {tool.name: tool for tool in TOOLS if not (read_only and tool.is_write)}
 
     def answer(self, line: bytes) -> bytes:
         """Return the line that answers a line, b"" for none."""

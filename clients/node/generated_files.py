@@ -37,11 +37,12 @@ def _methods() -> str:
     for name, method in _by_name().items():
         row = [_tag(method.request), [field.encode_name for field in _positional(method.request)]]
         rows.append(f"  {name}: {json.dumps(row)},\n")
+    dated = [_tag(method.request) for method in _by_name().values() if "at" in method.request.__struct_fields__]
     return (
         _written_from("clients/python/request_methods.py")
         + "// Each method: its request, and the fields that are positional; an object with other fields follows them.\n"
         + f"export const METHODS = {{\n{''.join(rows)}}};\n"
-        + f"// Requests whose `at` is the present.\nexport const DATED = {json.dumps(_with_field('at'))};\n"
+        + f"// Requests whose `at` is the present.\nexport const DATED = {json.dumps(dated)};\n"
         + f"// Requests that the daemon answers fast.\nexport const FAST = {json.dumps(sorted(map(_tag, QUICK)))};\n"
     )
 
@@ -62,10 +63,6 @@ def _positional(request: type[Request]) -> list[msgspec.structs.FieldInfo]:
     return [field for field in _fields(request) if field.required and field.name != "at"]
 
 
-def _with_field(name: str) -> list[str]:
-    return [_tag(kind.request) for kind in _by_name().values() if name in kind.request.__struct_fields__]
-
-
 def _tag(request: type[Request]) -> str:
     return str(request.__struct_config__.tag)
 
@@ -83,7 +80,8 @@ def _types() -> str:
             _type(inspect.type_info(method.reply), returned, False)
             continue
         arguments = [f"{field.encode_name}: {_field_type(field, taken)}" for field in _positional(method.request)]
-        options = [f"{field.encode_name}?: {_field_type(field, taken)}" for field in _optional(method.request)]
+        optional = [field for field in _fields(method.request) if not field.required or field.name == "at"]
+        options = [f"{field.encode_name}?: {_field_type(field, taken)}" for field in optional]
         if options:
             arguments.append(f"options?: {{ {'; '.join(options)} }}")
         reply = _type(inspect.type_info(method.reply), returned, False)
@@ -97,10 +95,6 @@ def _types() -> str:
         + "".join(methods)
         + "}\n"
     )
-
-
-def _optional(request: type[Request]) -> list[msgspec.structs.FieldInfo]:
-    return [field for field in _fields(request) if not field.required or field.name == "at"]
 
 
 def _field_type(field: msgspec.structs.FieldInfo, interfaces: dict[str, str]) -> str:
@@ -119,17 +113,14 @@ def _type(info: inspect.Type, interfaces: dict[str, str], is_taken: bool) -> str
         case inspect.LiteralType():
             return " | ".join(json.dumps(value) for value in info.values)
         case inspect.VarTupleType() | inspect.ListType():
-            return f"{_grouped(_type(info.item_type, interfaces, is_taken))}[]"
+            item = _type(info.item_type, interfaces, is_taken)
+            return f"({item})[]" if " | " in item else f"{item}[]"
         case inspect.TupleType():
             return f"[{', '.join(_type(member, interfaces, is_taken) for member in info.item_types)}]"
         case inspect.DictType():
             return f"{{ [name: string]: {_type(info.value_type, interfaces, is_taken)} }}"
         case _:
             return _SCALARS.get(type(info).__name__, "unknown")
-
-
-def _grouped(written: str) -> str:
-    return f"({written})" if " | " in written else written
 
 
 def _interface(info: inspect.StructType, interfaces: dict[str, str], is_taken: bool) -> str:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from ...protocol import reply, request, wire
 from ...protocol.disabled import why_disabled
-from ...protocol.errors import DaemonDown, DeadlineExceeded, InvalidRequest, MemdError, Unavailable
+from ...protocol.errors import DeadlineExceeded, InvalidRequest, MemdError, Unavailable
 from ...protocol.places import Places
 from .request_methods import RequestMethods, answer_while_disabled, now, places_here, remembering
 from .spool_writer import Drained, Spool, SpooledRequest, SpoolReceipt
@@ -112,14 +112,4 @@ def socket_path(places: Places) -> Path:
     return named if named.is_absolute() and named.exists() else places.socket
 
 
-__all__ = [
-    "Client",
-    "DaemonDown",
-    "DeadlineExceeded",
-    "Drained",
-    "SpoolReceipt",
-    "now",
-    "places_here",
-    "remembering",
-    "socket_path",
-]
+__all__ = ["Client", "SpoolReceipt", "now", "places_here", "remembering", "socket_path"]

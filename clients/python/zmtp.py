@@ -135,18 +135,17 @@ def _connect(path: Path, deadline: Deadline) -> socket.socket:
             connection.settimeout(deadline.left())
             connection.connect(os.fspath(path))
             return connection
-        except BlockingIOError:  # the queue of waiting connections is full, so a daemon listens
+        except BaseException as error:
             connection.close()
-            time.sleep(min(0.005, deadline.left()))
-        except TimeoutError as error:
-            connection.close()
-            raise no_answer(deadline.limit_ms) from error
-        except OSError as error:
-            connection.close()
-            raise connect_error(path, error) from error
-        except BaseException:
-            connection.close()
-            raise
+            match error:
+                case BlockingIOError():  # the queue of waiting connections is full, so a daemon listens
+                    time.sleep(min(0.005, deadline.left()))
+                case TimeoutError():
+                    raise no_answer(deadline.limit_ms) from error
+                case OSError():
+                    raise connect_error(path, error) from error
+                case _:
+                    raise
 
 
 def check_greeting(greeting: bytes, path: Path) -> None:

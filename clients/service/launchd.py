@@ -42,10 +42,6 @@ class Launchd:
         self.disable()
         return self.start()
 
-    def disable(self) -> str:
-        """Unload the agent; its file is still loaded at the next login."""
-        return self.stop()
-
     def start(self) -> str:
         """Load and run the agent."""
         code, output = run(["launchctl", "bootstrap", self._domain, str(self.files()[0].path)])
@@ -55,6 +51,8 @@ class Launchd:
         """Unload the agent until the next login."""
         code, output = run(["launchctl", "bootout", f"{self._domain}/{LABEL}"])
         return output if code and "No such process" not in output else ""
+
+    disable = stop
 
     def state(self) -> ServiceState:
         (file,) = self.files()

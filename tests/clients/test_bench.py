@@ -101,7 +101,7 @@ def test_a_report_is_kept_joined_and_shown_without_anything_from_outside_U5(tmp_
     assert joined.parts == (after,) and [figure.name for _, figure in joined.missed] == ["lost & found"]
     html, words = page(joined), markdown(joined)
     assert "<script" not in html and "http" not in html and "lost &amp; found" in html and "a &lt; b" in html
-    assert html.count("<polyline") == 1 and "missed" in html
+    assert html.count("<circle") == 2 and "missed" in html
     assert "0 of 1 targets met" in words and "\\| a \\| b" in words
     assert svg(Plot(title="t", x="", y="", series={})) == ""
     with pytest.raises(InvalidRequest):

@@ -258,8 +258,7 @@ def weights(options: BenchOptions) -> PartResult:
 
 # --- abstention: recall must tell questions that the store can't answer from those that it can (P-23, Q10) -----------
 OTHER_QUESTIONS = 40
-UNKNOWN = SAMPLES / "unknown.txt"
-"""Authored questions of a developer about projects that no store here knows."""
+UNKNOWN = SAMPLES / "unknown.txt"  # authored questions about projects that no store here knows
 
 
 class AnswerStrength(NamedTuple):
@@ -283,7 +282,9 @@ def abstention(options: BenchOptions) -> PartResult:
                 strengths.append(_strength(client, question.text, pool))
             for other in conversations:
                 if other.name != conversation.name:
-                    others += [_strength(client, text, pool) for text in _some(other, chance)]
+                    texts = [question.text for question in other.questions if question.category in ANSWERABLE]
+                    texts = chance.sample(texts, min(OTHER_QUESTIONS, len(texts)))
+                    others += [_strength(client, text, pool) for text in texts]
             unknown += [_strength(client, text, pool) for text in unknown_texts]
     return PartResult(
         (
@@ -297,11 +298,6 @@ def abstention(options: BenchOptions) -> PartResult:
         ),
         shows_not="whether an answer is right when recall does not abstain",
     )
-
-
-def _some(conversation: Conversation, chance: random.Random) -> list[str]:
-    texts = [question.text for question in conversation.questions if question.category in ANSWERABLE]
-    return chance.sample(texts, min(OTHER_QUESTIONS, len(texts)))
 
 
 def _strength(client: Client, text: str, pool: SeededPool) -> AnswerStrength:
