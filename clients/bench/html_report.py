@@ -12,9 +12,7 @@ from .measurement import Figure, PartResult, Plot
 from .report import Report, run_details, table, value_as_targeted
 
 STYLE = Path(__file__).with_name("report.css")
-FOLDED = 5
-"""A part with more notes than this shows them folded."""
-
+FOLDED = 5  # a part with more notes than this shows them folded
 WIDTH, HEIGHT = 640, 320
 LEFT, RIGHT, TOP, BOTTOM = 64, 150, 34, 46
 TICKS = 5

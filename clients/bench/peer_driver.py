@@ -160,7 +160,7 @@ def main(name: str, phase: str, folder: str, work_file: str) -> None:
         sys.stdin.readline()  # all writers begin at once
     with contextlib.redirect_stdout(sys.stderr):
         if phase == "measure":
-            outcome = _measured(add, search, texts, work["questions"])
+            outcome = _measured((add, search), texts, work["questions"])
         elif phase == "write":
             outcome = _written(add, texts)
         else:
@@ -169,12 +169,9 @@ def main(name: str, phase: str, folder: str, work_file: str) -> None:
     os._exit(0)  # threads that a peer leaves running would keep this process alive
 
 
-def _measured(
-    add: Callable[[str, str], object],
-    search: Callable[[str], list[str]],
-    texts: Sequence[str],
-    questions: Sequence[str],
-) -> dict[str, Any]:
+def _measured(peer: Peer, texts: Sequence[str], questions: Sequence[str]) -> dict[str, Any]:
+    add, search = peer
+
     def elapsed_ms(call: Callable[..., Any], *arguments: str) -> tuple[float, Any]:
         begin = time.perf_counter()
         result = call(*arguments)

@@ -226,10 +226,8 @@ class PeerDriver:
         return json.loads(lines[-1])
 
     def _write(self, folder: str, work: Path, count: int, most: int) -> tuple[set[int], int, float]:
-        """Let so many processes write at once, each until `most` acknowledgements, then kill them.
-
-        Returns the acknowledged texts, the number of writers that never got an acknowledgement, and seconds.
-        """
+        """Let processes write at once, each until `most` acknowledgements, then kill them. Returns the acknowledged
+        texts, the number of writers that never got an acknowledgement, and seconds."""
         processes = [self._start("write", folder, work) for _ in range(count)]
         acknowledged: set[int] = set()
         alive = [process for process in processes if process.stdout and process.stdout.readline()]

@@ -63,10 +63,7 @@ class RealSessions(msgspec.Struct, frozen=True):
 
 
 def files(options: BenchOptions, sample: bool = True) -> list[tuple[str, Path]]:
-    """Agent and path of every session of the data, after the `sample`; small files only under `quick`.
-
-    Raises DataMissing.
-    """
+    """Agent and path of every session of the data after the `sample`; under `quick` small ones. Raises DataMissing."""
     paths = [("claude-code", SAMPLE)] if sample else []
     for folder in sorted(options.find("sessions").iterdir()):
         agent = folder.name.removesuffix("-edge")

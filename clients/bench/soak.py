@@ -34,8 +34,7 @@ from .session_data import turns
 from .temporary_daemon import START_S, empty_home, offline, running, settle
 
 SECONDS, QUICK_SECONDS = 3600.0, 300.0
-EPISODE_S, QUICK_EPISODE_S = 60.0, 20.0
-"""Seconds from one kill to the next."""
+EPISODE_S, QUICK_EPISODE_S = 60.0, 20.0  # from one kill to the next
 CLIENTS = 4
 DISK_MB = 700
 FULL_S = 4.0
@@ -268,11 +267,8 @@ class Soak:
                 ledger.done["forget"] += 1
 
     def outcome(self) -> tuple[list[str], list[str], bool]:
-        """Start the daemon once more, with the machine's clock, and compare its records with the ledger.
-
-        Returns the promised words that are lost, the forgotten words that returned, and whether `verify` finds all
-        stores intact.
-        """
+        """The promised words that are lost and the forgotten words that are back in a daemon that is started once
+        more, with the machine's clock; and whether `verify` finds all stores intact."""
 
         def is_held(client: Client, id: str) -> bool:
             with suppress(NotFound):

@@ -24,8 +24,7 @@ NAME = "claude-code"
 PLUGIN = "memd@memd"
 LISTING = "plugins/known_marketplaces.json"
 EVENTS = ("SessionStart", "UserPromptSubmit", "SubagentStop", "Stop", "PreCompact", "SessionEnd")
-TIMEOUT_S = 2
-"""Seconds that Claude Code waits for a hook, much longer than the program runs."""
+TIMEOUT_S = 2  # that Claude Code waits for a hook, much longer than the program runs
 
 
 def home(environment: Mapping[str, str]) -> Path:

@@ -30,8 +30,7 @@ from .notes import SessionNote
 from .program import following
 
 DEADLINE_MS = 10_000
-SETTLE_S = 0.3
-"""A host writes the last lines of a turn after its hooks."""
+SETTLE_S = 0.3  # a host writes the last lines of a turn after its hooks
 
 
 def follow(places: Places) -> int:

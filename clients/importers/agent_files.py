@@ -15,9 +15,8 @@ from .transcript import Mark, Transcript
 
 Read = Callable[[Mark | None], Transcript]
 
+# folders with other people's Markdown
 _SKIPPED = {"node_modules", "vendor", "dist", "build", "target", "venv", "site-packages", "__pycache__"}
-"""Folders with other people's Markdown."""
-
 _NO_SESSIONS = {"history.jsonl", "logs.json"}
 _INSTRUCTIONS = ("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "GEMINI.md", ".github/copilot-instructions.md")
 

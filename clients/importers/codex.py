@@ -74,10 +74,8 @@ def read(path: Path, cwd: str = "", mark: Mark | None = None) -> Transcript:
 
 
 def _by_items(path: Path) -> bool:
-    """Whether the prompts are read from the items: the file has an answer, and no event of a prompt.
-
-    The next import reads the prompts of a file that was cut between the two.
-    """
+    """Whether the prompts are read from the items: the file has an answer, and no event of a prompt. The next import
+    reads the prompts of a file that was cut between the two."""
     with (
         suppress(OSError, ValueError),
         path.open("rb") as file,

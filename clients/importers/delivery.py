@@ -35,10 +35,8 @@ class ImportSource(msgspec.Struct, frozen=True):
 
 
 class Sent(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of one document's events: their pool, and how many the daemon accepted, knew, or changed.
-
-    `vanished`: earlier turns that the document no longer has.
-    """
+    """The outcome of one document's events: their pool, and how many the daemon accepted, knew, or changed. `vanished`:
+    earlier turns that the document no longer has."""
 
     document: str
     events: int

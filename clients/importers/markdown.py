@@ -27,21 +27,12 @@ if TYPE_CHECKING:
 
 HOST = "markdown"
 FILE_LIMIT = 16 * 1024 * 1024
-PATH_LIMIT = 400
-"""Characters of a path that is a document's name; of a longer one it is a hash."""
-
-NESTING = 100
-"""Lists and quotes within each other that are read."""
-
+PATH_LIMIT = 400  # characters of a path that is a document's name; of a longer one it is a hash
+NESTING = 100  # lists and quotes within each other that are read
 _INCLUDE = re.compile(r"@\S+$")
 _TEXT = frozenset({"paragraph_open", "blockquote_open", "html_block"})
-_KINDS = {
-    "heading_open": "heading",
-    "fence": "code",
-    "code_block": "code",
-    "hr": "rule",
-}
-"""What kind of noise the rows of a block are."""
+# the kind of noise that the rows of a block are
+_KINDS = {"heading_open": "heading", "fence": "code", "code_block": "code", "hr": "rule"}
 
 
 class MarkdownPart(msgspec.Struct, frozen=True):
@@ -53,17 +44,14 @@ class MarkdownPart(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """What is said, below what leads to it; a title that stands above everything is left to the file's name."""
+        """The words below their headings and lead, without a title above everything: that is the session's."""
         inner = self.headings[1:] if len(self.headings) > 1 else self.headings
         above = [f"{'#' * level} {heading}" for level, heading in enumerate(inner, 1)]
         return "\n".join((*above, *((self.lead,) if self.lead else ()), self.words))
 
 
 def read(path: Path, key: bytes, times: dict[str, str]) -> Transcript:
-    """What a file says. `times`: when each turn that an earlier import met was first met; such a time is kept.
-
-    Raises StoreError if it can't be read.
-    """
+    """Read a file. `times`: when each turn was first read by an earlier import, which is kept. Raises StoreError."""
     place = path.resolve()
     ledger = AccountBuilder()
     title, parts = "", list[MarkdownPart]()

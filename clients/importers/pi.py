@@ -16,13 +16,11 @@ import msgspec
 from ...protocol.event import Ran, ToolCalled
 from ...protocol.instant import micros
 from .json_line import BadLine, ContentBlock, arguments, checked_time, decode
-from .session_reader import Document, ReadSoFar, Role, SessionReader, combined, read_lines
+from .session_reader import Document, ReadSoFar, Role, SessionReader, combined, named_blocks, read_lines
 from .transcript import CapturedSession, Mark, Transcript
 
 HOST = "pi"
-ANCESTORS = 16
-"""The number of forks of forks that are followed."""
-
+ANCESTORS = 16  # forks of forks that are followed
 _INSERTED = re.compile(r"<(skill|file)\b[^>]*>.*?</\1>\s*", re.DOTALL)
 
 
@@ -164,15 +162,10 @@ class PiReader(SessionReader):
 
     def _said(self, message: PiMessage, turn: str, document: Document) -> str:
         role: Role = "user" if message.role == "user" else "assistant"
-        content = message.content or []
-        blocks = [ContentBlock("text", content)] if isinstance(content, str) else content
         kinds: list[str] = []
-        texts = 0
-        for block in blocks:
+        for block, name in named_blocks(message.content, turn):
             match block.type:
                 case "text":
-                    texts += 1
-                    name = turn if texts == 1 else f"{turn}#{texts}"
                     kinds.append(self._text(role, block.text or "", name, document))
                 case "toolCall" if block.name and role == "assistant":
                     call = block.id or f"{turn}#{block.name}"

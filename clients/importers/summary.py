@@ -8,9 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-KIND = "compaction summary"
-"""The kind of noise of a summary without lasting parts."""
-
+KIND = "compaction summary"  # the kind of noise of a summary without lasting parts
 _FRAMES = re.compile(
     r"\AThis session is being continued from a previous conversation[^\n]*\n*"
     r"|\AAnother language model started to solve this problem[^\n]*\n*"

@@ -69,10 +69,8 @@ def _tag(request: type[Request]) -> str:
 
 # --- types ---------------------------------------------------------------------------------------------------------
 def _types() -> str:
-    """Write an interface for each struct that a method takes or returns, and one with the methods.
-
-    A field with a default is optional in what a method takes, and in replies that leave defaults out.
-    """
+    """Write an interface for each struct that a method takes or returns, and one with the methods. A field with a
+    default is optional in what a method takes, and in replies that leave defaults out."""
     taken, returned = dict[str, str](), dict[str, str]()
     methods: list[str] = []
     for name, method in _by_name().items():

@@ -53,11 +53,8 @@ class AsyncClient(RequestMethods):
         return await asyncio.to_thread(work)
 
     async def ask(self, message: request.Request, data: type[T]) -> T:
-        """Send any request and wait for its reply. Raises DaemonDown, DeadlineExceeded, or the daemon's own error.
-
-        While memd is disabled this sends nothing (W14): a capture, a recall or a profile gets an empty answer, any
-        other request raises Disabled.
-        """
+        """Send any request and wait for its reply; see `answer_while_disabled` for a disabled memd (W14). Raises
+        DaemonDown, DeadlineExceeded, or the daemon's own error."""
         if why := why_disabled(os.environ, self.places):
             return answer_while_disabled(message, data, why)
         rid, body, limit_ms = self._encoded(message)

@@ -62,11 +62,8 @@ class Client(RequestMethods):
         return taken
 
     def ask(self, message: request.Request, data: type[T]) -> T:
-        """Send any request and wait for its reply. Raises DaemonDown, DeadlineExceeded, or the daemon's own error.
-
-        While memd is disabled this sends nothing (W14): a capture, a recall or a profile gets an empty answer, any
-        other request raises Disabled.
-        """
+        """Send any request and wait for its reply; see `answer_while_disabled` for a disabled memd (W14). Raises
+        DaemonDown, DeadlineExceeded, or the daemon's own error."""
         if why := self.disabled:
             return answer_while_disabled(message, data, why)
         rid, body, limit_ms = self._encoded(message)

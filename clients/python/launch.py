@@ -41,11 +41,8 @@ def command() -> list[str]:
 
 
 def daemon_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the daemon's environment: a relative home becomes absolute, because its working folder is another.
-
-    The variable for onnxruntime keeps its wheels from writing a device id and an event queue into the user's
-    cache (P-27).
-    """
+    """Return the daemon's environment, with an absolute home, because its working folder is another. onnxruntime's
+    variable keeps its wheels from writing a device id and an event queue into the user's cache (P-27)."""
     home = environment.get("MEMD_HOME")
     return {**environment, **({"MEMD_HOME": os.path.abspath(home)} if home else {}), "ORT_DISABLE_TELEMETRY": "1"}
 

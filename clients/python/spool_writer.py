@@ -23,9 +23,7 @@ from ...protocol.private import shut, without_private
 from ...protocol.redact import redact
 from .folder import make_private
 
-SPOOL_LIMIT = 16 * 1024 * 1024
-"""Bytes of one spool file."""
-
+SPOOL_LIMIT = 16 * 1024 * 1024  # bytes of one spool file
 SpooledRequest = request.Capture | request.Remember
 
 
@@ -75,11 +73,8 @@ class Spool:
         return len(frames(self._content())[0])
 
     def drain(self, send: Callable[[SpooledRequest], object]) -> Drained:
-        """Send the requests in order and remove the acknowledged ones; stop at the first that can't be delivered now.
-
-        A request that the daemon finds invalid moves to the `.rejected` file, so that it does not block the rest. While
-        another process drains, this does nothing.
-        """
+        """Send the requests in order and remove the acknowledged ones, up to the first that can't be delivered now. An
+        invalid request moves to the `.rejected` file. While another process drains, this does nothing."""
         if not self._content():
             return Drained()
         with _usable(self.path), _locked(self._drain_lock, wait=False) as alone:

@@ -19,9 +19,7 @@ import msgspec
 from ..measurement import BenchOptions
 from .seeded_pools import SeedNote
 
-ANSWERABLE = frozenset({1, 2, 3, 4})
-"""LoCoMo's categories of questions that the conversation answers; 5 is of questions that it does not."""
-
+ANSWERABLE = frozenset({1, 2, 3, 4})  # LoCoMo's categories; the conversation does not answer questions of category 5
 SAMPLES = Path(__file__).parents[1] / "samples"
 Half = Literal["train", "test"]
 
@@ -145,9 +143,7 @@ def _dialogue(dialogue: Dialogue) -> Conversation:
 # --- invented projects: developers who talk about several parts of a project in similar words -----------------------
 PROJECTS = SAMPLES / "projects.toml"
 _FIRST_DAY = datetime(2023, 1, 9, 9, tzinfo=UTC)
-DATED = 0.25
-"""The share of the questions that name a month."""
-
+DATED = 0.25  # the share of the questions that name a month
 PARTS, NAMED, SHORT = 3, 0.5, 5
 """The number of parts of a project for which a topic is repeated; of its lines with at least `SHORT` words, the share
 that name the part themselves, as a statement does that is understood without context."""

@@ -115,10 +115,7 @@ def _filled(client: Client, conversations: dict[str, Conversation]) -> list[tupl
 
 # --- fitting ---------------------------------------------------------------------------------------------------------
 def fitted(lists: Sequence[CandidateList], columns: Sequence[int]) -> NDArray[np.float64]:
-    """A weight for each column, by Adam on the cross entropy of each list (ListNet; Cao et al. 2007).
-
-    Deterministic. Lists without an answer are left out.
-    """
+    """A weight for each column, by Adam on the cross entropy of each list with an answer (ListNet; Cao et al. 2007)."""
     import numpy as np
 
     samples: list[tuple[NDArray[np.float64], list[int]]] = []

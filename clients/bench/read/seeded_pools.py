@@ -16,9 +16,7 @@ from ....protocol.record import Provenance, Record, Span, record_id
 from ....protocol.reply import ExportedRecord
 from ...python.client import Client
 
-WITH_OPTIONS = {"MEMD_BENCH": "1"}
-"""The setting of a daemon that accepts `RecallOptions`."""
-
+WITH_OPTIONS = {"MEMD_BENCH": "1"}  # the setting of a daemon that accepts `RecallOptions`
 GROUP = 500
 UNLIMITED_TOKENS = 10_000_000
 IDLE_POLLS = 4

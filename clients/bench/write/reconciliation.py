@@ -205,10 +205,8 @@ def any_order(options: BenchOptions) -> PartResult:
 
 
 def _changes() -> Iterator[CapturedSession]:
-    """Two sessions of authored statements, the second of which changes those of the first.
-
-    Real sessions hold few facts with an exact key, and an order of delivery could reverse only those.
-    """
+    """Two authored sessions, the second of which changes statements of the first: real ones hold few facts with an
+    exact key, the only ones that an order of delivery could reverse."""
     authored = pairs(PAIRS)
     for name, at, texts in (("old", OLD, [pair.old for pair in authored]), ("new", NEW, [p.new for p in authored])):
         events = tuple(Said(turn=str(n), at=at, role="user", text=text) for n, text in enumerate(texts))

@@ -21,9 +21,7 @@ from ..temporary_daemon import empty_home, offline, running, settle
 
 NAMED = 12
 AT = "2026-03-04T10:00:00+01:00"
-LEAST = 12
-"""Characters of the shortest secret that is searched for on the disk: shorter ones occur there by chance."""
-
+LEAST = 12  # characters of the shortest secret that is searched for on the disk: shorter ones occur by chance
 SAMPLES = Path(__file__).parents[1] / "samples"
 OF_ANOTHER_RULE = msgspec.json.decode((SAMPLES / "other_secret_rules.json").read_bytes(), type=dict[str, set[str]])
 """Negative rows are labelled by rule: each near miss of one rule here holds a real secret of these other rules."""

@@ -72,10 +72,8 @@ def hot(options: BenchOptions) -> PartResult:
 
 
 def _distilling(client: Client, times: list[float]) -> tuple[float, int]:
-    """Ask for the profile until all is distilled, and add the milliseconds of each call to `times`.
-
-    Returns the share of a core that distilling used, and the niceness of the worker. Raises Unavailable.
-    """
+    """Ask for the profile until all is distilled, and add the milliseconds of each call to `times`. Returns the share
+    of a core that distilling used, and the niceness of the worker. Raises Unavailable."""
     pid = client.status().pid
     client.distil()
     niceness, cpu, begin = 0, cpu_s(pid), time.perf_counter()
