@@ -74,8 +74,7 @@ def reading_on(options: BenchOptions) -> PartResult:
         rounds = 5 if options.quick else 20
         for number in range(1, rounds + 1):
             session.write_bytes(b"".join(lines[: len(lines) * number // rounds]))
-            line = f'{{"agent": "claude-code", "path": "{session}"}}\n'
-            (folder(home.state) / "queue").write_text(line)
+            (folder(home.state) / "queue").write_text(f'{{"agent": "claude-code", "path": "{session}"}}\n')
             costs.append(_run(program.following(), b"", environment))
     return PartResult(_figures("reading on", costs)[:1], shows_not="the daemon's own work on the events")
 

@@ -160,8 +160,7 @@ def write(sheet: Sheet, folder: Path) -> tuple[Path, Path]:
 def _markdown(record: SheetRecord) -> str:
     keyed = f", `{record.key}` = {record.value or 'so'}" if record.key else ""
     about = f"{record.type} ({record.kind}{keyed}), said by {record.speaker} at {record.said_at}"
-    source = f"{record.before} ⟦{record.quote}⟧ {record.after}"
-    quoted = "\n".join(f"> {line}" for line in source.splitlines())
+    quoted = "\n".join(f"> {line}" for line in f"{record.before} ⟦{record.quote}⟧ {record.after}".splitlines())
     head = f"\n## {record.number}\n\n**{record.description}**\n\n{about}, {record.session}, {record.id}"
     return f"{head}\n\n{quoted}\n\ngrade: {record.grade}\n"
 

@@ -294,13 +294,8 @@ def _peer(name: str, options: BenchOptions) -> PartResult:
         Figure(f"{WRITERS} writers at once", kill.rate, "/s", samples=WRITERS),
         Figure("  of which could not write", kill.failed_writers, samples=WRITERS),
     )
-    plot = Plot(
-        title=f"{name}: accuracy and latency",
-        x="recall, p50 in ms",
-        y="recall@10",
-        log_x=True,
-        series={name: ((percentile(reads, 50), recall.value),)},
-    )
+    title, series = f"{name}: accuracy and latency", {name: ((percentile(reads, 50), recall.value),)}
+    plot = Plot(title=title, x="recall, p50 in ms", y="recall@10", log_x=True, series=series)
     return PartResult(
         figures,
         notes=(driver.versions(),) if driver and PACKAGES[name] else (),

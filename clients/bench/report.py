@@ -155,8 +155,8 @@ def table(figures: Sequence[Figure]) -> list[list[str]]:
 
 def run_details(part: PartResult) -> str:
     """When, at which version, under which load and for how long a part was measured."""
-    load_average = f"load {part.load[0]:g} → {part.load[1]:g}"
-    return f"{part.at}, {part.version}, {load_average}, {part.seconds:,.0f} s"
+    before, after = part.load
+    return f"{part.at}, {part.version}, load {before:g} → {after:g}, {part.seconds:,.0f} s"
 
 
 def markdown(content: Report) -> str:

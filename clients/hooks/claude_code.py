@@ -41,12 +41,8 @@ def own_files(places: Places, server: list[str]) -> dict[Path, bytes]:
     """Return the files of the marketplace with its one plugin: hooks, and the MCP server with the command `server`."""
     about = {"name": "memd", "version": __version__, "description": "One memory for all your tools, on this machine"}
     plugin = {**about, "author": {"name": "memd"}, "license": "Apache-2.0"}
-    listing = {
-        "name": "memd",
-        "description": about["description"],
-        "owner": {"name": "memd"},
-        "plugins": [{**about, "source": "./plugin"}],
-    }
+    plugins = [{**about, "source": "./plugin"}]
+    listing = {"name": "memd", "description": about["description"], "owner": {"name": "memd"}, "plugins": plugins}
     hooks = {
         event: [{"hooks": [{"type": "command", "command": shell_line(places, NAME, event), "timeout": TIMEOUT_S}]}]
         for event in EVENTS

@@ -85,21 +85,15 @@ class Hosts:
 
     def state(self, name: str, *, tried: bool = True) -> HostState:
         """Return a host's state; the hook is run if `tried`. A file that can't be read is the problem."""
-        home = claude_code.home if name == claude_code.NAME else _pi_home
+        home = (claude_code.home if name == claude_code.NAME else _pi_home)(self._environment)
         try:
             is_set_up = bool(self.log(name).files)
             problem = self._problem(name, tried) if is_set_up else ""
         except (MemdError, OSError) as error:
             is_set_up, problem = True, str(error)
         hint = "" if is_set_up and not problem else f"memd setup {name}"
-        return HostState(
-            name=name,
-            title=TITLES[name],
-            is_here=home(self._environment).is_dir(),
-            is_set_up=is_set_up,
-            problem=problem,
-            hint=hint,
-        )
+        state = HostState(name=name, title=TITLES[name], is_here=home.is_dir(), is_set_up=is_set_up)
+        return msgspec.structs.replace(state, problem=problem, hint=hint)
 
     def _problem(self, name: str, tried: bool) -> str:
         if wrong := program.problem(self._places, self._environment, tried):

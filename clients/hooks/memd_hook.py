@@ -109,10 +109,10 @@ class Hook:
         """Handle the event."""
         payload = decoded(_input() or b"{}")
         session = str(payload.get("session_id") or "")
-        is_subagent = bool(payload.get("agent_id")) and self.event in self.dialect["inject"]
-        if is_subagent or not session:
+        is_inject = self.event in self.dialect["inject"]
+        if not session or (is_inject and payload.get("agent_id")):  # a subagent gets no profile
             return
-        if self.event in self.dialect["inject"]:
+        if is_inject:
             self.inject(session, str(payload.get("cwd") or ""), str(payload.get("source") or ""))
         if self.event in self.dialect["follow"]:
             self.note(payload)
@@ -120,16 +120,11 @@ class Hook:
     def inject(self, session: str, cwd: str, source: str) -> None:
         """Print the profile where it is due, and report that it was printed."""
         document = f"{self.agent}:{session}"
-        message = {
-            "request": "profile",
-            "rid": 1,
-            "cwd": cwd,
-            "document": document,
-            "delivery": self.dialect["delivery"],
-        }
         trigger = "turn" if self.event != "SessionStart" else self.dialect["triggers"].get(source, "start")
+        message = {"request": "profile", "rid": 1, "cwd": cwd, "document": document}
+        message |= {"delivery": self.dialect["delivery"], "trigger": trigger}
         connection = HookConnection(self.socket_path(), self.end)
-        profile = connection.ask({**message, "trigger": trigger})
+        profile = connection.ask(message)
         text = str(profile.get("text") or "")
         if not text or not profile.get("due", True):
             return
@@ -188,10 +183,11 @@ class HookConnection:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._do(lambda: self._socket.connect(path))
         if hasattr(socket, "SO_PEERCRED"):  # another user could listen in a temporary folder
-            uid = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[4:8]
-            if int.from_bytes(uid, sys.byteorder) != os.getuid():
-                raise Skip("another user listens on memd's socket")
-        elif os.stat(path).st_uid != os.getuid():
+            content = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[4:8]
+            uid = int.from_bytes(content, sys.byteorder)
+        else:
+            uid = os.stat(path).st_uid
+        if uid != os.getuid():
             raise Skip("another user listens on memd's socket")
         if not greet:
             return

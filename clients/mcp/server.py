@@ -18,7 +18,7 @@ from ... import __version__
 from ...protocol.errors import MemdError
 from ..python.client import Client
 from .calls import Calls
-from .tools import INSTRUCTIONS, TOOLS, URI, ProfileArguments
+from .tools import INSTRUCTIONS, RESOURCE, TOOLS, URI, ProfileArguments
 
 HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 MODERN = ("2026-07-28",)
@@ -113,7 +113,7 @@ class Server:
             case "tools/call":
                 return self._call(params)
             case "resources/list":
-                return {"resources": [] if self._client.disabled else [_RESOURCE]}
+                return {"resources": [] if self._client.disabled else [RESOURCE]}
             case "resources/templates/list":
                 return {"resourceTemplates": []}
             case "resources/read":
@@ -144,15 +144,6 @@ class Server:
         except MemdError as error:
             raise RpcError(-32603, f"{error.message}: {error.hint}") from error
         return {"contents": [{"uri": URI, "mimeType": "text/markdown", "text": text}]}
-
-
-_RESOURCE = {
-    "uri": URI,
-    "name": "profile",
-    "title": "Profile",
-    "description": "A page about the user and this project: preferences, recent decisions, open items.",
-    "mimeType": "text/markdown",
-}
 
 
 def _text(text: str) -> dict[str, str]:

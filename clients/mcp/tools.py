@@ -12,7 +12,6 @@ from typing import Annotated, Any, cast
 import msgspec
 from msgspec import Meta
 
-URI = "memory://profile"
 IDS_LIMIT = 20
 
 Cwd = Annotated[
@@ -243,8 +242,10 @@ class ToolTexts(msgspec.Struct, frozen=True):
     """`tools.json`: the texts that hosts show to a model."""
 
     instructions: str
+    resource: dict[str, str]
     tools: tuple[Tool, ...]
 
 
 _TEXTS = msgspec.json.decode(Path(__file__).with_name("tools.json").read_bytes(), type=ToolTexts)
-INSTRUCTIONS, TOOLS = _TEXTS.instructions, _TEXTS.tools
+INSTRUCTIONS, RESOURCE, TOOLS = _TEXTS.instructions, _TEXTS.resource, _TEXTS.tools
+URI = RESOURCE["uri"]

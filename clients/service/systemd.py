@@ -45,8 +45,7 @@ class Systemd:
 
     def enable(self) -> str:
         """Start both units now and at each login, after reading changed units again."""
-        enabled = _failed(["daemon-reload"], ["enable", SERVICE, SOCKET])
-        return enabled or self.stop() or self.start()
+        return _failed(["daemon-reload"], ["enable", SERVICE, SOCKET]) or self.stop() or self.start()
 
     def disable(self) -> str:
         """Stop and disable both, the socket first, because a client would start the service through it."""

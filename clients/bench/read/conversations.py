@@ -64,15 +64,9 @@ def _locomo(number: int, content: dict[str, Any], corrected: dict[str, list[str]
         turns: list[dict[str, Any]] = sessions.get(f"session_{session}") or []
         for place, turn in enumerate(turns):
             image = f" [image: {turn['blip_caption']}]" if "blip_caption" in turn else ""
-            notes.append(
-                SeedNote(
-                    name=turn["dia_id"],
-                    text=f"{turn['speaker']}: {turn['text']}{image}",
-                    at=(begin + place * _BETWEEN_TURNS).isoformat(),
-                    session=f"talk-{number}-{session}",
-                    author=turn["speaker"],
-                )
-            )
+            author, at = turn["speaker"], (begin + place * _BETWEEN_TURNS).isoformat()
+            text, talk = f"{author}: {turn['text']}{image}", f"talk-{number}-{session}"
+            notes.append(SeedNote(name=turn["dia_id"], text=text, at=at, session=talk, author=author))
         session += 1
     known = {note.name for note in notes}
     questions: list[LabelledQuestion] = []

@@ -42,14 +42,8 @@ class SeededPool(msgspec.Struct, frozen=True, kw_only=True):
 
     def ask(self, client: Client, query: str, options: RecallOptions | None = None, limit: int = 20) -> Recalled:
         """An answer from this pool with the parts of its scores; no token budget unless the limit is the usual 20."""
-        wish = Recall(
-            query=query,
-            pools=(self.pool,),
-            limit=limit,
-            budget_tokens=1500 if limit == 20 else UNLIMITED_TOKENS,
-            explain=True,
-            options=options,
-        )
+        pools, budget = (self.pool,), 1500 if limit == 20 else UNLIMITED_TOKENS
+        wish = Recall(query=query, pools=pools, limit=limit, budget_tokens=budget, explain=True, options=options)
         return client.ask(wish, Recalled)
 
     def ranked(self, answer: Recalled) -> tuple[str, ...]:

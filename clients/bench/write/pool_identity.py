@@ -66,15 +66,14 @@ class GitCase:
         return [self.pool()], [self.pool(self.clone("fork", EVE))]
 
     def a_fork_that_is_seen_first(self) -> Pools:
-        other = self.pool(self.clone("fork", EVE))
-        return [self.pool()], [other]
+        others = [self.pool(self.clone("fork", EVE))]
+        return [self.pool()], others
 
     def a_renamed_remote_and_folder(self) -> Pools:
         pools = [self.pool()]
         self.git(self.repository, "remote", "set-url", "origin", "git@example.org:ada/garden.git")
         pools.append(self.pool())
-        moved = self.repository.rename(self.folder / "garden")
-        return [*pools, self.pool(moved)], []
+        return [*pools, self.pool(self.repository.rename(self.folder / "garden"))], []
 
     def a_shallow_clone(self) -> Pools:
         return [self.pool(), self.pool(self.clone("shallow", ADA, "--depth=1"))], []
