@@ -13,8 +13,7 @@ from ...protocol.event import Origin, Said
 from ...protocol.recall import RecallOptions
 from ..python.client import Client
 from .measurement import BenchOptions, Figure, PartResult, at_least, share
-from .read.conversations import SAMPLES
-from .read.seeded_pools import WITH_OPTIONS, SeedNote, await_vectors, fill
+from .read.conversations import SAMPLES, WITH_OPTIONS, SeedNote, await_vectors, fill
 from .temporary_daemon import settle, temporary_daemon
 
 CHECKS = ("verbatim", "by keyword", "zone", "date")

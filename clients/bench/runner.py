@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -15,7 +15,7 @@ from .measurement import BenchOptions, DataMissing, Measure, PartResult
 from .read import locomo_pipeline, ranking, recall_speed
 from .write import capture_sources, pool_identity, reconciliation, secret_detection, write_speed
 
-GROUPS: dict[str, dict[str, Measure]] = {
+GROUPS: dict[str, Mapping[str, Measure]] = {
     "latency": {
         "recall": latency.recall,
         "profile": latency.profile,

@@ -19,9 +19,8 @@ from ...python.client import Client
 from ..measurement import BenchOptions, Figure, PartResult, at_least, at_most, mean_figure, share
 from ..session_data import records
 from ..temporary_daemon import settle, temporary_daemon
-from .conversations import ANSWERABLE, Conversation, locomo
+from .conversations import ANSWERABLE, WITH_OPTIONS, Conversation, await_vectors, locomo
 from .ranking import recall_at, reciprocal_rank
-from .seeded_pools import WITH_OPTIONS, await_vectors
 
 FIRST = 10
 BUDGET = 1500

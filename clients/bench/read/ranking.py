@@ -17,8 +17,18 @@ from ....protocol.recall import RecallOptions
 from ...python.client import Client
 from ..measurement import BenchOptions, Figure, PartResult, Target, at_least, at_most, mean_figure, share
 from ..temporary_daemon import temporary_daemon
-from .conversations import ANSWERABLE, SAMPLES, Conversation, dialogues, locomo, projects
-from .seeded_pools import WITH_OPTIONS, SeededPool, await_vectors, fill
+from .conversations import (
+    ANSWERABLE,
+    SAMPLES,
+    WITH_OPTIONS,
+    Conversation,
+    SeededPool,
+    await_vectors,
+    dialogues,
+    fill,
+    locomo,
+    projects,
+)
 
 if TYPE_CHECKING:
     import numpy as np

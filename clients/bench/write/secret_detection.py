@@ -36,10 +36,6 @@ class ScanOutput(msgspec.Struct, frozen=True):
     seconds: float
     again: float
 
-    @property
-    def rules(self) -> tuple[tuple[str, ...], ...]:
-        return tuple(tuple(rule for rule, _, _ in hits) for hits in self.hits)
-
 
 def scanned(environment: Mapping[str, str], texts: Sequence[str]) -> ScanOutput:
     with TemporaryDirectory() as folder:
@@ -79,7 +75,7 @@ def secrets(options: BenchOptions) -> PartResult:
         options.progress("write/secrets: real transcripts")
         real = scanned(environment, texts)
     judged = [JudgedRow(row, of_row) for row, of_row in zip(rows, hits, strict=True)]
-    alarms = [rule for rules in real.rules for rule in rules]
+    alarms = [rule for hits in real.hits for rule, _, _ in hits]
     left, searched = _on_disk(judged)
     figures = (
         *_figures(judged),
