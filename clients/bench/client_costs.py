@@ -164,6 +164,7 @@ def prompt(options: BenchOptions) -> PartResult:
 
 
 def _why_not(shell: str) -> str:
+    """Why a shell can't be measured here, "" if it can."""
     if not shutil.which(shell):
         return "it is not installed"
     if shell == "bash" and subprocess.run(["bash", "-c", "((BASH_VERSINFO[0] >= 5))"], check=False).returncode:

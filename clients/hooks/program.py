@@ -52,9 +52,14 @@ def following() -> list[str]:
 
 def install(places: Places, environment: Mapping[str, str]) -> None:
     """Install the program. Raises OSError, Refused."""
-    make_private(folder(places.state))
-    for file, content in contents(places, environment).items():
+    write_changed(contents(places, environment))
+
+
+def write_changed(files: Mapping[Path, bytes]) -> None:
+    """Write the files that differ, each in a private folder. Raises OSError, Refused."""
+    for file, content in files.items():
         if not file.exists() or file.read_bytes() != content:
+            make_private(file.parent)
             write_whole(file, content)
 
 

@@ -121,9 +121,9 @@ class PiReader(SessionReader):
                 return document.say_summary(f"{line.type}-{self.time}", self.time, line.summary or "")
             case "session_info":
                 self._title = line.name or self._title
+                return line.type
             case _:
-                pass
-        return line.type[:40]
+                return line.type[:40]
 
     def _header(self, line: PiLine) -> str:
         self._session = line.id or self._session
