@@ -45,9 +45,8 @@ def recall(options: BenchOptions) -> PartResult:
         questions = [f"{_NOUNS[n % 10]} {_VERBS[n // 10 % 10]}" for n in range(100)]
         size = len(wire.encode_data(client.recall(questions[0]), 0, "msgpack"))
         with echo_call(client.places.run / "echo.sock", size) as echo:
-            return _alternated(
-                "recall", _rounds(options), lambda n: client.recall(questions[n % 100]), lambda _: echo()
-            )
+            rounds = _rounds(options)
+            return _alternated("recall", rounds, lambda n: client.recall(questions[n % 100]), lambda _: echo())
 
 
 def profile(options: BenchOptions) -> PartResult:
@@ -63,10 +62,8 @@ def profile(options: BenchOptions) -> PartResult:
         with closing(Connection(socket_path(client.places), Deadline(DEADLINE_MS))) as connection:
             size = len(exchange(connection, wish))
             with echo_call(client.places.run / "echo.sock", size) as echo:
-                return _alternated(
-                    "profile", _rounds(options), lambda _: exchange(connection, wish), lambda _: echo(),
-                    at_most(2, times=True),
-                )  # fmt: skip
+                rounds, target = _rounds(options), at_most(2, times=True)
+                return _alternated("profile", rounds, lambda _: exchange(connection, wish), lambda _: echo(), target)
 
 
 def remember(options: BenchOptions) -> PartResult:

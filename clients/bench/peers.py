@@ -69,8 +69,7 @@ class PeerTimings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KillOutcome(msgspec.Struct, frozen=True):
-    """Of writes that were acknowledged before a SIGKILL, how many are lost; then writes a second of eight writers, and
-    the number of writers that could not write."""
+    """Acknowledged writes that a SIGKILL lost; writes a second of eight writers, and how many could not write."""
 
     lost: int
     acknowledged: int

@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 import msgspec
@@ -29,18 +30,15 @@ _BEGIN = 1_767_225_600_000_000
 
 
 def turns(seed: int = 7) -> Iterator[AnyEvent]:
-    """Endless events, the same for the same seed, no two alike: sentences of the sample session in new order, each
-    event numbered and as long as one of the sample's."""
+    """Endless numbered events, the same for the same seed: the sample's sentences in new order and its lengths."""
     chance = random.Random(seed)
     samples = [sample for session in claude_code.read(SAMPLE).sessions for sample in session.events]
     samples = [sample for sample in samples if event.text(sample)]
     sentences = [
         part for sample in samples for part in re.split(r"(?<=[.!?])\s+", event.text(sample)) if len(part) > 20
     ]
-    number = 0
-    while True:
+    for number in count(1):
         sample = chance.choice(samples)
-        number += 1
         at = from_micros(_BEGIN + number * 7_000_000)
         turn = f"{chance.getrandbits(128):032x}"
         if isinstance(sample, ToolCalled):
@@ -55,8 +53,8 @@ def turns(seed: int = 7) -> Iterator[AnyEvent]:
 
 
 class RealSessions(msgspec.Struct, frozen=True):
-    """The sessions of the data. `left_out`: unreadable files, and turns that an earlier file told otherwise (importing
-    both could not give the same result in every order)."""
+    """The sessions of the data. `left_out`: unreadable files, and turns that differ from those of an earlier file,
+    because importing both could not give the same result in every order."""
 
     sessions: tuple[CapturedSession, ...]
     left_out: tuple[str, ...] = ()

@@ -46,13 +46,12 @@ else:
         scan, quoted = json.JSONDecoder(strict=False).scan_once, json.dumps
 
 LIMIT_MS, WHOLE_MS, LEAST_MS = 60, 100, 25
-"""Milliseconds for the profile, for the process from its start, and for the profile at least, even if a busy machine
-started the process late. A note that a session grew may take the whole time: the turn is over, so no agent waits."""
+"""For the profile, for the process from its start, and for the profile at least, even if the process started late. A
+note that a session grew may take the whole time: the turn is over, so no agent waits."""
 REPORT_MS = 20
 SKIPS_LIMIT = 64 * 1024
 INPUT_LIMIT = 64 * 1024 * 1024
-TEXT_LIMIT = 9_500
-"""Claude Code cuts what is longer than 10,000 characters."""
+TEXT_LIMIT = 9_500  # Claude Code cuts what is longer than 10,000 characters
 
 DIALECTS: dict[str, dict[str, Any]] = {
     # sticky: the host keeps the printed text until it clears or compacts its context; a new revision is printed once.

@@ -3,5 +3,4 @@
 
 from pathlib import Path
 
-FOLDER = Path(__file__).parent
-"""`npm install FOLDER` makes `import { Client } from "memd"` work."""
+FOLDER = Path(__file__).parent  # `npm install FOLDER` makes `import { Client } from "memd"` work
