@@ -1,7 +1,6 @@
 """The blocking Python client: requests over one socket, each with a deadline. `request_methods` has the methods.
 
-Invariants: the client imports nothing of the daemon; a call ends by its deadline; a late reply never answers another
-request; one thread at a time uses a client.
+Invariants: it imports nothing of the daemon; a late reply never answers another request; one thread uses a client.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from ...protocol import reply, request, wire
-from ...protocol.errors import DaemonDown, DeadlineExceeded, InvalidRequest, MemdError, Unavailable
+from ...protocol.errors import DeadlineExceeded, InvalidRequest, MemdError, Unavailable
 from ...protocol.places import Places, why_disabled
 from .request_methods import RequestMethods, answer_while_disabled, now, places_here, remembering
 from .spool_writer import Drained, Spool, SpooledRequest, SpoolReceipt
@@ -62,11 +61,8 @@ class Client(RequestMethods):
         return taken
 
     def ask(self, message: request.Request, data: type[T]) -> T:
-        """Send any request and wait for its reply. Raises DaemonDown, DeadlineExceeded, or the daemon's own error.
-
-        While memd is disabled this sends nothing (W14): a capture, a recall or a profile gets an empty answer, any
-        other request raises Disabled.
-        """
+        """Send any request and wait for its reply; see `answer_while_disabled` for a disabled memd (W14). Raises
+        DaemonDown, DeadlineExceeded, or the daemon's own error."""
         if why := self.disabled:
             return answer_while_disabled(message, data, why)
         rid, body, limit_ms = self._encoded(message)
@@ -112,14 +108,4 @@ def socket_path(places: Places) -> Path:
     return named if named.is_absolute() and named.exists() else places.socket
 
 
-__all__ = [
-    "Client",
-    "DaemonDown",
-    "DeadlineExceeded",
-    "Drained",
-    "SpoolReceipt",
-    "now",
-    "places_here",
-    "remembering",
-    "socket_path",
-]
+__all__ = ["Client", "SpoolReceipt", "now", "places_here", "remembering", "socket_path"]

@@ -1,7 +1,7 @@
 """The methods that `Client` and `AsyncClient` share: one for each request of the protocol.
 
-A method is declared by its signature alone: a parameter has the name of the request's field, and fills it. A `Client`
-returns the reply, an `AsyncClient` a coroutine of it. A test compares the methods with the protocol's requests.
+A method is declared by its signature alone: each parameter fills the request's field of that name. A `Client` returns
+the reply, an `AsyncClient` a coroutine of it.
 """
 
 from __future__ import annotations
@@ -475,18 +475,15 @@ class RequestMethods:
 def answer_while_disabled(message: request.Request, data: type[R], why: str) -> R:
     """Return the empty answer of a disabled memd to a capture, a recall or a profile. Raises Disabled for the rest."""
     empty: object = None
-    match message:
-        case request.Capture():
-            skipped = len(message.events)
-            empty = reply.Taken(
-                accepted=0, duplicate=0, changed=0, refused=(), pool="", pending=0, skipped=skipped, why="disabled"
-            )
-        case request.Recall():
-            empty = reply.Recalled(hits=(), scope=(), abstained=True, reason=f"memd is disabled by {why}")
-        case request.Profile():
-            empty = reply.ProfileText(text="", rev="", ids=(), scope=(), tokens=0)
-        case _:
-            pass
+    if isinstance(message, request.Capture):
+        skipped = len(message.events)
+        empty = reply.Taken(
+            accepted=0, duplicate=0, changed=0, refused=(), pool="", pending=0, skipped=skipped, why="disabled"
+        )
+    elif isinstance(message, request.Recall):
+        empty = reply.Recalled(hits=(), scope=(), abstained=True, reason=f"memd is disabled by {why}")
+    elif isinstance(message, request.Profile):
+        empty = reply.ProfileText(text="", rev="", ids=(), scope=(), tokens=0)
     if isinstance(empty, data):
         return empty
     raise Disabled(f"memd is disabled by {why}", hint="unset the variable, or remove the file")

@@ -48,7 +48,6 @@ def _globs(clues: Sequence[str]) -> list[str]:
 
 
 def _alike(clues: Sequence[str], at: int) -> list[str]:
-    """Return the clues that differ from the first at that position alone."""
     before, after, size = clues[0][:at], clues[0][at + 1 :], len(clues[0])
     return [clue for clue in clues if len(clue) == size and clue[:at] == before and clue[at + 1 :] == after]
 
