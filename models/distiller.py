@@ -33,8 +33,7 @@ TYPES: tuple[Type, ...] = get_args(Type)
 MODALITIES: tuple[Modality, ...] = get_args(Modality)
 TAGS: tuple[Tag, ...] = ("subject", "attribute", "value", "time")
 Label = TypeVar("Label", bound=str)
-LONGEST = 128
-"""Tokens of a clause that count."""
+LONGEST = 128  # Tokens of a clause that count
 
 
 class Marked(NamedTuple):

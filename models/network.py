@@ -21,8 +21,7 @@ from .tokens import WordPieces
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
-Ids = tuple[Sequence[int], Sequence[int]]
-"""Token ids of a text, and beside each the segment it belongs to."""
+Ids = tuple[Sequence[int], Sequence[int]]  # Token ids of a text, and beside each the segment it belongs to
 
 
 def open_network(path: Path, threads: int = 1) -> InferenceSession:

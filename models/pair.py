@@ -13,13 +13,10 @@ from .pair_features import features
 
 Relation = Literal["same", "refines", "replaces", "contradicts", "unrelated"]
 RELATIONS: tuple[Relation, ...] = ("same", "refines", "replaces", "contradicts", "unrelated")
-LONGEST = 128
-"""Tokens of a statement that count."""
-
+LONGEST = 128  # Tokens of a statement that count
+# Word pieces from which a word is a name that the model never met: it sees syllables, and reads two such names as a
+# change of one (17 of 200 services with made-up names were retired for another).
 UNKNOWN = 4
-"""Word pieces from which a word is a name that the model never met: it sees syllables, and reads two such names as a
-change of one (17 of 200 services with made-up names were retired for another)."""
-
 _WORD = re.compile(r"[^\W\d_]+")
 
 

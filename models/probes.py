@@ -16,16 +16,15 @@ from .query import QueryTable
 from .registry import ModelInfo, info, verify
 from .trunk import Trunk
 
+# A statement, the same in other words, and one of something else.
 PROBES = (
     "We keep the build logs for thirty days.",
     "Build logs are kept for thirty days, then they go.",
     "My daughter is afraid of thunderstorms.",
 )
-"""A statement, the same in other words, and one of something else."""
 
 PAIRS = ((0, 1), (0, 2), (1, 2))
-NEAR = 0.02
-"""How far a cosine may lie from the one in the manifest: processors round int8 differently."""
+NEAR = 0.02  # How far a cosine may lie from the one in the manifest: processors round int8 differently
 
 
 def problems_of(folder: Path) -> list[str]:

@@ -14,8 +14,7 @@ from ..protocol.event import Captured, Trust
 from ..protocol.operation import Decision, Failure, Retirement, Step
 from ..protocol.record import Evidence, Kind, Record, Span, Status, Volatility
 
-PERSONAL = "personal"
-"""The pool of the user (P1)."""
+PERSONAL = "personal"  # The pool of the user (P1)
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -33,21 +33,11 @@ _END = re.compile(r"(?<![.!?…])[.!?…]++[)\"'”’»*_\]]*+(?=\s)|[。！？
 _OPENS_CODE = re.compile(
     r"[ \t]*(?:defmodule|def|defp|class|import|from|const|let|var|return|fn|func|public|SELECT)\s\S"
 )
-CODE_INDENT = 4
-"""Columns by which code may be set in."""
-
-NESTING = 100
-"""Lists and quotes within each other that are read."""
-
-DEEPEST, LONGEST = 6, 300
-"""List items that a clause is known to stand below, and characters of what stands above it."""
-
-BOLD = 7
-"""The level of a line in bold, below all of Markdown's."""
-
-FEWEST_WORDS = 3
-"""Words that each part of a joined sentence has at least."""
-
+CODE_INDENT = 4  # Columns by which code may be set in
+NESTING = 100  # Lists and quotes within each other that are read
+DEEPEST, LONGEST = 6, 300  # List items that a clause is known to stand below, and characters of what stands above it
+BOLD = 7  # The level of a line in bold, below all of Markdown's
+FEWEST_WORDS = 3  # Words that each part of a joined sentence has at least
 _ANNOUNCED = re.compile(
     r"(?:(?:one|two|three|four|a few|some|several|more|here are|these are|my|our|the)\s+){1,3}"
     r"(?:(?:more|quick|small|other|important|general)\s+)?"

@@ -20,12 +20,8 @@ from .words import PREPOSITIONS, Token, stem, tokens
 
 Label = Literal["same", "refines", "replaces", "contradicts", "unrelated"]
 
-LONGEST = 28
-"""Tokens of a claim that is compared word by word; longer ones are only ever the same or unrelated."""
-
-LONGEST_VALUE = 4
-"""Stems of a value that may have replaced another one."""
-
+LONGEST = 28  # Tokens of a claim that is compared word by word; longer ones are only ever the same or unrelated
+LONGEST_VALUE = 4  # Stems of a value that may have replaced another one
 _NAME = re.compile(r"[^\W\d].*\d|\d.*[^\W\d]")
 _SIGN = re.compile(r"(?<![\w.)])[-\u2212+](?=\d)|[<>\u2264\u2265\u2260]=?|[!=]=")
 _DATA = table("claims")

@@ -16,8 +16,8 @@ Weighted = tuple[tuple[str, tuple[tuple[re.Pattern[str], float], ...]], ...]
 
 _NOISE = table("noise")
 _CUES = table("cues")
+# The patterns of headings and sentences that say what stands below or beside them, by name.
 LEADS = {name: any_of(patterns) for name, patterns in _NOISE["leads"].items()}
-"""The patterns of headings and sentences that say what stands below or beside them, by name."""
 _FRONT = re.compile(_NOISE["fillers"], re.IGNORECASE)
 _DURABLE = any_of(_CUES["durable"]["patterns"])
 _PASSING = frozenset({"request", "promise", "reaction", "aside"})

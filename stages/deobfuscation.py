@@ -16,19 +16,12 @@ from collections.abc import Iterator
 from .rules import table
 from .words import small_words
 
-READ_CHARACTERS = 20_000
-"""What is looked at of a text."""
-
-LEAST = 12
-"""Characters from which a decoded piece can be an order."""
-
-MANY = 8
-"""Escapes, gaps between letters that stand apart: so many are no accident."""
-
+READ_CHARACTERS = 20_000  # What is looked at of a text
+LEAST = 12  # Characters from which a decoded piece can be an order
+MANY = 8  # Escapes, gaps between letters that stand apart: so many are no accident
+# So many words with digits for letters among them, or so many small words in a text read backwards or by rot13 (and
+# more than as it stands), and it is read so.
 SMALL = 3
-"""So many words with digits for letters among them, or so many small words in a text read backwards or by rot13 (and
-more than as it stands), and it is read so."""
-
 _BASE64 = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{16,}={0,2}(?![\w+/=])")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:[0-9A-Fa-f]{2}[ ,:]{0,2}){12,}(?![0-9A-Za-z])")
 _BITS = re.compile(r"(?<![0-9A-Za-z])(?:[01]{8} ?){12,}(?![0-9A-Za-z])")
@@ -49,8 +42,7 @@ _SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _LATIN = {pair[0]: pair[1] for pair in _DATA["lookalikes"].split()}
 _WORD = re.compile(r"[^\W\d_]+")
 _STYLED = re.compile(r"[\U0001d400-\U0001d7ff]{3}")
-WHOLE = 4
-"""Letters of a word that is written in lookalikes alone, before it is taken for a disguise."""
+WHOLE = 4  # Letters of a word that is written in lookalikes alone, before it is taken for a disguise
 
 
 def decoded(text: str) -> tuple[str, ...]:

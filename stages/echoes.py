@@ -16,21 +16,17 @@ from .batch import Batch, Candidate, Rejection
 
 STAGE = "scan"
 
-FEWEST = 3
-"""Words that a text must have to be told from what anybody would say; characters, in scripts without spaces."""
-
-FRAME = 12
-"""Words that an echo may have around it: "as I noted earlier, you said that"."""
-
+FEWEST = 3  # Words that a text must have to be told from what anybody would say; characters, in scripts without spaces
+FRAME = 12  # Words that an echo may have around it: "as I noted earlier, you said that"
 _ESCAPE = re.compile(r"\\[nrt]|\\u00[0-9a-fA-F]{2}")
 _WORD = re.compile(
     r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\U00020000-\U0002fa1f]|\d+|[^\W\d_]+"
 )
+# Words in the frame around a repeated text that may reverse it: then it is a statement, not an echo.
 TURN = frozenset(
     "no not never longer anymore instead but however except unless although though wrong false outdated changed stop "
     "stopped switched nicht kein keine mehr sondern falsch 不 没 沒 别 ない ません 안 لا ليس لم".split()
 )
-"""Words in the frame around a repeated text that may reverse it: then it is a statement, not an echo."""
 
 
 def words_of(text: str) -> list[str]:

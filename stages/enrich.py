@@ -33,9 +33,7 @@ IMPORTANCE = {
     "event": 0.45,
     "note": 0.4,
 }
-SLIGHTEST = 0.2
-"""Importance of what the distiller gives no salience at all; at the most it gives, 3, it is 1."""
-
+SLIGHTEST = 0.2  # Importance of what the distiller gives no salience at all; at the most it gives, 3, it is 1
 CONFIDENCE = {"user": 0.85, "assistant": 0.55, "document": 0.65, "tool": 0.4}
 
 _STRONG = re.compile(

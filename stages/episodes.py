@@ -9,9 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-SHORTEST = 4
-"""Words that are left at least."""
-
+SHORTEST = 4  # Words that are left at least
 _WHEN_OR_WHERE = (
     r"(?:on|in|at|during|since|by|near|from|around|after|before|last|this|next|yesterday|today|tonight|tomorrow)"
 )

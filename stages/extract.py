@@ -62,34 +62,18 @@ from .words import language
 STAGE = "extract"
 
 FEWEST_WORDS: dict[Trust, int] = {"user": 3, "assistant": 4, "document": 4, "tool": 99}
-FOREIGN = 0.6
-"""Score of a clause in a language that no model here reads: kept verbatim, if the user said it."""
-
-TALK = 0.9
-"""Salience from which a remark outside of a project is not small talk: people tell of themselves in passing."""
-
+FOREIGN = 0.6  # Score of a clause in a language that no model here reads: kept verbatim, if the user said it
+TALK = 0.9  # Salience from which a remark outside of a project is not small talk: people tell of themselves in passing
+# Word rules that match remarks about work in hand and remarks about one's life alike.
 PERSONAL_TALK = frozenset({"reaction", "aside", "report", "verdict"})
-"""Word rules that match remarks about work in hand and remarks about one's life alike."""
-
-SHARE = 12
-"""Candidates of one turn of an assistant or document: the best ones."""
-
-READ_CHARACTERS = 1000
-"""Characters of a text that was asked to be remembered which decide its type."""
-
-FEWEST_OF_FIX = 6
-"""Words of a sentence that says what is done about a finding."""
-
+SHARE = 12  # Candidates of one turn of an assistant or document: the best ones
+READ_CHARACTERS = 1000  # Characters of a text that was asked to be remembered which decide its type
+FEWEST_OF_FIX = 6  # Words of a sentence that says what is done about a finding
+# Characters of a turn between two steps of the work, if it ends with the next step; and of one that announces the next
+# step in so many words.
 REMARK, LONG_REMARK = 400, 1000
-"""Characters of a turn between two steps of the work, if it ends with the next step; and of one that announces the next
-step in so many words."""
-
-REPORT = 2500
-"""Characters of a turn that is a report, if it has headings."""
-
-PASTED_CHARACTERS = 2500
-"""A user turn longer than this that is built like a document was pasted, not said."""
-
+REPORT = 2500  # Characters of a turn that is a report, if it has headings
+PASTED_CHARACTERS = 2500  # A user turn longer than this that is built like a document was pasted, not said
 _DATA = re.compile(r"""["'}\]]\s*:\s*["'\[{]|["'}\]]\s*,\s*["'{\[]\s*["']?\w+["']?\s*:|\}\s*\]|"\}""")
 _TITLE = re.compile(r"\*\*[^*]+\*\*:?$|^[\w`'-]+(?: [\w`'-]+){0,3}$")
 

@@ -21,85 +21,57 @@ from .embed import SentenceEmbedder
 from .rules import table
 from .words import STOP, tokens
 
-NEAREST = 3
-"""Prototypes whose mean cosine is the nearness to a type."""
-
+NEAREST = 3  # Prototypes whose mean cosine is the nearness to a type
+# Modalities in which a clause states nothing that holds.
 UNMEANT: tuple[Modality, ...] = ("asked", "hypothetical", "quoted", "retracted")
-"""Modalities in which a clause states nothing that holds."""
-
-IDLE = ("instruction", "question", "smalltalk", "noise")
-"""Types of a clause that nobody looks for later."""
-
+IDLE = ("instruction", "question", "smalltalk", "noise")  # Types of a clause that nobody looks for later
+# Probability of the unmeant modalities from which a clause is left out; and where it is marked as lasting.
 UNMEANT_SHARE, PLAINLY_UNMEANT = 0.5, 0.8
-"""Probability of the unmeant modalities from which a clause is left out; and where it is marked as lasting."""
-
+# Probability of the idle types from which a clause is left out; and where it tells something of its speaker.
 IDLE_SHARE, IDLE_TALK = 0.85, 0.95
-"""Probability of the idle types from which a clause is left out; and where it tells something of its speaker."""
-
+# A user's clause with this probability of the idle types and at most this salience (of 3) is left out as well: irony
+# reads like that.
 HALF_IDLE, SLIGHT = 0.35, 1.0
-"""A user's clause with this probability of the idle types and at most this salience (of 3) is left out as well: irony
-reads like that."""
-
+# Score below which a clause needs another reason to be kept.
 FLOOR: dict[Trust, float] = {"user": 0.36, "assistant": 0.3, "document": 0.35, "tool": 1.1}
-"""Score below which a clause needs another reason to be kept."""
-
+# Salience below which a clause is left out: most of what an agent writes is about the work in hand.
 SALIENT: dict[Trust, float] = {"user": 0.0, "assistant": 1.2, "document": 0.6, "tool": 3.0}
-"""Salience below which a clause is left out: most of what an agent writes is about the work in hand."""
-
+# Score from which a sentence that is not a list item needs less salience, and the salience that it needs.
 CLEAR, LEAST_CLEAR = 0.48, 0.6
-"""Score from which a sentence that is not a list item needs less salience, and the salience that it needs."""
-
 SUMMED_UP, SUMMED_UP_NOISE = 0.75, 0.3
+# Least salience and most noise of an item of a summary of finished work; and of one that says what was done.
 DONE, DONE_NOISE = 0.6, 0.45
-"""Least salience and most noise of an item of a summary of finished work; and of one that says what was done."""
-
-PLAIN, PLAIN_NOISE = 1.3, 0.05
-"""Salience and noise of an item of a summary that needs no cue word."""
-
+PLAIN, PLAIN_NOISE = 1.3, 0.05  # Salience and noise of an item of a summary that needs no cue word
+# Salience of a written-down wish of the user, of an explained term, and the most noise of both.
 ANNOUNCED, EXPLAINED, ANNOUNCED_NOISE = 0.85, 1.0, 0.3
-"""Salience of a written-down wish of the user, of an explained term, and the most noise of both."""
-
-FEWEST_TOLD = 3
-"""Content words that an explanation has beside those that the explained name itself holds."""
-
-TELLING = 1.0
-"""Salience from which a user's clause outside of a project needs no cue word."""
-
+FEWEST_TOLD = 3  # Content words that an explanation has beside those that the explained name itself holds
+TELLING = 1.0  # Salience from which a user's clause outside of a project needs no cue word
 RULINGS: tuple[Type, ...] = ("decision", "convention", "preference")
+# Probability and salience from which a ruling of the user needs no cue word, if it names its object.
 RULED, WEIGHTY = 0.6, 1.5
-"""Probability and salience from which a ruling of the user needs no cue word, if it names its object."""
-
-SIGNED = 1.4
-"""Salience from which a clause of a project that gives a reason or a consequence needs no cue word."""
-
+SIGNED = 1.4  # Salience from which a clause of a project that gives a reason or a consequence needs no cue word
+# Salience of a setting or a choice, of a custom, of what a thing needs or gives; and the most noise of all three.
 SETTING, CUSTOM, CONTRACT, LASTING_NOISE = 0.4, 0.6, 1.05, 0.5
-"""Salience of a setting or a choice, of a custom, of what a thing needs or gives; and the most noise of all three."""
-
+# Salience of a lesson that an agent tells right before its next step: mostly it tells why it takes that step.
 NARRATED = 1.7
-"""Salience of a lesson that an agent tells right before its next step: mostly it tells why it takes that step."""
-
-REPORTED, REPORTED_NOISE = 1.05, 0.15
-"""Least salience and most noise of an item of a report with headings."""
-
+REPORTED, REPORTED_NOISE = 1.05, 0.15  # Least salience and most noise of an item of a report with headings
+# What an assistant or a document may teach; anything else only the user can say.
 WORK_TYPES = ("decision", "convention", "lesson", "procedure", "fact")
-"""What an assistant or a document may teach; anything else only the user can say."""
-
+# Weights of the cue words, of the distiller and of the heading beside the prototypes, when the type is chosen.
 CUED, VOTED, HEADED = 0.55, 0.3, 0.2
-"""Weights of the cue words, of the distiller and of the heading beside the prototypes, when the type is chosen."""
-
+# The clause itself names its source: then it is kept whole, as that source's statement.
 _REPORTED = re.compile(
     r"\b(?:sa(?:id|ys?)|told|tells|claim(?:s|ed)?|think(?:s)?|thought|wrote|writes|according to|mention(?:s|ed)|"
     r"reckons?|insist(?:s|ed)|promised|heard|believes?|report(?:s|ed)|swears?|suggest(?:s|ed)|expects?|want(?:s|ed))\b",
     re.IGNORECASE,
 )
-"""The clause itself names its source: then it is kept whole, as that source's statement."""
 
+# A wish in polite words, which read like a condition.
 _WISH = re.compile(
     r"\bI(?:'d| would) (?:(?:only|always|never|rather) (?:want|like|have|use|expect|see)|prefer|want)\b"
     r"(?! (?:you|us|it|this|that|to)\b)",
     re.IGNORECASE,
 )
-"""A wish in polite words, which read like a condition."""
 
 _EMPTY = frozenset({"use", "new"})
 _SELF = re.compile(r"\b(?:i|i'm|i've|me|my|mine|myself)\b", re.IGNORECASE)

@@ -22,18 +22,11 @@ from .restatement import CERTAIN, PARAPHRASED, PairReader, in_full, noted_down, 
 from .rules import VERSION
 from .words import STOP, tokens
 
-NEAR = 0.1
-"""Cosine below which records of one batch are not neighbours of each other, unless they share a key."""
-
-MOST_NEIGHBOURS = 8
-"""Neighbours that a decision names."""
-
-LIKE, ALIKE = 0.5, 0.85
-"""Cosine from which the pair model is asked, and from which it may say "the same"."""
-
+NEAR = 0.1  # Cosine below which records of one batch are not neighbours of each other, unless they share a key
+MOST_NEIGHBOURS = 8  # Neighbours that a decision names
+LIKE, ALIKE = 0.5, 0.85  # Cosine from which the pair model is asked, and from which it may say "the same"
+# Words of a statement that the pair model is asked about, and the share of content that two must have in common.
 SHORT, SHARED = 16, 0.4
-"""Words of a statement that the pair model is asked about, and the share of content that two must have in common."""
-
 _MOST = 16
 
 

@@ -23,27 +23,18 @@ if TYPE_CHECKING:  # the daemon uses these rules, and never loads a network
 
 STAGE = "scan"
 
-FLOOR = 0.5
-"""Score from which the head's word is taken in material beside a word of what such orders aim at."""
-
-LIKELY = 0.95
-"""Score from which it is taken beside words that speak to an agent, or a sign of a persona without limits."""
-
+FLOOR = 0.5  # Score from which the head's word is taken in material beside a word of what such orders aim at
+LIKELY = 0.95  # Score from which it is taken beside words that speak to an agent, or a sign of a persona without limits
+# Score from which it is taken in material by itself: from less on it takes too many imperatives of a working session
+# for orders (models/weights/MODEL_CARD.md).
 ALONE = 0.99985
-"""Score from which it is taken in material by itself: from less on it takes too many imperatives of a working session
-for orders (models/weights/MODEL_CARD.md)."""
-
+# So many different signs within `NEAR` characters make a persona without limits of what each may say honestly.
 SIGNS = 3
-"""So many different signs within `NEAR` characters make a persona without limits of what each may say honestly."""
-
 NEAR = 600
 
-READ_CHARACTERS = 20_000
-"""What the head reads of a text that was asked to be remembered; the rules read all of it."""
-
+READ_CHARACTERS = 20_000  # What the head reads of a text that was asked to be remembered; the rules read all of it
+# Where a clause stands, in the head's words: what an agent wrote may repeat what it read.
 PLACES: dict[Trust, Place] = {"user": "user", "assistant": "document", "document": "document", "tool": "tool"}
-"""Where a clause stands, in the head's words: what an agent wrote may repeat what it read."""
-
 _WORDS: dict[Trust, str] = {
     "user": "the user's own words",
     "assistant": "an agent's words",

@@ -26,11 +26,8 @@ _NAMED = re.compile(r"`[^`]+`|\w[._/]\w|[a-z][A-Z]")
 _PLAIN_TERM = re.compile(r"\W*[A-Z]?[a-z]+\W*?:(?!\W{0,3}`)")
 _FILE = re.compile(r"[`*]*(?:[\w@.-]+/)*[\w@.-]+\.[a-z]{1,5}[`*]*(?:\s*\([^()]*\))?$")
 
-LONGEST_CONTEXT = 80
-"""Characters of a heading that says what its clauses are about."""
-
-OPENING = 300
-"""Characters of a turn in which it says that it sums up."""
+LONGEST_CONTEXT = 80  # Characters of a heading that says what its clauses are about
+OPENING = 300  # Characters of a turn in which it says that it sums up
 
 
 def instructs(event: AnyEvent) -> bool:

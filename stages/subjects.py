@@ -13,12 +13,8 @@ from .cues import plain
 from .rules import any_of, table, words
 from .words import STOP, tokens
 
-FEW = 2
-"""Words that may stand before a setting and name nothing: "Good." and the like."""
-
-LIMIT, SHORTEST = 200, 70
-"""Characters of a description, and of one that a whole sentence is enough for."""
-
+FEW = 2  # Words that may stand before a setting and name nothing: "Good." and the like
+LIMIT, SHORTEST = 200, 70  # Characters of a description, and of one that a whole sentence is enough for
 _MARKS = re.compile(r"\*\*|__(?!\w+_)|(?<!\w)(?:\*|_(?![A-Za-z0-9]+_[A-Za-z0-9]))(?=\w)|(?<=\w)[*_](?!\w)")
 _DATA = table("subjects")
 _LEAD = re.compile("^(?:" + any_of(_DATA["leads"]).pattern + "){1,3}", re.IGNORECASE)

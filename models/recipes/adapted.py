@@ -26,8 +26,7 @@ from torch import nn
 
 HERE = Path(__file__).parent
 RANK = 16
-SHARED_BYTES = 4096
-"""Initializers of at least this size that the trunk's file holds too are referred to."""
+SHARED_BYTES = 4096  # Initializers of at least this size that the trunk's file holds too are referred to
 
 
 class Beside(nn.Module):

@@ -17,8 +17,8 @@ from torch import nn
 
 TOKENS = 128
 IGNORED = -100
+# Types whose spans were not always marked: an unmarked clause of them says nothing about tags.
 UNTAGGED = {TYPES.index(name) for name in ("instruction", "question", "smalltalk", "noise", "lesson", "procedure")}
-"""Types whose spans were not always marked: an unmarked clause of them says nothing about tags."""
 SALIENCES = 4
 Row = tuple[tuple[list[int], list[int]], list[int], LabelledClause]
 

@@ -23,22 +23,15 @@ from torch import nn
 
 TOKENS = 256
 BLOCK = 25
-TALK = 0.12
-"""Share of the talk that is read: more of it costs time."""
-COMPOSED = 0.12
-"""Share of the texts that are read once more, in company."""
+TALK = 0.12  # Share of the talk that is read: more of it costs time
+COMPOSED = 0.12  # Share of the texts that are read once more, in company
+# Addresses, which models/injection.py takes out in the same way: an invented host must not give an attack away.
 _LINK = re.compile(r"https?://\S+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-"""Addresses, which models/injection.py takes out in the same way: an invented host must not give an attack away."""
 Row = tuple[tuple[list[int], list[int]], int]
-Passage = tuple[str, int, int]
-"""A text, its place as an index into PLACES, 1 for an attack."""
-
-RUNS = (1, 1, 2, 3, 5, 8)
-"""How many clauses in a row become one text."""
-
+Passage = tuple[str, int, int]  # A text, its place as an index into PLACES, 1 for an attack
+RUNS = (1, 1, 2, 3, 5, 8)  # How many clauses in a row become one text
+# Characters of a passage, and of what precedes an attack: the whole must lie within the tokens that are read.
 LONGEST = 500
-"""Characters of a passage, and of what precedes an attack: the whole must lie within the tokens that are read."""
-
 _USER, _DOCUMENT, _TOOL = range(len(PLACES))
 
 

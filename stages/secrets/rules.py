@@ -8,9 +8,8 @@ from typing import Any
 
 import msgspec
 
+# Version of the rules; raise it whenever what they find changes, so that `memd scan` knows what it looked at.
 VERSION = 3
-"""Version of the rules; raise it whenever what they find changes, so that `memd scan` knows what it looked at."""
-
 _FOLDER = Path(__file__).parent
 _FILES = ("gitleaks", "noseyparker", "more", "generic")
 _BEFORE = r"""(?:[ \t\w.-]{0,20})[\s'"]{0,3}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s=]{0,5}"""
@@ -18,17 +17,15 @@ _NAMED = r"""[ \t\w.-]{0,20}[\s'"]{0,3}(?::{0,3}=|:|=>|\?=)[\x60'" \t]{0,5}"""
 _PERHAPS = r"""[ \t\w.-]*[\s'"]*(?::{0,3}=|:|=>|\?=)[\x60'" \t]*"""
 _TEN = r"[\w./+=-]{10}"
 _LETTERS = "^[a-zA-Z_.-]+$"
+# Ten characters that are not all letters, or more of which one is none: what is left of `_TEN` where letters alone are
+# on the allow-list, and a twentieth of the texts.
 _MIXED = "|".join([rf"[a-z_.-]{{{n}}}[0-9=+/][\w./+=-]{{{9 - n}}}" for n in range(10)] + ["[a-z_.-]{10,}[0-9=+/]"])
-"""Ten characters that are not all letters, or more of which one is none: what is left of `_TEN` where letters alone are
-on the allow-list, and a twentieth of the texts."""
-
 _AFTER = r"""(?:[\x60'"\s;,)<\]}]|\\[nr"']|$)"""
 _EDGE = r"(?:[^\w+/=-]|=(?:[^\w=+/-]|$)|$)"
 _LITERAL = re.compile(r"(?:[\w@~ -]|\\[.$-])+")
 _RUN = re.compile(r"(?:\(\?i:)?(\[[^\]]+\])\{(\d+)")
+# Characters of the run behind a keyword that are looked at with it: few words go on like the key that begins so.
 _RUN_SEEN = 16
-"""Characters of the run behind a keyword that are looked at with it: few words go on like the key that begins so."""
-
 _OWN, _WIDE = 640, 1_024
 
 

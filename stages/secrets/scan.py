@@ -24,20 +24,16 @@ if TYPE_CHECKING:
 
 __all__ = ["VERSION", "SecretSpan", "find", "prepare", "redact"]
 
+# Bytes that the automata may take at most; RE2 refuses a set that needs more, and never takes what it does not use.
 MEMORY = 256 << 20
-"""Bytes that the automata may take at most; RE2 refuses a set that needs more, and never takes what it does not use."""
-
-NAME = 50
-"""Bytes of the name that a hit's own name may be the end of: `PUBLIC_` before `KEY`."""
+NAME = 50  # Bytes of the name that a hit's own name may be the end of: `PUBLIC_` before `KEY`
 _NAME = re.compile(rb"[\w.-]+\Z")
 _PLACEHOLDER = re.compile(rb"\[redacted:[\w-]{1,60}\]")
 
-BEFORE = 256
-"""Bytes before a keyword in which what it belongs to may begin."""
+BEFORE = 256  # Bytes before a keyword in which what it belongs to may begin
 
 
-LEAST = 12
-"""Bytes of a secret that is looked for wherever else its text holds it; shorter words stand there by chance."""
+LEAST = 12  # Bytes of a secret that is looked for wherever else its text holds it; shorter words stand there by chance
 
 
 class SecretSpan(msgspec.Struct, frozen=True):
