@@ -1,8 +1,5 @@
-"""The injection head: score how much a text in material looks like an order to an agent (W5, P-19).
-
-It stands beside the rules of the scan, never in their place. A long text is read window by window, and the highest
-score counts.
-"""
+"""The injection head: score how much a text in material looks like an order to an agent (W5, P-19). It stands beside
+the rules of the scan, never in their place. A long text is read window by window, and the highest score counts."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Run a network on this machine's processor: the one place that sets up onnxruntime.
-
-No network access. onnxruntime is loaded with the first session, not with this module, so the daemon never carries it.
-Every file is checked against the manifest before it is loaded. Threads never spin while they wait.
-"""
+"""Run a network on this machine's processor: the one place that sets up onnxruntime. No network access. onnxruntime is
+loaded with the first session, not with this module, so the daemon never carries it. Every file is checked against the
+manifest before it is loaded. Threads never spin while they wait."""
 
 from __future__ import annotations
 
@@ -40,17 +38,13 @@ def open_network(path: Path, threads: int = 1) -> InferenceSession:
 
 
 class Head:
-    """The trunk with an adapter and what it learnt: one of the manifest's `heads`.
-
-    Its file holds what is its own and refers to the trunk's file for the rest, so both must lie in one folder. One
-    text runs at a time: what is read of it depends on nothing but the text.
-    """
+    """The trunk with an adapter and what it learnt: one of the manifest's `heads`. Its file holds what is its own and
+    refers to the trunk's file for the rest, so both must lie in one folder. One text runs at a time: what is read of it
+    depends on nothing but the text."""
 
     def __init__(self, name: str, folder: Path | None = None, threads: int = 1) -> None:
-        """Load head `name` of `folder` (default: the package's own weights).
-
-        Raises `ModelMissing` where the manifest has none, or a file is absent or not the one that it describes.
-        """
+        """Load head `name` of `folder` (default: the package's own weights). Raises `ModelMissing` where the manifest
+        has none, or a file is absent or not the one that it describes."""
         folder = WEIGHTS if folder is None else folder
         self.info: ModelInfo = info(folder)
         if name not in self.info.heads:

@@ -1,7 +1,5 @@
-"""Features of two statements' words: negation, change, numbers, times, how much they share.
-
-The recipe that trains the pair head loads this file, so a change here requires a new head.
-"""
+"""Features of two statements' words: negation, change, numbers, times, how much they share. The recipe that trains the
+pair head loads this file, so a change here requires a new head."""
 
 from __future__ import annotations
 

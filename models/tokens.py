@@ -1,9 +1,6 @@
-"""Split a text into word pieces, the same for documents and for queries.
-
-Ids begin with [CLS] and end with [SEP], at most `limit` of them. They are never padded (the tokenizer's file asks for
-128 places; that is switched off here). No string fails. A long text is cut first: word pieces cost over a microsecond
-a character.
-"""
+"""Split a text into word pieces, the same for documents and for queries. Ids begin with [CLS] and end with [SEP], at
+most `limit` of them. They are never padded (the tokenizer's file asks for 128 places; that is switched off here). No
+string fails. A long text is cut first: word pieces cost over a microsecond a character."""
 
 from __future__ import annotations
 

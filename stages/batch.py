@@ -1,8 +1,6 @@
-"""The values that the stages pass on: captures, candidates with their spans and steps, rejections with their reasons.
-
-A candidate's `quote` is `text(capture)[span.start:span.end]`, to the letter (P-5). A candidate is never dropped: it
-moves to `rejections`. `steps` grows by one line a stage, for `memd why`.
-"""
+"""The values that the stages pass on: captures, candidates with their spans and steps, rejections with their reasons. A
+candidate's `quote` is `text(capture)[span.start:span.end]`, to the letter (P-5). A candidate is never dropped: it moves
+to `rejections`. `steps` grows by one line a stage, for `memd why`."""
 
 from __future__ import annotations
 
@@ -91,11 +89,9 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Proposal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What reconcile would do with a candidate; the committer does it, if nothing changed meanwhile (W6).
-
-    `record` is complete but for system times. action `add`: a new record that retires `retires`; `update`: a new
-    revision of the record with that id; `noop`: `evidence` for `target`.
-    """
+    """What reconcile would do with a candidate; the committer does it, if nothing changed meanwhile (W6). `record` is
+    complete but for system times. action `add`: a new record that retires `retires`; `update`: a new revision of the
+    record with that id; `noop`: `evidence` for `target`."""
 
     record: Record
     decision: Decision
@@ -113,10 +109,8 @@ class Given(msgspec.Struct, frozen=True):
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What travels through the stages, in order of archive seq; the steps of one candidate keep their order.
-
-    `given`: by document, for those sessions that memd gave something to.
-    """
+    """What travels through the stages, in order of archive seq; the steps of one candidate keep their order. `given`:
+    by document, for those sessions that memd gave something to."""
 
     items: tuple[Item, ...] = ()
     candidates: tuple[Candidate, ...] = ()

@@ -1,7 +1,5 @@
-"""Move a midnight by whole days, weeks, months and years (P-21).
-
-Results keep the offset. Raises ValueError and OverflowError for days that no calendar has.
-"""
+"""Move a midnight by whole days, weeks, months and years (P-21). Results keep the offset. Raises ValueError and
+OverflowError for days that no calendar has."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Split a turn into clauses: whole sentences and list items, each with its exact place.
-
-Offsets count characters of the text as it is in the archive. A clause is never half a sentence, so that its negation,
-its condition and its reporting verb stay with it (P-5). Every pass is linear in the length of the text.
-"""
+"""Split a turn into clauses: whole sentences and list items, each with its exact place. Offsets count characters of the
+text as it is in the archive. A clause is never half a sentence, so that its negation, its condition and its reporting
+verb stay with it (P-5). Every pass is linear in the length of the text."""
 
 from __future__ import annotations
 
@@ -141,11 +139,8 @@ def _parser() -> MarkdownIt:
 
 
 def _marks(text: str) -> dict[int, _Mark]:
-    """The lines, by number, that Markdown makes a heading or code.
-
-    A fence that stands within another one, or that ends behind its list, leaves a mark that seems to open one more:
-    such a mark is one line, and not all that follows.
-    """
+    """The lines, by number, that Markdown makes a heading or code. A fence that stands within another one, or that ends
+    behind its list, leaves a mark that seems to open one more: such a mark is one line, and not all that follows."""
     text = text.replace("\r", " ")  # or no fence would close in text with Windows line ends
     lines = text.split("\n")
     marks: dict[int, _Mark] = {}
@@ -222,7 +217,6 @@ class _BlockReader:
         return (titles[-1] if titles else ""), titles, ""
 
     def _above_item(self, line: str) -> tuple[str, tuple[str, ...], str]:
-        """Heading, path and holder of a list item."""
         indent = _indent(line)
         self._items = [item for item in self._items if item[0] < indent][-DEEPEST:]
         titles = tuple(title for _, title in self._titles)
@@ -334,9 +328,7 @@ def _clause(text: str, block: _Block, start: int, end: int) -> Iterator[Clause]:
 
 def _coordinated(sentence: str) -> Iterator[tuple[int, int]]:
     """The statements of a sentence that joins several, each with a subject of its own: one may change, others stay.
-
-    Nothing that governs the whole is cut off: a sentence with a condition, a report or a reason is one statement.
-    """
+    Nothing that governs the whole is cut off: a sentence with a condition, a report or a reason is one statement."""
     if not sentence:
         return
     cuts = [] if _GOVERNED.search(sentence) else [match.span() for match in _JOINED.finditer(sentence)]

@@ -1,8 +1,6 @@
-"""Compare two claims: same, refined, replaced, contradicted, or unrelated.
-
-A pair is called a change only on a sign in the words themselves (a value in the same place, a number of the same thing,
-a negation, a word that drops the old value); in doubt two claims are unrelated, so that none is lost (P-8).
-"""
+"""Compare two claims: same, refined, replaced, contradicted, or unrelated. A pair is called a change only on a sign in
+the words themselves (a value in the same place, a number of the same thing, a negation, a word that drops the old
+value); in doubt two claims are unrelated, so that none is lost (P-8)."""
 
 from __future__ import annotations
 
@@ -128,7 +126,6 @@ def _restated(old: Claim, new: Claim, common: frozenset[str], cosine: float) -> 
 
 
 def _dropped(old: Claim, new: Claim, common: frozenset[str]) -> Verdict | None:
-    """The newer claim names what the older one says and drops it."""
     gone = _given_up(old, new)
     if not gone & old.stems or new.adds or old.past:
         return None
@@ -167,7 +164,6 @@ def _renumbered(old: Claim, new: Claim, common: frozenset[str]) -> Verdict | Non
 
 
 def _substituted(old: Claim, new: Claim, common: frozenset[str], cosine: float) -> Verdict | None:
-    """One value stands where another stood, and the rest is the same."""
     if old.negated != new.negated or new.adds or old.past or (new.past and not new.changed):
         return None
     shared = common | {f"#{number}" for number in set(old.numbers) & set(new.numbers)}
@@ -187,9 +183,7 @@ def _substituted(old: Claim, new: Claim, common: frozenset[str], cosine: float) 
 
 class _Substitution:
     """Two claims that are alike but for one run of stems: `before` in the older one, `after` in the newer one.
-
-    `common`: the stems of both; `cosine`: of their descriptions.
-    """
+    `common`: the stems of both; `cosine`: of their descriptions."""
 
     def __init__(
         self, old: Claim, new: Claim, common: frozenset[str], before: Sequence[str], after: Sequence[str], cosine: float
@@ -263,7 +257,6 @@ class _Substitution:
         return False if acted_on and not self._are_alike else None
 
     def _at_the_front_of_one(self) -> bool | None:
-        """Decide where only one of the claims begins with its value."""
         if (self._at == 0) == (_head(self._new) == self._after[0]):
             return None
         return bool(self._verb) and (self._verb in _ROLES or self._led[0])
@@ -345,7 +338,6 @@ class _Substitution:
 
     @property
     def _is_shared_beyond(self) -> bool:
-        """Whether the claims share a word behind the verb."""
         return any(word in self._common for word in self._order[self._verb_at + 1 :])
 
 
@@ -405,7 +397,6 @@ def _verb(claim: Claim) -> str:
 
 
 def _led_in(claim: Claim, value: Sequence[str], prepositions: frozenset[str]) -> bool:
-    """Whether a value stands behind a preposition that leads to one place, tool or name."""
     named = next((word for word in value if word[0] != "#"), value[0][1:])
     at = next((at for at, word in enumerate(claim.words) if stem(word) == named), 0)
     return any(word in prepositions for word in claim.words[max(0, at - 3) : at])

@@ -1,7 +1,5 @@
-"""Match cue words: which clauses are noise, and which types a clause sounds like.
-
-A clause that its author marked as lasting ("from now on", "always", "remember that") is never a passing request.
-"""
+"""Match cue words: which clauses are noise, and which types a clause sounds like. A clause that its author marked as
+lasting ("from now on", "always", "remember that") is never a passing request."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""World time: resolve "yesterday" or "since March" against the time and offset of the event (P-21).
-
-English is read here, five others by `multilingual_dates.py`. A vague date ("soon", "the other day") gives none.
-"""
+"""World time: resolve "yesterday" or "since March" against the time and offset of the event (P-21). English is read
+here, five others by `multilingual_dates.py`. A vague date ("soon", "the other day") gives none."""
 
 from __future__ import annotations
 
@@ -60,10 +58,8 @@ _FUTURE = re.compile(
 
 def valid_from(clause: str, at: str, tongue: str = "en") -> str:
     """The start of the day, week, month or year from which the clause holds, with the event's offset; "" for none.
-
     `at`: the event's instant. `tongue`: as `words.language` tells it; a language without a table gives none. A deadline
-    ("by Friday", "before June") is not a beginning. Raises NaiveTime.
-    """
+    ("by Friday", "before June") is not a beginning. Raises NaiveTime."""
     midnight = _midnight(at)
     try:
         if tongue in LANGUAGES:

@@ -1,8 +1,6 @@
-"""Read text as its reader would: undo encodings, invisible characters and lookalike letters (W5, P-19).
-
-Nothing is decoded twice. Characters that a script or a picture needs (joiners, selectors, flags, right-to-left marks)
-are left alone; a word in another script is not a disguise, one whose letters of that script all look Latin is.
-"""
+"""Read text as its reader would: undo encodings, invisible characters and lookalike letters (W5, P-19). Nothing is
+decoded twice. Characters that a script or a picture needs (joiners, selectors, flags, right-to-left marks) are left
+alone; a word in another script is not a disguise, one whose letters of that script all look Latin is."""
 
 from __future__ import annotations
 

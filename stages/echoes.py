@@ -1,8 +1,6 @@
-"""Drop candidates that only repeat what memd gave to their session (W9, P-6).
-
-An echo is told by its words in order, however they are quoted, wrapped, escaped or marked up. A clause that adds
-another value or a negation is not an echo.
-"""
+"""Drop candidates that only repeat what memd gave to their session (W9, P-6). An echo is told by its words in order,
+however they are quoted, wrapped, escaped or marked up. A clause that adds another value or a negation is not an
+echo."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Embed: turn the description, with its subject, into the vector that is searched (R2).
-
-Equal descriptions give equal bytes, whatever they were embedded with.
-"""
+"""Embed: turn the description, with its subject, into the vector that is searched (R2). Equal descriptions give equal
+bytes, whatever they were embedded with."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Enrich: subject, description, keywords, language, importance, confidence and world time (R2, R3).
-
-The description holds only words of the clause and its turn, but for the subject's. Relative dates are resolved against
-the event's own time and offset (P-21).
-"""
+"""Enrich: subject, description, keywords, language, importance, confidence and world time (R2, R3). The description
+holds only words of the clause and its turn, but for the subject's. Relative dates are resolved against the event's own
+time and offset (P-21)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Generalise episodes that tell the same of different times: one clause, without its time and place (T11).
-
-No word is added or moved. A clause that denies, commands or makes a condition stays whole: "on Fridays" must not become
-"always".
-"""
+"""Generalise episodes that tell the same of different times: one clause, without its time and place (T11). No word is
+added or moved. A clause that denies, commands or makes a condition stays whole: "on Fridays" must not become
+"always"."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""Extract: turn captures into typed candidates, each a whole clause quoted to the letter.
-
-`quote == text(event)[start:end]`, always (P-5); identity and preference come from the user's own words only (P-19); a
-text that somebody asked to remember is one candidate, whole, and is refused only if it is blank (W2). Every clause that
-is left out has a rejection with its reason.
-"""
+"""Extract: turn captures into typed candidates, each a whole clause quoted to the letter. `quote ==
+text(event)[start:end]`, always (P-5); identity and preference come from the user's own words only (P-19); a text that
+somebody asked to remember is one candidate, whole, and is refused only if it is blank (W2). Every clause that is left
+out has a rejection with its reason."""
 
 from __future__ import annotations
 
@@ -80,11 +78,9 @@ _TITLE = re.compile(r"\*\*[^*]+\*\*:?$|^[\w`'-]+(?: [\w`'-]+){0,3}$")
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A clause that no word rule left out.
-
-    `meant`: its author marked it as lasting, or wrote it into a file for agents. `doubt`: the word rule that takes it
-    for a passing remark, where only the distiller can tell. `in_progress`: said before its speaker's next step of work.
-    """
+    """A clause that no word rule left out. `meant`: its author marked it as lasting, or wrote it into a file for
+    agents. `doubt`: the word rule that takes it for a passing remark, where only the distiller can tell. `in_progress`:
+    said before its speaker's next step of work."""
 
     item: Item
     trust: Trust
@@ -128,7 +124,6 @@ class Extract:
         )
 
     def _meant(self, statement: _Statement, rejections: list[Rejection]) -> _Statement | None:
-        """The statement with the distiller's reading, None if it is not meant as it stands."""
         words = statement.clause.text
         if language(words) != "en":
             return statement
@@ -242,7 +237,6 @@ class _Turn:
         )
 
     def _word_rule(self, clause: Clause) -> str:
-        """Why the clause's own words and headings leave it out, or ""."""
         reason = _rejected(clause, self._source, self._instructs)
         if reason == "hypothetical" and self._source != "user" and clause.listed and dangling(clause.text):
             return "" if self._leans(clause) else reason
@@ -302,7 +296,6 @@ def _goes_on(clauses: Sequence[Clause], words: str) -> bool:
 
 
 def _rejected(clause: Clause, source: Trust, instructs: bool) -> str:
-    """The first word rule that leaves the clause out, or ""."""
     words = clause.text
     if len(words) > QUOTE_LIMIT:
         return "too long"
@@ -318,7 +311,6 @@ def _rejected(clause: Clause, source: Trust, instructs: bool) -> str:
 
 
 def _rejected_by_place(clause: Clause, source: Trust) -> str:
-    """The rule on headings and lists that leaves the clause out, or ""."""
     if source == "user":
         return "request" if clause.listed and clause.heading and _is_request(clause) else ""
     if reason := section(clause):
@@ -383,7 +375,6 @@ def _scored(statement: _Statement, near: dict[str, float], rejections: list[Reje
 
 
 def _typed(statement: _Statement, near: dict[str, float], reading: ClauseReading) -> tuple[str, float]:
-    """Type and score of a statement, with what its place and its speaker add to its words."""
     clause, source = statement.clause, statement.trust
     type_, score = typed(clause.text, source, near, reading, headed(clause))
     if type_ == "identity" and statement.item.project and not personal(clause.text):
@@ -397,7 +388,6 @@ def _typed(statement: _Statement, near: dict[str, float], reading: ClauseReading
 
 
 def _unworthy(statement: _Statement, type_: str, score: float, reading: ClauseReading) -> str:
-    """Why the statement is not worth keeping, or ""."""
     clause, source = statement.clause, statement.trust
     if statement.meant:
         return ""

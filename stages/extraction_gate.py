@@ -1,8 +1,6 @@
-"""Decide whether a clause is kept, and as which type (P-5): cue words, prototypes and the distiller vote.
-
-No clause is changed here. What the user marked as lasting needs no salience and is left out only where it is plainly
-not meant; what an agent narrates needs the most salience.
-"""
+"""Decide whether a clause is kept, and as which type (P-5): cue words, prototypes and the distiller vote. No clause is
+changed here. What the user marked as lasting needs no salience and is left out only where it is plainly not meant; what
+an agent narrates needs the most salience."""
 
 from __future__ import annotations
 
@@ -87,13 +85,10 @@ class ClauseReader(Protocol):
 
 
 class Position(NamedTuple):
-    """Where a clause stands.
-
-    `summed_up`: in a list that sums up finished work; `announced`: under a heading that says what it is, so that its
-    salience alone decides; `explained`: in a list of terms; `narrated`: a remark between two steps of the work;
-    `reported`: in a report with headings, or it explains a name; `outlasting`: the salience from which the clause
-    outlasts its step.
-    """
+    """Where a clause stands. `summed_up`: in a list that sums up finished work; `announced`: under a heading that says
+    what it is, so that its salience alone decides; `explained`: in a list of terms; `narrated`: a remark between two
+    steps of the work; `reported`: in a report with headings, or it explains a name; `outlasting`: the salience from
+    which the clause outlasts its step."""
 
     listed: bool = False
     summed_up: bool = False
@@ -136,10 +131,8 @@ def read(reader: ClauseReader, clause: str, trust: Trust) -> ClauseReading:
 def unmeant(
     reader: ClauseReader, reading: ClauseReading, following: str, trust: Trust, *, lasting: bool, telling: bool
 ) -> str:
-    """Why the clause is not meant as it stands, or "".
-
-    `following`: the next clause of the turn, if any; `telling`: it says enough not to be idle.
-    """
+    """Why the clause is not meant as it stands, or "". `following`: the next clause of the turn, if any; `telling`: it
+    says enough not to be idle."""
     clause = reading.clause
     floor = PLAINLY_UNMEANT if lasting else UNMEANT_SHARE
     wished = trust == "user" and reading.type == "preference" and _WISH.search(plain(clause)) is not None
@@ -162,9 +155,7 @@ def _is_idle(reading: ClauseReading, trust: Trust, telling: bool) -> bool:
 
 def mended(words: str, fault: bool = False) -> bool:
     """Whether an account of an error (`fault`: known to be one) says only that it was put right, and teaches nothing.
-
-    An error's own text, in quotation marks, may say why it came about; that is not a lesson yet.
-    """
+    An error's own text, in quotation marks, may say why it came about; that is not a lesson yet."""
     bare = _QUOTED.sub("", plain(words))
     return (fault or LEADS["mended"].search(bare) is not None) and LEADS["taught"].search(bare) is None
 
@@ -211,10 +202,8 @@ def outlasting(words: str) -> float:
 def typed(
     words: str, source: Trust, near: Mapping[str, float], reading: ClauseReading, headed: str = ""
 ) -> tuple[str, float]:
-    """The clause's type, and its score in [0, 1] from its cue words and its nearest prototypes.
-
-    `headed`: the type that its heading announces.
-    """
+    """The clause's type, and its score in [0, 1] from its cue words and its nearest prototypes. `headed`: the type that
+    its heading announces."""
     cued = weights(words, source)
     spoken = {
         name: CUED * cued.get(name, 0.0) + nearness

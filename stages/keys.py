@@ -1,8 +1,6 @@
-"""Give an exact key or an edge to a clause whose form a rule knows (R1, R8).
-
-The rules are data (`rules/keys.toml`, `lexicon.toml`, `relations.toml`). A clause that adds ("also"), denies ("not") or
-reports ("says") never gets a key, since a key retires the older record of that key.
-"""
+"""Give an exact key or an edge to a clause whose form a rule knows (R1, R8). The rules are data (`rules/keys.toml`,
+`lexicon.toml`, `relations.toml`). A clause that adds ("also"), denies ("not") or reports ("says") never gets a key,
+since a key retires the older record of that key."""
 
 from __future__ import annotations
 
@@ -157,7 +155,6 @@ def _is_single(rule: KeyRule, value: str, said: str, named: tuple[str, ...]) -> 
 
 
 def _value(words: str) -> tuple[str, str]:
-    """The value at the front of `words`, and what it is for."""
     end = _ENDS.search(words)
     words = (words[: end.start()] if end else words).strip(" .!,;:'\"")
     scoped = _SCOPE.match(words)

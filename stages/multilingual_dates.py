@@ -1,7 +1,5 @@
-"""Read dates in Arabic, Chinese, German, Japanese and Korean by the tables of `rules/dates.toml` (P-21, P-22).
-
-A deadline ("until Friday") and a recurring day ("every Friday") name no time.
-"""
+"""Read dates in Arabic, Chinese, German, Japanese and Korean by the tables of `rules/dates.toml` (P-21, P-22). A
+deadline ("until Friday") and a recurring day ("every Friday") name no time."""
 
 from __future__ import annotations
 
@@ -51,10 +49,8 @@ class _Table(NamedTuple):
 
 
 def named_time(clause: str, midnight: datetime, tongue: str) -> NamedTime | None:
-    """The time that a clause names. `midnight`: of the clause's event.
-
-    Raises ValueError, OverflowError: a day that no calendar has.
-    """
+    """The time that a clause names. `midnight`: of the clause's event. Raises ValueError, OverflowError: a day that no
+    calendar has."""
     text, rules = _folded(clause), _read(tongue)
     if rules.deadline.search(text):
         return None
@@ -68,8 +64,6 @@ def is_habit(clause: str, tongue: str) -> bool:
 
 
 class _Dates:
-    """The dates of one clause, by one language's table."""
-
     def __init__(self, text: str, midnight: datetime, rules: _Table) -> None:
         self._text, self._midnight, self._rules = text, midnight, rules
         self._ahead = rules.ahead.search(text) is not None

@@ -13,10 +13,8 @@ from .contradictions import compare
 def find_conflicts(
     held: Sequence[Record], fresh: Sequence[Record], cosines: Sequence[Sequence[float]]
 ) -> list[Conflict]:
-    """Every pair that cannot both be true. `cosines[h][f]`: of their descriptions, 0.0 where one has no vector.
-
-    Only a later statement conflicts, and never one with an injection's mark (P-19).
-    """
+    """Every pair that cannot both be true. `cosines[h][f]`: of their descriptions, 0.0 where one has no vector. Only a
+    later statement conflicts, and never one with an injection's mark (P-19)."""
     return [
         conflict
         for old, row in zip(held, cosines, strict=True)

@@ -1,7 +1,5 @@
-"""List the stages in order, and run them with their times (P-12).
-
-A stage that raises costs only the captures it raises for: they become failures with the stage's name.
-"""
+"""List the stages in order, and run them with their times (P-12). A stage that raises costs only the captures it raises
+for: they become failures with the stage's name."""
 
 from __future__ import annotations
 
@@ -30,11 +28,9 @@ def pipeline(
     reader: ClauseReader | None = None,
     judge: InjectionScorer | None = None,
 ) -> tuple[NamedStage, ...]:
-    """All stages but reconcile, which needs neighbours and is called by itself.
-
-    `trunk` places clauses among the prototypes: rules and thresholds were fitted to it. `embedder` gives the vectors
-    that are searched, if another model does.
-    """
+    """All stages but reconcile, which needs neighbours and is called by itself. `trunk` places clauses among the
+    prototypes: rules and thresholds were fitted to it. `embedder` gives the vectors that are searched, if another model
+    does."""
     return (
         ("extract", Extract(trunk, reader or Distiller())),
         ("enrich", enrich),

@@ -1,9 +1,7 @@
-"""Reconcile: judge each candidate against the records near it, and propose what to do with it (W6, T1).
-
-Pure: no clock and no model of its own. Candidates of one batch are neighbours of each other. Precedence is world time
-where both claims name theirs, then the time they were said, then the capture, never arrival. The words of an assistant
-or a document never retire the user's; in doubt both claims stay. Decisions are explained by ids and keys alone.
-"""
+"""Reconcile: judge each candidate against the records near it, and propose what to do with it (W6, T1). Pure: no clock
+and no model of its own. Candidates of one batch are neighbours of each other. Precedence is world time where both
+claims name theirs, then the time they were said, then the capture, never arrival. The words of an assistant or a
+document never retire the user's; in doubt both claims stay. Decisions are explained by ids and keys alone."""
 
 from __future__ import annotations
 
@@ -45,11 +43,9 @@ def judge(
     reader: PairReader | None = None,
     recalled: Mapping[str, frozenset[str]] | None = None,
 ) -> list[Proposal]:
-    """One proposal a candidate, in order. `known`: the records near a candidate, by the candidate's record id.
-
-    `reader` is asked where the rules see two different things that are near each other. `recalled`: the records that
-    memd gave to a session, by its document: what says the same there adds nothing, not even evidence (W9).
-    """
+    """One proposal a candidate, in order. `known`: the records near a candidate, by the candidate's record id. `reader`
+    is asked where the rules see two different things that are near each other. `recalled`: the records that memd gave
+    to a session, by its document: what says the same there adds nothing, not even evidence (W9)."""
     state = _BatchState(reader=reader, recalled=recalled or {})
     return [
         _Judgement(candidate, known.get(candidate_id(candidate), ()), distiller, state).proposal()
@@ -77,8 +73,6 @@ class _JudgedRecord:
 
 
 class _Judgement:
-    """One candidate held against its neighbours."""
-
     def __init__(self, candidate: Candidate, known: Sequence[Known], distiller: str, state: _BatchState) -> None:
         self._candidate = candidate
         self._id = candidate_id(candidate)
@@ -126,7 +120,6 @@ class _Judgement:
         return record.id not in self._state.retired and record.status in LIVE
 
     def _of_this_batch(self, record: Record, vector: bytes) -> Known | None:
-        """A record that this batch made, if it is a neighbour."""
         is_beside = record.pool == self._candidate.pool or record.provenance.source == self._candidate.span.document
         if record.id in self._state.retired or not is_beside:
             return None
@@ -314,7 +307,6 @@ def _compared(older: Record, newer: Record, cosine: float, reader: PairReader | 
 
 
 def _objection(older: Record, newer: Record, change: Verdict) -> str:
-    """Why what the words call a change is none, or ""."""
     in_place = change.reason == "another value in the same place"
     if older.type == "event" and _dated(older):
         return "what happened stays so"
@@ -326,10 +318,8 @@ def _objection(older: Record, newer: Record, change: Verdict) -> str:
 
 
 def _read(older: Record, newer: Record, cosine: float, reader: PairReader) -> Verdict | None:
-    """The pair model's verdict on two short statements in the user's words; None in doubt: both stay (P-8).
-
-    It learnt from short statements that share a subject. In free talk it takes any two warm sentences for a change.
-    """
+    """The pair model's verdict on two short statements in the user's words; None in doubt: both stay (P-8). It learnt
+    from short statements that share a subject. In free talk it takes any two warm sentences for a change."""
     if newer.provenance.trust != "user" or "edge" in {older.kind, newer.kind}:
         return None
     left, right = set(_content(older.content)), set(_content(newer.content))

@@ -1,10 +1,7 @@
-"""Decide whether one statement says again what another one says.
-
-Two notes of an agent are kept once, where they are fullest (P-7); an agent's note of its user's words gives way to them
-(P-19); words that repeat what memd told their session add nothing (W9). What the user says twice in other words stays:
-they chose the words. A number, a name in code or a parallel form makes another statement. No answer depends on the
-order of arrival.
-"""
+"""Decide whether one statement says again what another one says. Two notes of an agent are kept once, where they are
+fullest (P-7); an agent's note of its user's words gives way to them (P-19); words that repeat what memd told their
+session add nothing (W9). What the user says twice in other words stays: they chose the words. A number, a name in code
+or a parallel form makes another statement. No answer depends on the order of arrival."""
 
 from __future__ import annotations
 
@@ -103,10 +100,8 @@ def noted_down(wish: Record, note: Record, cosine: float) -> bool:
 
 
 def says_again(words: str, given: str, reader: PairReader | None) -> bool:
-    """Whether `words` say what was `given`; never where there is no reader.
-
-    Who agrees and names nothing new says it again, however freely: there the model has to see no addition, no more.
-    """
+    """Whether `words` say what was `given`; never where there is no reader. Who agrees and names nothing new says it
+    again, however freely: there the model has to see no addition, no more."""
     if reader is None or _values(words) != _values(given):
         return False
     labels = reader.judge(given, words)
@@ -153,7 +148,6 @@ def _denies(claim: Claim) -> bool:
 
 
 def _same_session(left: Record, right: Record) -> bool:
-    """Whether they were said in one session."""
     places = [record.provenance.spans[0] for record in (left, right) if record.provenance.spans]
     return len(places) == 2 and places[0].document == places[1].document
 

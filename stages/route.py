@@ -1,8 +1,6 @@
-"""Route: choose kind, pool, key, value and volatility (R1, R8). The layer is always L3.
-
-A statement of the user about themselves lies in the personal pool, and so does everything without a project; only
-statements about the project land in its pool (P-17).
-"""
+"""Route: choose kind, pool, key, value and volatility (R1, R8). The layer is always L3. A statement of the user about
+themselves lies in the personal pool, and so does everything without a project; only statements about the project land
+in its pool (P-17)."""
 
 from __future__ import annotations
 

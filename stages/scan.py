@@ -1,7 +1,5 @@
-"""Scan: flag injections and hidden characters, quarantine what the user did not say, reject secrets (W5, P-19).
-
-The candidate is marked, never the capture. The rules and the head's score may add a flag and never take one away.
-"""
+"""Scan: flag injections and hidden characters, quarantine what the user did not say, reject secrets (W5, P-19). The
+candidate is marked, never the capture. The rules and the head's score may add a flag and never take one away."""
 
 from __future__ import annotations
 
@@ -115,9 +113,7 @@ def is_order(text: str, score: float | None) -> bool:
 
 def flags_of(text: str, material: bool = True) -> tuple[str, ...]:
     """The flags that `text` earns: `injection` (`instruction-like` in the user's own words), `invisible`, `lookalike`.
-
-    `material`: somebody else's words, not the user's own.
-    """
+    `material`: somebody else's words, not the user's own."""
     signs = (("invisible", invisible(text)), ("lookalike", disguised(text)))
     hidden = tuple(name for name, stands in signs if stands)
     if not any(_PHRASES.search(read) or _gathers(read) for read in _readings(text)):

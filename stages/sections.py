@@ -1,7 +1,5 @@
-"""What the headings above a clause say about it: a plan or an account of faults is no result, a summary is (P-5).
-
-A heading that names findings outweighs one that names plans.
-"""
+"""What the headings above a clause say about it: a plan or an account of faults is no result, a summary is (P-5). A
+heading that names findings outweighs one that names plans."""
 
 from __future__ import annotations
 
@@ -132,11 +130,9 @@ def headed(clause: Clause) -> str:
 
 
 def context(clause: Clause, written: bool = False) -> str:
-    """What names what the clause is about, or "": it tells what "any text" or "the endpoint" is of.
-
-    It is the item that holds it, else the outermost heading, one that holds a name before any other; in a document the
-    innermost: its title names all of it.
-    """
+    """What names what the clause is about, or "": it tells what "any text" or "the endpoint" is of. It is the item that
+    holds it, else the outermost heading, one that holds a name before any other; in a document the innermost: its title
+    names all of it."""
     if announced(clause) and not defines(clause) and not LEADS["ruling"].search(clause.text):
         return clause.heading.strip("*: ")
     titles = [

@@ -1,8 +1,6 @@
-"""Name the subject of a clause, and retell the clause with that subject in one line.
-
-The line is made of the clause's own words; only pronouns of the speaker are replaced, with the verb behind them brought
-into the third person. Negation and modality stay as they were.
-"""
+"""Name the subject of a clause, and retell the clause with that subject in one line. The line is made of the clause's
+own words; only pronouns of the speaker are replaced, with the verb behind them brought into the third person. Negation
+and modality stay as they were."""
 
 from __future__ import annotations
 
@@ -117,10 +115,8 @@ def subject(clause: str, trust: str, project: bool) -> str:
 
 
 def description(clause: str, trust: str, before: str, context: str = "") -> str:
-    """The clause in one line with its subject named, at most `LIMIT` characters.
-
-    `before`: the words before it in its turn; `context`: the heading above it, put behind it where there is room.
-    """
+    """The clause in one line with its subject named, at most `LIMIT` characters. `before`: the words before it in its
+    turn; `context`: the heading above it, put behind it where there is room."""
     text = " ".join(_unmarked(untitled(plain(clause))).split())
     shorter = _LEAD.sub("", text)
     text = shorter if len(shorter.split()) >= 3 else text
@@ -143,7 +139,6 @@ def description(clause: str, trust: str, before: str, context: str = "") -> str:
 
 
 def _said(context: str, text: str) -> bool:
-    """Whether the text names what its heading names."""
     there = {token.stem for token in tokens(text)}
     return all(
         token.stem in there for token in tokens(context) if token.kind == "word" and token.text.lower() not in STOP

@@ -120,10 +120,8 @@ def tokens(text: str) -> tuple[Token, ...]:
 
 
 def keywords(text: str, marked: str = "", most: int = 8) -> tuple[str, ...]:
-    """Identifiers first, then content words in order, lower case but for identifiers; at most `most`.
-
-    Words that stand in `marked` as well, the clause's subject and value, come before the others.
-    """
+    """Identifiers first, then content words in order, lower case but for identifiers; at most `most`. Words that stand
+    in `marked` as well, the clause's subject and value, come before the others."""
     names: list[str] = []
     plain: list[str] = []
     for token in tokens(text):

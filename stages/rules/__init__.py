@@ -1,7 +1,5 @@
 """Read and compile the rules: the TOML files of this folder are the only place where a cue or pattern is written down.
-
-A broken file fails at import, not at use.
-"""
+A broken file fails at import, not at use."""
 
 from __future__ import annotations
 

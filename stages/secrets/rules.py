@@ -30,13 +30,10 @@ _OWN, _WIDE = 640, 1_024
 
 
 class SecretRule(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of secret: the first group of `pattern` that took part, all of it without one.
-
-    `keywords`: one of them stands in whatever matches, in any case where it is written small; what is looked at ends
-    `reach` bytes behind it, unless the secret goes on, and without one it is the whole text. `probe` matches in any
-    case, and more than what `pattern` finds and `allow` leaves; without one the keywords stand for it, with `run`
-    behind each.
-    """
+    """One kind of secret: the first group of `pattern` that took part, all of it without one. `keywords`: one of them
+    stands in whatever matches, in any case where it is written small; what is looked at ends `reach` bytes behind it,
+    unless the secret goes on, and without one it is the whole text. `probe` matches in any case, and more than what
+    `pattern` finds and `allow` leaves; without one the keywords stand for it, with `run` behind each."""
 
     name: str
     pattern: str

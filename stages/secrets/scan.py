@@ -1,8 +1,6 @@
-"""Find and redact secrets: one scan for captures, candidates, recall and export (W5, P-18).
-
-Text outside of secrets stays as it is, byte for byte; spans do not overlap; a placeholder is never found again. Nothing
-is compiled before the first use: `prepare` does it ahead of time, on a thread of the caller's.
-"""
+"""Find and redact secrets: one scan for captures, candidates, recall and export (W5, P-18). Text outside of secrets
+stays as it is, byte for byte; spans do not overlap; a placeholder is never found again. Nothing is compiled before the
+first use: `prepare` does it ahead of time, on a thread of the caller's."""
 
 from __future__ import annotations
 
@@ -124,10 +122,8 @@ def _overlaps(start: int, end: int, spans: list[tuple[int, int]]) -> bool:
 
 
 class _Engine:
-    """What is looked for at first as one set; each rule's own expression is compiled when that first stands.
-
-    The set is blind to case: two kinds of letters make half again as many states, and few words differ in it.
-    """
+    """What is looked for at first as one set; each rule's own expression is compiled when that first stands. The set is
+    blind to case: two kinds of letters make half again as many states, and few words differ in it."""
 
     def __init__(self, rules: tuple[SecretRule, ...]) -> None:
         import re2  # here, for the daemon's start: 7 ms
