@@ -1,4 +1,4 @@
-"""Take a clause apart for comparing: its words in order, its numbers, what it gives up, whether it tells of a change.
+"""Take a clause apart for comparing: words in order, numbers, phrases that it gives up, announced changes.
 Stems stand for words, so that `uses` and `used` are equal. Words that only announce a change ("now", "since Monday",
 "renamed") are not part of the claim."""
 
@@ -38,7 +38,6 @@ _PARTED = re.compile(r"(?<=[a-z])-(?=[a-z])", re.IGNORECASE)
 
 
 def stems_of(name: str) -> frozenset[str]:
-    """A list of `rules/claims.toml` as stems."""
     return frozenset(stem(word) for word in _DATA[name].split())
 
 
@@ -74,7 +73,6 @@ class Claim:
 
 @lru_cache(maxsize=4096)
 def claim(clause: str) -> Claim:
-    """The clause taken apart."""
     text = _written_out(" ".join(plain(clause).replace("`", "").replace("**", "").split()))
     body, is_cut = _body(text)
     body_tokens = tokens(_PARTED.sub(" ", body))

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Literal
 
 from .claims import BE, SPEAKERS, VERBS, Claim, claim, stems_of
@@ -22,6 +22,8 @@ LONGEST = 28  # Tokens of a claim that is compared word by word; longer ones are
 LONGEST_VALUE = 4  # Stems of a value that may have replaced another one
 _NAME = re.compile(r"[^\W\d].*\d|\d.*[^\W\d]")
 _SIGN = re.compile(r"(?<![\w.)])[-\u2212+](?=\d)|[<>\u2264\u2265\u2260]=?|[!=]=")
+_COPULAR_FRONT = re.compile(r"\b(?:is|are|has become|became) (?:my|the|our|now my|what (?:i|we))\b")
+_INDEFINITE = re.compile(r"\b(?:is|are|am|i'm) an? ")
 _DATA = table("claims")
 _CLASSES = {word: name for name, words in _DATA["classes"].items() for word in words.split()}
 _HABIT = frozenset(_DATA["habit"].split())
@@ -228,11 +230,7 @@ class _Substitution:
             return False
         if self._common & _PLACED and _led_in(self._old, self._before, _SINGLE):
             return True
-        return (
-            self._are_framed
-            and self._cosine >= 0.6
-            and (self._is_habit or _led_in(self._old, self._before, _INSTRUMENT))
-        )
+        return self._are_framed and self._cosine >= 0.6 and (self._is_habit or self._led[0])
 
     def _in_the_subject(self) -> bool | None:
         """Decide where the older value is the subject, or a part of it before the verb."""
@@ -251,10 +249,9 @@ class _Substitution:
         return not self._old.personal or len(self._common) >= 2 or self._are_alike
 
     def _as_an_acted_object(self) -> bool | None:
-        acted_on = _is_acted_on(self._verb, self._old, self._before) and _is_acted_on(
-            self._verb, self._new, self._after
-        )
-        return False if acted_on and not self._are_alike else None
+        values = ((self._old, self._before), (self._new, self._after))
+        is_acted_on = all(_is_acted_on(self._verb, claim, value) for claim, value in values)
+        return False if is_acted_on and not self._are_alike else None
 
     def _at_the_front_of_one(self) -> bool | None:
         if (self._at == 0) == (_head(self._new) == self._after[0]):
@@ -300,7 +297,8 @@ class _Substitution:
         first = self._old.words[0]
         if not self._is_stated or first in _POINTING or first.startswith("i'"):
             return False
-        return self._are_alike or (not _described(self._old) and self._cosine >= 0.4)
+        is_one_of_many = _INDEFINITE.search(" ".join(self._old.words))  # `X is a Y`: one thing may be many a's
+        return self._are_alike or (not is_one_of_many and self._cosine >= 0.4)
 
     @cached_property
     def _are_alike(self) -> bool:
@@ -351,12 +349,11 @@ def _predicates_differ(old: Claim, new: Claim, common: frozenset[str]) -> bool:
 def _predicates(claim: Claim) -> frozenset[str]:
     """The stems of a claim that are verbs by their form and place: `fish` in `fish tacos` is not one."""
     leads = _MODALS | SPEAKERS
-    verbs: set[str] = set()
-    for before, word in pairwise(("", *claim.words)):
-        follows_plural = before.endswith("s") and not before.endswith("'s")
-        if word.endswith("s") or before in leads or follows_plural:
-            verbs.add(stem(word))
-    return VERBS & verbs
+    return VERBS & {
+        stem(word)
+        for before, word in pairwise(("", *claim.words))
+        if word.endswith("s") or before in leads or (before.endswith("s") and not before.endswith("'s"))
+    }
 
 
 def _is_acted_on(verb: str, claim: Claim, value: Sequence[str]) -> bool:
@@ -409,28 +406,13 @@ def _head(claim: Claim) -> str:
 
 def _copular_front(old: Claim) -> bool:
     """`X is my pick`, `X is the minimum`: the value comes first."""
-    text = " ".join(old.words)
-    return bool(re.search(r"\b(?:is|are|has become|became) (?:my|the|our|now my|what (?:i|we))\b", text))
-
-
-def _described(old: Claim) -> bool:
-    """`X is a Y`: one thing may be many a's."""
-    return bool(re.search(r"\b(?:is|are|am|i'm) an? ", " ".join(old.words)))
+    return _COPULAR_FRONT.search(" ".join(old.words)) is not None
 
 
 def _gaps(content: Sequence[str | None], common: frozenset[str]) -> list[list[str]]:
     """The runs of words that the other claim doesn't have; prepositions and shared words part them."""
-    runs: list[list[str]] = []
-    open_ = False
-    for word in content:
-        if word is None or word in common:
-            open_ = False
-        elif open_:
-            runs[-1].append(word)
-        else:
-            runs.append([word])
-            open_ = True
-    return runs
+    runs = groupby(content, key=lambda word: word is not None and word not in common)
+    return [[word for word in run if word] for is_own, run in runs if is_own]
 
 
 def _given_up(old: Claim, new: Claim) -> frozenset[str]:

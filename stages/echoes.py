@@ -1,6 +1,5 @@
-"""Drop candidates that only repeat what memd gave to their session (W9, P-6). An echo is told by its words in order,
-however they are quoted, wrapped, escaped or marked up. A clause that adds another value or a negation is not an
-echo."""
+"""Drop candidates that only repeat texts that memd gave to their session (W9, P-6): the same words in order, however
+quoted, wrapped, escaped or marked up. A clause that adds another value or a negation is not an echo."""
 
 from __future__ import annotations
 
@@ -69,8 +68,8 @@ def drop_echoes(batch: Batch) -> Batch:
     for candidate in batch.candidates:
         matcher = matchers.get(candidate.item.captured.document)
         if matcher is not None and not candidate.explicit and matcher.echoed(candidate.quote):
-            rejection = Rejection(stage=STAGE, reason="recalled", seq=candidate.item.seq, quote=candidate.quote[:500])
-            rejections.append(rejection)
+            quote = candidate.quote[:500]
+            rejections.append(Rejection(stage=STAGE, reason="recalled", seq=candidate.item.seq, quote=quote))
         else:
             own.append(candidate)
     return msgspec.structs.replace(batch, candidates=tuple(own), rejections=batch.rejections + tuple(rejections))

@@ -1,12 +1,12 @@
-"""Extract: turn captures into typed candidates, each a whole clause quoted to the letter. `quote ==
-text(event)[start:end]`, always (P-5); identity and preference come from the user's own words only (P-19); a text that
-somebody asked to remember is one candidate, whole, and is refused only if it is blank (W2). Every clause that is left
-out has a rejection with its reason."""
+"""Extract: turn captures into typed candidates. Invariants: `quote == text(event)[start:end]` (P-5); identity and
+preference come from the user's own words only (P-19); a text that somebody asked to remember is one candidate, whole,
+and is refused only if it is blank (W2). Every clause that is left out has a rejection with its reason."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -130,13 +130,8 @@ class Extract:
         following = _bare(statement.following.text) if statement.following else ""
         reading = read(self._reader, untitled(words).replace("**", ""), statement.trust)
         telling = not statement.item.project and reading.salience >= TALK
-        if statement.doubt and not telling:
-            reason = statement.doubt
-        else:
-            reason = unmeant(
-                self._reader, reading, following, statement.trust, lasting=statement.meant, telling=telling
-            )
-        if reason:
+        reason = "" if telling else statement.doubt
+        if reason := reason or unmeant(self._reader, reading, following, statement.trust, statement.meant, telling):
             rejections.append(_rejection(statement.item, reason, words))
             return None
         return replace(statement, reading=reading)
@@ -206,17 +201,13 @@ class _Turn:
 
     def statements(self) -> list[_Statement]:
         """The clauses that no word rule leaves out."""
-        if self._is_pasted():
+        is_long = self._source == "user" and len(self._words) > PASTED_CHARACTERS
+        if is_long and self._words.count("\n#") + self._words.count("\n- ") >= 4:
             self._rejections.append(_rejection(self._item, "pasted"))
             return []
         for at, clause in enumerate(self._clauses):
             self._take(at, under(self._event, clause))
         return self._statements
-
-    def _is_pasted(self) -> bool:
-        words = self._words
-        is_long = self._source == "user" and len(words) > PASTED_CHARACTERS
-        return is_long and words.count("\n#") + words.count("\n- ") >= 4
 
     def _take(self, at: int, clause: Clause) -> None:
         reason = self._word_rule(clause)
@@ -273,12 +264,15 @@ class _Turn:
     def _position(self, clause: Clause, following: Clause | None) -> Position:
         is_users = self._source == "user"
         is_report = len(self._words) >= REPORT and len(clause.path) > 1
+        # An item, or a finding that is mended, may be worth more than the step of a turn in progress.
+        outlasts_step = clause.listed or clause.path or LEADS["harmless"].search(clause.text)
+        outlasts_step = outlasts_step or (_is_mended(self._words, clause, following) and not specific(clause.text))
         return Position(
             listed=clause.listed,
             summed_up=clause.listed and (self._sums_up or results(clause) or defines(clause)),
             announced=not is_users and announced(clause),
             explained=not is_users and defines(clause),
-            narrated=self._in_progress and not _outlasts(self._words, clause, following),
+            narrated=self._in_progress and not outlasts_step,
             outlasting=math.inf if is_users else outlasting(clause.text),
             reported=clause.listed and (explains(clause.text) or is_report),
             project=bool(self._item.project),
@@ -307,7 +301,11 @@ def _rejected(clause: Clause, source: Trust, instructs: bool) -> str:
         return "" if source == "user" or instructs else "no cue"
     if instructs or (source != "user" and defines(clause)):
         return "title" if not instructs and obscure(clause) else noise(words, "tool")
-    return _rejected_by_place(clause, source) or _rejected_by_form(words, source) or noise(words, source)
+    if reason := _rejected_by_place(clause, source):
+        return reason
+    if _DATA.search(words):
+        return "data"
+    return "title" if source != "user" and _TITLE.fullmatch(words) else noise(words, source)
 
 
 def _rejected_by_place(clause: Clause, source: Trust) -> str:
@@ -324,12 +322,6 @@ def _rejected_by_place(clause: Clause, source: Trust) -> str:
     return "title" if clause.listed and thin(clause.text) else ""
 
 
-def _rejected_by_form(words: str, source: Trust) -> str:
-    if _DATA.search(words):
-        return "data"
-    return "title" if source != "user" and _TITLE.fullmatch(words) else ""
-
-
 def _is_request(clause: Clause) -> bool:
     """Whether a user's list item is only a part of their request: no strong cue makes it more."""
     if lasting(clause.text):
@@ -337,13 +329,6 @@ def _is_request(clause: Clause) -> bool:
     cued = weights(clause.text, "user")
     strongest = max(cued.get(name, 0.0) for name in ("identity", "preference", "decision", "convention", "lesson"))
     return strongest < 0.5 or asked(clause)
-
-
-def _outlasts(words: str, clause: Clause, after: Clause | None) -> bool:
-    """Whether a clause of a turn in progress may be worth more than the step: an item, a finding that is mended."""
-    if clause.listed or clause.path or LEADS["harmless"].search(clause.text):
-        return True
-    return _is_mended(words, clause, after) and not specific(clause.text)
 
 
 def _is_mended(words: str, clause: Clause, after: Clause | None) -> bool:
@@ -413,15 +398,12 @@ def _end(statement: _Statement) -> int:
 
 def _best(candidates: list[Candidate], rejections: list[Rejection]) -> list[Candidate]:
     """At most `SHARE` candidates a turn from anyone but the user."""
-    by_turn: dict[int, list[Candidate]] = {}
-    for candidate in candidates:
-        by_turn.setdefault(candidate.item.seq, []).append(candidate)
     best: list[Candidate] = []
-    for ranked in by_turn.values():
-        ranked.sort(key=lambda candidate: (-candidate.score, candidate.span.start))
-        share = len(ranked) if ranked[0].trust == "user" else SHARE
-        best.extend(ranked[:share])
-        rejections.extend(
-            _rejection(candidate.item, "beyond the share of a turn", candidate.quote) for candidate in ranked[share:]
-        )
+    taken: Counter[int] = Counter()
+    for candidate in sorted(candidates, key=lambda it: (it.item.seq, -it.score, it.span.start)):
+        taken[candidate.item.seq] += 1
+        if candidate.trust == "user" or taken[candidate.item.seq] <= SHARE:
+            best.append(candidate)
+        else:
+            rejections.append(_rejection(candidate.item, "beyond the share of a turn", candidate.quote))
     return best

@@ -86,9 +86,8 @@ class ClauseReader(Protocol):
 
 class Position(NamedTuple):
     """Where a clause stands. `summed_up`: in a list that sums up finished work; `announced`: under a heading that says
-    what it is, so that its salience alone decides; `explained`: in a list of terms; `narrated`: a remark between two
-    steps of the work; `reported`: in a report with headings, or it explains a name; `outlasting`: the salience from
-    which the clause outlasts its step."""
+    what it is; `explained`: in a list of terms; `narrated`: between two steps of the work; `reported`: in a report with
+    headings, or it explains a name; `outlasting`: the salience from which the clause outlasts its step."""
 
     listed: bool = False
     summed_up: bool = False
@@ -115,12 +114,10 @@ class Prototypes:
         if self._vectors is None:
             self._vectors = {name: self._trunk.embed(sentences) for name, sentences in self._sentences.items()}
         rows = self._trunk.embed(texts)
-        nearness: list[dict[str, float]] = [{} for _ in texts]
-        for name, vectors in self._vectors.items():
-            cosines = np.sort(rows @ vectors.T, axis=1)[:, -NEAREST:].mean(axis=1)
-            for at, cosine in enumerate(cosines):
-                nearness[at][name] = float(cosine)
-        return nearness
+        cosines = [
+            np.sort(rows @ vectors.T, axis=1)[:, -NEAREST:].mean(axis=1).tolist() for vectors in self._vectors.values()
+        ]
+        return [dict(zip(self._vectors, of_text, strict=True)) for of_text in zip(*cosines, strict=True)]
 
 
 def read(reader: ClauseReader, clause: str, trust: Trust) -> ClauseReading:
@@ -129,7 +126,7 @@ def read(reader: ClauseReader, clause: str, trust: Trust) -> ClauseReading:
 
 
 def unmeant(
-    reader: ClauseReader, reading: ClauseReading, following: str, trust: Trust, *, lasting: bool, telling: bool
+    reader: ClauseReader, reading: ClauseReading, following: str, trust: Trust, lasting: bool, telling: bool
 ) -> str:
     """Why the clause is not meant as it stands, or "". `following`: the next clause of the turn, if any; `telling`: it
     says enough not to be idle."""
@@ -140,17 +137,13 @@ def unmeant(
     shares = {name: reading.modalities[name] for name in UNMEANT if not spared.get(name)}
     if sum(shares.values()) >= floor:
         return max(shares, key=lambda name: shares[name])
-    if not lasting and _is_idle(reading, trust, telling):
+    idle = sum(reading.types[name] for name in IDLE)
+    slight = trust == "user" and idle >= HALF_IDLE and reading.salience < SLIGHT
+    if not lasting and (slight or idle >= (IDLE_TALK if telling else IDLE_SHARE)):
         return reading.type if reading.type in IDLE else "slight"
     if following and read(reader, f"{clause} {following}", trust).modalities["retracted"] >= floor:
         return "retracted"
     return ""
-
-
-def _is_idle(reading: ClauseReading, trust: Trust, telling: bool) -> bool:
-    idle = sum(reading.types[name] for name in IDLE)
-    slight = trust == "user" and idle >= HALF_IDLE and reading.salience < SLIGHT
-    return slight or idle >= (IDLE_TALK if telling else IDLE_SHARE)
 
 
 def mended(words: str, fault: bool = False) -> bool:
@@ -221,11 +214,7 @@ def typed(
 def _shares(reading: ClauseReading) -> dict[str, float]:
     """The distiller's types as ours: it reads a lasting fact of a project as its identity. The words alone tell an
     event: "I moved to Oslo" also says where somebody lives."""
-    return {
-        **{str(name): share for name, share in reading.types.items()},
-        "event": 0.0,
-        "fact": reading.types["identity"] / 2,
-    }
+    return {**reading.types, "event": 0.0, "fact": reading.types["identity"] / 2}
 
 
 def too_little(source: Trust, score: float, reading: ClauseReading, position: Position) -> str:

@@ -49,8 +49,7 @@ class _Table(NamedTuple):
 
 
 def named_time(clause: str, midnight: datetime, tongue: str) -> NamedTime | None:
-    """The time that a clause names. `midnight`: of the clause's event. Raises ValueError, OverflowError: a day that no
-    calendar has."""
+    """The time that a clause names. Raises ValueError and OverflowError for a day that no calendar has."""
     text, rules = _folded(clause), _read(tongue)
     if rules.deadline.search(text):
         return None
@@ -165,6 +164,7 @@ def _read(tongue: str) -> _Table:
         whole = "|".join(f"(?P<{name}>{pattern})" for name, pattern, _ in meant)
         return compiled(whole), {name: (unit, int(by)) for name, _, (unit, by) in meant}
 
+    single = ("day_of_month", "day_of_week", "deadline", "ahead", "habit", "since")
     return _Table(
         numbers=[compiled(pattern) for pattern in numbers],
         months=[compiled(pattern) for pattern in months],
@@ -173,14 +173,9 @@ def _read(tongue: str) -> _Table:
         whole=phrases(data["whole"]),
         counted=[(compiled(pattern), sign) for name, sign in (("ago", -1), ("hence", 1)) for pattern in data[name]],
         dates=[compiled(pattern) for pattern in data["dates"]],
-        day_of_month=compiled(data["day_of_month"]),
-        day_of_week=compiled(data["day_of_week"]),
-        deadline=compiled(data["deadline"]),
         before=compiled(rf"(?:{data['before']})\s*$"),
         after=compiled(rf"\s*(?:{data['after']})"),
-        ahead=compiled(data["ahead"]),
-        habit=compiled(data["habit"]),
-        since=compiled(data["since"]),
+        **{name: compiled(data[name]) for name in single},
     )
 
 

@@ -1,12 +1,12 @@
-"""Reconcile: judge each candidate against the records near it, and propose what to do with it (W6, T1). Pure: no clock
-and no model of its own. Candidates of one batch are neighbours of each other. Precedence is world time where both
-claims name theirs, then the time they were said, then the capture, never arrival. The words of an assistant or a
-document never retire the user's; in doubt both claims stay. Decisions are explained by ids and keys alone."""
+"""Reconcile: propose a change for each candidate by the records near it and in its batch (W6, T1). Pure: no clock and
+no model of its own. Precedence: world time where both claims name theirs, then the time they were said, then the
+capture, never arrival. The words of an assistant or document never retire the user's; in doubt both claims stay."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -26,6 +26,12 @@ LIKE, ALIKE = 0.5, 0.85  # Cosine from which the pair model is asked, and from w
 # Words of a statement that the pair model is asked about, and the share of content that two must have in common.
 SHORT, SHARED = 16, 0.4
 _MOST = 16
+# Each rule by which one statement restates another, with the reasons where the known one says it, and the new one.
+_RESTATEMENTS = (
+    (noted_down, "the user said so", "in the user's own words"),
+    (in_full, "said there in full", "says it in full"),
+    (told_again, "told there more fully", "tells it more fully"),
+)
 
 
 def candidate_id(candidate: Candidate) -> str:
@@ -84,10 +90,10 @@ class _Judgement:
 
     def proposal(self) -> Proposal:
         if self._own is not None and not self._candidate.explicit:
-            return self._noop(self._own, "this clause is a record already", None)
+            return self._proposal("noop", "this clause is a record already", target=self._own.id)
         echo = next((judged for judged in self._judged if self._is_recalled(judged)), None)
         if echo is not None and self._own is None:
-            return self._noop(echo.record, f"says what {echo.record.id} told this session", None)
+            return self._proposal("noop", f"says what {echo.record.id} told this session", target=echo.record.id)
         same = next((judged for judged in self._judged if judged.verdict.label == "same"), None)
         return self._said_before(same) if same is not None else self._changed()
 
@@ -109,12 +115,9 @@ class _Judgement:
             elif own := self._of_this_batch(record, vector):
                 near[id_] = own
         nearest = sorted(near.values(), key=lambda neighbour: (-neighbour.similarity, neighbour.record.id))
-        keyed = [
-            neighbour
-            for neighbour in nearest[_MOST:]
-            if neighbour.record.id == self._id or self._same_key(neighbour.record)
-        ]
-        return nearest[:_MOST] + keyed
+        far = (neighbour.record for neighbour in nearest[_MOST:])
+        keyed = {record.id for record in far if record.id == self._id or self._same_key(record)}
+        return [near for at, near in enumerate(nearest) if at < _MOST or near.record.id in keyed]
 
     def _is_live(self, record: Record) -> bool:
         return record.id not in self._state.retired and record.status in LIVE
@@ -134,46 +137,38 @@ class _Judgement:
     def _judge(self, known: Known) -> _JudgedRecord:
         record, similarity = known.record, known.similarity
         later = _later(self._record, record)
-        if noted_down(record, self._record, similarity):
-            return _JudgedRecord(record, similarity, Verdict("same", "the user said so"), later)
-        if noted_down(self._record, record, similarity):
-            return _JudgedRecord(record, similarity, Verdict("replaces", "in the user's own words"), later=True)
-        if record.pool != self._candidate.pool:
-            label = "same" if record.content == self._candidate.quote and self._candidate.explicit else "unrelated"
-            return _JudgedRecord(record, similarity, Verdict(label, "another pool"), later)
-        if in_full(record, self._record, similarity):
-            return _JudgedRecord(record, similarity, Verdict("same", "said there in full"), later)
-        if in_full(self._record, record, similarity):
-            return _JudgedRecord(record, similarity, Verdict("replaces", "says it in full"), later=True)
-        if told_again(record, self._record, similarity):
-            return _JudgedRecord(record, similarity, Verdict("same", "told there more fully"), later)
-        if told_again(self._record, record, similarity):
-            return _JudgedRecord(record, similarity, Verdict("replaces", "tells it more fully"), later=True)
+        for restates, known_already, replaced in _RESTATEMENTS:
+            if restates is not noted_down and record.pool != self._candidate.pool:
+                label = "same" if record.content == self._candidate.quote and self._candidate.explicit else "unrelated"
+                return _JudgedRecord(record, similarity, Verdict(label, "another pool"), later)
+            if restates(record, self._record, similarity):
+                return _JudgedRecord(record, similarity, Verdict("same", known_already), later)
+            if restates(self._record, record, similarity):
+                return _JudgedRecord(record, similarity, Verdict("replaces", replaced), later=True)
         older, newer = (record, self._record) if later else (self._record, record)
         return _JudgedRecord(record, similarity, _compared(older, newer, similarity, self._state.reader), later)
 
-    def _decision(self, action: str, reason: str) -> Decision:
+    def _proposal(
+        self,
+        action: Literal["add", "update", "noop"],
+        reason: str,
+        record: Record | None = None,
+        retires: tuple[Retirement, ...] = (),
+        target: str = "",
+        evidence: Evidence | None = None,
+    ) -> Proposal:
         neighbours = tuple(
             Neighbour(
-                judged.record.id,
-                judged.record.rev,
-                round(max(0.0, min(1.0, judged.similarity)), 4),
-                judged.verdict.label,
+                near.record.id, near.record.rev, round(max(0.0, min(1.0, near.similarity)), 4), near.verdict.label
             )
-            for judged in self._judged[:MOST_NEIGHBOURS]
+            for near in self._judged[:MOST_NEIGHBOURS]
         )
         steps = (*self._candidate.steps, Step("reconcile", f"{action}: {reason}"))
-        return msgspec.convert(
-            {"action": action, "reason": reason, "steps": steps, "neighbours": neighbours},
-            Decision,
-            from_attributes=True,
-        )
-
-    def _noop(self, target: Record, reason: str, evidence: Evidence | None) -> Proposal:
         return Proposal(
-            record=self._record,
-            decision=self._decision("noop", reason),
-            target=target.id,
+            record=record or self._record,
+            decision=Decision(action=action, reason=reason, steps=steps, neighbours=neighbours),
+            retires=retires,
+            target=target,
             evidence=evidence,
             vector=self._candidate.vector,
         )
@@ -191,21 +186,10 @@ class _Judgement:
                 superseded_by=known.id,
             )
             self._state.retired.add(record.id)
-            return Proposal(
-                record=record,
-                decision=self._decision("update", reason),
-                target=known.id,
-                evidence=evidence,
-                vector=self._candidate.vector,
-            )
-        if (self._candidate.explicit and known.provenance.trust == "user") or self._candidate.trust != "user":
-            return self._noop(known, reason, evidence)
-        if known.provenance.trust == "user":
-            return self._noop(known, reason, evidence)
-        return self._confirmed(known, reason)
-
-    def _confirmed(self, known: Record, reason: str) -> Proposal:
-        """The user says what so far only an assistant or a document said: their words take its place."""
+            return self._proposal("update", reason, record, target=known.id, evidence=evidence)
+        if self._candidate.trust != "user" or known.provenance.trust == "user":
+            return self._proposal("noop", reason, target=known.id, evidence=evidence)
+        # The user says what so far only an assistant or a document said: their words take its place.
         retirement = Retirement(known.id, self._record.valid_from, f"the user says it: {self._id}")
         return self._added("add", f"{reason}, now in the user's words", (retirement,), self._record)
 
@@ -238,22 +222,18 @@ class _Judgement:
         action = "update" if self._candidate.explicit and self._own is not None else "add"
         return self._added(action, "; ".join(reasons), retirements, record)
 
-    def _added(self, action: str, reason: str, retires: tuple[Retirement, ...], record: Record) -> Proposal:
-        record = msgspec.structs.replace(
-            record,
-            rev=self._own.rev + 1 if self._own is not None else 1,
-            supersedes=tuple(retirement.id for retirement in retires),
-        )
-        if self._own is not None:
+    def _added(
+        self, action: Literal["add", "update"], reason: str, retires: tuple[Retirement, ...], record: Record
+    ) -> Proposal:
+        record = msgspec.structs.replace(record, supersedes=tuple(retirement.id for retirement in retires))
+        if own := self._own:
             record = msgspec.structs.replace(
-                record, learned_at=self._own.learned_at, review=self._own.review, learnings=self._own.learnings
+                record, rev=own.rev + 1, learned_at=own.learned_at, review=own.review, learnings=own.learnings
             )
         self._state.retired.update(retirement.id for retirement in retires)
         if record.status in LIVE:
             self._state.records[record.id] = (record, self._candidate.vector)
-        return Proposal(
-            record=record, decision=self._decision(action, reason), retires=retires, vector=self._candidate.vector
-        )
+        return self._proposal(action, reason, record, retires)
 
 
 def _record(candidate: Candidate, id_: str, distiller: str) -> Record:
@@ -347,8 +327,8 @@ def _turn(record: Record) -> tuple[str, str]:
     return span.document, span.turn
 
 
-def _rank(record: Record) -> int:
-    return 1 if record.provenance.trust == "user" else 0
+def _rank(record: Record) -> bool:
+    return record.provenance.trust == "user"
 
 
 def _later(mine: Record, other: Record) -> bool:
