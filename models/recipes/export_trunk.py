@@ -36,6 +36,8 @@ from torch import nn
 LAYERS, HEADS, WIDTH, MAX_TOKENS = 6, 12, 384, 256
 DENSE = ("qkv", "join", "up", "down")
 SMOOTHING = 0.7
+TRACED = {"opset_version": 17, "dynamo": False}
+QUANTISED = {"per_channel": True, "weight_type": QuantType.QInt8, "op_types_to_quantize": ["MatMul"]}
 Weights = dict[str, torch.Tensor]
 
 
@@ -169,6 +171,13 @@ def smooth(model: SentenceModel, tokenizer: Tokenizer, texts: list[str]) -> None
         setattr(model.blocks[i], name, Smoothed(layer, factor))
 
 
+def padding_tokenizer() -> Tokenizer:
+    tokenizer = Tokenizer.from_file(str(source.get_model_path() / "tokenizer.json"))
+    tokenizer.enable_truncation(MAX_TOKENS)
+    tokenizer.enable_padding()
+    return tokenizer
+
+
 def write_graph(model: SentenceModel, path: Path) -> None:
     ids = torch.arange(1000, 1024).reshape(2, 12)
     free = {0: "texts", 1: "tokens"}
@@ -179,8 +188,7 @@ def write_graph(model: SentenceModel, path: Path) -> None:
         input_names=["input_ids", "attention_mask"],
         output_names=["embedding"],
         dynamic_axes={"input_ids": free, "attention_mask": free, "embedding": {0: "texts"}},
-        opset_version=17,
-        dynamo=False,
+        **TRACED,
     )
 
 
@@ -197,14 +205,7 @@ def build(folder: Path, tokenizer: Tokenizer, texts: list[str]) -> dict[str, Pat
         for reduced in (False, True):
             name = f"{style}{'-reduced' if reduced else ''}"
             paths[name] = folder / f"{name}-int8.onnx"
-            quantize_dynamic(
-                folder / f"{style}.onnx",
-                paths[name],
-                per_channel=True,
-                reduce_range=reduced,
-                weight_type=QuantType.QInt8,
-                op_types_to_quantize=["MatMul"],
-            )
+            quantize_dynamic(folder / f"{style}.onnx", paths[name], reduce_range=reduced, **QUANTISED)
     return paths
 
 
@@ -268,9 +269,7 @@ def main() -> None:
     options.add_argument("--keep", default="smooth-reduced")
     chosen = options.parse_args()
     torch.set_num_threads(1)
-    tokenizer = Tokenizer.from_file(str(source.get_model_path() / "tokenizer.json"))
-    tokenizer.enable_truncation(MAX_TOKENS)
-    tokenizer.enable_padding()
+    tokenizer = padding_tokenizer()
     texts = probe_sentences()
     scratch = chosen.out / "candidates"
     scratch.mkdir(parents=True, exist_ok=True)
