@@ -1,7 +1,6 @@
-"""Check by use whether memd can search with a folder of weights. Files are compared with the manifest before any of
-them is loaded. Checking loads onnxruntime, so the daemon runs it in a child. A model that passes gives unit vectors of
-the dimension it states, the same each time, and a query table of the same space: a table of another trunk would find
-nothing without any error (P-14)."""
+"""Check by use whether memd can search with a folder of weights; in a child of the daemon, since it loads onnxruntime. A
+model that passes gives unit vectors of its dimension, the same each time, and has a query table of the same space: a
+table of another trunk would find nothing without any error (P-14)."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.distiller import ClauseReading, Modality, Speaker, Type
+from ..models.distiller import IDLE, ClauseReading, Modality, Speaker, Type
 from ..protocol.event import Trust
 from .cues import LEADS, plain, weights
 from .embed import SentenceEmbedder
@@ -22,7 +22,6 @@ from .words import STOP, tokens
 NEAREST = 3  # Prototypes whose mean cosine is the nearness to a type
 # Modalities in which a clause states nothing that holds.
 UNMEANT: tuple[Modality, ...] = ("asked", "hypothetical", "quoted", "retracted")
-IDLE = ("instruction", "question", "smalltalk", "noise")  # Types of a clause that nobody looks for later
 # Probability of the unmeant modalities from which a clause is left out; and where it is marked as lasting.
 UNMEANT_SHARE, PLAINLY_UNMEANT = 0.5, 0.8
 # Probability of the idle types from which a clause is left out; and where it tells something of its speaker.
