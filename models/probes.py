@@ -1,4 +1,4 @@
-"""Check by use whether memd can search with a folder of weights; in a child of the daemon, since it loads onnxruntime. A
+"""Check by use whether memd can search with a folder of weights; it loads onnxruntime, so the daemon uses a child. A
 model that passes gives unit vectors of its dimension, the same each time, and has a query table of the same space: a
 table of another trunk would find nothing without any error (P-14)."""
 

@@ -16,44 +16,12 @@ from ..models.distiller import ClauseReading
 from ..protocol.event import Noted, Said, Trust, Wrote, text, trust
 from ..protocol.operation import Step
 from ..protocol.record import QUOTE_LIMIT, Span
+from . import extraction_gate as gate
+from . import sections
 from .batch import Batch, Candidate, Item, Rejection
 from .clauses import Clause, split
 from .cues import LEADS, count_words, foreign, lasting, noise, plain, weights
 from .embed import SentenceEmbedder
-from .extraction_gate import (
-    FLOOR,
-    SETTING,
-    ClauseReader,
-    Position,
-    Prototypes,
-    explains,
-    mended,
-    outlasting,
-    personal,
-    read,
-    specific,
-    thin,
-    too_little,
-    typed,
-    unmeant,
-)
-from .sections import (
-    announced,
-    asked,
-    context,
-    defines,
-    edited,
-    headed,
-    instructs,
-    listed_under,
-    obscure,
-    results,
-    section,
-    sums_up,
-    troubled,
-    under,
-    whole,
-)
 from .subjects import dangling, follows, unnamed, untitled
 from .words import language
 
@@ -86,7 +54,7 @@ class _Statement:
     trust: Trust
     clause: Clause
     following: Clause | None
-    position: Position
+    position: gate.Position
     meant: bool
     doubt: str = ""
     in_progress: bool = False
@@ -96,8 +64,8 @@ class _Statement:
 class Extract:
     """The stage. The trunk is asked for vectors only when a clause is left after the word rules."""
 
-    def __init__(self, trunk: SentenceEmbedder, reader: ClauseReader) -> None:
-        self._prototypes = Prototypes(trunk)
+    def __init__(self, trunk: SentenceEmbedder, reader: gate.ClauseReader) -> None:
+        self._prototypes = gate.Prototypes(trunk)
         self._reader = reader
 
     def __call__(self, batch: Batch) -> Batch:
@@ -128,10 +96,12 @@ class Extract:
         if language(words) != "en":
             return statement
         following = _bare(statement.following.text) if statement.following else ""
-        reading = read(self._reader, untitled(words).replace("**", ""), statement.trust)
+        reading = gate.read(self._reader, untitled(words).replace("**", ""), statement.trust)
         telling = not statement.item.project and reading.salience >= TALK
         reason = "" if telling else statement.doubt
-        if reason := reason or unmeant(self._reader, reading, following, statement.trust, statement.meant, telling):
+        if reason := reason or gate.unmeant(
+            self._reader, reading, following, statement.trust, statement.meant, telling
+        ):
             rejections.append(_rejection(statement.item, reason, words))
             return None
         return replace(statement, reading=reading)
@@ -145,8 +115,8 @@ class Extract:
         type_, reading = foreign(front), None
         if language(front) == "en":
             (near,) = self._prototypes.near([_bare(front)])
-            reading = read(self._reader, front, source)
-            type_, _ = typed(front, "user", near, reading)
+            reading = gate.read(self._reader, front, source)
+            type_, _ = gate.typed(front, "user", near, reading)
         span = Span(item.captured.document, event.turn, 0, len(words))
         candidates.append(_candidate(item, source, span, type_, 1.0, reading))
 
@@ -193,9 +163,9 @@ class _Turn:
         self._words = text(event)
         parts = split(self._words)
         rejections.extend(_rejection(item, reason) for reason in parts.dropped)
-        self._clauses = whole(parts.clauses, self._words)
-        self._sums_up = self._source != "user" and sums_up(self._words)
-        self._instructs = instructs(event)
+        self._clauses = sections.whole(parts.clauses, self._words)
+        self._sums_up = self._source != "user" and sections.sums_up(self._words)
+        self._instructs = sections.instructs(event)
         self._in_progress = self._source == "assistant" and _goes_on(self._clauses, self._words)
         self._statements: list[_Statement] = []
 
@@ -206,7 +176,7 @@ class _Turn:
             self._rejections.append(_rejection(self._item, "pasted"))
             return []
         for at, clause in enumerate(self._clauses):
-            self._take(at, under(self._event, clause))
+            self._take(at, sections.under(self._event, clause))
         return self._statements
 
     def _take(self, at: int, clause: Clause) -> None:
@@ -261,20 +231,20 @@ class _Turn:
         between = self._words[before.end : clause.start]
         return not between.strip() and between.count("\n") < 2 and clause.end - before.start <= QUOTE_LIMIT
 
-    def _position(self, clause: Clause, following: Clause | None) -> Position:
+    def _position(self, clause: Clause, following: Clause | None) -> gate.Position:
         is_users = self._source == "user"
         is_report = len(self._words) >= REPORT and len(clause.path) > 1
         # An item, or a finding that is mended, may be worth more than the step of a turn in progress.
         outlasts_step = clause.listed or clause.path or LEADS["harmless"].search(clause.text)
-        outlasts_step = outlasts_step or (_is_mended(self._words, clause, following) and not specific(clause.text))
-        return Position(
+        outlasts_step = outlasts_step or (_is_mended(self._words, clause, following) and not gate.specific(clause.text))
+        return gate.Position(
             listed=clause.listed,
-            summed_up=clause.listed and (self._sums_up or results(clause) or defines(clause)),
-            announced=not is_users and announced(clause),
-            explained=not is_users and defines(clause),
+            summed_up=clause.listed and (self._sums_up or sections.results(clause) or sections.defines(clause)),
+            announced=not is_users and sections.announced(clause),
+            explained=not is_users and sections.defines(clause),
             narrated=self._in_progress and not outlasts_step,
-            outlasting=math.inf if is_users else outlasting(clause.text),
-            reported=clause.listed and (explains(clause.text) or is_report),
+            outlasting=math.inf if is_users else gate.outlasting(clause.text),
+            reported=clause.listed and (gate.explains(clause.text) or is_report),
             project=bool(self._item.project),
         )
 
@@ -299,8 +269,8 @@ def _rejected(clause: Clause, source: Trust, instructs: bool) -> str:
         if noise(words, "tool") == "question":
             return "question"
         return "" if source == "user" or instructs else "no cue"
-    if instructs or (source != "user" and defines(clause)):
-        return "title" if not instructs and obscure(clause) else noise(words, "tool")
+    if instructs or (source != "user" and sections.defines(clause)):
+        return "title" if not instructs and sections.obscure(clause) else noise(words, "tool")
     if reason := _rejected_by_place(clause, source):
         return reason
     if _DATA.search(words):
@@ -311,15 +281,15 @@ def _rejected(clause: Clause, source: Trust, instructs: bool) -> str:
 def _rejected_by_place(clause: Clause, source: Trust) -> str:
     if source == "user":
         return "request" if clause.listed and clause.heading and _is_request(clause) else ""
-    if reason := section(clause):
+    if reason := sections.section(clause):
         return reason
     if source != "assistant":
         return ""
-    if edited(clause):
+    if sections.edited(clause):
         return "edit"
-    if listed_under(clause, "hearsay"):
+    if sections.listed_under(clause, "hearsay"):
         return "hearsay"
-    return "title" if clause.listed and thin(clause.text) else ""
+    return "title" if clause.listed and gate.thin(clause.text) else ""
 
 
 def _is_request(clause: Clause) -> bool:
@@ -328,7 +298,7 @@ def _is_request(clause: Clause) -> bool:
         return False
     cued = weights(clause.text, "user")
     strongest = max(cued.get(name, 0.0) for name in ("identity", "preference", "decision", "convention", "lesson"))
-    return strongest < 0.5 or asked(clause)
+    return strongest < 0.5 or sections.asked(clause)
 
 
 def _is_mended(words: str, clause: Clause, after: Clause | None) -> bool:
@@ -355,19 +325,19 @@ def _scored(statement: _Statement, near: dict[str, float], rejections: list[Reje
             rejections.append(_rejection(item, f"{reason} {type_}", clause.text))
             return None
     span = Span(item.captured.document, item.captured.event.turn, clause.start, _end(statement))
-    about = context(clause, written=source == "document") if source != "user" else ""
+    about = sections.context(clause, written=source == "document") if source != "user" else ""
     return _candidate(item, source, span, type_, score, statement.reading, about)
 
 
 def _typed(statement: _Statement, near: dict[str, float], reading: ClauseReading) -> tuple[str, float]:
     clause, source = statement.clause, statement.trust
-    type_, score = typed(clause.text, source, near, reading, headed(clause))
-    if type_ == "identity" and statement.item.project and not personal(clause.text):
+    type_, score = gate.typed(clause.text, source, near, reading, sections.headed(clause))
+    if type_ == "identity" and statement.item.project and not gate.personal(clause.text):
         type_ = "fact"
-    if type_ == "fact" and statement.in_progress and statement.position.outlasting != SETTING:
+    if type_ == "fact" and statement.in_progress and statement.position.outlasting != gate.SETTING:
         type_ = "lesson"  # the work found it out
     score = max(score, 0.75) if statement.meant else score
-    if statement.position.summed_up and ("`" in clause.text or score >= FLOOR[source]):
+    if statement.position.summed_up and ("`" in clause.text or score >= gate.FLOOR[source]):
         score = min(1.0, score + 0.15)
     return type_, score
 
@@ -376,14 +346,14 @@ def _unworthy(statement: _Statement, type_: str, score: float, reading: ClauseRe
     clause, source = statement.clause, statement.trust
     if statement.meant:
         return ""
-    if reason := too_little(source, score, reading, statement.position):
+    if reason := gate.too_little(source, score, reading, statement.position):
         return reason
     if source == "user":
         return ""
-    if type_ != "lesson" and troubled(clause):
+    if type_ != "lesson" and sections.troubled(clause):
         return "trouble"
-    is_mended = listed_under(clause, "repairs") and mended(clause.text, listed_under(clause, "faults"))
-    return "mended" if is_mended else ""
+    is_repair, is_fault = (sections.listed_under(clause, name) for name in ("repairs", "faults"))
+    return "mended" if is_repair and gate.mended(clause.text, is_fault) else ""
 
 
 def _end(statement: _Statement) -> int:

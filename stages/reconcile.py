@@ -14,7 +14,7 @@ import numpy as np
 from ..protocol.instant import micros
 from ..protocol.operation import Decision, Neighbour, Retirement, Step
 from ..protocol.record import LIVE, QUOTE_LIMIT, Evidence, Provenance, Record, Signal, Span, explicit_id, record_id
-from .batch import Candidate, Known, Proposal
+from .batch import SAME_KEY, Candidate, Conflict, Known, Proposal
 from .contradictions import Verdict, compare, of_another
 from .restatement import CERTAIN, PARAPHRASED, PairReader, in_full, noted_down, says_again, told_again
 from .rules import VERSION
@@ -365,3 +365,29 @@ def _evidence(candidate: Candidate, known: Record) -> Evidence | None:
     if (span.document, span.turn) in turns or (not is_users and span.document in {document for document, _ in turns}):
         return None
     return Evidence(kind="restated", span=span, trust=candidate.trust, at=candidate.item.captured.event.at)
+
+
+def find_conflicts(
+    held: Sequence[Record], fresh: Sequence[Record], cosines: Sequence[Sequence[float]]
+) -> list[Conflict]:
+    """Find new records that contradict pinned ones (T13). `cosines[h][f]`: of their descriptions, 0.0 where one has no
+    vector. Only a later statement conflicts, and never one with an injection's mark (P-19)."""
+    return [
+        conflict
+        for old, row in zip(held, cosines, strict=True)
+        for new, cosine in zip(fresh, row, strict=True)
+        if (conflict := _conflict(old, new, cosine))
+    ]
+
+
+def _conflict(old: Record, new: Record, cosine: float) -> Conflict | None:
+    is_later = micros(new.provenance.said_at) > micros(old.provenance.said_at)
+    if new.id == old.id or "injection" in new.flags or not is_later:
+        return None
+    folded = [" ".join(record.value.split()).casefold() for record in (old, new)]
+    if old.key and old.key == new.key and old.kind == "fact" and folded[0] != folded[1]:
+        return Conflict(old.id, new.id, "replaces", SAME_KEY)
+    verdict = compare(old.content, new.content, cosine)
+    if verdict.label in {"replaces", "contradicts"}:
+        return Conflict(old.id, new.id, verdict.label, verdict.reason)
+    return None

@@ -33,12 +33,7 @@ NEAR = 600
 READ_CHARACTERS = 20_000  # What the head reads of a text that was asked to be remembered; the rules read all of it
 # Where a clause stands, in the head's words: what an agent wrote may repeat what it read.
 PLACES: dict[Trust, Place] = {"user": "user", "assistant": "document", "document": "document", "tool": "tool"}
-_WORDS: dict[Trust, str] = {
-    "user": "the user's own words",
-    "assistant": "an agent's words",
-    "document": "a document's words",
-    "tool": "a tool's words",
-}
+_SPEAKERS = {"user": "the user's own", "assistant": "an agent's", "document": "a document's", "tool": "a tool's"}
 _DATA = table("injection")
 _PHRASES = any_of(_DATA["phrases"])
 _AIMS = any_of(_DATA["aims"])
@@ -61,8 +56,7 @@ class Scan:
         self._judge = judge
 
     def __call__(self, batch: Batch) -> Batch:
-        """The batch with every candidate judged; those that hold a secret are rejected without their words,
-        those that memd said itself with them."""
+        """Judge every candidate; reject those that hold a secret, without their words, and echoes, with them."""
         judged: list[Candidate] = []
         rejections: list[Rejection] = []
         batch = drop_echoes(batch)
@@ -92,7 +86,8 @@ def _judged(candidate: Candidate, score: float | None) -> Candidate:
     if material and "injection" not in flags and is_order(candidate.quote, score):
         flags = ("injection", *flags)
     status: Status = "active" if not material and not flags else "quarantined"
-    what = f"{', '.join((_WORDS[candidate.trust], _read_as(score), *flags))}: {STATES.get(status, status)}"
+    parts = (f"{_SPEAKERS[candidate.trust]} words", _read_as(score), *flags)
+    what = f"{', '.join(parts)}: {STATES.get(status, status)}"
     return step(candidate, STAGE, what, status=status, flags=(*candidate.flags, *flags), injection=score)
 
 

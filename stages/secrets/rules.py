@@ -52,12 +52,9 @@ def read() -> tuple[SecretRule, ...]:
     """Every rule. Raises ValueError for one that has no keyword to be looked for by."""
     import tomllib  # here, for the daemon's start
 
-    rules: list[SecretRule] = []
-    for file in _FILES:
-        tables = tomllib.loads((_FOLDER / f"{file}.toml").read_text(encoding="utf-8"))
-        for form, rows in tables.items():
-            rules += [_rule(name, form, row) for name, row in rows.items()]
-    return tuple(rules)
+    files = (tomllib.loads((_FOLDER / f"{file}.toml").read_text(encoding="utf-8")) for file in _FILES)
+    forms = ((form, rows) for tables in files for form, rows in tables.items())
+    return tuple(_rule(name, form, row) for form, rows in forms for name, row in rows.items())
 
 
 def _rule(name: str, form: str, row: dict[str, Any]) -> SecretRule:
@@ -80,7 +77,10 @@ def _rule(name: str, form: str, row: dict[str, Any]) -> SecretRule:
         entropy=row.get("entropy", 0.0),
         allow=tuple(row.get("allow", ())),
         allow_match=tuple(row.get("allow_match", ())),
-        stop=tuple(row.get("stop", "").split()) + _before_a_joint(row.get("stop_short", "")),
+        stop=(
+            *row.get("stop", "").split(),
+            *(word + joint for word in row.get("stop_short", "").split() for joint in "-._"),
+        ),
     )
 
 
@@ -88,10 +88,6 @@ def _probe(row: dict[str, Any]) -> str:
     """What stands wherever such a name is given such a value, in any case: with two cases there are more states."""
     value = _MIXED if _LETTERS in row.get("allow", ()) else _TEN
     return row["near"].replace("(?-i:", "(?:") + f"{_PERHAPS}(?:{value})"
-
-
-def _before_a_joint(words: str) -> tuple[str, ...]:
-    return tuple(f"{word}{joint}" for word in words.split() for joint in "-._")
 
 
 def _keywords(name: str, form: str, row: dict[str, Any]) -> list[str]:

@@ -1,6 +1,5 @@
-"""Find and redact secrets: one scan for captures, candidates, recall and export (W5, P-18). Text outside of secrets
-stays as it is, byte for byte; spans do not overlap; a placeholder is never found again. Nothing is compiled before the
-first use: `prepare` does it ahead of time, on a thread of the caller's."""
+"""Find and redact secrets (W5, P-18). Text outside of secrets stays as it is, byte for byte; spans do not overlap; a
+placeholder is never found again. Nothing is compiled before the first use, or `prepare`."""
 
 from __future__ import annotations
 
@@ -46,15 +45,12 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     """`text` with each secret replaced by `[redacted:<rule>]`, and the rules that hit, in order."""
     data = text.encode()
     spans = _spans(data)
-    if not spans:
-        return text, ()
     parts: list[bytes] = []
     at = 0
     for start, end, rule in spans:
-        parts += [data[at:start], f"[redacted:{rule}]".encode()]
+        parts += data[at:start], f"[redacted:{rule}]".encode()
         at = end
-    parts.append(data[at:])
-    return b"".join(parts).decode(), tuple(rule for _, _, rule in spans)
+    return b"".join((*parts, data[at:])).decode() if spans else text, tuple(rule for _, _, rule in spans)
 
 
 def find(text: str) -> tuple[SecretSpan, ...]:
@@ -72,15 +68,16 @@ def prepare() -> None:
 
 
 _lock = threading.Lock()
-_made: list[_Engine] = []
+
+
+@cache
+def _compiled_engine() -> _Engine:
+    return _Engine(read())
 
 
 def _engine() -> _Engine:
-    if not _made:
-        with _lock:
-            if not _made:
-                _made.append(_Engine(read()))
-    return _made[0]
+    with _lock:  # or two threads would compile it
+        return _compiled_engine()
 
 
 def _spans(data: bytes) -> list[tuple[int, int, str]]:
@@ -107,8 +104,7 @@ def _merged(hits: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
     hits.sort(key=lambda hit: (hit[0], -hit[1], hit[2]))
     merged: list[tuple[int, int, int]] = []
     for start, end, number in hits:
-        if merged and start < merged[-1][1]:
-            last = merged[-1]
+        if merged and start < (last := merged[-1])[1]:
             merged[-1] = (last[0], max(last[1], end), min(last[2], number))
         else:
             merged.append((start, end, number))
@@ -170,11 +166,8 @@ class _Engine:
                 windows[number] = [(0, len(data))]
                 continue
             reach = self.rules[number].reach
-            stands = [
-                (max(0, at - BEFORE), at + reach) for at in _all(word.encode(), folded if word.islower() else data)
-            ]
-            if stands:
-                windows.setdefault(number, []).extend(stands)
+            for at in _all(word.encode(), folded if word.islower() else data):
+                windows.setdefault(number, []).append((max(0, at - BEFORE), at + reach))
         return windows
 
     def _within(self, data: bytes, number: int, start: int, end: int) -> Iterator[tuple[int, int, int]]:
