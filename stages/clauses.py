@@ -1,6 +1,6 @@
-"""Split a turn into clauses: whole sentences and list items, each with its exact place. Offsets count characters of the
-text as it is in the archive. A clause is never half a sentence, so that its negation, its condition and its reporting
-verb stay with it (P-5). Every pass is linear in the length of the text."""
+"""Split a turn into clauses: whole sentences and list items, with offsets in characters of the archived text. A clause
+is never half a sentence, so that its negation, condition and reporting verb stay with it (P-5). Every pass is
+linear."""
 
 from __future__ import annotations
 

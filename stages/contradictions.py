@@ -1,6 +1,5 @@
-"""Compare two claims: same, refined, replaced, contradicted, or unrelated. A pair is called a change only on a sign in
-the words themselves (a value in the same place, a number of the same thing, a negation, a word that drops the old
-value); in doubt two claims are unrelated, so that none is lost (P-8)."""
+"""Compare two claims. Only a sign in the words themselves makes a change (a value in the same place, a number of the
+same thing, a negation, a word that drops the old value); in doubt claims are unrelated, so that none is lost (P-8)."""
 
 from __future__ import annotations
 
@@ -284,8 +283,9 @@ class _Substitution:
     def _in_the_same_frame(self) -> bool | None:
         if self._are_placed and (len(self._common) >= 2 or self._are_framed):
             return True
-        described = self._are_framed and self._is_shared_beyond and _then_shared(self._old, self._before, self._common)
-        return described or None
+        behind = self._order[self._order.index(self._before[-1]) + 1 :][:1]
+        describes_shared = behind and behind[0] in self._common  # a shared thing follows: `rounded buttons`
+        return bool(self._are_framed and self._is_shared_beyond and describes_shared) or None
 
     def _after_another_verb(self) -> bool | None:
         if not self._verb:
@@ -315,7 +315,13 @@ class _Substitution:
 
     @cached_property
     def _are_framed(self) -> bool:
-        return _framed(self._old, self._new)
+        """Whether the two claims are word for word the same but for one stretch."""
+        left, right = self._old.words, self._new.words
+        shorter = min(len(left), len(right))
+        front = next((at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), shorter)
+        rest = zip(reversed(left[front:]), reversed(right[front:]), strict=False)
+        back = next((at for at, (a, b) in enumerate(rest) if a != b), shorter - front)
+        return front + back >= 2 and max(len(left), len(right)) - front - back <= 4
 
     @cached_property
     def _are_placed(self) -> bool:
@@ -366,22 +372,6 @@ def _is_acted_on(verb: str, claim: Claim, value: Sequence[str]) -> bool:
 
 def _has_number(value: Sequence[str]) -> bool:
     return any(word[0] == "#" for word in value)
-
-
-def _framed(old: Claim, new: Claim) -> bool:
-    """Whether the two claims are word for word the same but for one stretch."""
-    left, right = old.words, new.words
-    front = next((at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
-    rest = zip(reversed(left[front:]), reversed(right[front:]), strict=False)
-    back = next((at for at, (a, b) in enumerate(rest) if a != b), min(len(left), len(right)) - front)
-    return front + back >= 2 and len(left) - front - back <= 4 and len(right) - front - back <= 4
-
-
-def _then_shared(claim: Claim, value: Sequence[str], common: frozenset[str]) -> bool:
-    """Whether the value only describes a shared thing that follows it: `rounded buttons`."""
-    order = [word for word in claim.content if word]
-    at = order.index(value[-1])
-    return at + 1 < len(order) and order[at + 1] in common
 
 
 def _verb(claim: Claim) -> str:

@@ -210,8 +210,7 @@ class _Turn:
             self._rejections.append(_rejection(self._item, "retracted", retracted.text))
 
     def _with_context(self, clause: Clause) -> tuple[Clause, str]:
-        """The clause, with the one before it where it cannot be understood alone; and "dangling" where that one is not
-        kept."""
+        """The clause, joined to the one before it where it needs it; and "dangling" where that one is not kept."""
         leans = dangling(clause.text)
         if self._source == "user":
             needs = leans and self._item.project and not lasting(clause.text)

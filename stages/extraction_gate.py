@@ -1,6 +1,6 @@
-"""Decide whether a clause is kept, and as which type (P-5): cue words, prototypes and the distiller vote. No clause is
-changed here. What the user marked as lasting needs no salience and is left out only where it is plainly not meant; what
-an agent narrates needs the most salience."""
+"""Decide whether a clause is kept, and as which type (P-5): cue words, prototypes and the distiller vote. Clauses that
+the user marked as lasting need no salience and are left out only where plainly not meant; an agent's narration needs
+most."""
 
 from __future__ import annotations
 
@@ -228,7 +228,11 @@ def too_little(source: Trust, score: float, reading: ClauseReading, position: Po
         return "" if _fills_a_summary(source, score, reading) else "empty"
     if position.narrated and (_is_no_lesson(reading) or specific(reading.clause)):
         return "narrated"
-    if reading.salience < _least_salience(source, score, noise, position):
+    is_report = position.reported and noise <= REPORTED_NOISE
+    least = min(REPORTED, SALIENT[source]) if is_report else SALIENT[source]
+    if score >= CLEAR and not position.listed:
+        least = min(LEAST_CLEAR, least)
+    if reading.salience < least:
         return "slight"
     return "weak" if score < FLOOR[source] and not _needs_no_cue(source, reading, position) else ""
 
@@ -243,13 +247,6 @@ def _fills_a_summary(source: Trust, score: float, reading: ClauseReading) -> boo
 
 def _is_no_lesson(reading: ClauseReading) -> bool:
     return reading.type != "lesson" or reading.salience < NARRATED
-
-
-def _least_salience(source: Trust, score: float, noise: float, position: Position) -> float:
-    least = SALIENT[source]
-    if position.reported and noise <= REPORTED_NOISE:
-        least = min(REPORTED, least)
-    return min(LEAST_CLEAR, least) if score >= CLEAR and not position.listed else least
 
 
 def _needs_no_cue(source: Trust, reading: ClauseReading, position: Position) -> bool:

@@ -1,7 +1,6 @@
-"""Decide whether one statement says again what another one says. Two notes of an agent are kept once, where they are
-fullest (P-7); an agent's note of its user's words gives way to them (P-19); words that repeat what memd told their
-session add nothing (W9). What the user says twice in other words stays: they chose the words. A number, a name in code
-or a parallel form makes another statement. No answer depends on the order of arrival."""
+"""Decide whether a statement repeats another one. Of an agent's notes the fullest is kept (P-7), or its user's own
+words (P-19); repeating what memd told the session adds nothing (W9); the user's own paraphrases stay. A number, a name
+in code or a parallel form makes another statement. No answer depends on the order of arrival."""
 
 from __future__ import annotations
 

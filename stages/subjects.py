@@ -1,6 +1,5 @@
-"""Name the subject of a clause, and retell the clause with that subject in one line. The line is made of the clause's
-own words; only pronouns of the speaker are replaced, with the verb behind them brought into the third person. Negation
-and modality stay as they were."""
+"""Name the subject of a clause, and retell the clause with that subject in one line of the clause's own words: only
+pronouns of the speaker and the verb behind them change. Negation and modality stay as they were."""
 
 from __future__ import annotations
 
@@ -229,8 +228,7 @@ def _topic(before: str) -> str:
 
 
 def _cut(text: str) -> str:
-    """`text` within the limit, cut behind a sentence of some length, else at a word: half a sentence may say what the
-    whole takes back."""
+    """Cut `text` behind a sentence, else at a word: half a sentence may say what the whole takes back."""
     if len(text) <= LIMIT:
         return text
     ends = [hit.end() for hit in _ENDS.finditer(text, SHORTEST, LIMIT - 1) if text.count("`", 0, hit.end()) % 2 == 0]

@@ -153,11 +153,8 @@ def smooth(model: SentenceModel, tokenizer: Tokenizer, texts: list[str]) -> None
 
         return hook
 
-    hooks = [
-        getattr(block, name).register_forward_hook(watch((i, name)))
-        for i, block in enumerate(model.blocks)
-        for name in DENSE
-    ]
+    places = [(i, name) for i in range(LAYERS) for name in DENSE]
+    hooks = [getattr(model.blocks[i], name).register_forward_hook(watch((i, name))) for i, name in places]
     with torch.no_grad():
         for text in texts:
             ids, mask = tokens_of(tokenizer, [text])
@@ -228,10 +225,8 @@ def compare(paths: dict[str, Path], tokenizer: Tokenizer, texts: list[str]) -> N
     reference, _ = embed(paths["fp32"], tokenizer, texts, 1)
     print(f"{len(texts)} texts; cosine to fp32, one text at a time; last column: the same model, batch 1 to 32")
     for name, path in paths.items():
-        alone, alone_s = embed(path, tokenizer, texts, 1)
-        grouped, grouped_s = embed(path, tokenizer, texts, 32)
-        near = (alone * reference).sum(axis=1)
-        same = (alone * grouped).sum(axis=1)
+        (alone, alone_s), (grouped, grouped_s) = (embed(path, tokenizer, texts, batch) for batch in (1, 32))
+        near, same = (alone * reference).sum(axis=1), (alone * grouped).sum(axis=1)
         print(
             f"{name:15} {path.stat().st_size:>11,} B  mean {near.mean():.5f} min {near.min():.5f}  "
             f"{len(texts) / alone_s:4.0f}/s alone {len(texts) / grouped_s:4.0f}/s by 32  "
@@ -243,10 +238,8 @@ def keep(path: Path, out: Path) -> None:
     """Copy the kept graph and the tokenizer to `out` and write manifest.json with their hashes."""
     shutil.copyfile(path, out / "minilm-l6-int8.onnx")
     shutil.copyfile(source.get_model_path() / "tokenizer.json", out / "tokenizer.json")
-    files = {
-        name: hashlib.sha256((out / name).read_bytes()).hexdigest()
-        for name in ("minilm-l6-int8.onnx", "tokenizer.json")
-    }
+    names = ("minilm-l6-int8.onnx", "tokenizer.json")
+    files = {name: hashlib.sha256((out / name).read_bytes()).hexdigest() for name in names}
     manifest = {
         "name": "minilm-l6-int8",
         "version": "1",
