@@ -101,15 +101,11 @@ def disguised(text: str) -> bool:
     """Whether a word of `text` is written with letters that only look like those it seems to have."""
     if text.isascii():
         return False
-    if _STYLED.search(text):
-        return True
     words = _WORD.findall(text)
-    if any(_disguised(word) for word in words):
+    if _STYLED.search(text) or any(map(_disguised, words)):
         return True
-    foreign = [word for word in words if any(char in _LATIN for char in word)]
-    return any(len(word) >= WHOLE for word in foreign) and all(
-        char in _LATIN for word in words for char in word if not _is_latin(char)
-    )
+    is_whole = any(len(word) >= WHOLE and not _LATIN.keys().isdisjoint(word) for word in words)
+    return is_whole and all(char in _LATIN or _is_latin(char) for word in words for char in word)
 
 
 def _disguised(word: str) -> bool:

@@ -34,8 +34,8 @@ class Embed:
             return batch
         lines = list(dict.fromkeys(candidate.description for candidate in batch.candidates))
         rows = dict(zip(lines, self._trunk.embed(lines).astype("<f4"), strict=True))
-        candidates = tuple(
+        embedded = (
             step(candidate, STAGE, "description to vector", vector=rows[candidate.description].tobytes())
             for candidate in batch.candidates
         )
-        return msgspec.structs.replace(batch, candidates=candidates)
+        return msgspec.structs.replace(batch, candidates=tuple(embedded))

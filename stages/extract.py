@@ -86,9 +86,7 @@ class Extract:
         candidates.extend(_best([candidate for candidate in scored if candidate is not None], rejections))
         candidates.sort(key=lambda candidate: (candidate.item.seq, candidate.span.start))
         return msgspec.structs.replace(
-            batch,
-            candidates=batch.candidates + tuple(candidates),
-            rejections=batch.rejections + tuple(rejections),
+            batch, candidates=(*batch.candidates, *candidates), rejections=(*batch.rejections, *rejections)
         )
 
     def _meant(self, statement: _Statement, rejections: list[Rejection]) -> _Statement | None:
@@ -99,9 +97,8 @@ class Extract:
         reading = gate.read(self._reader, untitled(words).replace("**", ""), statement.trust)
         telling = not statement.item.project and reading.salience >= TALK
         reason = "" if telling else statement.doubt
-        if reason := reason or gate.unmeant(
-            self._reader, reading, following, statement.trust, statement.meant, telling
-        ):
+        reason = reason or gate.unmeant(self._reader, reading, following, statement.trust, statement.meant, telling)
+        if reason:
             rejections.append(_rejection(statement.item, reason, words))
             return None
         return replace(statement, reading=reading)

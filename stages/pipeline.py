@@ -1,5 +1,4 @@
-"""List the stages in order, and run them with their times (P-12). A stage that raises costs only the captures it raises
-for: they become failures with the stage's name."""
+"""List the stages in order, and run them. Captures that a stage raises for become failures with its name (P-12)."""
 
 from __future__ import annotations
 
@@ -57,13 +56,9 @@ def _one_by_one(batch: Batch, name: str, stage: Stage) -> Batch:
     parts: list[Batch] = []
     failures: list[Failure] = []
     for item in batch.items:
-        alone = Batch(
-            items=(item,),
-            candidates=tuple(c for c in batch.candidates if c.item.seq == item.seq),
-            given=batch.given,
-        )
+        own = tuple(candidate for candidate in batch.candidates if candidate.item.seq == item.seq)
         try:
-            parts.append(stage(alone))
+            parts.append(stage(Batch(items=(item,), candidates=own, given=batch.given)))
         except Exception as error:  # recorded as a failure of this capture, with the stage's name
             what = f"{type(error).__name__}: {error}"[:300]
             failures.append(Failure(item.seq, item.captured.document, item.captured.event.turn, name, what))
