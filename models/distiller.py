@@ -3,38 +3,25 @@
 from __future__ import annotations
 
 from itertools import groupby
-from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar, cast, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .network import Head, softmax
+from .network import Head, ranked, softmax
 
 Speaker = Literal["user", "assistant", "other"]
-Type = Literal[
-    "identity",
-    "preference",
-    "decision",
-    "convention",
-    "lesson",
-    "commitment",
-    "event",
-    "procedure",
-    "instruction",
-    "question",
-    "smalltalk",
-    "noise",
-]
+Telling = Literal["identity", "preference", "decision", "convention", "lesson", "commitment", "event", "procedure"]
+Idle = Literal["instruction", "question", "smalltalk", "noise"]
+Type = Telling | Idle
 Modality = Literal["stated", "negated", "conditional", "asked", "hypothetical", "quoted", "retracted"]
 Tag = Literal["subject", "attribute", "value", "time"]
-SPEAKERS: tuple[Speaker, ...] = ("user", "assistant", "other")
-TYPES: tuple[Type, ...] = get_args(Type)
+SPEAKERS: tuple[Speaker, ...] = get_args(Speaker)
+IDLE: tuple[Idle, ...] = get_args(Idle)  # Types of a clause that nobody looks for later
+TYPES: tuple[Type, ...] = (*get_args(Telling), *IDLE)
 MODALITIES: tuple[Modality, ...] = get_args(Modality)
-TAGS: tuple[Tag, ...] = ("subject", "attribute", "value", "time")
-Label = TypeVar("Label", bound=str)
-LONGEST = 128
-"""Tokens of a clause that count."""
+TAGS: tuple[Tag, ...] = get_args(Tag)
+LONGEST = 128  # Tokens of a clause that count
 
 
 class Marked(NamedTuple):
@@ -70,33 +57,26 @@ class ClauseReading(NamedTuple):
         return next(iter(self.modalities))
 
 
-class Distiller:
-    """The network. Loading takes some 0.15 s and 30 MB; a clause takes about 3 ms on one thread."""
+class Distiller(Head):
+    """The network. A clause takes about 3 ms on one thread."""
 
-    def __init__(self, folder: Path | None = None, threads: int = 1) -> None:
-        """Load the head of `folder` (default: the package's own weights). Raises `ModelMissing`."""
-        self._head = Head("distiller", folder, threads)
+    HEAD = "distiller"
 
     def read(self, clause: str, speaker: Speaker) -> ClauseReading:
         """What `clause` says, as `speaker`'s words. A clause counts up to its 128th token."""
-        who = self._head.tokens.ids(f"{speaker}:")[1:-1]
-        encoded = self._head.tokens.encode(clause)
+        who = self.tokens.ids(f"{speaker}:")[1:-1]
+        encoded = self.tokens.encode(clause)
         ids = [encoded.ids[0], *who, *encoded.ids[1:]][:LONGEST]
         offsets = [(0, 0)] * (1 + len(who)) + encoded.offsets[1:][: LONGEST - 1 - len(who)]
-        types, modalities, salience, tags, pooled = self._head.run((ids, [SPEAKERS.index(speaker)] * len(ids)))
+        types, modalities, salience, tags, pooled = self._read((ids, [SPEAKERS.index(speaker)] * len(ids)))
         return ClauseReading(
-            types=_ranked(TYPES, types),
-            modalities=_ranked(MODALITIES, modalities),
+            types=ranked(TYPES, types),
+            modalities=ranked(MODALITIES, modalities),
             salience=float(softmax(salience) @ np.arange(len(salience), dtype=np.float32)),
             marked=_marked(softmax(tags), offsets),
             pooled=pooled,
             clause=clause,
         )
-
-
-def _ranked(labels: tuple[Label, ...], logits: NDArray[np.float32]) -> dict[Label, float]:
-    values = cast("list[float]", softmax(logits).tolist())
-    return dict(sorted(zip(labels, values, strict=True), key=lambda pair: -pair[1]))
 
 
 def _marked(tags: NDArray[np.float32], offsets: list[tuple[int, int]]) -> tuple[Marked, ...]:

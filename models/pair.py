@@ -3,46 +3,39 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, get_args
 
 import numpy as np
 
-from .network import Head, softmax
+from .network import Head, ranked
 from .pair_features import features
 
 Relation = Literal["same", "refines", "replaces", "contradicts", "unrelated"]
-RELATIONS: tuple[Relation, ...] = ("same", "refines", "replaces", "contradicts", "unrelated")
-LONGEST = 128
-"""Tokens of a statement that count."""
-
+RELATIONS: tuple[Relation, ...] = get_args(Relation)
+LONGEST = 128  # Tokens of a statement that count
+# Word pieces from which a word is a name that the model never met: it sees syllables, and reads two such names as a
+# change of one (17 of 200 services with made-up names were retired for another).
 UNKNOWN = 4
-"""Word pieces from which a word is a name that the model never met: it sees syllables, and reads two such names as a
-change of one (17 of 200 services with made-up names were retired for another)."""
-
 _WORD = re.compile(r"[^\W\d_]+")
 
 
-class PairJudge:
-    """The network. Loading takes some 0.15 s and 30 MB; a pair takes about 4 ms on one thread."""
+class PairJudge(Head):
+    """The network. A pair takes about 4 ms on one thread."""
 
-    def __init__(self, folder: Path | None = None, threads: int = 1) -> None:
-        """Load the head of `folder` (default: the package's own weights). Raises `ModelMissing`."""
-        self._head = Head("pair", folder, threads)
+    HEAD = "pair"
 
     def judge(self, earlier: str, later: str) -> dict[Relation, float]:
         """The probability of each label, from the most likely on; "unrelated" where each names what the other does not,
         in a word that the model does not know."""
         mine, other = self._unknown(earlier), self._unknown(later)
         if mine - other and other - mine:
-            return {"unrelated": 1.0, **{label: 0.0 for label in RELATIONS if label != "unrelated"}}
-        first, second = (self._head.tokens.ids(text)[:LONGEST] for text in (earlier, later))
+            return {"unrelated": 1.0, **dict.fromkeys(RELATIONS[:-1], 0.0)}
+        first, second = (self.tokens.ids(text)[:LONGEST] for text in (earlier, later))
         row = ([*first, *second[1:]], [0] * len(first) + [1] * (len(second) - 1))
         words = np.asarray([features(earlier, later)], np.float32)
-        (logits,) = self._head.run(row, words=words)
-        ranked = zip(RELATIONS, cast("list[float]", softmax(logits).tolist()), strict=True)
-        return dict(sorted(ranked, key=lambda pair: -pair[1]))
+        (logits,) = self._read(row, words=words)
+        return ranked(RELATIONS, logits)
 
     def _unknown(self, text: str) -> set[str]:
         words = {word.lower() for word in _WORD.findall(text)}
-        return {word for word in words if len(word) >= UNKNOWN and len(self._head.tokens.ids(word)) - 2 >= UNKNOWN}
+        return {word for word in words if len(word) >= UNKNOWN and len(self.tokens.ids(word)) - 2 >= UNKNOWN}

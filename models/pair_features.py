@@ -1,7 +1,5 @@
-"""Features of two statements' words: negation, change, numbers, times, how much they share.
-
-The recipe that trains the pair head loads this file, so a change here requires a new head.
-"""
+"""Features of two statements' words: negation, change, numbers, times, how much they share. The recipe that trains the
+pair head loads this file, so a change here requires a new head."""
 
 from __future__ import annotations
 
@@ -33,8 +31,7 @@ _COMMON = frozenset(
     "the a an is are was were be been to of in on at for and or with by it its this that i we you he she they our my "
     "your his her their as from has have had do does did".split()
 )
-COUNT = 20
-"""How many numbers a row has."""
+COUNT = 20  # How many numbers a row has
 
 
 def features(earlier: str, later: str) -> list[float]:

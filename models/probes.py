@@ -1,9 +1,6 @@
-"""Check by use whether memd can search with a folder of weights.
-
-Files are compared with the manifest before any of them is loaded. Checking loads onnxruntime, so the daemon runs it in
-a child. A model that passes gives unit vectors of the dimension it states, the same each time, and a query table of the
-same space: a table of another trunk would find nothing without any error (P-14).
-"""
+"""Check by use whether memd can search with a folder of weights; it loads onnxruntime, so the daemon uses a child. A
+model that passes gives unit vectors of its dimension, the same each time, and has a query table of the same space: a
+table of another trunk would find nothing without any error (P-14)."""
 
 from __future__ import annotations
 
@@ -16,23 +13,20 @@ from .query import QueryTable
 from .registry import ModelInfo, info, verify
 from .trunk import Trunk
 
+# A statement, the same in other words, and one of something else.
 PROBES = (
     "We keep the build logs for thirty days.",
     "Build logs are kept for thirty days, then they go.",
     "My daughter is afraid of thunderstorms.",
 )
-"""A statement, the same in other words, and one of something else."""
 
 PAIRS = ((0, 1), (0, 2), (1, 2))
-NEAR = 0.02
-"""How far a cosine may lie from the one in the manifest: processors round int8 differently."""
+NEAR = 0.02  # How far a cosine may lie from the one in the manifest: processors round int8 differently
 
 
 def problems_of(folder: Path) -> list[str]:
-    """What is wrong with the model in `folder`, empty if nothing is; takes about a second.
-
-    Raises ModelMissing where the manifest can't be read.
-    """
+    """What is wrong with the model in `folder`, empty if nothing is; takes about a second. Raises ModelMissing where
+    the manifest can't be read."""
     model = info(folder)
     if problems := verify(folder):
         return problems

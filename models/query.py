@@ -1,9 +1,6 @@
-"""Turn a question into a vector of the trunk's space without a model call: rows of a table, added up.
-
-Never loads onnxruntime, so it may live in the daemon. The table is mapped, and its pages are shared between processes.
-The vector depends on which word pieces there are, not on their order, so it serves questions and never what is stored
-(both sides from the table lose a quarter of the recall).
-"""
+"""Turn a question into a vector of the trunk's space without onnxruntime: rows of a mapped table, added up. The order
+of the word pieces is lost, so it serves questions and never what is stored (both sides from the table lose a quarter of
+the recall)."""
 
 from __future__ import annotations
 
@@ -21,10 +18,8 @@ class QueryTable:
     """One int8 row and one scale per word piece. Loading takes some 40 ms; may be shared between threads."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """Map the table of `folder` (default: the package's own weights).
-
-        Raises `ModelMissing` where a file is absent or is not the one that the manifest describes.
-        """
+        """Map the table of `folder` (default: the package's own weights). Raises `ModelMissing` where a file is absent
+        or is not the one that the manifest describes."""
         folder = WEIGHTS if folder is None else folder
         self.info: ModelInfo = info(folder)
         if self.info.queries is None:

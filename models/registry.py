@@ -1,8 +1,5 @@
-"""Identify a model by its manifest, and verify its files.
-
-The id of a model changes when its trunk's bytes change, so a stored vector is never compared with one of another space.
-Importing this module loads no model library.
-"""
+"""Identify a model by its manifest, and verify its files. A model's id changes with its trunk's bytes, so a stored
+vector is never compared with one of another space. Importing this module loads no model library."""
 
 from __future__ import annotations
 
@@ -20,13 +17,9 @@ MANIFEST = "manifest.json"
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The manifest. `files` maps a file's name to its sha256 (hex); `trunk`, `tokenizer`, `queries` name files.
-
     `heads`: the files of the networks that read with the trunk's weights (`distiller`, `pair`, `injection`), by name.
-
-    `languages`: codes of those that its vectors tell the sense of; `*` for a model of many.
-
-    `probes`: the cosines that the maker measured between the three sentences of `models/probes.py`, if any.
-    """
+    `languages`: codes of those that its vectors tell the sense of; `*` for a model of many. `probes`: the cosines that
+    the maker measured between the three sentences of `models/probes.py`, if any."""
 
     name: str
     version: str
@@ -83,23 +76,18 @@ def info(folder: Path = WEIGHTS) -> ModelInfo:
 
 
 def verify(folder: Path = WEIGHTS, names: Iterable[str] | None = None) -> list[str]:
-    """What is wrong with the files of `folder` (those of the manifest, or `names` among them): one line each.
-
-    An empty list means that every file is there, byte for byte. Reads 35 MB in some 40 ms. Raises `ModelMissing`
-    where the manifest itself can't be read.
-    """
+    """One line for each file of `folder`, or of `names`, that is not the manifest's, byte for byte; 35 MB take some 40
+    ms. Raises `ModelMissing` where the manifest can't be read."""
     files = info(folder).files
     problems: list[str] = []
     for name in sorted(files if names is None else names):
-        path = folder / name
         try:
-            with path.open("rb") as file:
+            with (folder / name).open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
+            if digest != files[name]:
+                problems.append(f"{name}: sha256 is {digest[:12]}…, the manifest says {files[name][:12]}…")
         except OSError as error:
             problems.append(f"{name}: missing ({error.strerror})")
-            continue
-        if digest != files[name]:
-            problems.append(f"{name}: sha256 is {digest[:12]}…, the manifest says {files[name][:12]}…")
     return problems
 
 

@@ -1,9 +1,5 @@
-"""Split a text into word pieces, the same for documents and for queries.
-
-Ids begin with [CLS] and end with [SEP], at most `limit` of them. They are never padded (the tokenizer's file asks for
-128 places; that is switched off here). No string fails. A long text is cut first: word pieces cost over a microsecond
-a character.
-"""
+"""Split a text into word pieces. Ids begin with [CLS] and end with [SEP], at most `limit` of them, never padded (the
+tokenizer's file asks for 128 places). No string fails."""
 
 from __future__ import annotations
 
@@ -13,8 +9,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 if TYPE_CHECKING:
     from tokenizers import Encoding
 
-# Far more than 256 tokens need in any script, and 10 ms of work at most.
-MAX_CHARACTERS = 8192
+MAX_CHARACTERS = 8192  # Far more than 256 tokens need in any script, and 10 ms of work at most
 
 
 class _Tokenizer(Protocol):
@@ -27,10 +22,9 @@ class _Tokenizer(Protocol):
 
 
 class WordPieces:
-    """The word pieces of one tokenizer file."""
+    """The tokenizer in `path`; texts are cut after `limit` tokens, counting [CLS] and [SEP]."""
 
     def __init__(self, path: Path, limit: int) -> None:
-        """Read `path`; texts are cut after `limit` tokens, counting [CLS] and [SEP]."""
         from tokenizers import Tokenizer
 
         self._tokenizer = cast("_Tokenizer", Tokenizer.from_file(str(path)))

@@ -1,36 +1,18 @@
-"""The trunk: turn texts into unit rows of float32 on the CPU, so that a dot product is a cosine.
-
-onnxruntime is loaded with the first `Trunk`, not with this module, so the daemon never carries it. Files are checked
-against the manifest before they are loaded. One text at a time (the default), a vector depends on nothing but its text,
-on any processor to seven digits.
-"""
+"""The trunk: turn texts into unit rows of float32 on the CPU, so that a dot product is a cosine. One text at a time, a
+vector depends on nothing but its text, on any processor to seven digits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .network import open_network
-from .registry import WEIGHTS, ModelInfo, info, require
-from .tokens import WordPieces
+from .network import Network
 
 
-class Trunk:
-    """all-MiniLM-L6-v2 in int8. Loading takes some 0.15 s and 30 MB; may be shared between threads."""
-
-    def __init__(self, folder: Path | None = None, threads: int = 1) -> None:
-        """Load the trunk of `folder` (default: the package's own weights) on `threads` threads.
-
-        Raises `ModelMissing` where a file is absent or is not the one that the manifest describes.
-        """
-        folder = WEIGHTS if folder is None else folder
-        self.info: ModelInfo = info(folder)
-        require(folder, (self.info.trunk, self.info.tokenizer))
-        self._session = open_network(folder / self.info.trunk, threads)
-        self.tokens = WordPieces(folder / self.info.tokenizer, self.info.max_tokens)
+class Trunk(Network):
+    """all-MiniLM-L6-v2 in int8, or the embedding model of the folder."""
 
     def embed(self, texts: Sequence[str], batch: int = 1) -> NDArray[np.float32]:
         """`texts` as an array (number of texts × 384) of unit rows, in the order given; no texts give (0, 384).

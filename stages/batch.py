@@ -1,8 +1,5 @@
-"""The values that the stages pass on: captures, candidates with their spans and steps, rejections with their reasons.
-
-A candidate's `quote` is `text(capture)[span.start:span.end]`, to the letter (P-5). A candidate is never dropped: it
-moves to `rejections`. `steps` grows by one line a stage, for `memd why`.
-"""
+"""Values that the stages pass on. A candidate's `quote` is `text(capture)[span.start:span.end]`, to the letter (P-5);
+a candidate is never dropped, it moves to `rejections`; each stage adds one of its `steps`, for `memd why`."""
 
 from __future__ import annotations
 
@@ -14,13 +11,11 @@ from ..protocol.event import Captured, Trust
 from ..protocol.operation import Decision, Failure, Retirement, Step
 from ..protocol.record import Evidence, Kind, Record, Span, Status, Volatility
 
-PERSONAL = "personal"
-"""The pool of the user (P1)."""
+PERSONAL = "personal"  # The pool of the user (P1)
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One archived capture as the worker gets it: its archive seq, the project pool of its document ("" = none), and
-    the pool of its agent, where that has a memory of its own (P5)."""
+    """An archived capture: its archive seq, the project pool of its document, and its agent's own pool (P5), or ""."""
 
     seq: int
     captured: Captured
@@ -76,7 +71,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Rejection(msgspec.Struct, frozen=True, kw_only=True):
-    """A clause or a whole capture that is not kept, by which stage and why (a short stable reason, counted)."""
+    """A clause or capture that a stage leaves out. `reason`: short and stable, since it is counted."""
 
     stage: str
     reason: str
@@ -92,11 +87,8 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Proposal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What reconcile would do with a candidate; the committer does it, if nothing changed meanwhile (W6).
-
-    `record` is complete but for system times. action `add`: a new record that retires `retires`; `update`: a new
-    revision of the record with that id; `noop`: `evidence` for `target`.
-    """
+    """A change for a candidate, which the write thread makes if nothing changed meanwhile (W6). `record` lacks system
+    times. `add`: a new record that retires `retires`; `update`: a new revision; `noop`: `evidence` for `target`."""
 
     record: Record
     decision: Decision
@@ -114,10 +106,7 @@ class Given(msgspec.Struct, frozen=True):
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What travels through the stages, in order of archive seq; the steps of one candidate keep their order.
-
-    `given`: by document, for those sessions that memd gave something to.
-    """
+    """Captures on their way through the stages, in order of archive seq. `given`: by document."""
 
     items: tuple[Item, ...] = ()
     candidates: tuple[Candidate, ...] = ()

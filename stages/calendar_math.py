@@ -1,7 +1,5 @@
-"""Move a midnight by whole days, weeks, months and years (P-21).
-
-Results keep the offset. Raises ValueError and OverflowError for days that no calendar has.
-"""
+"""Move a midnight by whole days, weeks, months and years (P-21). Results keep the offset. Raises ValueError and
+OverflowError for days that no calendar has."""
 
 from __future__ import annotations
 
@@ -27,10 +25,8 @@ def place_date(midnight: datetime, month: int, day: int, year: int | None, ahead
     if year is not None:
         return midnight.replace(year=year, month=month, day=day)
     date = midnight.replace(month=month, day=day)
-    if ahead and date < midnight:
-        return date.replace(year=date.year + 1)
-    if not ahead and date > midnight:
-        return date.replace(year=date.year - 1)
+    if date < midnight if ahead else date > midnight:
+        return date.replace(year=date.year + (1 if ahead else -1))
     return date
 
 

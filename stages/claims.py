@@ -1,8 +1,6 @@
-"""Take a clause apart for comparing: its words in order, its numbers, what it gives up, whether it tells of a change.
-
+"""Take a clause apart for comparing: words in order, numbers, phrases that it gives up, announced changes.
 Stems stand for words, so that `uses` and `used` are equal. Words that only announce a change ("now", "since Monday",
-"renamed") are not part of the claim.
-"""
+"renamed") are not part of the claim."""
 
 from __future__ import annotations
 
@@ -40,7 +38,6 @@ _PARTED = re.compile(r"(?<=[a-z])-(?=[a-z])", re.IGNORECASE)
 
 
 def stems_of(name: str) -> frozenset[str]:
-    """A list of `rules/claims.toml` as stems."""
     return frozenset(stem(word) for word in _DATA[name].split())
 
 
@@ -76,7 +73,6 @@ class Claim:
 
 @lru_cache(maxsize=4096)
 def claim(clause: str) -> Claim:
-    """The clause taken apart."""
     text = _written_out(" ".join(plain(clause).replace("`", "").replace("**", "").split()))
     body, is_cut = _body(text)
     body_tokens = tokens(_PARTED.sub(" ", body))
@@ -107,8 +103,6 @@ def _body(text: str) -> tuple[str, bool]:
 
 
 class _Content:
-    """The content of a claim, collected token by token."""
-
     def __init__(self, released: tuple[frozenset[str], ...]) -> None:
         self.words: list[str | None] = []
         self.numbers: list[str] = []
@@ -144,7 +138,6 @@ def _written_out(text: str) -> str:
 
 
 def _released(text: str) -> tuple[frozenset[str], ...]:
-    """The stems of each phrase that the clause gives up."""
     hits = (hit for pattern in _RELEASED for hit in pattern.finditer(text))
     phrases = (_content_stems(tokens(_PARTED.sub(" ", hit.group(1)))) for hit in hits)
     return tuple(phrase for phrase in phrases if phrase)

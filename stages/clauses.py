@@ -1,8 +1,6 @@
-"""Split a turn into clauses: whole sentences and list items, each with its exact place.
-
-Offsets count characters of the text as it is in the archive. A clause is never half a sentence, so that its negation,
-its condition and its reporting verb stay with it (P-5). Every pass is linear in the length of the text.
-"""
+"""Split a turn into clauses: whole sentences and list items, with offsets in characters of the archived text. A clause
+is never half a sentence, so that its negation, condition and reporting verb stay with it (P-5). Every pass is
+linear."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from .rules import any_of, table, words
@@ -33,21 +31,11 @@ _END = re.compile(r"(?<![.!?…])[.!?…]++[)\"'”’»*_\]]*+(?=\s)|[。！？
 _OPENS_CODE = re.compile(
     r"[ \t]*(?:defmodule|def|defp|class|import|from|const|let|var|return|fn|func|public|SELECT)\s\S"
 )
-CODE_INDENT = 4
-"""Columns by which code may be set in."""
-
-NESTING = 100
-"""Lists and quotes within each other that are read."""
-
-DEEPEST, LONGEST = 6, 300
-"""List items that a clause is known to stand below, and characters of what stands above it."""
-
-BOLD = 7
-"""The level of a line in bold, below all of Markdown's."""
-
-FEWEST_WORDS = 3
-"""Words that each part of a joined sentence has at least."""
-
+CODE_INDENT = 4  # Columns by which code may be set in
+NESTING = 100  # Lists and quotes within each other that are read
+DEEPEST, LONGEST = 6, 300  # List items that a clause is known to stand below, and characters of what stands above it
+BOLD = 7  # The level of a line in bold, below all of Markdown's
+FEWEST_WORDS = 3  # Words that each part of a joined sentence has at least
 _ANNOUNCED = re.compile(
     r"(?:(?:one|two|three|four|a few|some|several|more|here are|these are|my|our|the)\s+){1,3}"
     r"(?:(?:more|quick|small|other|important|general)\s+)?"
@@ -96,9 +84,8 @@ def split(text: str) -> SplitTurn:
 
 def _mask(text: str) -> tuple[str, list[str]]:
     """`text` with every injected element blanked out by line feeds of the same length."""
-    parts: list[str] = []
+    masked, at = "", 0
     dropped: list[str] = []
-    at = 0
     lowered = text.lower() if len(text.lower()) == len(text) else text
     for match in _OPENING.finditer(text):
         name = match.group(1).lower()
@@ -106,22 +93,24 @@ def _mask(text: str) -> tuple[str, list[str]]:
             continue
         end = lowered.find(f"</{name}>", match.end())
         end = len(text) if end < 0 else end + len(name) + 3
-        parts.append(text[at : match.start()])
-        parts.append("\n" * (end - match.start()))
+        masked += text[at : match.start()] + "\n" * (end - match.start())
         dropped.append("injected")
         at = end
-    parts.append(text[at:])
-    return "".join(parts), dropped
+    return masked + text[at:], dropped
+
+
+class _Above(NamedTuple):
+    listed: bool
+    heading: str
+    path: tuple[str, ...]
+    holder: str
 
 
 @dataclass(slots=True)
 class _Block:
     start: int
     end: int
-    listed: bool
-    heading: str
-    path: tuple[str, ...]
-    holder: str
+    above: _Above
 
 
 class _Mark(NamedTuple):
@@ -151,11 +140,8 @@ def _parser() -> MarkdownIt:
 
 
 def _marks(text: str) -> dict[int, _Mark]:
-    """The lines, by number, that Markdown makes a heading or code.
-
-    A fence that stands within another one, or that ends behind its list, leaves a mark that seems to open one more:
-    such a mark is one line, and not all that follows.
-    """
+    """The lines, by number, that Markdown makes a heading or code. A fence that stands within another one, or that ends
+    behind its list, leaves a mark that seems to open one more: such a mark is one line, and not all that follows."""
     text = text.replace("\r", " ")  # or no fence would close in text with Windows line ends
     lines = text.split("\n")
     marks: dict[int, _Mark] = {}
@@ -210,50 +196,43 @@ class _BlockReader:
         start = at + (item.end() if item else len(line) - len(line.lstrip()))
         end = at + len(line.rstrip())
         current = self._current
-        if not item and current and _joins(self._text[current.start : current.end], line, current.listed):
+        if not item and current and _joins(self._text[current.start : current.end], line, current.above.listed):
             current.end = end
             return
-        heading, path, holder = self._above_item(line) if item else self._above_paragraph(line)
-        self._current = _Block(start, end, item is not None, heading, path, holder)
+        self._current = _Block(start, end, self._above_item(line, True) if item else self._above_paragraph(line))
         if end > start:
             self._blocks.append(self._current)
             if item:
                 self._items.append((_indent(line), self._current))
 
-    def _above_paragraph(self, line: str) -> tuple[str, tuple[str, ...], str]:
-        """Heading, path and holder of a paragraph. Unless it is part of a list item, it ends all lists, and with them
-        the line in bold that announced them."""
+    def _above_paragraph(self, line: str) -> _Above:
+        """Unless a paragraph is part of a list item, it ends all lists, and with them the bold line above them."""
         if line.startswith("  ") and self._items:
-            return self._above_item(line)
-        if self._blocks and self._blocks[-1].listed:
+            return self._above_item(line, False)
+        if self._blocks and self._blocks[-1].above.listed:
             self._titles = [title for title in self._titles if title[0] < BOLD]
         self._items, self._lead = [], ""
         titles = tuple(title for _, title in self._titles)
-        return (titles[-1] if titles else ""), titles, ""
+        return _Above(False, titles[-1] if titles else "", titles, "")
 
-    def _above_item(self, line: str) -> tuple[str, tuple[str, ...], str]:
-        """Heading, path and holder of a list item."""
+    def _above_item(self, line: str, listed: bool) -> _Above:
         indent = _indent(line)
         self._items = [item for item in self._items if item[0] < indent][-DEEPEST:]
         titles = tuple(title for _, title in self._titles)
-        if self._blocks and not self._blocks[-1].listed and self._blocks[-1].path == titles:
-            self._lead = _lead(self._text, self._blocks[-1])
+        last = self._blocks[-1] if self._blocks else None
+        if last and not last.above.listed and last.above.path == titles:
+            words = self._text[max(last.start, last.end - LONGEST) : last.end].rstrip("* ")
+            self._lead = words if words.endswith(":") else ""
         held = (self._text[block.start : min(block.end, block.start + LONGEST)] for _, block in self._items)
         holders = tuple(words.strip("* ") for words in held)
         path = (*titles, *((self._lead,) if self._lead else ()), *(words for words in holders if words))
         holder = holders[-1] if holders else ""
         announced = holder if holder.endswith(":") else ""
-        return announced or self._lead or (titles[-1] if titles else ""), path, holder
+        return _Above(listed, announced or self._lead or (titles[-1] if titles else ""), path, holder)
 
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
-
-
-def _lead(text: str, block: _Block) -> str:
-    """The paragraph that announces a list: the one before it, if it ends with a colon."""
-    words = text[max(block.start, block.end - LONGEST) : block.end].rstrip("* ")
-    return words if words.endswith(":") else ""
 
 
 def _mark(line: str) -> _Mark | None:
@@ -282,23 +261,26 @@ def _joins(above: str, line: str, listed: bool) -> bool:
     """Whether `line` goes on with the sentence above it, as in text that was wrapped."""
     tail = above.rstrip()
     first = line.lstrip()[:1]
-    announced = tail.endswith(":") and listed and line[:2] == "  " and first.islower()
-    if tail.endswith((".", "!", "?", ":", "…", "。", "！", "？")) and not announced:
+    inside = listed and line[:2] == "  "
+    if tail.endswith((".", "!", "?", ":", "…", "。", "！", "？")) and not (
+        tail[-1] == ":" and inside and first.islower()
+    ):
         return False
-    wrapped = len(tail) - tail.rfind("\n") > 50
-    return first.islower() or wrapped or (listed and line[:2] == "  ")
+    return first.islower() or inside or len(tail) - tail.rfind("\n") > 50  # the line was wrapped
 
 
 def _sentences(text: str, block: _Block) -> Iterator[Clause]:
     body = text[block.start : block.end]
     shielded = [match.span() for match in _CODE.finditer(body)]
-    at = 0
+    cuts = [0]
     for match in _END.finditer(body):
-        if any(start < match.start() < end for start, end in shielded) or not _ends(body, match, at):
-            continue
-        yield from _clause(text, block, at, match.end())
-        at = match.end()
-    yield from _clause(text, block, at, len(body))
+        if not any(start < match.start() < end for start, end in shielded) and _ends(body, match, cuts[-1]):
+            cuts.append(match.end())
+    for left, right in pairwise((*cuts, len(body))):
+        sentence = body[left:right].strip()
+        start = block.start + right - len(body[left:right].lstrip())
+        for first, last in _coordinated(sentence):
+            yield Clause(start + first, start + last, sentence[first:last], *block.above)
 
 
 def _ends(body: str, match: re.Match[str], at: int) -> bool:
@@ -312,41 +294,16 @@ def _ends(body: str, match: re.Match[str], at: int) -> bool:
     if mark[0] in ".…":
         before = _LAST_WORD.search(body[max(at, match.start() - 30) : match.start()])
         word = before.group(1).lower().rstrip(".") if before else ""
-        if word in _ABBREVIATIONS or (len(word) == 1 and word.isalpha()):
+        is_short = word in _ABBREVIATIONS or (len(word) == 1 and word.isalpha())
+        is_number = (not word and match.start() == at) or (word.isdigit() and match.start() - at <= 3)
+        if is_short or is_number or (mark.startswith(("..", "…")) and following[0].islower()):
             return False
-        if not word and match.start() == at:
-            return False
-        if mark.startswith(("..", "…")) and following[0].islower():
-            return False
-        if word.isdigit() and match.start() - at <= 3:
-            return False
-    depth = body.count("(", at, match.end()) - body.count(")", at, match.end())
-    return depth <= 0
-
-
-def _clause(text: str, block: _Block, start: int, end: int) -> Iterator[Clause]:
-    start, end = block.start + start, block.start + end
-    while start < end and (text[start].isspace()):
-        start += 1
-    while end > start and (text[end - 1].isspace()):
-        end -= 1
-    for left, right in _coordinated(text[start:end]):
-        yield Clause(
-            start + left,
-            start + right,
-            text[start + left : start + right],
-            block.listed,
-            block.heading,
-            block.path,
-            block.holder,
-        )
+    return body.count("(", at, match.end()) <= body.count(")", at, match.end())
 
 
 def _coordinated(sentence: str) -> Iterator[tuple[int, int]]:
     """The statements of a sentence that joins several, each with a subject of its own: one may change, others stay.
-
-    Nothing that governs the whole is cut off: a sentence with a condition, a report or a reason is one statement.
-    """
+    Nothing that governs the whole is cut off: a sentence with a condition, a report or a reason is one statement."""
     if not sentence:
         return
     cuts = [] if _GOVERNED.search(sentence) else [match.span() for match in _JOINED.finditer(sentence)]

@@ -1,8 +1,5 @@
-"""Compare two claims: same, refined, replaced, contradicted, or unrelated.
-
-A pair is called a change only on a sign in the words themselves (a value in the same place, a number of the same thing,
-a negation, a word that drops the old value); in doubt two claims are unrelated, so that none is lost (P-8).
-"""
+"""Compare two claims. Only a sign in the words themselves makes a change (a value in the same place, a number of the
+same thing, a negation, a word that drops the old value); in doubt claims are unrelated, so that none is lost (P-8)."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Literal
 
 from .claims import BE, SPEAKERS, VERBS, Claim, claim, stems_of
@@ -20,14 +17,12 @@ from .words import PREPOSITIONS, Token, stem, tokens
 
 Label = Literal["same", "refines", "replaces", "contradicts", "unrelated"]
 
-LONGEST = 28
-"""Tokens of a claim that is compared word by word; longer ones are only ever the same or unrelated."""
-
-LONGEST_VALUE = 4
-"""Stems of a value that may have replaced another one."""
-
+LONGEST = 28  # Tokens of a claim that is compared word by word; longer ones are only ever the same or unrelated
+LONGEST_VALUE = 4  # Stems of a value that may have replaced another one
 _NAME = re.compile(r"[^\W\d].*\d|\d.*[^\W\d]")
 _SIGN = re.compile(r"(?<![\w.)])[-\u2212+](?=\d)|[<>\u2264\u2265\u2260]=?|[!=]=")
+_COPULAR_FRONT = re.compile(r"\b(?:is|are|has become|became) (?:my|the|our|now my|what (?:i|we))\b")
+_INDEFINITE = re.compile(r"\b(?:is|are|am|i'm) an? ")
 _DATA = table("claims")
 _CLASSES = {word: name for name, words in _DATA["classes"].items() for word in words.split()}
 _HABIT = frozenset(_DATA["habit"].split())
@@ -132,7 +127,6 @@ def _restated(old: Claim, new: Claim, common: frozenset[str], cosine: float) -> 
 
 
 def _dropped(old: Claim, new: Claim, common: frozenset[str]) -> Verdict | None:
-    """The newer claim names what the older one says and drops it."""
     gone = _given_up(old, new)
     if not gone & old.stems or new.adds or old.past:
         return None
@@ -171,7 +165,6 @@ def _renumbered(old: Claim, new: Claim, common: frozenset[str]) -> Verdict | Non
 
 
 def _substituted(old: Claim, new: Claim, common: frozenset[str], cosine: float) -> Verdict | None:
-    """One value stands where another stood, and the rest is the same."""
     if old.negated != new.negated or new.adds or old.past or (new.past and not new.changed):
         return None
     shared = common | {f"#{number}" for number in set(old.numbers) & set(new.numbers)}
@@ -191,9 +184,7 @@ def _substituted(old: Claim, new: Claim, common: frozenset[str], cosine: float) 
 
 class _Substitution:
     """Two claims that are alike but for one run of stems: `before` in the older one, `after` in the newer one.
-
-    `common`: the stems of both; `cosine`: of their descriptions.
-    """
+    `common`: the stems of both; `cosine`: of their descriptions."""
 
     def __init__(
         self, old: Claim, new: Claim, common: frozenset[str], before: Sequence[str], after: Sequence[str], cosine: float
@@ -238,11 +229,7 @@ class _Substitution:
             return False
         if self._common & _PLACED and _led_in(self._old, self._before, _SINGLE):
             return True
-        return (
-            self._are_framed
-            and self._cosine >= 0.6
-            and (self._is_habit or _led_in(self._old, self._before, _INSTRUMENT))
-        )
+        return self._are_framed and self._cosine >= 0.6 and (self._is_habit or self._led[0])
 
     def _in_the_subject(self) -> bool | None:
         """Decide where the older value is the subject, or a part of it before the verb."""
@@ -261,13 +248,11 @@ class _Substitution:
         return not self._old.personal or len(self._common) >= 2 or self._are_alike
 
     def _as_an_acted_object(self) -> bool | None:
-        acted_on = _is_acted_on(self._verb, self._old, self._before) and _is_acted_on(
-            self._verb, self._new, self._after
-        )
-        return False if acted_on and not self._are_alike else None
+        values = ((self._old, self._before), (self._new, self._after))
+        is_acted_on = all(_is_acted_on(self._verb, claim, value) for claim, value in values)
+        return False if is_acted_on and not self._are_alike else None
 
     def _at_the_front_of_one(self) -> bool | None:
-        """Decide where only one of the claims begins with its value."""
         if (self._at == 0) == (_head(self._new) == self._after[0]):
             return None
         return bool(self._verb) and (self._verb in _ROLES or self._led[0])
@@ -298,8 +283,9 @@ class _Substitution:
     def _in_the_same_frame(self) -> bool | None:
         if self._are_placed and (len(self._common) >= 2 or self._are_framed):
             return True
-        described = self._are_framed and self._is_shared_beyond and _then_shared(self._old, self._before, self._common)
-        return described or None
+        behind = self._order[self._order.index(self._before[-1]) + 1 :][:1]
+        describes_shared = behind and behind[0] in self._common  # a shared thing follows: `rounded buttons`
+        return bool(self._are_framed and self._is_shared_beyond and describes_shared) or None
 
     def _after_another_verb(self) -> bool | None:
         if not self._verb:
@@ -311,7 +297,8 @@ class _Substitution:
         first = self._old.words[0]
         if not self._is_stated or first in _POINTING or first.startswith("i'"):
             return False
-        return self._are_alike or (not _described(self._old) and self._cosine >= 0.4)
+        is_one_of_many = _INDEFINITE.search(" ".join(self._old.words))  # `X is a Y`: one thing may be many a's
+        return self._are_alike or (not is_one_of_many and self._cosine >= 0.4)
 
     @cached_property
     def _are_alike(self) -> bool:
@@ -328,7 +315,13 @@ class _Substitution:
 
     @cached_property
     def _are_framed(self) -> bool:
-        return _framed(self._old, self._new)
+        """Whether the two claims are word for word the same but for one stretch."""
+        left, right = self._old.words, self._new.words
+        shorter = min(len(left), len(right))
+        front = next((at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), shorter)
+        rest = zip(reversed(left[front:]), reversed(right[front:]), strict=False)
+        back = next((at for at, (a, b) in enumerate(rest) if a != b), shorter - front)
+        return front + back >= 2 and max(len(left), len(right)) - front - back <= 4
 
     @cached_property
     def _are_placed(self) -> bool:
@@ -349,7 +342,6 @@ class _Substitution:
 
     @property
     def _is_shared_beyond(self) -> bool:
-        """Whether the claims share a word behind the verb."""
         return any(word in self._common for word in self._order[self._verb_at + 1 :])
 
 
@@ -363,12 +355,11 @@ def _predicates_differ(old: Claim, new: Claim, common: frozenset[str]) -> bool:
 def _predicates(claim: Claim) -> frozenset[str]:
     """The stems of a claim that are verbs by their form and place: `fish` in `fish tacos` is not one."""
     leads = _MODALS | SPEAKERS
-    verbs: set[str] = set()
-    for before, word in pairwise(("", *claim.words)):
-        follows_plural = before.endswith("s") and not before.endswith("'s")
-        if word.endswith("s") or before in leads or follows_plural:
-            verbs.add(stem(word))
-    return VERBS & verbs
+    return VERBS & {
+        stem(word)
+        for before, word in pairwise(("", *claim.words))
+        if word.endswith("s") or before in leads or (before.endswith("s") and not before.endswith("'s"))
+    }
 
 
 def _is_acted_on(verb: str, claim: Claim, value: Sequence[str]) -> bool:
@@ -383,22 +374,6 @@ def _has_number(value: Sequence[str]) -> bool:
     return any(word[0] == "#" for word in value)
 
 
-def _framed(old: Claim, new: Claim) -> bool:
-    """Whether the two claims are word for word the same but for one stretch."""
-    left, right = old.words, new.words
-    front = next((at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
-    rest = zip(reversed(left[front:]), reversed(right[front:]), strict=False)
-    back = next((at for at, (a, b) in enumerate(rest) if a != b), min(len(left), len(right)) - front)
-    return front + back >= 2 and len(left) - front - back <= 4 and len(right) - front - back <= 4
-
-
-def _then_shared(claim: Claim, value: Sequence[str], common: frozenset[str]) -> bool:
-    """Whether the value only describes a shared thing that follows it: `rounded buttons`."""
-    order = [word for word in claim.content if word]
-    at = order.index(value[-1])
-    return at + 1 < len(order) and order[at + 1] in common
-
-
 def _verb(claim: Claim) -> str:
     """The stem that a claim most likely says of its subject: the first word after `I`, else the first known verb."""
     order = [word for word in claim.content if word]
@@ -409,7 +384,6 @@ def _verb(claim: Claim) -> str:
 
 
 def _led_in(claim: Claim, value: Sequence[str], prepositions: frozenset[str]) -> bool:
-    """Whether a value stands behind a preposition that leads to one place, tool or name."""
     named = next((word for word in value if word[0] != "#"), value[0][1:])
     at = next((at for at, word in enumerate(claim.words) if stem(word) == named), 0)
     return any(word in prepositions for word in claim.words[max(0, at - 3) : at])
@@ -422,28 +396,13 @@ def _head(claim: Claim) -> str:
 
 def _copular_front(old: Claim) -> bool:
     """`X is my pick`, `X is the minimum`: the value comes first."""
-    text = " ".join(old.words)
-    return bool(re.search(r"\b(?:is|are|has become|became) (?:my|the|our|now my|what (?:i|we))\b", text))
-
-
-def _described(old: Claim) -> bool:
-    """`X is a Y`: one thing may be many a's."""
-    return bool(re.search(r"\b(?:is|are|am|i'm) an? ", " ".join(old.words)))
+    return _COPULAR_FRONT.search(" ".join(old.words)) is not None
 
 
 def _gaps(content: Sequence[str | None], common: frozenset[str]) -> list[list[str]]:
     """The runs of words that the other claim doesn't have; prepositions and shared words part them."""
-    runs: list[list[str]] = []
-    open_ = False
-    for word in content:
-        if word is None or word in common:
-            open_ = False
-        elif open_:
-            runs[-1].append(word)
-        else:
-            runs.append([word])
-            open_ = True
-    return runs
+    runs = groupby(content, key=lambda word: word is not None and word not in common)
+    return [[word for word in run if word] for is_own, run in runs if is_own]
 
 
 def _given_up(old: Claim, new: Claim) -> frozenset[str]:

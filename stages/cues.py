@@ -1,12 +1,9 @@
-"""Match cue words: which clauses are noise, and which types a clause sounds like.
-
-A clause that its author marked as lasting ("from now on", "always", "remember that") is never a passing request.
-"""
+"""Match cue words: which clauses are noise, and which types a clause sounds like. A clause that its author marked as
+lasting ("from now on", "always", "remember that") is never a passing request."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 
 from ..protocol.event import Trust
 from .rules import any_of, table
@@ -16,20 +13,18 @@ Weighted = tuple[tuple[str, tuple[tuple[re.Pattern[str], float], ...]], ...]
 
 _NOISE = table("noise")
 _CUES = table("cues")
+# The patterns of headings and sentences that say what stands below or beside them, by name.
 LEADS = {name: any_of(patterns) for name, patterns in _NOISE["leads"].items()}
-"""The patterns of headings and sentences that say what stands below or beside them, by name."""
 _FRONT = re.compile(_NOISE["fillers"], re.IGNORECASE)
 _DURABLE = any_of(_CUES["durable"]["patterns"])
 _PASSING = frozenset({"request", "promise", "reaction", "aside"})
+_DENSE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
-def _reasons(section: str) -> tuple[Reasons, Reasons]:
-    def compiled(part: Mapping[str, Sequence[str]]) -> Reasons:
-        return tuple((reason, any_of(patterns)) for reason, patterns in part.items())
-
-    data = _NOISE.get(section, {})
-    return compiled(data.get("start", {})), compiled(data.get("anywhere", {}))
+def _reasons(section: str, place: str) -> Reasons:
+    patterns_by_reason: dict[str, list[str]] = _NOISE.get(section, {}).get(place, {})
+    return tuple((reason, any_of(patterns)) for reason, patterns in patterns_by_reason.items())
 
 
 def _weighted(section: str) -> Weighted:
@@ -40,7 +35,8 @@ def _weighted(section: str) -> Weighted:
     )
 
 
-_BY_ROLE = {role: _reasons(role) for role in ("both", "user", "assistant", "document")}
+_ROLES = ("both", "user", "assistant", "document")
+_BY_ROLE = {role: (_reasons(role, "start"), _reasons(role, "anywhere")) for role in _ROLES}
 _USER, _WORK = _weighted("user"), _weighted("work")
 _OTHER = tuple((name, any_of(patterns)) for name, patterns in _CUES["other"].items())
 
@@ -91,8 +87,4 @@ def foreign(text: str) -> str:
 def count_words(text: str) -> int:
     """Words of a clause; in scripts without spaces, every two characters count as one."""
     words = _WORD.findall(text)
-    return sum(1 if word.isascii() or not _dense(word) else max(1, len(word) // 2) for word in words)
-
-
-def _dense(word: str) -> bool:
-    return any("\u3040" <= char <= "\u30ff" or "\u3400" <= char <= "\u9fff" for char in word)
+    return sum(max(1, len(word) // 2) if _DENSE.search(word) else 1 for word in words)

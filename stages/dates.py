@@ -1,7 +1,5 @@
-"""World time: resolve "yesterday" or "since March" against the time and offset of the event (P-21).
-
-English is read here, five others by `multilingual_dates.py`. A vague date ("soon", "the other day") gives none.
-"""
+"""World time: resolve "yesterday" or "since March" against the time and offset of the event (P-21). English is read
+here, five others by `multilingual_dates.py`. A vague date ("soon", "the other day") gives none."""
 
 from __future__ import annotations
 
@@ -16,14 +14,8 @@ _MONTHS = tuple[str, ...](
     "january february march april may june july august september october november december".split()
 )
 _DAYS = tuple[str, ...]("monday tuesday wednesday thursday friday saturday sunday".split())
-_COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8} | {
-    "nine": 9,
-    "ten": 10,
-    "eleven": 11,
-    "twelve": 12,
-    "couple": 2,
-    "few": 3,
-}
+_NUMBERS = "one two three four five six seven eight nine ten eleven twelve".split()
+_COUNTS = {"a": 1, "an": 1, "couple": 2, "few": 3} | {word: number for number, word in enumerate(_NUMBERS, 1)}
 _MONTH = r"(?:" + "|".join(f"{name[:3]}(?:{name[3:]})?" if name != "may" else "may" for name in _MONTHS) + r")\.?"
 _COUNT = r"(?P<count>\d{1,3}|" + "|".join(_COUNTS) + r")(?: of)?"
 _UNIT = r"(?P<unit>day|week|weekend|month|year)"
@@ -60,31 +52,19 @@ _FUTURE = re.compile(
 
 def valid_from(clause: str, at: str, tongue: str = "en") -> str:
     """The start of the day, week, month or year from which the clause holds, with the event's offset; "" for none.
-
     `at`: the event's instant. `tongue`: as `words.language` tells it; a language without a table gives none. A deadline
-    ("by Friday", "before June") is not a beginning. Raises NaiveTime.
-    """
-    midnight = _midnight(at)
+    ("by Friday", "before June") is not a beginning. Raises NaiveTime."""
+    midnight, start = parse(at).replace(hour=0, minute=0, second=0, microsecond=0), None
     try:
         if tongue in LANGUAGES:
             time = named_time(clause, midnight, tongue)
             start = time.start if time else None
-        else:
-            start = _english(clause, midnight) if tongue == "en" else None
+        elif tongue == "en" and not _DEADLINE.search(clause):
+            clause = _UNTIL.sub(" ", clause.replace("’", "'"))
+            start = _relative(clause, midnight) or _named(clause, midnight)
     except (ValueError, OverflowError):
         return ""
     return start.isoformat().replace("+00:00", "Z") if start else ""
-
-
-def _english(clause: str, midnight: datetime) -> datetime | None:
-    if _DEADLINE.search(clause):
-        return None
-    clause = _UNTIL.sub(" ", clause.replace("’", "'"))
-    return _relative(clause, midnight) or _named(clause, midnight)
-
-
-def _midnight(at: str) -> datetime:
-    return parse(at).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def _relative(clause: str, midnight: datetime) -> datetime | None:
@@ -129,12 +109,10 @@ def _near(midnight: datetime, which: str, what: str) -> datetime:
     if what in {"night", "day"}:
         return midnight + timedelta(days=sign)
     if what == "weekend":
-        saturday = midnight + timedelta(days=5 - midnight.weekday())
-        return saturday + timedelta(days=7 * sign)
+        return midnight + timedelta(days=5 - midnight.weekday() + 7 * sign)
     if what in {"week", "month", "year"}:
         return shift(midnight, what, sign, start=True)
-    month = _month(what)
-    start = midnight.replace(month=month, day=1)
+    start = midnight.replace(month=_month(what), day=1)
     if back and start >= midnight.replace(day=1):
         return start.replace(year=start.year - 1)
     if which == "next" and start <= midnight:

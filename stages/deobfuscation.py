@@ -1,8 +1,5 @@
-"""Read text as its reader would: undo encodings, invisible characters and lookalike letters (W5, P-19).
-
-Nothing is decoded twice. Characters that a script or a picture needs (joiners, selectors, flags, right-to-left marks)
-are left alone; a word in another script is not a disguise, one whose letters of that script all look Latin is.
-"""
+"""Undo encodings, invisible characters and lookalike letters (W5, P-19). Nothing is decoded twice. Characters that a
+script or a picture needs stay; a word in another script is a disguise only if all its letters of it look Latin."""
 
 from __future__ import annotations
 
@@ -16,19 +13,12 @@ from collections.abc import Iterator
 from .rules import table
 from .words import small_words
 
-READ_CHARACTERS = 20_000
-"""What is looked at of a text."""
-
-LEAST = 12
-"""Characters from which a decoded piece can be an order."""
-
-MANY = 8
-"""Escapes, gaps between letters that stand apart: so many are no accident."""
-
+READ_CHARACTERS = 20_000  # What is looked at of a text
+LEAST = 12  # Characters from which a decoded piece can be an order
+MANY = 8  # Escapes, gaps between letters that stand apart: so many are no accident
+# So many words with digits for letters among them, or so many small words in a text read backwards or by rot13 (and
+# more than as it stands), and it is read so.
 SMALL = 3
-"""So many words with digits for letters among them, or so many small words in a text read backwards or by rot13 (and
-more than as it stands), and it is read so."""
-
 _BASE64 = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{16,}={0,2}(?![\w+/=])")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:[0-9A-Fa-f]{2}[ ,:]{0,2}){12,}(?![0-9A-Za-z])")
 _BITS = re.compile(r"(?<![0-9A-Za-z])(?:[01]{8} ?){12,}(?![0-9A-Za-z])")
@@ -47,10 +37,10 @@ _DIRECTION = "\u200e\u200f\u061c"
 _SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 
 _LATIN = {pair[0]: pair[1] for pair in _DATA["lookalikes"].split()}
+_LOOKALIKES = str.maketrans(_LATIN)
 _WORD = re.compile(r"[^\W\d_]+")
 _STYLED = re.compile(r"[\U0001d400-\U0001d7ff]{3}")
-WHOLE = 4
-"""Letters of a word that is written in lookalikes alone, before it is taken for a disguise."""
+WHOLE = 4  # Letters of a word that is written in lookalikes alone, before it is taken for a disguise
 
 
 def decoded(text: str) -> tuple[str, ...]:
@@ -104,22 +94,18 @@ def as_read(text: str) -> str:
     bare = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
     if bare.isascii():
         return bare
-    return _WORD.sub(lambda word: _latin(word.group()) if _disguised(word.group()) else word.group(), bare)
+    return _WORD.sub(lambda hit: hit[0].translate(_LOOKALIKES) if _disguised(hit[0]) else hit[0], bare)
 
 
 def disguised(text: str) -> bool:
     """Whether a word of `text` is written with letters that only look like those it seems to have."""
     if text.isascii():
         return False
-    if _STYLED.search(text):
-        return True
     words = _WORD.findall(text)
-    if any(_disguised(word) for word in words):
+    if _STYLED.search(text) or any(map(_disguised, words)):
         return True
-    foreign = [word for word in words if any(char in _LATIN for char in word)]
-    return any(len(word) >= WHOLE for word in foreign) and all(
-        char in _LATIN for word in words for char in word if not _is_latin(char)
-    )
+    is_whole = any(len(word) >= WHOLE and not _LATIN.keys().isdisjoint(word) for word in words)
+    return is_whole and all(char in _LATIN or _is_latin(char) for word in words for char in word)
 
 
 def _disguised(word: str) -> bool:
@@ -132,16 +118,10 @@ def _is_latin(char: str) -> bool:
     return char.isascii() or "\u00c0" <= char <= "\u024f"
 
 
-def _latin(word: str) -> str:
-    return "".join(_LATIN.get(char, char) for char in word)
-
-
 def invisible(text: str) -> bool:
     """Whether `text` holds characters that no reader sees and no script needs."""
-    if text.isascii():
-        return False
     shown = _TAGS.sub("", text)
-    return any(not _needed(shown, hit.start()) for hit in _INVISIBLE.finditer(shown))
+    return not text.isascii() and any(not _needed(shown, hit.start()) for hit in _INVISIBLE.finditer(shown))
 
 
 def _needed(text: str, at: int) -> bool:
@@ -149,19 +129,13 @@ def _needed(text: str, at: int) -> bool:
     char = text[at]
     before, after = text[at - 1 : at], text[at + 1 : at + 2]
     if char in _JOINERS:
-        return bool(before and after) and (
-            (_pictured(before) and (char == "\u200c" or _pictured(after))) or _joining(before)
-        )
+        in_picture = before and after and _pictured(before) and (char == "\u200c" or _pictured(after))
+        return bool(in_picture or (before and after and _joining(before)))
     if "\ufe00" <= char <= "\ufe0f":
-        return (
-            bool(before)
-            and not _SELECTORS.match(before)
-            and (
-                _pictured(before)
-                or before in "0123456789#*"
-                or unicodedata.category(before) in {"So", "Sm", "Lo", "Po"}
-            )
-        )
+        if not before or _SELECTORS.match(before):
+            return False
+        category = unicodedata.category(before)
+        return _pictured(before) or before in "0123456789#*" or category in {"So", "Sm", "Lo", "Po"}
     if "\U000e0100" <= char <= "\U000e01ef":
         return "\u3400" <= before <= "\u9fff"
     if char in _DIRECTION:
@@ -178,9 +152,4 @@ def _pictured(char: str) -> bool:
 
 def _joining(char: str) -> bool:
     """Scripts in which a joiner changes the shape of letters: Arabic, Indic and their neighbours."""
-    return (
-        "\u0600" <= char <= "\u08ff"
-        or "\u0900" <= char <= "\u0dff"
-        or "\u1000" <= char <= "\u109f"
-        or "\u1780" <= char <= "\u17ff"
-    )
+    return "\u0600" <= char <= "\u0dff" or "\u1000" <= char <= "\u109f" or "\u1780" <= char <= "\u17ff"

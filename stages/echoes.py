@@ -1,8 +1,5 @@
-"""Drop candidates that only repeat what memd gave to their session (W9, P-6).
-
-An echo is told by its words in order, however they are quoted, wrapped, escaped or marked up. A clause that adds
-another value or a negation is not an echo.
-"""
+"""Drop candidates that only repeat texts that memd gave to their session (W9, P-6): the same words in order, however
+quoted, wrapped, escaped or marked up. A clause that adds another value or a negation is not an echo."""
 
 from __future__ import annotations
 
@@ -16,21 +13,17 @@ from .batch import Batch, Candidate, Rejection
 
 STAGE = "scan"
 
-FEWEST = 3
-"""Words that a text must have to be told from what anybody would say; characters, in scripts without spaces."""
-
-FRAME = 12
-"""Words that an echo may have around it: "as I noted earlier, you said that"."""
-
+FEWEST = 3  # Words that a text must have to be told from what anybody would say; characters, in scripts without spaces
+FRAME = 12  # Words that an echo may have around it: "as I noted earlier, you said that"
 _ESCAPE = re.compile(r"\\[nrt]|\\u00[0-9a-fA-F]{2}")
 _WORD = re.compile(
     r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\U00020000-\U0002fa1f]|\d+|[^\W\d_]+"
 )
+# Words in the frame around a repeated text that may reverse it: then it is a statement, not an echo.
 TURN = frozenset(
     "no not never longer anymore instead but however except unless although though wrong false outdated changed stop "
     "stopped switched nicht kein keine mehr sondern falsch 不 没 沒 别 ない ません 안 لا ليس لم".split()
 )
-"""Words in the frame around a repeated text that may reverse it: then it is a statement, not an echo."""
 
 
 def words_of(text: str) -> list[str]:
@@ -75,8 +68,8 @@ def drop_echoes(batch: Batch) -> Batch:
     for candidate in batch.candidates:
         matcher = matchers.get(candidate.item.captured.document)
         if matcher is not None and not candidate.explicit and matcher.echoed(candidate.quote):
-            rejection = Rejection(stage=STAGE, reason="recalled", seq=candidate.item.seq, quote=candidate.quote[:500])
-            rejections.append(rejection)
+            quote = candidate.quote[:500]
+            rejections.append(Rejection(stage=STAGE, reason="recalled", seq=candidate.item.seq, quote=quote))
         else:
             own.append(candidate)
     return msgspec.structs.replace(batch, candidates=tuple(own), rejections=batch.rejections + tuple(rejections))

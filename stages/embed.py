@@ -1,7 +1,5 @@
-"""Embed: turn the description, with its subject, into the vector that is searched (R2).
-
-Equal descriptions give equal bytes, whatever they were embedded with.
-"""
+"""Embed: turn the description, with its subject, into the vector that is searched (R2). Equal descriptions give equal
+bytes, whatever they were embedded with."""
 
 from __future__ import annotations
 
@@ -36,8 +34,8 @@ class Embed:
             return batch
         lines = list(dict.fromkeys(candidate.description for candidate in batch.candidates))
         rows = dict(zip(lines, self._trunk.embed(lines).astype("<f4"), strict=True))
-        candidates = tuple(
+        embedded = (
             step(candidate, STAGE, "description to vector", vector=rows[candidate.description].tobytes())
             for candidate in batch.candidates
         )
-        return msgspec.structs.replace(batch, candidates=candidates)
+        return msgspec.structs.replace(batch, candidates=tuple(embedded))

@@ -1,8 +1,5 @@
-"""Enrich: subject, description, keywords, language, importance, confidence and world time (R2, R3).
-
-The description holds only words of the clause and its turn, but for the subject's. Relative dates are resolved against
-the event's own time and offset (P-21).
-"""
+"""Enrich: subject, description, keywords, language, importance, confidence and world time (R2, R3, P-21). Beside the
+subject's, the description holds only words of the clause and its turn."""
 
 from __future__ import annotations
 
@@ -21,21 +18,14 @@ from .words import keywords, language
 
 STAGE = "enrich"
 
-IMPORTANCE = {
-    "identity": 0.8,
-    "preference": 0.7,
-    "decision": 0.75,
-    "convention": 0.75,
-    "lesson": 0.7,
+IMPORTANCE = {"identity": 0.8, "decision": 0.75, "convention": 0.75, "preference": 0.7, "lesson": 0.7} | {
     "procedure": 0.65,
     "commitment": 0.6,
     "fact": 0.5,
     "event": 0.45,
     "note": 0.4,
 }
-SLIGHTEST = 0.2
-"""Importance of what the distiller gives no salience at all; at the most it gives, 3, it is 1."""
-
+SLIGHTEST = 0.2  # Importance of what the distiller gives no salience at all; at the most it gives, 3, it is 1
 CONFIDENCE = {"user": 0.85, "assistant": 0.55, "document": 0.65, "tool": 0.4}
 
 _STRONG = re.compile(
@@ -56,7 +46,7 @@ _SINCE = re.compile(
 
 
 def enrich(batch: Batch) -> Batch:
-    """The batch with every candidate's reader-facing fields filled."""
+    """Fill every candidate's reader-facing fields."""
     return msgspec.structs.replace(batch, candidates=tuple(map(_enriched, batch.candidates)))
 
 
@@ -65,15 +55,13 @@ def _enriched(candidate: Candidate) -> Candidate:
     tongue = language(words)
     about = subject(words, candidate.trust, bool(candidate.item.project))
     before = text(event)[max(0, candidate.span.start - 300) : candidate.span.start]
-    line = (
-        description(words, candidate.trust, before, candidate.context) if tongue == "en" else description(words, "", "")
-    )
+    teller, before, above = (candidate.trust, before, candidate.context) if tongue == "en" else ("", "", "")
     since = valid_from(words, event.at, tongue) if _tells_when(candidate, tongue) else ""
     return step(
         candidate,
         STAGE,
         f"about {about}, true from {since or event.at}{' (said so)' if since else ''}",
-        description=line,
+        description=description(words, teller, before, above),
         subject=about,
         keywords=keywords(words, candidate.marked),
         language=tongue,

@@ -1,19 +1,14 @@
-"""Generalise episodes that tell the same of different times: one clause, without its time and place (T11).
-
-No word is added or moved. A clause that denies, commands or makes a condition stays whole: "on Fridays" must not become
-"always".
-"""
+"""Generalise episodes of different times to one clause without its time and place (T11). No word is added or moved. A
+clause that denies, commands or makes a condition stays whole: "on Fridays" must not become "always"."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-SHORTEST = 4
-"""Words that are left at least."""
-
+SHORTEST = 4  # Words that are left at least
 _WHEN_OR_WHERE = (
-    r"(?:on|in|at|during|since|by|near|from|around|after|before|last|this|next|yesterday|today|tonight|tomorrow)"
+    r"(?:on|in|at|during|since|by|near|from|around|after|before|last|this|next|yesterday|to(?:day|night|morrow))"
 )
 _OPENING = re.compile(rf"^(?P<phrase>{_WHEN_OR_WHERE}\b[^,;:]{{0,60}}),\s+(?P<rest>\S.*)$", re.I | re.S)
 _CLOSING = re.compile(

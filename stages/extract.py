@@ -1,14 +1,12 @@
-"""Extract: turn captures into typed candidates, each a whole clause quoted to the letter.
-
-`quote == text(event)[start:end]`, always (P-5); identity and preference come from the user's own words only (P-19); a
-text that somebody asked to remember is one candidate, whole, and is refused only if it is blank (W2). Every clause that
-is left out has a rejection with its reason.
-"""
+"""Extract: turn captures into typed candidates. Invariants: `quote == text(event)[start:end]` (P-5); identity and
+preference come from the user's own words only (P-19); a text that somebody asked to remember is one candidate, whole,
+and is refused only if it is blank (W2). Every clause that is left out has a rejection with its reason."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -18,95 +16,45 @@ from ..models.distiller import ClauseReading
 from ..protocol.event import Noted, Said, Trust, Wrote, text, trust
 from ..protocol.operation import Step
 from ..protocol.record import QUOTE_LIMIT, Span
+from . import extraction_gate as gate
+from . import sections
 from .batch import Batch, Candidate, Item, Rejection
 from .clauses import Clause, split
 from .cues import LEADS, count_words, foreign, lasting, noise, plain, weights
 from .embed import SentenceEmbedder
-from .extraction_gate import (
-    FLOOR,
-    SETTING,
-    ClauseReader,
-    Position,
-    Prototypes,
-    explains,
-    mended,
-    outlasting,
-    personal,
-    read,
-    specific,
-    thin,
-    too_little,
-    typed,
-    unmeant,
-)
-from .sections import (
-    announced,
-    asked,
-    context,
-    defines,
-    edited,
-    headed,
-    instructs,
-    listed_under,
-    obscure,
-    results,
-    section,
-    sums_up,
-    troubled,
-    under,
-    whole,
-)
 from .subjects import dangling, follows, unnamed, untitled
 from .words import language
 
 STAGE = "extract"
 
 FEWEST_WORDS: dict[Trust, int] = {"user": 3, "assistant": 4, "document": 4, "tool": 99}
-FOREIGN = 0.6
-"""Score of a clause in a language that no model here reads: kept verbatim, if the user said it."""
-
-TALK = 0.9
-"""Salience from which a remark outside of a project is not small talk: people tell of themselves in passing."""
-
+FOREIGN = 0.6  # Score of a clause in a language that no model here reads: kept verbatim, if the user said it
+TALK = 0.9  # Salience from which a remark outside of a project is not small talk: people tell of themselves in passing
+# Word rules that match remarks about work in hand and remarks about one's life alike.
 PERSONAL_TALK = frozenset({"reaction", "aside", "report", "verdict"})
-"""Word rules that match remarks about work in hand and remarks about one's life alike."""
-
-SHARE = 12
-"""Candidates of one turn of an assistant or document: the best ones."""
-
-READ_CHARACTERS = 1000
-"""Characters of a text that was asked to be remembered which decide its type."""
-
-FEWEST_OF_FIX = 6
-"""Words of a sentence that says what is done about a finding."""
-
+SHARE = 12  # Candidates of one turn of an assistant or document: the best ones
+READ_CHARACTERS = 1000  # Characters of a text that was asked to be remembered which decide its type
+FEWEST_OF_FIX = 6  # Words of a sentence that says what is done about a finding
+# Characters of a turn between two steps of the work, if it ends with the next step; and of one that announces the next
+# step in so many words.
 REMARK, LONG_REMARK = 400, 1000
-"""Characters of a turn between two steps of the work, if it ends with the next step; and of one that announces the next
-step in so many words."""
-
-REPORT = 2500
-"""Characters of a turn that is a report, if it has headings."""
-
-PASTED_CHARACTERS = 2500
-"""A user turn longer than this that is built like a document was pasted, not said."""
-
+REPORT = 2500  # Characters of a turn that is a report, if it has headings
+PASTED_CHARACTERS = 2500  # A user turn longer than this that is built like a document was pasted, not said
 _DATA = re.compile(r"""["'}\]]\s*:\s*["'\[{]|["'}\]]\s*,\s*["'{\[]\s*["']?\w+["']?\s*:|\}\s*\]|"\}""")
 _TITLE = re.compile(r"\*\*[^*]+\*\*:?$|^[\w`'-]+(?: [\w`'-]+){0,3}$")
 
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A clause that no word rule left out.
-
-    `meant`: its author marked it as lasting, or wrote it into a file for agents. `doubt`: the word rule that takes it
-    for a passing remark, where only the distiller can tell. `in_progress`: said before its speaker's next step of work.
-    """
+    """A clause that no word rule left out. `meant`: its author marked it as lasting, or wrote it into a file for
+    agents. `doubt`: the word rule that takes it for a passing remark, where only the distiller can tell. `in_progress`:
+    said before its speaker's next step of work."""
 
     item: Item
     trust: Trust
     clause: Clause
     following: Clause | None
-    position: Position
+    position: gate.Position
     meant: bool
     doubt: str = ""
     in_progress: bool = False
@@ -116,8 +64,8 @@ class _Statement:
 class Extract:
     """The stage. The trunk is asked for vectors only when a clause is left after the word rules."""
 
-    def __init__(self, trunk: SentenceEmbedder, reader: ClauseReader) -> None:
-        self._prototypes = Prototypes(trunk)
+    def __init__(self, trunk: SentenceEmbedder, reader: gate.ClauseReader) -> None:
+        self._prototypes = gate.Prototypes(trunk)
         self._reader = reader
 
     def __call__(self, batch: Batch) -> Batch:
@@ -138,25 +86,18 @@ class Extract:
         candidates.extend(_best([candidate for candidate in scored if candidate is not None], rejections))
         candidates.sort(key=lambda candidate: (candidate.item.seq, candidate.span.start))
         return msgspec.structs.replace(
-            batch,
-            candidates=batch.candidates + tuple(candidates),
-            rejections=batch.rejections + tuple(rejections),
+            batch, candidates=(*batch.candidates, *candidates), rejections=(*batch.rejections, *rejections)
         )
 
     def _meant(self, statement: _Statement, rejections: list[Rejection]) -> _Statement | None:
-        """The statement with the distiller's reading, None if it is not meant as it stands."""
         words = statement.clause.text
         if language(words) != "en":
             return statement
         following = _bare(statement.following.text) if statement.following else ""
-        reading = read(self._reader, untitled(words).replace("**", ""), statement.trust)
+        reading = gate.read(self._reader, untitled(words).replace("**", ""), statement.trust)
         telling = not statement.item.project and reading.salience >= TALK
-        if statement.doubt and not telling:
-            reason = statement.doubt
-        else:
-            reason = unmeant(
-                self._reader, reading, following, statement.trust, lasting=statement.meant, telling=telling
-            )
+        reason = "" if telling else statement.doubt
+        reason = reason or gate.unmeant(self._reader, reading, following, statement.trust, statement.meant, telling)
         if reason:
             rejections.append(_rejection(statement.item, reason, words))
             return None
@@ -171,8 +112,8 @@ class Extract:
         type_, reading = foreign(front), None
         if language(front) == "en":
             (near,) = self._prototypes.near([_bare(front)])
-            reading = read(self._reader, front, source)
-            type_, _ = typed(front, "user", near, reading)
+            reading = gate.read(self._reader, front, source)
+            type_, _ = gate.typed(front, "user", near, reading)
         span = Span(item.captured.document, event.turn, 0, len(words))
         candidates.append(_candidate(item, source, span, type_, 1.0, reading))
 
@@ -219,25 +160,21 @@ class _Turn:
         self._words = text(event)
         parts = split(self._words)
         rejections.extend(_rejection(item, reason) for reason in parts.dropped)
-        self._clauses = whole(parts.clauses, self._words)
-        self._sums_up = self._source != "user" and sums_up(self._words)
-        self._instructs = instructs(event)
+        self._clauses = sections.whole(parts.clauses, self._words)
+        self._sums_up = self._source != "user" and sections.sums_up(self._words)
+        self._instructs = sections.instructs(event)
         self._in_progress = self._source == "assistant" and _goes_on(self._clauses, self._words)
         self._statements: list[_Statement] = []
 
     def statements(self) -> list[_Statement]:
         """The clauses that no word rule leaves out."""
-        if self._is_pasted():
+        is_long = self._source == "user" and len(self._words) > PASTED_CHARACTERS
+        if is_long and self._words.count("\n#") + self._words.count("\n- ") >= 4:
             self._rejections.append(_rejection(self._item, "pasted"))
             return []
         for at, clause in enumerate(self._clauses):
-            self._take(at, under(self._event, clause))
+            self._take(at, sections.under(self._event, clause))
         return self._statements
-
-    def _is_pasted(self) -> bool:
-        words = self._words
-        is_long = self._source == "user" and len(words) > PASTED_CHARACTERS
-        return is_long and words.count("\n#") + words.count("\n- ") >= 4
 
     def _take(self, at: int, clause: Clause) -> None:
         reason = self._word_rule(clause)
@@ -258,7 +195,6 @@ class _Turn:
         )
 
     def _word_rule(self, clause: Clause) -> str:
-        """Why the clause's own words and headings leave it out, or ""."""
         reason = _rejected(clause, self._source, self._instructs)
         if reason == "hypothetical" and self._source != "user" and clause.listed and dangling(clause.text):
             return "" if self._leans(clause) else reason
@@ -271,8 +207,7 @@ class _Turn:
             self._rejections.append(_rejection(self._item, "retracted", retracted.text))
 
     def _with_context(self, clause: Clause) -> tuple[Clause, str]:
-        """The clause, with the one before it where it cannot be understood alone; and "dangling" where that one is not
-        kept."""
+        """The clause, joined to the one before it where it needs it; and "dangling" where that one is not kept."""
         leans = dangling(clause.text)
         if self._source == "user":
             needs = leans and self._item.project and not lasting(clause.text)
@@ -292,17 +227,20 @@ class _Turn:
         between = self._words[before.end : clause.start]
         return not between.strip() and between.count("\n") < 2 and clause.end - before.start <= QUOTE_LIMIT
 
-    def _position(self, clause: Clause, following: Clause | None) -> Position:
+    def _position(self, clause: Clause, following: Clause | None) -> gate.Position:
         is_users = self._source == "user"
         is_report = len(self._words) >= REPORT and len(clause.path) > 1
-        return Position(
+        # An item, or a finding that is mended, may be worth more than the step of a turn in progress.
+        outlasts_step = clause.listed or clause.path or LEADS["harmless"].search(clause.text)
+        outlasts_step = outlasts_step or (_is_mended(self._words, clause, following) and not gate.specific(clause.text))
+        return gate.Position(
             listed=clause.listed,
-            summed_up=clause.listed and (self._sums_up or results(clause) or defines(clause)),
-            announced=not is_users and announced(clause),
-            explained=not is_users and defines(clause),
-            narrated=self._in_progress and not _outlasts(self._words, clause, following),
-            outlasting=math.inf if is_users else outlasting(clause.text),
-            reported=clause.listed and (explains(clause.text) or is_report),
+            summed_up=clause.listed and (self._sums_up or sections.results(clause) or sections.defines(clause)),
+            announced=not is_users and sections.announced(clause),
+            explained=not is_users and sections.defines(clause),
+            narrated=self._in_progress and not outlasts_step,
+            outlasting=math.inf if is_users else gate.outlasting(clause.text),
+            reported=clause.listed and (gate.explains(clause.text) or is_report),
             project=bool(self._item.project),
         )
 
@@ -318,7 +256,6 @@ def _goes_on(clauses: Sequence[Clause], words: str) -> bool:
 
 
 def _rejected(clause: Clause, source: Trust, instructs: bool) -> str:
-    """The first word rule that leaves the clause out, or ""."""
     words = clause.text
     if len(words) > QUOTE_LIMIT:
         return "too long"
@@ -328,30 +265,27 @@ def _rejected(clause: Clause, source: Trust, instructs: bool) -> str:
         if noise(words, "tool") == "question":
             return "question"
         return "" if source == "user" or instructs else "no cue"
-    if instructs or (source != "user" and defines(clause)):
-        return "title" if not instructs and obscure(clause) else noise(words, "tool")
-    return _rejected_by_place(clause, source) or _rejected_by_form(words, source) or noise(words, source)
+    if instructs or (source != "user" and sections.defines(clause)):
+        return "title" if not instructs and sections.obscure(clause) else noise(words, "tool")
+    if reason := _rejected_by_place(clause, source):
+        return reason
+    if _DATA.search(words):
+        return "data"
+    return "title" if source != "user" and _TITLE.fullmatch(words) else noise(words, source)
 
 
 def _rejected_by_place(clause: Clause, source: Trust) -> str:
-    """The rule on headings and lists that leaves the clause out, or ""."""
     if source == "user":
         return "request" if clause.listed and clause.heading and _is_request(clause) else ""
-    if reason := section(clause):
+    if reason := sections.section(clause):
         return reason
     if source != "assistant":
         return ""
-    if edited(clause):
+    if sections.edited(clause):
         return "edit"
-    if listed_under(clause, "hearsay"):
+    if sections.listed_under(clause, "hearsay"):
         return "hearsay"
-    return "title" if clause.listed and thin(clause.text) else ""
-
-
-def _rejected_by_form(words: str, source: Trust) -> str:
-    if _DATA.search(words):
-        return "data"
-    return "title" if source != "user" and _TITLE.fullmatch(words) else ""
+    return "title" if clause.listed and gate.thin(clause.text) else ""
 
 
 def _is_request(clause: Clause) -> bool:
@@ -360,14 +294,7 @@ def _is_request(clause: Clause) -> bool:
         return False
     cued = weights(clause.text, "user")
     strongest = max(cued.get(name, 0.0) for name in ("identity", "preference", "decision", "convention", "lesson"))
-    return strongest < 0.5 or asked(clause)
-
-
-def _outlasts(words: str, clause: Clause, after: Clause | None) -> bool:
-    """Whether a clause of a turn in progress may be worth more than the step: an item, a finding that is mended."""
-    if clause.listed or clause.path or LEADS["harmless"].search(clause.text):
-        return True
-    return _is_mended(words, clause, after) and not specific(clause.text)
+    return strongest < 0.5 or sections.asked(clause)
 
 
 def _is_mended(words: str, clause: Clause, after: Clause | None) -> bool:
@@ -394,37 +321,35 @@ def _scored(statement: _Statement, near: dict[str, float], rejections: list[Reje
             rejections.append(_rejection(item, f"{reason} {type_}", clause.text))
             return None
     span = Span(item.captured.document, item.captured.event.turn, clause.start, _end(statement))
-    about = context(clause, written=source == "document") if source != "user" else ""
+    about = sections.context(clause, written=source == "document") if source != "user" else ""
     return _candidate(item, source, span, type_, score, statement.reading, about)
 
 
 def _typed(statement: _Statement, near: dict[str, float], reading: ClauseReading) -> tuple[str, float]:
-    """Type and score of a statement, with what its place and its speaker add to its words."""
     clause, source = statement.clause, statement.trust
-    type_, score = typed(clause.text, source, near, reading, headed(clause))
-    if type_ == "identity" and statement.item.project and not personal(clause.text):
+    type_, score = gate.typed(clause.text, source, near, reading, sections.headed(clause))
+    if type_ == "identity" and statement.item.project and not gate.personal(clause.text):
         type_ = "fact"
-    if type_ == "fact" and statement.in_progress and statement.position.outlasting != SETTING:
+    if type_ == "fact" and statement.in_progress and statement.position.outlasting != gate.SETTING:
         type_ = "lesson"  # the work found it out
     score = max(score, 0.75) if statement.meant else score
-    if statement.position.summed_up and ("`" in clause.text or score >= FLOOR[source]):
+    if statement.position.summed_up and ("`" in clause.text or score >= gate.FLOOR[source]):
         score = min(1.0, score + 0.15)
     return type_, score
 
 
 def _unworthy(statement: _Statement, type_: str, score: float, reading: ClauseReading) -> str:
-    """Why the statement is not worth keeping, or ""."""
     clause, source = statement.clause, statement.trust
     if statement.meant:
         return ""
-    if reason := too_little(source, score, reading, statement.position):
+    if reason := gate.too_little(source, score, reading, statement.position):
         return reason
     if source == "user":
         return ""
-    if type_ != "lesson" and troubled(clause):
+    if type_ != "lesson" and sections.troubled(clause):
         return "trouble"
-    is_mended = listed_under(clause, "repairs") and mended(clause.text, listed_under(clause, "faults"))
-    return "mended" if is_mended else ""
+    is_repair, is_fault = (sections.listed_under(clause, name) for name in ("repairs", "faults"))
+    return "mended" if is_repair and gate.mended(clause.text, is_fault) else ""
 
 
 def _end(statement: _Statement) -> int:
@@ -439,15 +364,12 @@ def _end(statement: _Statement) -> int:
 
 def _best(candidates: list[Candidate], rejections: list[Rejection]) -> list[Candidate]:
     """At most `SHARE` candidates a turn from anyone but the user."""
-    by_turn: dict[int, list[Candidate]] = {}
-    for candidate in candidates:
-        by_turn.setdefault(candidate.item.seq, []).append(candidate)
     best: list[Candidate] = []
-    for ranked in by_turn.values():
-        ranked.sort(key=lambda candidate: (-candidate.score, candidate.span.start))
-        share = len(ranked) if ranked[0].trust == "user" else SHARE
-        best.extend(ranked[:share])
-        rejections.extend(
-            _rejection(candidate.item, "beyond the share of a turn", candidate.quote) for candidate in ranked[share:]
-        )
+    taken: Counter[int] = Counter()
+    for candidate in sorted(candidates, key=lambda it: (it.item.seq, -it.score, it.span.start)):
+        taken[candidate.item.seq] += 1
+        if candidate.trust == "user" or taken[candidate.item.seq] <= SHARE:
+            best.append(candidate)
+        else:
+            rejections.append(_rejection(candidate.item, "beyond the share of a turn", candidate.quote))
     return best

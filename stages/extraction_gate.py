@@ -1,8 +1,6 @@
-"""Decide whether a clause is kept, and as which type (P-5): cue words, prototypes and the distiller vote.
-
-No clause is changed here. What the user marked as lasting needs no salience and is left out only where it is plainly
-not meant; what an agent narrates needs the most salience.
-"""
+"""Decide whether a clause is kept, and as which type (P-5): cue words, prototypes and the distiller vote. Clauses that
+the user marked as lasting need no salience and are left out only where plainly not meant; an agent's narration needs
+most."""
 
 from __future__ import annotations
 
@@ -14,92 +12,63 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.distiller import ClauseReading, Modality, Speaker, Type
+from ..models.distiller import IDLE, ClauseReading, Modality, Speaker, Type
 from ..protocol.event import Trust
 from .cues import LEADS, plain, weights
 from .embed import SentenceEmbedder
 from .rules import table
 from .words import STOP, tokens
 
-NEAREST = 3
-"""Prototypes whose mean cosine is the nearness to a type."""
-
+NEAREST = 3  # Prototypes whose mean cosine is the nearness to a type
+# Modalities in which a clause states nothing that holds.
 UNMEANT: tuple[Modality, ...] = ("asked", "hypothetical", "quoted", "retracted")
-"""Modalities in which a clause states nothing that holds."""
-
-IDLE = ("instruction", "question", "smalltalk", "noise")
-"""Types of a clause that nobody looks for later."""
-
+# Probability of the unmeant modalities from which a clause is left out; and where it is marked as lasting.
 UNMEANT_SHARE, PLAINLY_UNMEANT = 0.5, 0.8
-"""Probability of the unmeant modalities from which a clause is left out; and where it is marked as lasting."""
-
+# Probability of the idle types from which a clause is left out; and where it tells something of its speaker.
 IDLE_SHARE, IDLE_TALK = 0.85, 0.95
-"""Probability of the idle types from which a clause is left out; and where it tells something of its speaker."""
-
+# A user's clause with this probability of the idle types and at most this salience (of 3) is left out as well: irony
+# reads like that.
 HALF_IDLE, SLIGHT = 0.35, 1.0
-"""A user's clause with this probability of the idle types and at most this salience (of 3) is left out as well: irony
-reads like that."""
-
+# Score below which a clause needs another reason to be kept.
 FLOOR: dict[Trust, float] = {"user": 0.36, "assistant": 0.3, "document": 0.35, "tool": 1.1}
-"""Score below which a clause needs another reason to be kept."""
-
+# Salience below which a clause is left out: most of what an agent writes is about the work in hand.
 SALIENT: dict[Trust, float] = {"user": 0.0, "assistant": 1.2, "document": 0.6, "tool": 3.0}
-"""Salience below which a clause is left out: most of what an agent writes is about the work in hand."""
-
+# Score from which a sentence that is not a list item needs less salience, and the salience that it needs.
 CLEAR, LEAST_CLEAR = 0.48, 0.6
-"""Score from which a sentence that is not a list item needs less salience, and the salience that it needs."""
-
 SUMMED_UP, SUMMED_UP_NOISE = 0.75, 0.3
+# Least salience and most noise of an item of a summary of finished work; and of one that says what was done.
 DONE, DONE_NOISE = 0.6, 0.45
-"""Least salience and most noise of an item of a summary of finished work; and of one that says what was done."""
-
-PLAIN, PLAIN_NOISE = 1.3, 0.05
-"""Salience and noise of an item of a summary that needs no cue word."""
-
+PLAIN, PLAIN_NOISE = 1.3, 0.05  # Salience and noise of an item of a summary that needs no cue word
+# Salience of a written-down wish of the user, of an explained term, and the most noise of both.
 ANNOUNCED, EXPLAINED, ANNOUNCED_NOISE = 0.85, 1.0, 0.3
-"""Salience of a written-down wish of the user, of an explained term, and the most noise of both."""
-
-FEWEST_TOLD = 3
-"""Content words that an explanation has beside those that the explained name itself holds."""
-
-TELLING = 1.0
-"""Salience from which a user's clause outside of a project needs no cue word."""
-
+FEWEST_TOLD = 3  # Content words that an explanation has beside those that the explained name itself holds
+TELLING = 1.0  # Salience from which a user's clause outside of a project needs no cue word
 RULINGS: tuple[Type, ...] = ("decision", "convention", "preference")
+# Probability and salience from which a ruling of the user needs no cue word, if it names its object.
 RULED, WEIGHTY = 0.6, 1.5
-"""Probability and salience from which a ruling of the user needs no cue word, if it names its object."""
-
-SIGNED = 1.4
-"""Salience from which a clause of a project that gives a reason or a consequence needs no cue word."""
-
+SIGNED = 1.4  # Salience from which a clause of a project that gives a reason or a consequence needs no cue word
+# Salience of a setting or a choice, of a custom, of what a thing needs or gives; and the most noise of all three.
 SETTING, CUSTOM, CONTRACT, LASTING_NOISE = 0.4, 0.6, 1.05, 0.5
-"""Salience of a setting or a choice, of a custom, of what a thing needs or gives; and the most noise of all three."""
-
+# Salience of a lesson that an agent tells right before its next step: mostly it tells why it takes that step.
 NARRATED = 1.7
-"""Salience of a lesson that an agent tells right before its next step: mostly it tells why it takes that step."""
-
-REPORTED, REPORTED_NOISE = 1.05, 0.15
-"""Least salience and most noise of an item of a report with headings."""
-
+REPORTED, REPORTED_NOISE = 1.05, 0.15  # Least salience and most noise of an item of a report with headings
+# What an assistant or a document may teach; anything else only the user can say.
 WORK_TYPES = ("decision", "convention", "lesson", "procedure", "fact")
-"""What an assistant or a document may teach; anything else only the user can say."""
-
+# Weights of the cue words, of the distiller and of the heading beside the prototypes, when the type is chosen.
 CUED, VOTED, HEADED = 0.55, 0.3, 0.2
-"""Weights of the cue words, of the distiller and of the heading beside the prototypes, when the type is chosen."""
-
+# The clause itself names its source: then it is kept whole, as that source's statement.
 _REPORTED = re.compile(
     r"\b(?:sa(?:id|ys?)|told|tells|claim(?:s|ed)?|think(?:s)?|thought|wrote|writes|according to|mention(?:s|ed)|"
     r"reckons?|insist(?:s|ed)|promised|heard|believes?|report(?:s|ed)|swears?|suggest(?:s|ed)|expects?|want(?:s|ed))\b",
     re.IGNORECASE,
 )
-"""The clause itself names its source: then it is kept whole, as that source's statement."""
 
+# A wish in polite words, which read like a condition.
 _WISH = re.compile(
     r"\bI(?:'d| would) (?:(?:only|always|never|rather) (?:want|like|have|use|expect|see)|prefer|want)\b"
     r"(?! (?:you|us|it|this|that|to)\b)",
     re.IGNORECASE,
 )
-"""A wish in polite words, which read like a condition."""
 
 _EMPTY = frozenset({"use", "new"})
 _SELF = re.compile(r"\b(?:i|i'm|i've|me|my|mine|myself)\b", re.IGNORECASE)
@@ -115,13 +84,9 @@ class ClauseReader(Protocol):
 
 
 class Position(NamedTuple):
-    """Where a clause stands.
-
-    `summed_up`: in a list that sums up finished work; `announced`: under a heading that says what it is, so that its
-    salience alone decides; `explained`: in a list of terms; `narrated`: a remark between two steps of the work;
-    `reported`: in a report with headings, or it explains a name; `outlasting`: the salience from which the clause
-    outlasts its step.
-    """
+    """Where a clause stands. `summed_up`: in a list that sums up finished work; `announced`: under a heading that says
+    what it is; `explained`: in a list of terms; `narrated`: between two steps of the work; `reported`: in a report with
+    headings, or it explains a name; `outlasting`: the salience from which the clause outlasts its step."""
 
     listed: bool = False
     summed_up: bool = False
@@ -148,12 +113,10 @@ class Prototypes:
         if self._vectors is None:
             self._vectors = {name: self._trunk.embed(sentences) for name, sentences in self._sentences.items()}
         rows = self._trunk.embed(texts)
-        nearness: list[dict[str, float]] = [{} for _ in texts]
-        for name, vectors in self._vectors.items():
-            cosines = np.sort(rows @ vectors.T, axis=1)[:, -NEAREST:].mean(axis=1)
-            for at, cosine in enumerate(cosines):
-                nearness[at][name] = float(cosine)
-        return nearness
+        cosines = [
+            np.sort(rows @ vectors.T, axis=1)[:, -NEAREST:].mean(axis=1).tolist() for vectors in self._vectors.values()
+        ]
+        return [dict(zip(self._vectors, of_text, strict=True)) for of_text in zip(*cosines, strict=True)]
 
 
 def read(reader: ClauseReader, clause: str, trust: Trust) -> ClauseReading:
@@ -162,12 +125,10 @@ def read(reader: ClauseReader, clause: str, trust: Trust) -> ClauseReading:
 
 
 def unmeant(
-    reader: ClauseReader, reading: ClauseReading, following: str, trust: Trust, *, lasting: bool, telling: bool
+    reader: ClauseReader, reading: ClauseReading, following: str, trust: Trust, lasting: bool, telling: bool
 ) -> str:
-    """Why the clause is not meant as it stands, or "".
-
-    `following`: the next clause of the turn, if any; `telling`: it says enough not to be idle.
-    """
+    """Why the clause is not meant as it stands, or "". `following`: the next clause of the turn, if any; `telling`: it
+    says enough not to be idle."""
     clause = reading.clause
     floor = PLAINLY_UNMEANT if lasting else UNMEANT_SHARE
     wished = trust == "user" and reading.type == "preference" and _WISH.search(plain(clause)) is not None
@@ -175,24 +136,18 @@ def unmeant(
     shares = {name: reading.modalities[name] for name in UNMEANT if not spared.get(name)}
     if sum(shares.values()) >= floor:
         return max(shares, key=lambda name: shares[name])
-    if not lasting and _is_idle(reading, trust, telling):
+    idle = sum(reading.types[name] for name in IDLE)
+    slight = trust == "user" and idle >= HALF_IDLE and reading.salience < SLIGHT
+    if not lasting and (slight or idle >= (IDLE_TALK if telling else IDLE_SHARE)):
         return reading.type if reading.type in IDLE else "slight"
     if following and read(reader, f"{clause} {following}", trust).modalities["retracted"] >= floor:
         return "retracted"
     return ""
 
 
-def _is_idle(reading: ClauseReading, trust: Trust, telling: bool) -> bool:
-    idle = sum(reading.types[name] for name in IDLE)
-    slight = trust == "user" and idle >= HALF_IDLE and reading.salience < SLIGHT
-    return slight or idle >= (IDLE_TALK if telling else IDLE_SHARE)
-
-
 def mended(words: str, fault: bool = False) -> bool:
     """Whether an account of an error (`fault`: known to be one) says only that it was put right, and teaches nothing.
-
-    An error's own text, in quotation marks, may say why it came about; that is not a lesson yet.
-    """
+    An error's own text, in quotation marks, may say why it came about; that is not a lesson yet."""
     bare = _QUOTED.sub("", plain(words))
     return (fault or LEADS["mended"].search(bare) is not None) and LEADS["taught"].search(bare) is None
 
@@ -239,10 +194,8 @@ def outlasting(words: str) -> float:
 def typed(
     words: str, source: Trust, near: Mapping[str, float], reading: ClauseReading, headed: str = ""
 ) -> tuple[str, float]:
-    """The clause's type, and its score in [0, 1] from its cue words and its nearest prototypes.
-
-    `headed`: the type that its heading announces.
-    """
+    """The clause's type, and its score in [0, 1] from its cue words and its nearest prototypes. `headed`: the type that
+    its heading announces."""
     cued = weights(words, source)
     spoken = {
         name: CUED * cued.get(name, 0.0) + nearness
@@ -260,11 +213,7 @@ def typed(
 def _shares(reading: ClauseReading) -> dict[str, float]:
     """The distiller's types as ours: it reads a lasting fact of a project as its identity. The words alone tell an
     event: "I moved to Oslo" also says where somebody lives."""
-    return {
-        **{str(name): share for name, share in reading.types.items()},
-        "event": 0.0,
-        "fact": reading.types["identity"] / 2,
-    }
+    return {**reading.types, "event": 0.0, "fact": reading.types["identity"] / 2}
 
 
 def too_little(source: Trust, score: float, reading: ClauseReading, position: Position) -> str:
@@ -279,7 +228,11 @@ def too_little(source: Trust, score: float, reading: ClauseReading, position: Po
         return "" if _fills_a_summary(source, score, reading) else "empty"
     if position.narrated and (_is_no_lesson(reading) or specific(reading.clause)):
         return "narrated"
-    if reading.salience < _least_salience(source, score, noise, position):
+    is_report = position.reported and noise <= REPORTED_NOISE
+    least = min(REPORTED, SALIENT[source]) if is_report else SALIENT[source]
+    if score >= CLEAR and not position.listed:
+        least = min(LEAST_CLEAR, least)
+    if reading.salience < least:
         return "slight"
     return "weak" if score < FLOOR[source] and not _needs_no_cue(source, reading, position) else ""
 
@@ -294,13 +247,6 @@ def _fills_a_summary(source: Trust, score: float, reading: ClauseReading) -> boo
 
 def _is_no_lesson(reading: ClauseReading) -> bool:
     return reading.type != "lesson" or reading.salience < NARRATED
-
-
-def _least_salience(source: Trust, score: float, noise: float, position: Position) -> float:
-    least = SALIENT[source]
-    if position.reported and noise <= REPORTED_NOISE:
-        least = min(REPORTED, least)
-    return min(LEAST_CLEAR, least) if score >= CLEAR and not position.listed else least
 
 
 def _needs_no_cue(source: Trust, reading: ClauseReading, position: Position) -> bool:

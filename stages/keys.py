@@ -1,13 +1,11 @@
-"""Give an exact key or an edge to a clause whose form a rule knows (R1, R8).
-
-The rules are data (`rules/keys.toml`, `lexicon.toml`, `relations.toml`). A clause that adds ("also"), denies ("not") or
-reports ("says") never gets a key, since a key retires the older record of that key.
-"""
+"""Give an exact key or an edge to a clause whose form a rule knows (R1, R8). The rules are data (`rules/keys.toml`,
+`lexicon.toml`, `relations.toml`). A clause that adds ("also"), denies ("not") or reports ("says") never gets a key,
+since a key retires the older record of that key."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .cues import plain
 from .rules import any_of, table
@@ -30,8 +28,7 @@ _HOLE = re.compile(r"\{([\w|]+)\}")
 _LEADING = re.compile("^(?:" + any_of(_DATA["leading"]).pattern + ")+", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRule:
+class KeyRule(NamedTuple):
     """One key rule, compiled."""
 
     pattern: re.Pattern[str]
@@ -41,8 +38,7 @@ class KeyRule:
     only: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ExactKey:
+class ExactKey(NamedTuple):
     """`subject.attribute`, and its value."""
 
     key: str
@@ -60,8 +56,9 @@ _RULES = tuple(
     for rule in _DATA["rule"]
 )
 _RELATIONS = tuple(
-    (name, tuple(re.compile(pattern, re.IGNORECASE) for pattern in relation["patterns"]))
+    (name, re.compile(pattern, re.IGNORECASE))
     for name, relation in table("relations").items()
+    for pattern in relation["patterns"]
 )
 
 
@@ -72,9 +69,7 @@ def exact_key(clause: str) -> ExactKey | None:
         return None
     for rule in _RULES:
         match = rule.pattern.search(text)
-        if not match or (rule.guard and not rule.guard.search(text)):
-            continue
-        if key := _filled(rule, match):
+        if match and (not rule.guard or rule.guard.search(text)) and (key := _filled(rule, match)):
             return key
     return None
 
@@ -84,11 +79,10 @@ def edge_key(clause: str, subject: str) -> str:
     text = _LEADING.sub("", " ".join(plain(clause).replace("`", "").split()))
     if len(text) > 120 or any(token.text.lower() in NEGATIONS for token in tokens(text)):
         return ""
-    for name, patterns in _RELATIONS:
-        for pattern in patterns:
-            match = pattern.search(text)
-            if match and (thing := slug(match["o"])) and len(match["o"].split()) <= 5:
-                return f"{subject} {name} {thing}"
+    for name, pattern in _RELATIONS:
+        match = pattern.search(text)
+        if match and (thing := slug(match["o"])) and len(match["o"].split()) <= 5:
+            return f"{subject} {name} {thing}"
     return ""
 
 
@@ -130,7 +124,8 @@ def _filled(rule: KeyRule, match: re.Match[str]) -> ExactKey | None:
     if not _is_single(rule, value, said, named):
         return None
     purpose = slug(scope)
-    parts = {"category": "", "x": slug(_possessed(groups.get("x", ""))), "t": slug(groups.get("t", ""))}
+    thing = re.sub(r"^(?:my|our|the|this)\s+", "", groups.get("x", ""), flags=re.IGNORECASE)
+    parts = {"category": "", "x": slug(thing), "t": slug(groups.get("t", ""))}
     if named and not ("uses" in rule.attribute and named[0] in _PREFERRED_ONLY):
         if "uses" in rule.attribute and named[0] in _MANY and not purpose and "x" not in groups:
             return None
@@ -151,13 +146,13 @@ def _is_single(rule: KeyRule, value: str, said: str, named: tuple[str, ...]) -> 
     """Whether a rule's value is one short value, of the categories that the rule is for. `said`: the value in full."""
     if not value or len(value.split()) > 6 or (len(named) > 1 and "uses" in rule.attribute):
         return False
-    if set(named) & set(categories(_listed(said))):
+    listed = re.search(r"(?:\band\b|,)(.*)", said, re.DOTALL)  # beside the value: `Slack and Teams`
+    if listed and set(named) & set(categories(listed[1])):
         return False
     return not rule.only or bool(set(named) & set(rule.only))
 
 
 def _value(words: str) -> tuple[str, str]:
-    """The value at the front of `words`, and what it is for."""
     end = _ENDS.search(words)
     words = (words[: end.start()] if end else words).strip(" .!,;:'\"")
     scoped = _SCOPE.match(words)
@@ -165,12 +160,6 @@ def _value(words: str) -> tuple[str, str]:
     value = re.sub(r"^(?:the|a|an|my|our|using|just|only)\s+", "", value, flags=re.IGNORECASE).strip()
     first = value.split(" ")[0].lower() if value else ""
     return ("", "") if first in PREPOSITIONS and first != "at" else (value.lower() if value else "", scope)
-
-
-def _listed(words: str) -> str:
-    """What is listed beside the value: `Slack and Teams`."""
-    end = re.search(r"\band\b|,", words)
-    return words[end.end() :] if end else ""
 
 
 def _owner(template: str, groups: dict[str, str]) -> str:
@@ -184,7 +173,3 @@ def _owner(template: str, groups: dict[str, str]) -> str:
     if _GROUP.match(words):
         return "project"
     return words.lower() if words and words[0].isupper() else ""
-
-
-def _possessed(words: str) -> str:
-    return re.sub(r"^(?:my|our|the|this)\s+", "", words, flags=re.IGNORECASE)

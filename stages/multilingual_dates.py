@@ -1,7 +1,5 @@
-"""Read dates in Arabic, Chinese, German, Japanese and Korean by the tables of `rules/dates.toml` (P-21, P-22).
-
-A deadline ("until Friday") and a recurring day ("every Friday") name no time.
-"""
+"""Read dates in Arabic, Chinese, German, Japanese and Korean by the tables of `rules/dates.toml` (P-21, P-22). A
+deadline ("until Friday") and a recurring day ("every Friday") name no time."""
 
 from __future__ import annotations
 
@@ -51,10 +49,7 @@ class _Table(NamedTuple):
 
 
 def named_time(clause: str, midnight: datetime, tongue: str) -> NamedTime | None:
-    """The time that a clause names. `midnight`: of the clause's event.
-
-    Raises ValueError, OverflowError: a day that no calendar has.
-    """
+    """The time that a clause names. Raises ValueError and OverflowError for a day that no calendar has."""
     text, rules = _folded(clause), _read(tongue)
     if rules.deadline.search(text):
         return None
@@ -68,8 +63,6 @@ def is_habit(clause: str, tongue: str) -> bool:
 
 
 class _Dates:
-    """The dates of one clause, by one language's table."""
-
     def __init__(self, text: str, midnight: datetime, rules: _Table) -> None:
         self._text, self._midnight, self._rules = text, midnight, rules
         self._ahead = rules.ahead.search(text) is not None
@@ -171,6 +164,7 @@ def _read(tongue: str) -> _Table:
         whole = "|".join(f"(?P<{name}>{pattern})" for name, pattern, _ in meant)
         return compiled(whole), {name: (unit, int(by)) for name, _, (unit, by) in meant}
 
+    single = ("day_of_month", "day_of_week", "deadline", "ahead", "habit", "since")
     return _Table(
         numbers=[compiled(pattern) for pattern in numbers],
         months=[compiled(pattern) for pattern in months],
@@ -179,14 +173,9 @@ def _read(tongue: str) -> _Table:
         whole=phrases(data["whole"]),
         counted=[(compiled(pattern), sign) for name, sign in (("ago", -1), ("hence", 1)) for pattern in data[name]],
         dates=[compiled(pattern) for pattern in data["dates"]],
-        day_of_month=compiled(data["day_of_month"]),
-        day_of_week=compiled(data["day_of_week"]),
-        deadline=compiled(data["deadline"]),
         before=compiled(rf"(?:{data['before']})\s*$"),
         after=compiled(rf"\s*(?:{data['after']})"),
-        ahead=compiled(data["ahead"]),
-        habit=compiled(data["habit"]),
-        since=compiled(data["since"]),
+        **{name: compiled(data[name]) for name in single},
     )
 
 

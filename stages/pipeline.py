@@ -1,7 +1,4 @@
-"""List the stages in order, and run them with their times (P-12).
-
-A stage that raises costs only the captures it raises for: they become failures with the stage's name.
-"""
+"""List the stages in order, and run them. Captures that a stage raises for become failures with its name (P-12)."""
 
 from __future__ import annotations
 
@@ -30,11 +27,9 @@ def pipeline(
     reader: ClauseReader | None = None,
     judge: InjectionScorer | None = None,
 ) -> tuple[NamedStage, ...]:
-    """All stages but reconcile, which needs neighbours and is called by itself.
-
-    `trunk` places clauses among the prototypes: rules and thresholds were fitted to it. `embedder` gives the vectors
-    that are searched, if another model does.
-    """
+    """All stages but reconcile, which needs neighbours and is called by itself. `trunk` places clauses among the
+    prototypes: rules and thresholds were fitted to it. `embedder` gives the vectors that are searched, if another model
+    does."""
     return (
         ("extract", Extract(trunk, reader or Distiller())),
         ("enrich", enrich),
@@ -61,13 +56,9 @@ def _one_by_one(batch: Batch, name: str, stage: Stage) -> Batch:
     parts: list[Batch] = []
     failures: list[Failure] = []
     for item in batch.items:
-        alone = Batch(
-            items=(item,),
-            candidates=tuple(c for c in batch.candidates if c.item.seq == item.seq),
-            given=batch.given,
-        )
+        own = tuple(candidate for candidate in batch.candidates if candidate.item.seq == item.seq)
         try:
-            parts.append(stage(alone))
+            parts.append(stage(Batch(items=(item,), candidates=own, given=batch.given)))
         except Exception as error:  # recorded as a failure of this capture, with the stage's name
             what = f"{type(error).__name__}: {error}"[:300]
             failures.append(Failure(item.seq, item.captured.document, item.captured.event.turn, name, what))

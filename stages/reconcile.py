@@ -1,14 +1,12 @@
-"""Reconcile: judge each candidate against the records near it, and propose what to do with it (W6, T1).
-
-Pure: no clock and no model of its own. Candidates of one batch are neighbours of each other. Precedence is world time
-where both claims name theirs, then the time they were said, then the capture, never arrival. The words of an assistant
-or a document never retire the user's; in doubt both claims stay. Decisions are explained by ids and keys alone.
-"""
+"""Reconcile: propose a change for each candidate by the records near it and in its batch (W6, T1). Pure: no clock and
+no model of its own. Precedence: world time where both claims name theirs, then the time they were said, then the
+capture, never arrival. The words of an assistant or document never retire the user's; in doubt both claims stay."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -16,25 +14,24 @@ import numpy as np
 from ..protocol.instant import micros
 from ..protocol.operation import Decision, Neighbour, Retirement, Step
 from ..protocol.record import LIVE, QUOTE_LIMIT, Evidence, Provenance, Record, Signal, Span, explicit_id, record_id
-from .batch import Candidate, Known, Proposal
+from .batch import SAME_KEY, Candidate, Conflict, Known, Proposal
 from .contradictions import Verdict, compare, of_another
 from .restatement import CERTAIN, PARAPHRASED, PairReader, in_full, noted_down, says_again, told_again
 from .rules import VERSION
 from .words import STOP, tokens
 
-NEAR = 0.1
-"""Cosine below which records of one batch are not neighbours of each other, unless they share a key."""
-
-MOST_NEIGHBOURS = 8
-"""Neighbours that a decision names."""
-
-LIKE, ALIKE = 0.5, 0.85
-"""Cosine from which the pair model is asked, and from which it may say "the same"."""
-
+NEAR = 0.1  # Cosine below which records of one batch are not neighbours of each other, unless they share a key
+MOST_NEIGHBOURS = 8  # Neighbours that a decision names
+LIKE, ALIKE = 0.5, 0.85  # Cosine from which the pair model is asked, and from which it may say "the same"
+# Words of a statement that the pair model is asked about, and the share of content that two must have in common.
 SHORT, SHARED = 16, 0.4
-"""Words of a statement that the pair model is asked about, and the share of content that two must have in common."""
-
 _MOST = 16
+# Each rule by which one statement restates another, with the reasons where the known one says it, and the new one.
+_RESTATEMENTS = (
+    (noted_down, "the user said so", "in the user's own words"),
+    (in_full, "said there in full", "says it in full"),
+    (told_again, "told there more fully", "tells it more fully"),
+)
 
 
 def candidate_id(candidate: Candidate) -> str:
@@ -52,11 +49,9 @@ def judge(
     reader: PairReader | None = None,
     recalled: Mapping[str, frozenset[str]] | None = None,
 ) -> list[Proposal]:
-    """One proposal a candidate, in order. `known`: the records near a candidate, by the candidate's record id.
-
-    `reader` is asked where the rules see two different things that are near each other. `recalled`: the records that
-    memd gave to a session, by its document: what says the same there adds nothing, not even evidence (W9).
-    """
+    """One proposal a candidate, in order. `known`: the records near a candidate, by the candidate's record id. `reader`
+    is asked where the rules see two different things that are near each other. `recalled`: the records that memd gave
+    to a session, by its document: what says the same there adds nothing, not even evidence (W9)."""
     state = _BatchState(reader=reader, recalled=recalled or {})
     return [
         _Judgement(candidate, known.get(candidate_id(candidate), ()), distiller, state).proposal()
@@ -84,8 +79,6 @@ class _JudgedRecord:
 
 
 class _Judgement:
-    """One candidate held against its neighbours."""
-
     def __init__(self, candidate: Candidate, known: Sequence[Known], distiller: str, state: _BatchState) -> None:
         self._candidate = candidate
         self._id = candidate_id(candidate)
@@ -97,10 +90,10 @@ class _Judgement:
 
     def proposal(self) -> Proposal:
         if self._own is not None and not self._candidate.explicit:
-            return self._noop(self._own, "this clause is a record already", None)
+            return self._proposal("noop", "this clause is a record already", target=self._own.id)
         echo = next((judged for judged in self._judged if self._is_recalled(judged)), None)
         if echo is not None and self._own is None:
-            return self._noop(echo.record, f"says what {echo.record.id} told this session", None)
+            return self._proposal("noop", f"says what {echo.record.id} told this session", target=echo.record.id)
         same = next((judged for judged in self._judged if judged.verdict.label == "same"), None)
         return self._said_before(same) if same is not None else self._changed()
 
@@ -122,18 +115,14 @@ class _Judgement:
             elif own := self._of_this_batch(record, vector):
                 near[id_] = own
         nearest = sorted(near.values(), key=lambda neighbour: (-neighbour.similarity, neighbour.record.id))
-        keyed = [
-            neighbour
-            for neighbour in nearest[_MOST:]
-            if neighbour.record.id == self._id or self._same_key(neighbour.record)
-        ]
-        return nearest[:_MOST] + keyed
+        far = (neighbour.record for neighbour in nearest[_MOST:])
+        keyed = {record.id for record in far if record.id == self._id or self._same_key(record)}
+        return [near for at, near in enumerate(nearest) if at < _MOST or near.record.id in keyed]
 
     def _is_live(self, record: Record) -> bool:
         return record.id not in self._state.retired and record.status in LIVE
 
     def _of_this_batch(self, record: Record, vector: bytes) -> Known | None:
-        """A record that this batch made, if it is a neighbour."""
         is_beside = record.pool == self._candidate.pool or record.provenance.source == self._candidate.span.document
         if record.id in self._state.retired or not is_beside:
             return None
@@ -148,46 +137,38 @@ class _Judgement:
     def _judge(self, known: Known) -> _JudgedRecord:
         record, similarity = known.record, known.similarity
         later = _later(self._record, record)
-        if noted_down(record, self._record, similarity):
-            return _JudgedRecord(record, similarity, Verdict("same", "the user said so"), later)
-        if noted_down(self._record, record, similarity):
-            return _JudgedRecord(record, similarity, Verdict("replaces", "in the user's own words"), later=True)
-        if record.pool != self._candidate.pool:
-            label = "same" if record.content == self._candidate.quote and self._candidate.explicit else "unrelated"
-            return _JudgedRecord(record, similarity, Verdict(label, "another pool"), later)
-        if in_full(record, self._record, similarity):
-            return _JudgedRecord(record, similarity, Verdict("same", "said there in full"), later)
-        if in_full(self._record, record, similarity):
-            return _JudgedRecord(record, similarity, Verdict("replaces", "says it in full"), later=True)
-        if told_again(record, self._record, similarity):
-            return _JudgedRecord(record, similarity, Verdict("same", "told there more fully"), later)
-        if told_again(self._record, record, similarity):
-            return _JudgedRecord(record, similarity, Verdict("replaces", "tells it more fully"), later=True)
+        for restates, known_already, replaced in _RESTATEMENTS:
+            if restates is not noted_down and record.pool != self._candidate.pool:
+                label = "same" if record.content == self._candidate.quote and self._candidate.explicit else "unrelated"
+                return _JudgedRecord(record, similarity, Verdict(label, "another pool"), later)
+            if restates(record, self._record, similarity):
+                return _JudgedRecord(record, similarity, Verdict("same", known_already), later)
+            if restates(self._record, record, similarity):
+                return _JudgedRecord(record, similarity, Verdict("replaces", replaced), later=True)
         older, newer = (record, self._record) if later else (self._record, record)
         return _JudgedRecord(record, similarity, _compared(older, newer, similarity, self._state.reader), later)
 
-    def _decision(self, action: str, reason: str) -> Decision:
+    def _proposal(
+        self,
+        action: Literal["add", "update", "noop"],
+        reason: str,
+        record: Record | None = None,
+        retires: tuple[Retirement, ...] = (),
+        target: str = "",
+        evidence: Evidence | None = None,
+    ) -> Proposal:
         neighbours = tuple(
             Neighbour(
-                judged.record.id,
-                judged.record.rev,
-                round(max(0.0, min(1.0, judged.similarity)), 4),
-                judged.verdict.label,
+                near.record.id, near.record.rev, round(max(0.0, min(1.0, near.similarity)), 4), near.verdict.label
             )
-            for judged in self._judged[:MOST_NEIGHBOURS]
+            for near in self._judged[:MOST_NEIGHBOURS]
         )
         steps = (*self._candidate.steps, Step("reconcile", f"{action}: {reason}"))
-        return msgspec.convert(
-            {"action": action, "reason": reason, "steps": steps, "neighbours": neighbours},
-            Decision,
-            from_attributes=True,
-        )
-
-    def _noop(self, target: Record, reason: str, evidence: Evidence | None) -> Proposal:
         return Proposal(
-            record=self._record,
-            decision=self._decision("noop", reason),
-            target=target.id,
+            record=record or self._record,
+            decision=Decision(action=action, reason=reason, steps=steps, neighbours=neighbours),
+            retires=retires,
+            target=target,
             evidence=evidence,
             vector=self._candidate.vector,
         )
@@ -205,21 +186,10 @@ class _Judgement:
                 superseded_by=known.id,
             )
             self._state.retired.add(record.id)
-            return Proposal(
-                record=record,
-                decision=self._decision("update", reason),
-                target=known.id,
-                evidence=evidence,
-                vector=self._candidate.vector,
-            )
-        if (self._candidate.explicit and known.provenance.trust == "user") or self._candidate.trust != "user":
-            return self._noop(known, reason, evidence)
-        if known.provenance.trust == "user":
-            return self._noop(known, reason, evidence)
-        return self._confirmed(known, reason)
-
-    def _confirmed(self, known: Record, reason: str) -> Proposal:
-        """The user says what so far only an assistant or a document said: their words take its place."""
+            return self._proposal("update", reason, record, target=known.id, evidence=evidence)
+        if self._candidate.trust != "user" or known.provenance.trust == "user":
+            return self._proposal("noop", reason, target=known.id, evidence=evidence)
+        # The user says what so far only an assistant or a document said: their words take its place.
         retirement = Retirement(known.id, self._record.valid_from, f"the user says it: {self._id}")
         return self._added("add", f"{reason}, now in the user's words", (retirement,), self._record)
 
@@ -252,22 +222,18 @@ class _Judgement:
         action = "update" if self._candidate.explicit and self._own is not None else "add"
         return self._added(action, "; ".join(reasons), retirements, record)
 
-    def _added(self, action: str, reason: str, retires: tuple[Retirement, ...], record: Record) -> Proposal:
-        record = msgspec.structs.replace(
-            record,
-            rev=self._own.rev + 1 if self._own is not None else 1,
-            supersedes=tuple(retirement.id for retirement in retires),
-        )
-        if self._own is not None:
+    def _added(
+        self, action: Literal["add", "update"], reason: str, retires: tuple[Retirement, ...], record: Record
+    ) -> Proposal:
+        record = msgspec.structs.replace(record, supersedes=tuple(retirement.id for retirement in retires))
+        if own := self._own:
             record = msgspec.structs.replace(
-                record, learned_at=self._own.learned_at, review=self._own.review, learnings=self._own.learnings
+                record, rev=own.rev + 1, learned_at=own.learned_at, review=own.review, learnings=own.learnings
             )
         self._state.retired.update(retirement.id for retirement in retires)
         if record.status in LIVE:
             self._state.records[record.id] = (record, self._candidate.vector)
-        return Proposal(
-            record=record, decision=self._decision(action, reason), retires=retires, vector=self._candidate.vector
-        )
+        return self._proposal(action, reason, record, retires)
 
 
 def _record(candidate: Candidate, id_: str, distiller: str) -> Record:
@@ -321,7 +287,6 @@ def _compared(older: Record, newer: Record, cosine: float, reader: PairReader | 
 
 
 def _objection(older: Record, newer: Record, change: Verdict) -> str:
-    """Why what the words call a change is none, or ""."""
     in_place = change.reason == "another value in the same place"
     if older.type == "event" and _dated(older):
         return "what happened stays so"
@@ -333,10 +298,8 @@ def _objection(older: Record, newer: Record, change: Verdict) -> str:
 
 
 def _read(older: Record, newer: Record, cosine: float, reader: PairReader) -> Verdict | None:
-    """The pair model's verdict on two short statements in the user's words; None in doubt: both stay (P-8).
-
-    It learnt from short statements that share a subject. In free talk it takes any two warm sentences for a change.
-    """
+    """The pair model's verdict on two short statements in the user's words; None in doubt: both stay (P-8). It learnt
+    from short statements that share a subject. In free talk it takes any two warm sentences for a change."""
     if newer.provenance.trust != "user" or "edge" in {older.kind, newer.kind}:
         return None
     left, right = set(_content(older.content)), set(_content(newer.content))
@@ -364,8 +327,8 @@ def _turn(record: Record) -> tuple[str, str]:
     return span.document, span.turn
 
 
-def _rank(record: Record) -> int:
-    return 1 if record.provenance.trust == "user" else 0
+def _rank(record: Record) -> bool:
+    return record.provenance.trust == "user"
 
 
 def _later(mine: Record, other: Record) -> bool:
@@ -402,3 +365,29 @@ def _evidence(candidate: Candidate, known: Record) -> Evidence | None:
     if (span.document, span.turn) in turns or (not is_users and span.document in {document for document, _ in turns}):
         return None
     return Evidence(kind="restated", span=span, trust=candidate.trust, at=candidate.item.captured.event.at)
+
+
+def find_conflicts(
+    held: Sequence[Record], fresh: Sequence[Record], cosines: Sequence[Sequence[float]]
+) -> list[Conflict]:
+    """Find new records that contradict pinned ones (T13). `cosines[h][f]`: of their descriptions, 0.0 where one has no
+    vector. Only a later statement conflicts, and never one with an injection's mark (P-19)."""
+    return [
+        conflict
+        for old, row in zip(held, cosines, strict=True)
+        for new, cosine in zip(fresh, row, strict=True)
+        if (conflict := _conflict(old, new, cosine))
+    ]
+
+
+def _conflict(old: Record, new: Record, cosine: float) -> Conflict | None:
+    is_later = micros(new.provenance.said_at) > micros(old.provenance.said_at)
+    if new.id == old.id or "injection" in new.flags or not is_later:
+        return None
+    folded = [" ".join(record.value.split()).casefold() for record in (old, new)]
+    if old.key and old.key == new.key and old.kind == "fact" and folded[0] != folded[1]:
+        return Conflict(old.id, new.id, "replaces", SAME_KEY)
+    verdict = compare(old.content, new.content, cosine)
+    if verdict.label in {"replaces", "contradicts"}:
+        return Conflict(old.id, new.id, verdict.label, verdict.reason)
+    return None

@@ -1,8 +1,5 @@
-"""Route: choose kind, pool, key, value and volatility (R1, R8). The layer is always L3.
-
-A statement of the user about themselves lies in the personal pool, and so does everything without a project; only
-statements about the project land in its pool (P-17).
-"""
+"""Route: choose kind, pool, key, value and volatility (R1, R8). Statements about the project go to its pool, those of
+the user about themselves, and all without a project, to the personal pool (P-17)."""
 
 from __future__ import annotations
 
@@ -18,14 +15,8 @@ STAGE = "route"
 
 _OWN_TYPES = frozenset({"identity", "preference"})
 _PROJECT_TYPES = frozenset({"decision", "convention", "lesson", "procedure", "fact", "note"})
-_VOLATILITY: dict[str, Volatility] = {
-    "identity": "stable",
-    "preference": "stable",
-    "convention": "stable",
-    "lesson": "stable",
-    "event": "situational",
-    "commitment": "situational",
-}
+_STABLE = frozenset({"identity", "preference", "convention", "lesson"})
+_SITUATIONAL = frozenset({"event", "commitment"})
 _FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|myself|i'm|i've)\b", re.IGNORECASE)
 
 
@@ -37,23 +28,12 @@ def route(batch: Batch) -> Batch:
 def _routed(candidate: Candidate) -> Candidate:
     kind, key, value = _kind(candidate)
     pool = _pool(candidate)
-    named = f", key {key}" if key else ""
-    return step(
-        candidate,
-        STAGE,
-        f"{kind} in {_named(pool)}{named}",
-        kind=kind,
-        pool=pool,
-        key=key,
-        value=value,
-        volatility=_VOLATILITY.get(candidate.type, "semi"),
+    owner = "personal" if pool == PERSONAL else "agent's own" if pool.startswith("agent/") else "project"
+    volatility: Volatility = (
+        "stable" if candidate.type in _STABLE else "situational" if candidate.type in _SITUATIONAL else "semi"
     )
-
-
-def _named(pool: str) -> str:
-    if pool == PERSONAL:
-        return "the personal pool"
-    return "the agent's own pool" if pool.startswith("agent/") else "the project pool"
+    what = f"{kind} in the {owner} pool{f', key {key}' if key else ''}"
+    return step(candidate, STAGE, what, kind=kind, pool=pool, key=key, value=value, volatility=volatility)
 
 
 def _kind(candidate: Candidate) -> tuple[Kind, str, str]:
@@ -77,7 +57,5 @@ def _pool(candidate: Candidate) -> str:
     personal = bool(_FIRST_PERSON.search(candidate.quote.replace("’", "'")))
     if candidate.explicit:
         return PERSONAL if personal and candidate.type in _OWN_TYPES else project
-    if candidate.type in _OWN_TYPES:
-        return PERSONAL
     about_project = candidate.type == "decision" or (candidate.type in _PROJECT_TYPES and not personal)
     return project if about_project else PERSONAL

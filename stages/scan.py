@@ -1,7 +1,5 @@
-"""Scan: flag injections and hidden characters, quarantine what the user did not say, reject secrets (W5, P-19).
-
-The candidate is marked, never the capture. The rules and the head's score may add a flag and never take one away.
-"""
+"""Scan: flag injections and hidden characters, quarantine what the user did not say, reject secrets (W5, P-19). The
+candidate is marked, never the capture. The rules and the head's score may add a flag and never take one away."""
 
 from __future__ import annotations
 
@@ -23,33 +21,19 @@ if TYPE_CHECKING:  # the daemon uses these rules, and never loads a network
 
 STAGE = "scan"
 
-FLOOR = 0.5
-"""Score from which the head's word is taken in material beside a word of what such orders aim at."""
-
-LIKELY = 0.95
-"""Score from which it is taken beside words that speak to an agent, or a sign of a persona without limits."""
-
+FLOOR = 0.5  # Score from which the head's word is taken in material beside a word of what such orders aim at
+LIKELY = 0.95  # Score from which it is taken beside words that speak to an agent, or a sign of a persona without limits
+# Score from which it is taken in material by itself: from less on it takes too many imperatives of a working session
+# for orders (models/weights/MODEL_CARD.md).
 ALONE = 0.99985
-"""Score from which it is taken in material by itself: from less on it takes too many imperatives of a working session
-for orders (models/weights/MODEL_CARD.md)."""
-
+# So many different signs within `NEAR` characters make a persona without limits of what each may say honestly.
 SIGNS = 3
-"""So many different signs within `NEAR` characters make a persona without limits of what each may say honestly."""
-
 NEAR = 600
 
-READ_CHARACTERS = 20_000
-"""What the head reads of a text that was asked to be remembered; the rules read all of it."""
-
+READ_CHARACTERS = 20_000  # What the head reads of a text that was asked to be remembered; the rules read all of it
+# Where a clause stands, in the head's words: what an agent wrote may repeat what it read.
 PLACES: dict[Trust, Place] = {"user": "user", "assistant": "document", "document": "document", "tool": "tool"}
-"""Where a clause stands, in the head's words: what an agent wrote may repeat what it read."""
-
-_WORDS: dict[Trust, str] = {
-    "user": "the user's own words",
-    "assistant": "an agent's words",
-    "document": "a document's words",
-    "tool": "a tool's words",
-}
+_SPEAKERS = {"user": "the user's own", "assistant": "an agent's", "document": "a document's", "tool": "a tool's"}
 _DATA = table("injection")
 _PHRASES = any_of(_DATA["phrases"])
 _AIMS = any_of(_DATA["aims"])
@@ -72,8 +56,7 @@ class Scan:
         self._judge = judge
 
     def __call__(self, batch: Batch) -> Batch:
-        """The batch with every candidate judged; those that hold a secret are rejected without their words,
-        those that memd said itself with them."""
+        """Judge every candidate; reject those that hold a secret, without their words, and echoes, with them."""
         judged: list[Candidate] = []
         rejections: list[Rejection] = []
         batch = drop_echoes(batch)
@@ -103,7 +86,8 @@ def _judged(candidate: Candidate, score: float | None) -> Candidate:
     if material and "injection" not in flags and is_order(candidate.quote, score):
         flags = ("injection", *flags)
     status: Status = "active" if not material and not flags else "quarantined"
-    what = f"{', '.join((_WORDS[candidate.trust], _read_as(score), *flags))}: {STATES.get(status, status)}"
+    parts = (f"{_SPEAKERS[candidate.trust]} words", _read_as(score), *flags)
+    what = f"{', '.join(parts)}: {STATES.get(status, status)}"
     return step(candidate, STAGE, what, status=status, flags=(*candidate.flags, *flags), injection=score)
 
 
@@ -124,9 +108,7 @@ def is_order(text: str, score: float | None) -> bool:
 
 def flags_of(text: str, material: bool = True) -> tuple[str, ...]:
     """The flags that `text` earns: `injection` (`instruction-like` in the user's own words), `invisible`, `lookalike`.
-
-    `material`: somebody else's words, not the user's own.
-    """
+    `material`: somebody else's words, not the user's own."""
     signs = (("invisible", invisible(text)), ("lookalike", disguised(text)))
     hidden = tuple(name for name, stands in signs if stands)
     if not any(_PHRASES.search(read) or _gathers(read) for read in _readings(text)):

@@ -1,7 +1,5 @@
-"""What the headings above a clause say about it: a plan or an account of faults is no result, a summary is (P-5).
-
-A heading that names findings outweighs one that names plans.
-"""
+"""What the headings above a clause say about it: a plan or an account of faults is no result, a summary is (P-5). A
+heading that names findings outweighs one that names plans."""
 
 from __future__ import annotations
 
@@ -26,11 +24,8 @@ _NAMED = re.compile(r"`[^`]+`|\w[._/]\w|[a-z][A-Z]")
 _PLAIN_TERM = re.compile(r"\W*[A-Z]?[a-z]+\W*?:(?!\W{0,3}`)")
 _FILE = re.compile(r"[`*]*(?:[\w@.-]+/)*[\w@.-]+\.[a-z]{1,5}[`*]*(?:\s*\([^()]*\))?$")
 
-LONGEST_CONTEXT = 80
-"""Characters of a heading that says what its clauses are about."""
-
-OPENING = 300
-"""Characters of a turn in which it says that it sums up."""
+LONGEST_CONTEXT = 80  # Characters of a heading that says what its clauses are about
+OPENING = 300  # Characters of a turn in which it says that it sums up
 
 
 def instructs(event: AnyEvent) -> bool:
@@ -135,11 +130,9 @@ def headed(clause: Clause) -> str:
 
 
 def context(clause: Clause, written: bool = False) -> str:
-    """What names what the clause is about, or "": it tells what "any text" or "the endpoint" is of.
-
-    It is the item that holds it, else the outermost heading, one that holds a name before any other; in a document the
-    innermost: its title names all of it.
-    """
+    """What names what the clause is about, or "": it tells what "any text" or "the endpoint" is of. It is the item that
+    holds it, else the outermost heading, one that holds a name before any other; in a document the innermost: its title
+    names all of it."""
     if announced(clause) and not defines(clause) and not LEADS["ruling"].search(clause.text):
         return clause.heading.strip("*: ")
     titles = [

@@ -1,8 +1,5 @@
-"""Name the subject of a clause, and retell the clause with that subject in one line.
-
-The line is made of the clause's own words; only pronouns of the speaker are replaced, with the verb behind them brought
-into the third person. Negation and modality stay as they were.
-"""
+"""Name the subject of a clause, and retell the clause with that subject in one line of the clause's own words: only
+pronouns of the speaker and the verb behind them change. Negation and modality stay as they were."""
 
 from __future__ import annotations
 
@@ -13,12 +10,8 @@ from .cues import plain
 from .rules import any_of, table, words
 from .words import STOP, tokens
 
-FEW = 2
-"""Words that may stand before a setting and name nothing: "Good." and the like."""
-
-LIMIT, SHORTEST = 200, 70
-"""Characters of a description, and of one that a whole sentence is enough for."""
-
+FEW = 2  # Words that may stand before a setting and name nothing: "Good." and the like
+LIMIT, SHORTEST = 200, 70  # Characters of a description, and of one that a whole sentence is enough for
 _MARKS = re.compile(r"\*\*|__(?!\w+_)|(?<!\w)(?:\*|_(?![A-Za-z0-9]+_[A-Za-z0-9]))(?=\w)|(?<=\w)[*_](?!\w)")
 _DATA = table("subjects")
 _LEAD = re.compile("^(?:" + any_of(_DATA["leads"]).pattern + "){1,3}", re.IGNORECASE)
@@ -34,35 +27,20 @@ _ADVERB = re.compile(
 _VERB = re.compile(r"[A-Za-z]+(?:'t)?")
 _PAST = words("subjects", "past")
 _FIXED = words("subjects", "fixed")
-_IRREGULAR = {
-    "am": "is",
-    "have": "has",
+_IRREGULAR = {"am": "is", "are": "is", "aren't": "isn't", "were": "was", "weren't": "wasn't", "have": "has"} | {
+    "haven't": "hasn't",
     "do": "does",
-    "go": "goes",
     "don't": "doesn't",
     "dont": "doesn't",
-    "haven't": "hasn't",
-    "are": "is",
-    "aren't": "isn't",
-    "were": "was",
-    "weren't": "wasn't",
+    "go": "goes",
 }
-_TAILS = {
-    "'m": " is",
-    "'ve": " has",
-    "'d": " would",
-    "'ll": " will",
-    " am": " is",
-    " have": " has",
-    " do": " does",
-    " was": " was",
+_TAILS = {"'m": " is", "'ve": " has", "'d": " would", "'ll": " will"} | {
+    f" {verb}": f" {third}" for verb, third in (("am", "is"), ("have", "has"), ("do", "does"), ("was", "was"))
 }
-_OWN = (
-    (re.compile(r"\bmyself\b", re.I), "themselves"),
-    (re.compile(r"\bmine\b", re.I), "the user's"),
-    (re.compile(r"\bmy\b", re.I), "the user's"),
-    (re.compile(r"\bme\b", re.I), "the user"),
-)
+_LATER_TAILS = {"'m": " are", " am": " are", " was": " were", "'ve": " have"}
+_OWN = {"myself": "themselves", "mine": "the user's", "my": "the user's", "me": "the user"}
+_LATER_OWN = _OWN | {"mine": "their", "my": "their", "me": "them"}
+_MY = re.compile(r"\b(?:myself|mine|my|me)\b", re.IGNORECASE)
 _WE = re.compile(r"\b(?P<we>[Ww]e)(?P<tail>'re|'ve|'ll|'d)?(?=\s)(?!\s+(?:all|both|each)\b)")
 _WE_TAILS = {"'re": " is", "'ve": " has", "'ll": " will", "'d": "'d"}
 _OUR = re.compile(r"\b[Oo]ur\b(?!s)")
@@ -121,10 +99,8 @@ def subject(clause: str, trust: str, project: bool) -> str:
 
 
 def description(clause: str, trust: str, before: str, context: str = "") -> str:
-    """The clause in one line with its subject named, at most `LIMIT` characters.
-
-    `before`: the words before it in its turn; `context`: the heading above it, put behind it where there is room.
-    """
+    """The clause in one line with its subject named, at most `LIMIT` characters. `before`: the words before it in its
+    turn; `context`: the heading above it, put behind it where there is room."""
     text = " ".join(_unmarked(untitled(plain(clause))).split())
     shorter = _LEAD.sub("", text)
     text = shorter if len(shorter.split()) >= 3 else text
@@ -147,11 +123,8 @@ def description(clause: str, trust: str, before: str, context: str = "") -> str:
 
 
 def _said(context: str, text: str) -> bool:
-    """Whether the text names what its heading names."""
-    there = {token.stem for token in tokens(text)}
-    return all(
-        token.stem in there for token in tokens(context) if token.kind == "word" and token.text.lower() not in STOP
-    )
+    named = (token for token in tokens(context) if token.kind == "word" and token.text.lower() not in STOP)
+    return {token.stem for token in named} <= {token.stem for token in tokens(text)}
 
 
 def _unmarked(text: str) -> str:
@@ -193,47 +166,29 @@ def follows(clause: str) -> bool:
 def _third_person(text: str) -> str:
     text = _LOWER_I.sub("I", text)
     parts: list[str] = []
-    at = 0
-    named = False
+    at, named = 0, False
     for hit in _I.finditer(text):
         if hit.start() < at:
             continue
-        subject_ = "the user" if not named else "they"
-        parts.append(text[at : hit.start()])
-        parts.append(subject_)
+        parts += text[at : hit.start()], "they" if named else "the user"
         at = hit.end()
-        tail = hit["tail"] or ""
-        if tail:
-            parts.append(
-                _TAILS[tail]
-                if not named
-                else {"'m": " are", " am": " are", " was": " were", "'ve": " have"}.get(tail, tail)
-            )
+        if tail := hit["tail"]:
+            parts.append(_LATER_TAILS.get(tail, tail) if named else _TAILS[tail])
         elif not named:
             at = _inflect(text, at, parts)
         named = True
     parts.append(text[at:])
-    text = "".join(parts)
-    for pattern, owner in _OWN:
-        text = pattern.sub(_after(owner) if named else owner, text)
-    return text
-
-
-def _after(words: str) -> str:
-    """The word for the speaker once they have been named."""
-    return {"the user's": "their", "the user": "them"}.get(words, words)
+    own = _LATER_OWN if named else _OWN
+    return _MY.sub(lambda hit: own[hit[0].lower()], "".join(parts))
 
 
 def _inflect(text: str, at: int, parts: list[str]) -> int:
     """Bring the verb behind `at` into the third person; where the text goes on."""
     gap = _ADVERB.match(text, at)
-    if not gap:
-        return at
-    verb = _VERB.match(text, gap.end())
+    verb = _VERB.match(text, gap.end()) if gap else None
     if not verb:
         return at
-    parts.append(text[at : gap.end()])
-    parts.append(_third(verb.group()))
+    parts += text[at : verb.start()], _third(verb.group())
     return verb.end()
 
 
@@ -241,12 +196,8 @@ def _third(verb: str) -> str:
     low = verb.lower()
     if low in _IRREGULAR:
         return _IRREGULAR[low]
-    if (
-        low in _FIXED
-        or low in _PAST
-        or (low.endswith("ed") and low != "need")
-        or (low in STOP and low not in {"like", "make", "get"})
-    ):
+    is_past = low in _PAST or (low.endswith("ed") and low != "need")
+    if is_past or low in _FIXED or (low in STOP and low not in {"like", "make", "get"}):
         return verb
     if low.endswith(("s", "sh", "ch", "x", "z", "o")):
         return verb + "es"
@@ -259,21 +210,16 @@ def _of_the_project(text: str) -> str:
     hit = _WE.search(text)
     if not hit:
         return _OUR.sub("the project's", text)
-    parts = [text[: hit.start()], "The project" if hit["we"] == "We" else "the project"]
-    at = hit.end()
-    if hit["tail"]:
-        parts.append(_WE_TAILS[hit["tail"]])
-    else:
-        at = _inflect(text, at, parts)
+    parts = [text[: hit.start()], "The project" if hit["we"] == "We" else "the project", _WE_TAILS.get(hit["tail"], "")]
+    at = hit.end() if hit["tail"] else _inflect(text, hit.end(), parts)
     return _OUR.sub("its", "".join(parts) + text[at:])
 
 
 def _topic(before: str) -> str:
     """The topic of the sentence before: its first name in code, else its first noun with an article or owner."""
     all_tokens = tokens(before)
-    for token in all_tokens:
-        if token.kind == "code":
-            return token.text.strip("`")
+    if code := next((token.text.strip("`") for token in all_tokens if token.kind == "code"), None):
+        return code
     for determiner, token in pairwise(all_tokens):
         named = determiner.text.lower() in _DETERMINERS and token.kind == "word" and token.text.lower() not in STOP
         if named and len(token.text) > 3:
@@ -282,11 +228,8 @@ def _topic(before: str) -> str:
 
 
 def _cut(text: str) -> str:
-    """`text` within the limit, cut behind a sentence of some length, else at a word: half a sentence may say what the
-    whole takes back."""
+    """Cut `text` behind a sentence, else at a word: half a sentence may say what the whole takes back."""
     if len(text) <= LIMIT:
         return text
     ends = [hit.end() for hit in _ENDS.finditer(text, SHORTEST, LIMIT - 1) if text.count("`", 0, hit.end()) % 2 == 0]
-    if ends:
-        return text[: ends[-1]] + " …"
-    return text[: LIMIT - 1].rsplit(" ", 1)[0].rstrip(",;:—– ") + "…"
+    return text[: ends[-1]] + " …" if ends else text[: LIMIT - 1].rsplit(" ", 1)[0].rstrip(",;:—– ") + "…"

@@ -16,17 +16,19 @@ _UNSTEMMED = words("words", "unstemmed")
 _IRREGULAR: dict[str, str] = table("words")["irregular"]
 _NUMBERS: dict[str, int] = table("words")["numbers"]
 _SMALL = {name: frozenset(text.split()) for name, text in table("words")["languages"].items()}
-_SCRIPTS = (
-    ("ja", re.compile(r"[\u3040-\u30ff]")),
-    ("ko", re.compile(r"[\uac00-\ud7af\u1100-\u11ff]")),
-    ("zh", re.compile(r"[\u3400-\u9fff]")),
-    ("ar", re.compile(r"[\u0600-\u06ff]")),
-    ("he", re.compile(r"[\u0590-\u05ff]")),
-    ("ru", re.compile(r"[\u0400-\u04ff]")),
-    ("el", re.compile(r"[\u0370-\u03ff]")),
-    ("hi", re.compile(r"[\u0900-\u097f]")),
-    ("th", re.compile(r"[\u0e00-\u0e7f]")),
-)
+_RANGES = {
+    "ja": r"\u3040-\u30ff",
+    "ko": r"\uac00-\ud7af\u1100-\u11ff",
+    "zh": r"\u3400-\u9fff",
+    "ar": r"\u0600-\u06ff",
+} | {
+    "he": r"\u0590-\u05ff",
+    "ru": r"\u0400-\u04ff",
+    "el": r"\u0370-\u03ff",
+    "hi": r"\u0900-\u097f",
+    "th": r"\u0e00-\u0e7f",
+}
+_SCRIPTS = tuple((name, re.compile(f"[{range_}]")) for name, range_ in _RANGES.items())
 _CODE = re.compile(r"`[^`]*`")
 _SIGNS = re.compile(r"[/\\_(){}=<>]")
 _LATIN = re.compile(r"(?<![\w'’])[^\W\d_]+(?:['’][^\W\d_]+)?(?!\w)")
@@ -107,8 +109,7 @@ def tokens(text: str) -> tuple[Token, ...]:
         kind, word = str(match.lastgroup), match.group()
         low = word.lower()
         if kind == "number":
-            stemmed = re.sub(r"(?<=\d),(?=\d{3})", "", low)
-            stemmed = re.sub(r"(?:st|nd|rd|th)$", "", stemmed)
+            stemmed = re.sub(r"(?<=\d),(?=\d{3})|(?:st|nd|rd|th)$", "", low)
         elif kind == "word" and low in _NUMBERS:
             kind, stemmed = "number", str(_NUMBERS[low])
         elif kind == "code":
@@ -120,10 +121,8 @@ def tokens(text: str) -> tuple[Token, ...]:
 
 
 def keywords(text: str, marked: str = "", most: int = 8) -> tuple[str, ...]:
-    """Identifiers first, then content words in order, lower case but for identifiers; at most `most`.
-
-    Words that stand in `marked` as well, the clause's subject and value, come before the others.
-    """
+    """Identifiers first, then content words in order, lower case but for identifiers; at most `most`. Words that stand
+    in `marked` as well, the clause's subject and value, come before the others."""
     names: list[str] = []
     plain: list[str] = []
     for token in tokens(text):
@@ -133,8 +132,7 @@ def keywords(text: str, marked: str = "", most: int = 8) -> tuple[str, ...]:
         if token.kind == "code" or (token.kind == "word" and _IDENTIFIER.search(word)):
             names.append(word)
         elif token.kind == "word" and word.lower() not in STOP and len(word) > 2:
-            parts = _CJK.findall(word)
-            plain.extend(parts or [word.lower().replace("’", "'").removesuffix("'s")])
+            plain.extend(_CJK.findall(word) or [word.lower().replace("’", "'").removesuffix("'s")])
     telling = set(marked.lower().split())
     plain.sort(key=lambda word: word not in telling)
     return tuple(dict.fromkeys(names + plain))[:most]

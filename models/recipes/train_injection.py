@@ -17,28 +17,21 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from adapted import WIDTH, Adapted, batches, mean, options, padded, train, word_pieces, write
+from adapted import WIDTH, Adapted, mean, options, padded, predict, train, word_pieces, write
 from labelled import DATA, PLACES, passages, unmarked
 from torch import nn
 
 TOKENS = 256
 BLOCK = 25
-TALK = 0.12
-"""Share of the talk that is read: more of it costs time."""
-COMPOSED = 0.12
-"""Share of the texts that are read once more, in company."""
+TALK = 0.12  # Share of the talk that is read: more of it costs time
+COMPOSED = 0.12  # Share of the texts that are read once more, in company
+# Addresses, which models/injection.py takes out in the same way: an invented host must not give an attack away.
 _LINK = re.compile(r"https?://\S+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-"""Addresses, which models/injection.py takes out in the same way: an invented host must not give an attack away."""
 Row = tuple[tuple[list[int], list[int]], int]
-Passage = tuple[str, int, int]
-"""A text, its place as an index into PLACES, 1 for an attack."""
-
-RUNS = (1, 1, 2, 3, 5, 8)
-"""How many clauses in a row become one text."""
-
+Passage = tuple[str, int, int]  # A text, its place as an index into PLACES, 1 for an attack
+RUNS = (1, 1, 2, 3, 5, 8)  # How many clauses in a row become one text
+# Characters of a passage, and of what precedes an attack: the whole must lie within the tokens that are read.
 LONGEST = 500
-"""Characters of a passage, and of what precedes an attack: the whole must lie within the tokens that are read."""
-
 _USER, _DOCUMENT, _TOOL = range(len(PLACES))
 
 
@@ -107,14 +100,6 @@ def logits(net: InjectionNet, group: list[Row]) -> torch.Tensor:
         return net(*padded([one for one, _ in group])).float()
 
 
-def predict(net: InjectionNet, found: list[Row]) -> np.ndarray:
-    out = np.empty(len(found), np.float32)
-    with torch.no_grad():
-        for group in batches([len(one[0][0]) for one in found], 16, None):
-            out[group] = logits(net, [found[at] for at in group]).numpy()
-    return out
-
-
 def report(name: str, scores: np.ndarray, truth: np.ndarray) -> None:
     calm = np.sort(scores[truth == 0])[::-1]
     floor = calm[int(0.02 * len(calm))]
@@ -134,7 +119,6 @@ def main() -> None:
     test = rows([one for one, out in zip(everything, held, strict=True) if out])
     truth = np.array([label for _, label in test])
     net = InjectionNet()
-    print(f"{len(known)} texts, {sum(p.numel() for p in net.parameters() if p.requires_grad):,} weights", flush=True)
 
     def loss_of(group: list[int]) -> torch.Tensor:
         part = [known[at] for at in group]
@@ -142,14 +126,10 @@ def main() -> None:
         return nn.functional.binary_cross_entropy_with_logits(logits(net, part), wanted)
 
     def after(epoch: int, lost: float) -> None:
-        report(f"epoch {epoch}, loss {lost:.3f}", predict(net, test), truth)
+        report(f"epoch {epoch}, loss {lost:.3f}", predict(test, lambda group: logits(net, group), 16), truth)
 
-    lengths = [len(one[0][0]) for one in known]
-    train(net, lengths, loss_of, epochs=chosen.epochs, seed=chosen.seed, after=after, size=16)
-    sample = dict(zip(("ids", "segments", "mask"), padded([one[0] for one in known[:2]]), strict=True))
-    path = chosen.out / "injection.onnx"
-    write(net, sample, {"logit": {0: "texts"}}, chosen.trunk, path)
-    print(f"{path.name}: {path.stat().st_size:,} bytes")
+    train(net, [len(one[0][0]) for one in known], loss_of, after, chosen, size=16)
+    write(net, padded([one[0] for one in known[:2]]), {"logit": {0: "texts"}}, "injection", chosen)
 
 
 if __name__ == "__main__":

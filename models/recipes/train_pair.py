@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 import torch
-from adapted import WIDTH, Adapted, batches, mean, options, padded, train, word_pieces, write
+from adapted import WIDTH, Adapted, mean, options, padded, predict, train, word_pieces, write
 from labelled import DATA, PAIRS, TESTS, pairs
 from torch import nn
 
@@ -72,14 +72,6 @@ def report(name: str, logits: np.ndarray, truth: np.ndarray) -> None:
         print(f"  {' '.join(f'{n:>9}' for n in line)}  {label}", flush=True)
 
 
-def predict(net: PairNet, found: list[Row]) -> np.ndarray:
-    out = np.empty((len(found), len(PAIRS)), np.float32)
-    with torch.no_grad():
-        for group in batches([len(one[0][0]) for one in found], 32, None):
-            out[group] = net(*tensors([found[at] for at in group])).numpy()
-    return out
-
-
 def main() -> None:
     chosen = options("the pair head", epochs=6)
     written = pairs(*sorted(DATA.glob("pairs*.txt")))
@@ -88,7 +80,6 @@ def main() -> None:
     truth = np.array([one[2] for one in test])
     net = PairNet()
     loss = nn.CrossEntropyLoss(label_smoothing=0.05)
-    print(f"{len(known)} pairs, {sum(p.numel() for p in net.parameters() if p.requires_grad):,} weights", flush=True)
 
     def loss_of(group: list[int]) -> torch.Tensor:
         part = [known[at] for at in group]
@@ -97,18 +88,16 @@ def main() -> None:
         return loss(found, torch.tensor([one[2] for one in part]))
 
     def after(epoch: int, lost: float) -> None:
-        report(f"epoch {epoch}, loss {lost:.3f}", predict(net, test), truth)
+        report(f"epoch {epoch}, loss {lost:.3f}", predict(test, lambda group: net(*tensors(group))), truth)
 
-    train(net, [len(one[0][0]) for one in known], loss_of, epochs=chosen.epochs, seed=chosen.seed, after=after)
+    train(net, [len(one[0][0]) for one in known], loss_of, after, chosen)
+    path = write(net, tensors(known[:2]), {"logits": {0: "texts"}}, "pair", chosen)
     names = ("ids", "segments", "mask", "words")
-    sample = dict(zip(names, tensors(known[:2]), strict=True))
-    path = chosen.out / "pair.onnx"
-    write(net, sample, {"logits": {0: "texts"}}, chosen.trunk, path)
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     alone = [
         session.run(None, {k: v.numpy() for k, v in zip(names, tensors([one]), strict=True)})[0][0] for one in test
     ]
-    report(f"{path.name}, {path.stat().st_size:,} bytes", np.array(alone), truth)
+    report(path.name, np.array(alone), truth)
 
 
 if __name__ == "__main__":

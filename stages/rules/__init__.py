@@ -1,7 +1,5 @@
 """Read and compile the rules: the TOML files of this folder are the only place where a cue or pattern is written down.
-
-A broken file fails at import, not at use.
-"""
+A broken file fails at import, not at use."""
 
 from __future__ import annotations
 
@@ -13,10 +11,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+# Version of the rules and of the stages that apply them, stored on every record that they made. Raise it with any
+# change of the stages that makes other records of the same words; the files beside this one have a digest.
 VERSION = 7
-"""Version of the rules and of the stages that apply them, stored on every record that they made. Raise it with any
-change of the stages that makes other records of the same words; the files beside this one have a digest."""
-
 _FOLDER = Path(__file__).parent
 
 

@@ -1,1 +1,1 @@
-"""Secrets: the rule sets as data beside this file, and the one scan that the door, the scan stage and others use."""
+"""The secret rules as data, and the scan that uses them."""

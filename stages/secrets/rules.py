@@ -8,9 +8,8 @@ from typing import Any
 
 import msgspec
 
+# Version of the rules; raise it whenever what they find changes, so that `memd scan` knows what it looked at.
 VERSION = 3
-"""Version of the rules; raise it whenever what they find changes, so that `memd scan` knows what it looked at."""
-
 _FOLDER = Path(__file__).parent
 _FILES = ("gitleaks", "noseyparker", "more", "generic")
 _BEFORE = r"""(?:[ \t\w.-]{0,20})[\s'"]{0,3}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s=]{0,5}"""
@@ -18,28 +17,23 @@ _NAMED = r"""[ \t\w.-]{0,20}[\s'"]{0,3}(?::{0,3}=|:|=>|\?=)[\x60'" \t]{0,5}"""
 _PERHAPS = r"""[ \t\w.-]*[\s'"]*(?::{0,3}=|:|=>|\?=)[\x60'" \t]*"""
 _TEN = r"[\w./+=-]{10}"
 _LETTERS = "^[a-zA-Z_.-]+$"
+# Ten characters that are not all letters, or more of which one is none: what is left of `_TEN` where letters alone are
+# on the allow-list, and a twentieth of the texts.
 _MIXED = "|".join([rf"[a-z_.-]{{{n}}}[0-9=+/][\w./+=-]{{{9 - n}}}" for n in range(10)] + ["[a-z_.-]{10,}[0-9=+/]"])
-"""Ten characters that are not all letters, or more of which one is none: what is left of `_TEN` where letters alone are
-on the allow-list, and a twentieth of the texts."""
-
 _AFTER = r"""(?:[\x60'"\s;,)<\]}]|\\[nr"']|$)"""
 _EDGE = r"(?:[^\w+/=-]|=(?:[^\w=+/-]|$)|$)"
 _LITERAL = re.compile(r"(?:[\w@~ -]|\\[.$-])+")
 _RUN = re.compile(r"(?:\(\?i:)?(\[[^\]]+\])\{(\d+)")
+# Characters of the run behind a keyword that are looked at with it: few words go on like the key that begins so.
 _RUN_SEEN = 16
-"""Characters of the run behind a keyword that are looked at with it: few words go on like the key that begins so."""
-
 _OWN, _WIDE = 640, 1_024
 
 
 class SecretRule(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of secret: the first group of `pattern` that took part, all of it without one.
-
-    `keywords`: one of them stands in whatever matches, in any case where it is written small; what is looked at ends
-    `reach` bytes behind it, unless the secret goes on, and without one it is the whole text. `probe` matches in any
-    case, and more than what `pattern` finds and `allow` leaves; without one the keywords stand for it, with `run`
-    behind each.
-    """
+    """One kind of secret: the first group of `pattern` that took part, all of it without one. `keywords`: one of them
+    stands in whatever matches, in any case where it is written small; what is looked at ends `reach` bytes behind it,
+    unless the secret goes on, and without one it is the whole text. `probe` matches in any case, and more than what
+    `pattern` finds and `allow` leaves; without one the keywords stand for it, with `run` behind each."""
 
     name: str
     pattern: str
@@ -58,12 +52,9 @@ def read() -> tuple[SecretRule, ...]:
     """Every rule. Raises ValueError for one that has no keyword to be looked for by."""
     import tomllib  # here, for the daemon's start
 
-    rules: list[SecretRule] = []
-    for file in _FILES:
-        tables = tomllib.loads((_FOLDER / f"{file}.toml").read_text(encoding="utf-8"))
-        for form, rows in tables.items():
-            rules += [_rule(name, form, row) for name, row in rows.items()]
-    return tuple(rules)
+    files = (tomllib.loads((_FOLDER / f"{file}.toml").read_text(encoding="utf-8")) for file in _FILES)
+    forms = ((form, rows) for tables in files for form, rows in tables.items())
+    return tuple(_rule(name, form, row) for form, rows in forms for name, row in rows.items())
 
 
 def _rule(name: str, form: str, row: dict[str, Any]) -> SecretRule:
@@ -86,7 +77,10 @@ def _rule(name: str, form: str, row: dict[str, Any]) -> SecretRule:
         entropy=row.get("entropy", 0.0),
         allow=tuple(row.get("allow", ())),
         allow_match=tuple(row.get("allow_match", ())),
-        stop=tuple(row.get("stop", "").split()) + _before_a_joint(row.get("stop_short", "")),
+        stop=(
+            *row.get("stop", "").split(),
+            *(word + joint for word in row.get("stop_short", "").split() for joint in "-._"),
+        ),
     )
 
 
@@ -94,10 +88,6 @@ def _probe(row: dict[str, Any]) -> str:
     """What stands wherever such a name is given such a value, in any case: with two cases there are more states."""
     value = _MIXED if _LETTERS in row.get("allow", ()) else _TEN
     return row["near"].replace("(?-i:", "(?:") + f"{_PERHAPS}(?:{value})"
-
-
-def _before_a_joint(words: str) -> tuple[str, ...]:
-    return tuple(f"{word}{joint}" for word in words.split() for joint in "-._")
 
 
 def _keywords(name: str, form: str, row: dict[str, Any]) -> list[str]:

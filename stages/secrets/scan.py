@@ -1,8 +1,5 @@
-"""Find and redact secrets: one scan for captures, candidates, recall and export (W5, P-18).
-
-Text outside of secrets stays as it is, byte for byte; spans do not overlap; a placeholder is never found again. Nothing
-is compiled before the first use: `prepare` does it ahead of time, on a thread of the caller's.
-"""
+"""Find and redact secrets (W5, P-18). Text outside of secrets stays as it is, byte for byte; spans do not overlap; a
+placeholder is never found again. Nothing is compiled before the first use, or `prepare`."""
 
 from __future__ import annotations
 
@@ -24,20 +21,16 @@ if TYPE_CHECKING:
 
 __all__ = ["VERSION", "SecretSpan", "find", "prepare", "redact"]
 
+# Bytes that the automata may take at most; RE2 refuses a set that needs more, and never takes what it does not use.
 MEMORY = 256 << 20
-"""Bytes that the automata may take at most; RE2 refuses a set that needs more, and never takes what it does not use."""
-
-NAME = 50
-"""Bytes of the name that a hit's own name may be the end of: `PUBLIC_` before `KEY`."""
+NAME = 50  # Bytes of the name that a hit's own name may be the end of: `PUBLIC_` before `KEY`
 _NAME = re.compile(rb"[\w.-]+\Z")
 _PLACEHOLDER = re.compile(rb"\[redacted:[\w-]{1,60}\]")
 
-BEFORE = 256
-"""Bytes before a keyword in which what it belongs to may begin."""
+BEFORE = 256  # Bytes before a keyword in which what it belongs to may begin
 
 
-LEAST = 12
-"""Bytes of a secret that is looked for wherever else its text holds it; shorter words stand there by chance."""
+LEAST = 12  # Bytes of a secret that is looked for wherever else its text holds it; shorter words stand there by chance
 
 
 class SecretSpan(msgspec.Struct, frozen=True):
@@ -52,15 +45,12 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     """`text` with each secret replaced by `[redacted:<rule>]`, and the rules that hit, in order."""
     data = text.encode()
     spans = _spans(data)
-    if not spans:
-        return text, ()
     parts: list[bytes] = []
     at = 0
     for start, end, rule in spans:
-        parts += [data[at:start], f"[redacted:{rule}]".encode()]
+        parts += data[at:start], f"[redacted:{rule}]".encode()
         at = end
-    parts.append(data[at:])
-    return b"".join(parts).decode(), tuple(rule for _, _, rule in spans)
+    return b"".join((*parts, data[at:])).decode() if spans else text, tuple(rule for _, _, rule in spans)
 
 
 def find(text: str) -> tuple[SecretSpan, ...]:
@@ -78,15 +68,16 @@ def prepare() -> None:
 
 
 _lock = threading.Lock()
-_made: list[_Engine] = []
+
+
+@cache
+def _compiled_engine() -> _Engine:
+    return _Engine(read())
 
 
 def _engine() -> _Engine:
-    if not _made:
-        with _lock:
-            if not _made:
-                _made.append(_Engine(read()))
-    return _made[0]
+    with _lock:  # or two threads would compile it
+        return _compiled_engine()
 
 
 def _spans(data: bytes) -> list[tuple[int, int, str]]:
@@ -113,8 +104,7 @@ def _merged(hits: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
     hits.sort(key=lambda hit: (hit[0], -hit[1], hit[2]))
     merged: list[tuple[int, int, int]] = []
     for start, end, number in hits:
-        if merged and start < merged[-1][1]:
-            last = merged[-1]
+        if merged and start < (last := merged[-1])[1]:
             merged[-1] = (last[0], max(last[1], end), min(last[2], number))
         else:
             merged.append((start, end, number))
@@ -128,10 +118,8 @@ def _overlaps(start: int, end: int, spans: list[tuple[int, int]]) -> bool:
 
 
 class _Engine:
-    """What is looked for at first as one set; each rule's own expression is compiled when that first stands.
-
-    The set is blind to case: two kinds of letters make half again as many states, and few words differ in it.
-    """
+    """What is looked for at first as one set; each rule's own expression is compiled when that first stands. The set is
+    blind to case: two kinds of letters make half again as many states, and few words differ in it."""
 
     def __init__(self, rules: tuple[SecretRule, ...]) -> None:
         import re2  # here, for the daemon's start: 7 ms
@@ -178,11 +166,8 @@ class _Engine:
                 windows[number] = [(0, len(data))]
                 continue
             reach = self.rules[number].reach
-            stands = [
-                (max(0, at - BEFORE), at + reach) for at in _all(word.encode(), folded if word.islower() else data)
-            ]
-            if stands:
-                windows.setdefault(number, []).extend(stands)
+            for at in _all(word.encode(), folded if word.islower() else data):
+                windows.setdefault(number, []).append((max(0, at - BEFORE), at + reach))
         return windows
 
     def _within(self, data: bytes, number: int, start: int, end: int) -> Iterator[tuple[int, int, int]]:

@@ -17,9 +17,8 @@ from typing import IO
 from ....models.pair import PairJudge
 from ....models.trunk import Trunk
 from ....stages.batch import Batch
-from ....stages.pin_conflicts import find_conflicts
 from ....stages.pipeline import pipeline, run
-from ....stages.reconcile import candidate_id, judge
+from ....stages.reconcile import candidate_id, find_conflicts, judge
 from ....stages.rules import VERSION, digest
 from .worker_messages import (
     AnyResult,
