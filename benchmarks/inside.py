@@ -92,7 +92,7 @@ def _vectors(count: int, dimension: int, chance: np.random.Generator) -> NDArray
 
 def _number(arguments: Sequence[str]) -> int:
     if len(arguments) != 1 or not arguments[0].isdigit():
-        raise InvalidRequest("how many?", hint="python -m memd.daemon fill-home 10000")
+        raise InvalidRequest("how many?", hint="python -m memd.benchmarks fill-home 10000")
     return int(arguments[0])
 
 

@@ -24,7 +24,7 @@ USES_OF = 10
 def years_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
     """`fill-years RECORDS SLEEPS COUNTS`: so many records, then sleeps and counts over them, into an empty home."""
     if len(arguments) != 3 or not all(argument.isdigit() for argument in arguments):
-        raise InvalidRequest("how much?", hint="python -m memd.daemon fill-years 100000 3650 1000000")
+        raise InvalidRequest("how much?", hint="python -m memd.benchmarks fill-years 100000 3650 1000000")
     _, sleeps, counts = map(int, arguments)
     fill_command(places, world, arguments[:1])
     stores = Stores(places.data, world, registry.info())

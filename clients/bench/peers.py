@@ -31,7 +31,7 @@ from ..python.client import Client, now
 from .measurement import BenchOptions, DataMissing, Figure, PartResult, Plot, elapsed_ms, percentile_figure, share
 from .processes import memory_bytes
 from .session_data import is_held
-from .temporary_daemon import DEADLINE_MS, START_S, empty_home, offline, running, settle, temporary_daemon
+from .temporary_daemon import DEADLINE_MS, START_S, empty_home, measure, running, settle, temporary_daemon
 
 PACKAGES: dict[str, tuple[str, ...]] = {
     "memd": (),
@@ -252,7 +252,7 @@ def _work(conversation: PeerConversation) -> Generator[Path]:
     with TemporaryDirectory(prefix="memd-bench-") as folder, empty_home() as (_, environment):
         texts, vectors, path = Path(folder) / "texts.json", Path(folder) / "vectors", Path(folder) / "work.json"
         texts.write_bytes(msgspec.json.encode([*conversation.texts, *conversation.questions]))
-        dimension = json.loads(offline(environment, "embed-texts", str(texts), str(vectors)))["dimension"]
+        dimension = json.loads(measure(environment, "embed-texts", str(texts), str(vectors)))["dimension"]
         work = {"texts": conversation.texts, "questions": conversation.questions, "vectors": str(vectors)}
         path.write_bytes(msgspec.json.encode({**work, "dimension": dimension}))
         yield path

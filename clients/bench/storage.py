@@ -22,7 +22,7 @@ from ..python.client import Client, socket_path
 from .measurement import BenchOptions, Figure, PartResult, at_least, at_most, mean_figure
 from .processes import ANSWER, baseline
 from .session_data import turns
-from .temporary_daemon import empty_home, offline, running, settle, temporary_daemon
+from .temporary_daemon import empty_home, measure, running, settle, temporary_daemon
 
 CLIENTS = 32
 ROUNDS, TURNS = 3, 7
@@ -177,9 +177,9 @@ def replay(options: BenchOptions) -> PartResult:
     records = 10_000 if options.quick else 100_000
     with empty_home(NO_DISTILLING) as (home, environment):
         options.progress(f"filling a home with {records:,} records")
-        offline(environment, "fill-home", str(records))
+        measure(environment, "fill-home", str(records))
         options.progress("replaying it")
-        times = _numbers(offline(environment, "replay"))
+        times = _numbers(measure(environment, "replay"))
 
         def opening() -> float:
             """Seconds from the start of a process to its first answer, after a clean stop."""
@@ -213,9 +213,9 @@ def ten_years(options: BenchOptions) -> PartResult:
     records, sleeps, counts = 100_000 // divisor, 3_650 // divisor, 1_000_000 // divisor
     with empty_home() as (_, environment):
         options.progress(f"writing ten years of operations on {records:,} records")
-        offline(environment, "fill-years", str(records), str(sleeps), str(counts))
+        measure(environment, "fill-years", str(records), str(sleeps), str(counts))
         options.progress("replaying them")
-        times = _numbers(offline(environment, "replay"))
+        times = _numbers(measure(environment, "replay"))
     parts = {
         "read, decode, chain": times["chain_s"],
         "tables, counters among them": times["tables_s"],
@@ -235,9 +235,9 @@ def sleep(options: BenchOptions) -> PartResult:
     records = 10_000 if options.quick else 100_000
     with empty_home() as (_, environment):
         options.progress(f"filling a home with {records:,} records")
-        offline(environment, "fill-home", str(records))
+        measure(environment, "fill-home", str(records))
         options.progress("sleeping through sixty days")
-        times = _numbers(offline(environment, "measure-sleep"))
+        times = _numbers(measure(environment, "measure-sleep"))
     slices = int(times["slices"])
     figures = (
         Figure("sleep committed", times["commit_ms"], "ms", samples=180, target=at_most(5)),
@@ -267,7 +267,7 @@ def forgetting(options: BenchOptions) -> PartResult:
     """Half a year of facts that change without a word: are more answers true with forgetting on than off?"""
     with empty_home() as (_, environment):
         options.progress("simulating half a year twice")
-        outcome = msgspec.json.decode(offline(environment, "measure-forgetting"), type=ForgettingComparison)
+        outcome = msgspec.json.decode(measure(environment, "measure-forgetting"), type=ForgettingComparison)
     gains = [on - off for on, off in zip(outcome.precision_on, outcome.precision_off, strict=True)]
     recall_gain = fmean(outcome.recall_on) - fmean(outcome.recall_off)
     half, gain = 1.96 * stdev(gains) / math.sqrt(len(gains)), fmean(gains)

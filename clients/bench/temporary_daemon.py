@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -68,7 +69,16 @@ def settle(client: Client, most_s: float = SETTLE_S) -> None:
 
 def offline(environment: Mapping[str, str], *arguments: str) -> bytes:
     """The JSON output of an offline command of the daemon. Raises Unavailable with the command's error output."""
-    command, env = [*launch.command(), *arguments], launch.daemon_environment(environment)
+    return _output(launch.command(), environment, arguments)
+
+
+def measure(environment: Mapping[str, str], *arguments: str) -> bytes:
+    """The JSON output of a measurement of `memd.benchmarks`. Raises Unavailable with its error output."""
+    return _output([sys.executable, "-P", "-m", "memd.benchmarks"], environment, arguments)
+
+
+def _output(program: Sequence[str], environment: Mapping[str, str], arguments: Sequence[str]) -> bytes:
+    command, env = [*program, *arguments], launch.daemon_environment(environment)
     process = subprocess.run(command, capture_output=True, check=False, cwd="/", env=env)
     if process.returncode:
         errors = process.stderr.decode(errors="replace")

@@ -26,14 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "read-tips": ("daemon.storage.backup", "tips_command"),
     "read-redactions": ("daemon.storage.tombstone_carryover", "redactions_command"),
     "restore-backup": ("daemon.storage.restore", "restore_command"),
-    "fill-home": ("benchmarks.inside", "fill_command"),
-    "fill-years": ("benchmarks.years", "years_command"),
-    "measure-forgetting": ("benchmarks.forgetting", "forgetting_command"),
-    "measure-sleep": ("benchmarks.sleep", "sleep_command"),
     "verify": ("daemon.services.maintenance_process", "verify_command"),
-    "replay": ("benchmarks.inside", "replay_command"),
-    "scan-texts": ("benchmarks.inside", "scan_command"),
-    "embed-texts": ("benchmarks.inside", "embed_command"),
     "check-model": ("daemon.services.distillation.model_selection", "check_command"),
     "use-model": ("daemon.services.distillation.model_selection", "use_command"),
     "list-models": ("daemon.services.distillation.model_selection", "list_command"),
@@ -43,13 +36,19 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """Module below `memd` and function of each command; imported when it is run."""
 
 
-def run(name: str, arguments: Sequence[str], places: Places, world: World) -> int:
-    """Run one command and print its report; return the exit code."""
+def run(
+    name: str,
+    arguments: Sequence[str],
+    places: Places,
+    world: World,
+    commands: Mapping[str, tuple[str, str]] = COMMANDS,
+) -> int:
+    """Run one command of a table and print its report; return the exit code."""
     try:
         arm(os.environ.get("MEMD_FAIL", ""))
-        if name not in COMMANDS:
-            raise UnknownRequest(f"unknown offline command {name!r}", hint=f"there are: {', '.join(COMMANDS)}")
-        module, function = COMMANDS[name]
+        if name not in commands:
+            raise UnknownRequest(f"unknown offline command {name!r}", hint=f"there are: {', '.join(commands)}")
+        module, function = commands[name]
         command: Command = getattr(importlib.import_module(f"...{module}", __package__), function)
         report = command(places, world, arguments)
     except MemdError as error:

@@ -180,7 +180,7 @@ def test_where_the_model_before_is_gone_words_answer_and_the_answer_says_so_P14(
 @pytest.mark.parametrize("round_", range(FAULT_ROUNDS))
 @pytest.mark.parametrize("point", ["model:embedded:2", "model:swapped:1"])
 def test_sigkill_on_the_way_costs_nothing_P14(home: dict[str, str], tmp_path: Path, point: str, round_: int) -> None:
-    command = [sys.executable, "-m", "memd.daemon", "fill-home", str(FILLED)]
+    command = [sys.executable, "-m", "memd.benchmarks", "fill-home", str(FILLED)]
     subprocess.run(command, env=home, check=True, capture_output=True)
     second = make_model(tmp_path / "second", "second", 128)
     daemon = RunningDaemon({**home, "MEMD_FAIL": point})

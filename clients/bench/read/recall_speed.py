@@ -20,7 +20,7 @@ from ..latency import echo_call, exchange
 from ..measurement import BenchOptions, Figure, PartResult, at_least, at_most, elapsed_ms, percentile, percentile_figure
 from ..processes import memory_bytes
 from ..session_data import records
-from ..temporary_daemon import empty_home, offline, running, temporary_daemon
+from ..temporary_daemon import empty_home, measure, running, temporary_daemon
 
 SIZES, QUICK = (1_000, 10_000, 100_000), (1_000, 5_000)
 ACTIVE = 20
@@ -41,7 +41,7 @@ def speed(options: BenchOptions) -> PartResult:
     for size in sizes:
         options.progress(f"read/speed: {size:,} records")
         with empty_home() as (home, environment):
-            offline(environment, "fill-home", str(size), str(ACTIVE))
+            measure(environment, "fill-home", str(size), str(ACTIVE))
             with running(home, environment, START_S) as client:
                 texts = [item.description for item in records(client, pools=("personal",), statuses=("active",))]
                 questions = _questions(texts)

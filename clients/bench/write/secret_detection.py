@@ -17,7 +17,7 @@ from ....protocol.event import Origin, Said
 from ...importers.transcript import batches
 from ..measurement import BenchOptions, Figure, PartResult, at_least, at_most, zero_figure
 from ..session_data import files
-from ..temporary_daemon import empty_home, offline, running, settle
+from ..temporary_daemon import empty_home, measure, running, settle
 
 NAMED = 12
 AT = "2026-03-04T10:00:00+01:00"
@@ -28,7 +28,7 @@ OF_ANOTHER_RULE = msgspec.json.decode((SAMPLES / "other_secret_rules.json").read
 
 
 class ScanOutput(msgspec.Struct, frozen=True):
-    """The output of the daemon's `scan-texts`: for each text the rule, start and end of each secret, and whether the
+    """The output of the measurement `scan-texts`: for each text the rule, start and end of each secret, and whether the
     injection stage flags it; seconds of the first and of a second scan."""
 
     hits: tuple[tuple[tuple[str, int, int], ...], ...]
@@ -41,7 +41,7 @@ def scanned(environment: Mapping[str, str], texts: Sequence[str]) -> ScanOutput:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "texts.json"
         path.write_bytes(msgspec.json.encode(texts))
-        return msgspec.json.decode(offline(environment, "scan-texts", str(path)), type=ScanOutput)
+        return msgspec.json.decode(measure(environment, "scan-texts", str(path)), type=ScanOutput)
 
 
 class LabelledRow(msgspec.Struct, frozen=True):
