@@ -9,15 +9,17 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ...protocol import reply, request, wire
 from ...protocol.disabled import why_disabled
 from ...protocol.errors import DaemonDown, DeadlineExceeded, InvalidRequest, MemdError, Unavailable
 from ...protocol.places import Places
 from .request_methods import RequestMethods, answer_while_disabled, now, places_here, remembering
-from .spool_writer import Drained, Spool, SpooledRequest, SpoolReceipt
 from .zmtp import Connection, Deadline
+
+if TYPE_CHECKING:  # most clients never spool: `__getattr__` loads these
+    from .spool_writer import Drained, Spool, SpooledRequest, SpoolReceipt
 
 T = TypeVar("T")
 
@@ -47,10 +49,14 @@ class Client(RequestMethods):
     @property
     def spool(self) -> Spool:
         """The requests that wait on this machine for the daemon."""
+        from .spool_writer import Spool
+
         return Spool(self.places.spool)
 
     def drain(self) -> Drained:
         """Deliver the spooled requests in order, up to the first that can't be delivered now."""
+        from .spool_writer import Drained
+
         return Drained() if self.disabled else self.spool.drain(self._deliver)
 
     def _deliver(self, message: SpooledRequest) -> reply.Taken | reply.Remembered:
@@ -124,3 +130,11 @@ __all__ = [
     "remembering",
     "socket_path",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name in ("Drained", "SpoolReceipt"):
+        from . import spool_writer
+
+        return getattr(spool_writer, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
