@@ -38,7 +38,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "pause": ("control", "Stop capturing for a while."),
         "resume": ("control", "End a pause."),
         "forget": ("forget", "Delete records and their sources for good."),
-        "scan": ("scan", "Find secrets in stored data and redact them."),
+        "scan": ("forget", "Find secrets in stored data and redact them."),
         "grant": ("grant", "Issue a read-only pass for an agent or a tool."),
         "grants": ("grant", "List passes and revoked sources."),
         "revoke": ("grant", "Revoke a pass, or hide everything from a source."),
@@ -47,7 +47,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "pools": ("scope", "List pools: your personal one and one per project."),
         "scope": ("scope", "Show or change which pool a folder or a record belongs to."),
         "leave": ("scope", "Stop reading a project's memory, or start again."),
-        "agent": ("agent", "List agents with their own memory, or create one."),
+        "agent": ("scope", "List agents with their own memory, or create one."),
         "session": ("session", "List sessions, or show what one led to."),
     },
     "Data": {
@@ -69,14 +69,14 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "rebuild": ("verify", "Rebuild indexes from the journal."),
         "maintain": ("maintain", "Archive unused records, expire captures, compact files."),
         "bench": ("bench", "Measure memd on this machine."),
-        "uninstall": ("uninstall", "Remove memd from this system. Your memory stays."),
+        "uninstall": ("setup", "Remove memd from this system. Your memory stays."),
     },
     "Integrate": {
         "mcp": ("integrate", "Serve memory to an MCP host over standard input and output."),
         "shell": ("integrate", "Let bash or zsh report the commands you run."),
         "plugin": ("integrate", "Print the folder of the Neovim plugin or the Node library."),
         "completion": ("integrate", "Print shell completion code."),
-        "man": ("man", "Print the manual page."),
+        "man": ("integrate", "Print the manual page."),
     },
 }
 """Panel → command → module below this package, first sentence of the command's help; in the order of `memd --help`."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 import time
 from collections.abc import Iterable
@@ -154,8 +155,6 @@ def plain(text: str) -> str:
 
 def width() -> int:
     """Columns to write in: those of the terminal, between 40 and 100."""
-    import shutil
-
     return max(40, min(shutil.get_terminal_size((80, 24)).columns, 100))
 
 
