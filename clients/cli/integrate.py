@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import typer
@@ -18,32 +17,11 @@ from .output import CommandAnswer, JsonFlag
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 shell_app = typer.Typer(
     rich_markup_mode=None,
+    add_completion=False,
     help="Let bash or zsh report the commands you run. memd stores command, exit status, duration and folder.",
     epilog="A command that starts with a space is never reported, nor one that matches MEMD_SHELL_IGNORE='ls*:cd*'.",
 )
 app.add_typer(shell_app, name="shell")
-
-
-class Program(StrEnum):
-    """Programs with a memd plugin or library."""
-
-    NVIM = "nvim"
-    NODE = "node"
-
-
-class CompletionShell(StrEnum):
-    """Shells that can complete `memd`."""
-
-    BASH = "bash"
-    ZSH = "zsh"
-    FISH = "fish"
-
-
-class ReportingShell(StrEnum):
-    """Shells that can report commands."""
-
-    BASH = "bash"
-    ZSH = "zsh"
 
 
 class Plugin(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,8 +47,7 @@ def mcp(
 
 @app.command()
 def plugin(
-    program: Annotated[Program, typer.Argument(help="nvim or node.")],
-    as_json: JsonFlag = False,
+    program: Annotated[Literal["nvim", "node"], typer.Argument(help="nvim or node.")], as_json: JsonFlag = False
 ) -> None:
     """Print the folder of the Neovim plugin or the Node library.
 
@@ -83,12 +60,12 @@ def plugin(
     from .. import node, nvim
 
     with CommandAnswer("plugin", as_json) as answer:
-        folder = str(nvim.FOLDER if program is Program.NVIM else node.FOLDER)
+        folder = str(nvim.FOLDER if program == "nvim" else node.FOLDER)
         answer.give(Plugin(folder=folder), [folder])
 
 
 @app.command()
-def completion(shell: Annotated[CompletionShell, typer.Argument(help="bash, zsh or fish.")]) -> None:
+def completion(shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="bash, zsh or fish.")]) -> None:
     """Print shell completion code.
 
     \b
@@ -99,7 +76,7 @@ def completion(shell: Annotated[CompletionShell, typer.Argument(help="bash, zsh 
     """
     from typer._completion_shared import get_completion_script
 
-    sys.stdout.write(get_completion_script(prog_name="memd", complete_var="_MEMD_COMPLETE", shell=shell.value) + "\n")
+    sys.stdout.write(get_completion_script(prog_name="memd", complete_var="_MEMD_COMPLETE", shell=shell) + "\n")
 
 
 @shell_app.callback()
@@ -108,7 +85,7 @@ def shell() -> None:
 
 
 @shell_app.command()
-def init(shell: Annotated[ReportingShell, typer.Argument(help="bash (5 or later) or zsh.")]) -> None:
+def init(shell: Annotated[Literal["bash", "zsh"], typer.Argument(help="bash (5 or later) or zsh.")]) -> None:
     """Print the code that the shell must load. Ctrl-X k searches memory for the text you typed.
 
     MEMD_SHELL_KEY changes that key.
@@ -126,7 +103,7 @@ def init(shell: Annotated[ReportingShell, typer.Argument(help="bash (5 or later)
 
     places = places_here()
     make_private(places.spool)
-    sys.stdout.write(script(shell.value, places, program()))
+    sys.stdout.write(script(shell, places, program()))
 
 
 FILES = (

@@ -21,11 +21,12 @@ from .wording import count, short, status_counts
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 scope_app = typer.Typer(
     rich_markup_mode=None,
+    add_completion=False,
     help="Show or change which pool a folder or a record belongs to.",
     epilog="Example: `memd scope why` in a project's folder.",
 )
 app.add_typer(scope_app, name="scope")
-agent_app = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
+agent_app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 app.add_typer(agent_app, name="agent")
 
 PERSONAL = "personal"

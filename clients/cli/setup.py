@@ -18,8 +18,7 @@ from ..hooks.hosts import TITLES, Hosts, HostState
 from ..python import launch
 from ..python.client import places_here
 from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
-from .service import remove
-from .up import stop
+from .service import remove, stop
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 Names = Annotated[list[str] | None, typer.Argument(metavar="[AGENT|all]", help=f"{', '.join(TITLES)}, or all here.")]
