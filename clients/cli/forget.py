@@ -63,7 +63,11 @@ def forget(
             answer.give(plan, ["nothing matches: there is nothing to forget"] if empty else _plan_lines(plan))
             return
         if not yes:
-            _confirm(plan, as_json)
+            if as_json or not sys.stdin.isatty():
+                hint = "--dry-run shows what would be deleted"
+                raise Refused("forgetting can't be undone: confirm with --yes", hint=hint)
+            say(_plan_lines(plan))
+            typer.confirm("Delete this for good?", abort=True, err=True)
         job = client.forget(chosen, query=query, session=session, source=source, letter=failed)
         done = wait_for_job(client, job, answer)
         transcripts = [str(path) for path in _transcripts(plan.documents)]
@@ -78,14 +82,6 @@ def _check_scope(ids: list[str], query: str, session: str, source: str, failed: 
             "more than one scope" if given else "no scope was given",
             hint="give exactly one: ids, --query, --session, --source or --failed",
         )
-
-
-def _confirm(plan: ForgetPlan, as_json: bool) -> None:
-    if as_json or not sys.stdin.isatty():
-        raise Refused("forgetting can't be undone: confirm with --yes", hint="--dry-run shows what would be deleted")
-    say(_plan_lines(plan))
-    if not typer.confirm("Delete this for good?", default=False, err=True):
-        raise typer.Abort
 
 
 def _plan_lines(plan: ForgetPlan) -> Iterator[str]:
@@ -253,8 +249,7 @@ def scan(
                 answer.give(report, _found_lines(report))
                 return
             say(_found_lines(report))
-            if not typer.confirm("Redact these secrets for good?", default=False, err=True):
-                raise typer.Abort
+            typer.confirm("Redact these secrets for good?", abort=True, err=True)
         report = dict(wait_for_job(client, client.scan(dry_run=False), answer).report)
         answer.give(report, _redacted_lines(report))
 

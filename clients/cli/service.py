@@ -158,7 +158,9 @@ def install(
       memd service install --dry-run    # the files it would write
     """
     with CommandAnswer("service install", as_json) as answer:
-        _refuse_sudo()
+        if os.environ.get("SUDO_UID", str(os.getuid())) != str(os.getuid()):
+            hint = "run this as the user who owns the memory, without sudo"
+            raise Refused("memd can't be a service of root", hint=hint)
         places = places_here()
         manager = service(places, os.environ)
         files = manager.files()
@@ -193,11 +195,6 @@ def _write(path: Path, text: str) -> None:
         raise Refused(
             f"{path} can't be written: {error.strerror}", hint="check the owner and mode of its folder"
         ) from error
-
-
-def _refuse_sudo() -> None:
-    if os.environ.get("SUDO_UID", str(os.getuid())) != str(os.getuid()):
-        raise Refused("memd can't be a service of root", hint="run this as the user who owns the memory, without sudo")
 
 
 def _install_lines(written: list[str], running: bool) -> Iterator[str]:
