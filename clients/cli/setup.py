@@ -59,12 +59,8 @@ def setup(names: Names = None, dry_run: DryRun = False, as_json: JsonFlag = Fals
             states = [hosts.state(name) for name in TITLES]
             answer.give(states, _listed(states))
             return
-        done: list[HostChange] = []
-        for name in _chosen(hosts, names, lambda state: state.is_here):
-            edits = hosts.edits(name)
-            if not dry_run:
-                hosts.set_up(name, edits)
-            done.append(_changed(hosts, name, edits))
+        chosen = _chosen(hosts, names, lambda state: state.is_here)
+        done = [_changed(hosts, name, hosts.edits(name), None if dry_run else hosts.set_up) for name in chosen]
         answer.give(HostChanges(hosts=tuple(done), dry_run=dry_run), _change_lines(done, dry_run, "set up in"))
         if not dry_run and done and not launch.answering(places_here(), 500):
             answer.warn("memd is not running: start it with `memd up`; until then agents work without memory")
@@ -81,12 +77,8 @@ def unsetup(names: Names = None, dry_run: DryRun = False, as_json: JsonFlag = Fa
     """
     with CommandAnswer("unsetup", as_json) as answer:
         hosts = Hosts(places_here(), os.environ)
-        done: list[HostChange] = []
-        for name in _chosen(hosts, names or ["all"], lambda state: state.is_set_up):
-            edits = hosts.restoring(name)
-            if not dry_run:
-                hosts.take_out(name, edits)
-            done.append(_changed(hosts, name, edits))
+        chosen = _chosen(hosts, names or ["all"], lambda state: state.is_set_up)
+        done = [_changed(hosts, name, hosts.restoring(name), None if dry_run else hosts.take_out) for name in chosen]
         answer.give(HostChanges(hosts=tuple(done), dry_run=dry_run), _change_lines(done, dry_run, "removed from"))
 
 
@@ -96,7 +88,12 @@ def _chosen(hosts: Hosts, names: Sequence[str], wanted: Callable[[HostState], bo
     return [name for name in TITLES if wanted(hosts.state(name))]
 
 
-def _changed(hosts: Hosts, name: str, edits: Sequence[FileEdit]) -> HostChange:
+def _changed(
+    hosts: Hosts, name: str, edits: list[FileEdit], apply: Callable[[str, list[FileEdit]], object] | None
+) -> HostChange:
+    """The change of a host's files; `apply` makes it, None is a dry run."""
+    if apply:
+        apply(name, edits)
     files = {str(edit.path): list(diff(edit)) for edit in edits if edit.is_change}
     return HostChange(host=name, files=files, state=hosts.state(name))
 
