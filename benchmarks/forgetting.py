@@ -1,9 +1,8 @@
-"""Does forgetting help? Two memories live through the same half year, one of them with sleep, and answer the same
-questions (T6, issue 7's claim).
+"""Compares two memories after the same half year, one of them with sleep (T6): for each subject the share of answers
+that are still true, and the share of found facts among seldom used true ones.
 
-Comes in: an empty home. Goes out: for each subject, the share of its answers that are still true; the share of seldom
-used, true facts that are found. Invariants: both memories get the same words, the same uses, the same questions; no
-statement tells which other one it replaces, so nothing but use says what is stale.
+Invariants: both memories get the same statements, uses and questions; no statement names the one it replaces, so only
+use tells which is stale.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from ..daemon.forgetting_rules import Rules
 from ..daemon.projections.stores import Stores
 from ..daemon.projections.strength import DAY
 from ..daemon.services.lifecycle.sleep import Sleep
-from ..daemon.services.recall.recent_answers import RecentAnswers
+from ..daemon.services.recall.feedback import RecentAnswers
 from ..daemon.services.recall.warm import SearchIndexes, WarmRecall
 from ..daemon.services.search_model import SearchModel
 from ..daemon.services.write_thread import NoCaptures, WriteThread
@@ -31,7 +30,7 @@ from ..protocol.record import Provenance, Record, Span, record_id
 from ..protocol.request import Recall
 
 SUBJECTS, VALUES, SELDOM = 150, 4, 100
-"""Subjects whose statement changes so many times, and facts that are needed once a month."""
+"""Subjects, changes of each subject's statement, and facts that are used once a month."""
 
 DAYS = 180
 POOL = "personal"
@@ -42,12 +41,12 @@ WHY = Decision(action="add", reason="measured")
 
 
 class Life:
-    """One memory that lives through the days."""
+    """One memory over the days."""
 
     def __init__(self, folder: Path, world: World, rules: Rules) -> None:
-        self.day = 0
+        self._day = 0
         self._now = world.now()
-        later = World(now=lambda: self._now + self.day * DAY, monotonic=world.monotonic, token=world.token)
+        later = World(now=lambda: self._now + self._day * DAY, monotonic=world.monotonic, token=world.token)
         self.stores = Stores(folder, later, registry.info())
         self.writer = WriteThread(NoCaptures(), world.monotonic)
         self.writer.start()
@@ -61,10 +60,14 @@ class Life:
             later,
         )
 
+    def start_day(self, day: int) -> None:
+        """Set the clock to a day."""
+        self._day = day
+
     def learn(self, name: str, text: str) -> str:
-        """One statement of the user's; its id."""
+        """Add a statement of the user and return its id."""
         span = Span("bench:s", name, 0, len(text))
-        at = from_micros(self._now + self.day * DAY)
+        at = from_micros(self._now + self._day * DAY)
         provenance = Provenance(author="user", source="bench:s", trust="user", spans=(span,), quote=text, said_at=at)
         id = record_id(POOL, span.document, name, 0, 0)
         record = Record(
@@ -74,31 +77,31 @@ class Life:
         return id
 
     def use(self, ids: Sequence[str]) -> None:
-        """These were used in an answer."""
+        """Count these records as used in an answer."""
         if ids:
             self.stores.commit([Counted(pool=POOL, counts={id: Count(1, 1) for id in ids})])
 
     def ask(self, question: str) -> list[str]:
-        """The ids of the answer."""
+        """Return the ids of the answer."""
         hits = self._warm.recall(Recall(query=question, limit=5), [POOL], 0).hits
         return [hit.record.id for hit in hits]
 
     def close(self) -> None:
-        """End it."""
+        """Stop the write thread and close the stores."""
         self.writer.stop()
         self.stores.close()
 
 
 def forgetting_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
     """`measure-forgetting`: precision by subject and recall of seldom used facts, with forgetting on and off."""
-    told: dict[str, object] = {}
+    report: dict[str, object] = {}
     for name, rules in (("on", Rules()), ("off", Rules(off=("*",)))):
         places.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         life = Life(places.data / name, world, rules)
-        told[f"precision_{name}"], told[f"recall_{name}"] = _lived(life)
-        told[f"live_{name}"] = life.stores.records.tally().get(POOL, {}).get("active", 0)
+        report[f"precision_{name}"], report[f"recall_{name}"] = _lived(life)
+        report[f"live_{name}"] = life.stores.records.tally().get(POOL, {}).get("active", 0)
         life.close()
-    return told
+    return report
 
 
 def _subject(number: int) -> str:
@@ -112,16 +115,17 @@ def _lived(life: Life) -> tuple[list[float], list[float]]:
     seldom = {
         n: life.learn(f"seldom{n}", f"The key of cupboard{n} hangs on hook{n * 7} downstairs.") for n in range(SELDOM)
     }
-    for life.day in range(DAYS):
+    for day in range(DAYS):
+        life.start_day(day)
         for number, days in enumerate(changes):
-            if life.day in days:
-                value = _VALUES[days.index(life.day)]
+            if day in days:
+                value = _VALUES[days.index(day)]
                 text = f"The {_subject(number)} runs in the {value} cluster."
-                true[number] = life.learn(f"subject{number}.{life.day}", text)
+                true[number] = life.learn(f"subject{number}.{day}", text)
         # an open subject comes up every ten days or so, a seldom one once a month; half of the days are worked
-        if life.day % 2 == 0:
+        if day % 2 == 0:
             asked = [id for id in true.values() if chance.random() < 0.2]
-            life.use([*asked, *(id for n, id in seldom.items() if (life.day // 2 + n) % 15 == 0)])
+            life.use([*asked, *(id for n, id in seldom.items() if (day // 2 + n) % 15 == 0)])
             life.sleep.fall_asleep(POOL)
             life.sleep.sweep(POOL)
     return list(_precisions(life, true)), [float(id in life.ask(f"key of cupboard{n}")) for n, id in seldom.items()]
@@ -129,8 +133,8 @@ def _lived(life: Life) -> tuple[list[float], list[float]]:
 
 def _precisions(life: Life, true: Mapping[int, str]) -> Iterator[float]:
     for number, id in true.items():
-        found = life.ask(f"which cluster does the {_subject(number)} run in")
-        about = [each for each in found if _is_about(life, each, number)]
+        answer = life.ask(f"which cluster does the {_subject(number)} run in")
+        about = [hit for hit in answer if _is_about(life, hit, number)]
         yield (about.count(id) / len(about)) if about else 0.0
 
 

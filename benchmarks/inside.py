@@ -1,8 +1,7 @@
-"""What the benchmark needs from inside: a home filled without a model, the speed of replay, texts judged by the scan.
+"""Measurements inside the daemon's code: a home filled without a model, replay, secret and injection detection.
 
-Comes in: a data folder with no daemon. Goes out: counts and seconds. Invariants: `fill-home` refuses a home that holds
-anything; `replay` reads the journal and builds below `projections/building`, which a start clears; the home's own
-projections are not touched.
+Invariants: `fill-home` rejects a home that is not empty; `replay` builds below `projections/building`, which a start
+deletes, and leaves the home's projections unchanged.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from ..daemon.projections.keywords import Keywords
 from ..daemon.projections.stores import Stores
 from ..daemon.projections.vector_store import VectorStore
 from ..daemon.projections.vectors import VectorIndexes
-from ..daemon.services.maintenance.vector_graphs import begun
+from ..daemon.services.maintenance.vector_graphs import write_graph_rows
 from ..daemon.services.maintenance_process import MaintenanceProcess
 from ..daemon.storage.folder_lock import FolderLock
 from ..daemon.storage.folder_swap import fresh_folder
@@ -78,7 +77,7 @@ def fill_command(places: Places, world: World, arguments: Sequence[str]) -> Mapp
     operations = stores.journal.last
     stores.load()
     if active >= 0 and (pool := stores.vectors.outgrown()):
-        place = begun(stores, pool, stores.vectors.place(pool))
+        place = write_graph_rows(stores, pool, stores.vectors.place(pool))
         MaintenanceProcess().run("graph", places.data, [str(place)], lambda done, total, what: None)
     stores.close()
     return {"records": count, "operations": operations, "seconds": took}
@@ -187,13 +186,13 @@ def replay_command(places: Places, world: World, arguments: Sequence[str]) -> Ma
 
 def scan_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
     """`scan-texts FILE`, a JSON list of texts: each secret's rule, start and end, and the seconds of a core that the
-    door takes to put placeholders there, and those when it does so again; whether the stage would flag the text."""
+    request server takes to redact them, the first and the second time; whether the stage flags the text."""
     if len(arguments) != 1:
         raise InvalidRequest("which texts?", hint="python -m memd.daemon scan-texts texts.json")
     texts = _texts(arguments[0])
     redact("the first text compiles the rules")
     seconds, again = (_timed(lambda: [redact(text) for text in texts]) for _ in range(2))
-    hits = [[(each.rule, each.start, each.end) for each in find(text)] for text in texts]
+    hits = [[(hit.rule, hit.start, hit.end) for hit in find(text)] for text in texts]
     return {"hits": hits, "flagged": [bool(flags_of(text)) for text in texts], "seconds": seconds, "again": again}
 
 

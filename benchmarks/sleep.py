@@ -1,7 +1,4 @@
-"""How long a sleep takes over a filled home: its commit, the look for what is too weak, the archiving by slice (T6).
-
-Comes in: a home that `fill-home` filled. Goes out: milliseconds of a core. Invariant: the home is the measurement's.
-"""
+"""Measures a sleep over a home that `fill-home` filled: commit, search for weak records, archiving by slice (T6)."""
 
 from __future__ import annotations
 
@@ -59,7 +56,9 @@ def sleep_command(places: Places, world: World, arguments: Sequence[str]) -> Map
 
 
 def _live(stores: Stores) -> int:
-    return sum(count for each in stores.records.tally().values() for status, count in each.items() if status in LIVE)
+    return sum(
+        count for counts in stores.records.tally().values() for status, count in counts.items() if status in LIVE
+    )
 
 
 def _ms(work: Callable[[], object]) -> float:

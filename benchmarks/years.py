@@ -1,7 +1,4 @@
-"""Ten years of use, written as the daemon would have: for measuring how long the past takes to be read back (U3).
-
-Comes in: how much. Goes out: a home with records, sleeps and counts in it. Invariant: only an empty home is filled.
-"""
+"""Fills an empty home with ten years of records, sleeps and counts, to measure replay (U3)."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ USES_OF = 10
 
 def years_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
     """`fill-years RECORDS SLEEPS COUNTS`: so many records, then sleeps and counts over them, into an empty home."""
-    if len(arguments) != 3 or not all(each.isdigit() for each in arguments):
+    if len(arguments) != 3 or not all(argument.isdigit() for argument in arguments):
         raise InvalidRequest("how much?", hint="python -m memd.daemon fill-years 100000 3650 1000000")
     _, sleeps, counts = map(int, arguments)
     fill_command(places, world, arguments[:1])
@@ -36,9 +33,9 @@ def years_command(places: Places, world: World, arguments: Sequence[str]) -> Map
         pools.setdefault(record.pool, []).append(record.id)
     for group in _groups(_operations(pools, sleeps, counts), 100):
         stores.commit(group)
-    told = {"operations": stores.journal.last, "sleeps": sleeps, "counts": counts}
+    report = {"operations": stores.journal.last, "sleeps": sleeps, "counts": counts}
     stores.close()
-    return told
+    return report
 
 
 def _operations(pools: Mapping[str, Sequence[str]], sleeps: int, counts: int) -> Iterator[AnyOperation]:

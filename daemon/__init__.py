@@ -1,1 +1,1 @@
-"""The process: journal, projections, recall, forgetting, the door. The only room that touches the data directory."""
+"""The daemon process, the only code that opens the data folder."""

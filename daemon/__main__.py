@@ -1,8 +1,5 @@
-"""`python -m memd.daemon`: start one daemon for one home, in the foreground, until SIGTERM, SIGINT or a `stop` request.
-
-With an argument it runs one of the commands of `offline.py` instead.
-
-Comes in: the environment. Goes out: an exit code of the error tree, with the reason on standard error and in the log.
+"""`python -m memd.daemon` runs one daemon in the foreground until SIGTERM, SIGINT or a `stop` request; with an argument
+it runs a command of `server/offline.py`. Exit codes are those of the error tree.
 """
 
 from __future__ import annotations
@@ -21,9 +18,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # two BLAS threads cost 70 t
 
 def main() -> int:
     """Run the daemon; returns the exit code."""
-    from ..protocol.disabled import why_disabled
     from ..protocol.errors import MemdError
-    from ..protocol.places import places
+    from ..protocol.places import places, why_disabled
     from . import failpoint
     from .world import real_world
 
@@ -53,7 +49,7 @@ def main() -> int:
         level = os.environ.get("MEMD_LOG", "INFO").upper()
         logging.basicConfig(level=level, handlers=handlers, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
         logging.getLogger("apscheduler").setLevel(logging.WARNING)
-        gc.disable()  # what is made while it opens stays for good: there is nothing to collect
+        gc.disable()  # objects made while it opens stay: there is nothing to collect
         daemon = Daemon(home, config, real_world())
         gc.freeze()
         gc.enable()

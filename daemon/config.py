@@ -1,8 +1,4 @@
-"""Settings: one frozen struct; defaults, then `memd.toml`, then `MEMD_*` from the environment.
-
-Comes in: the config folder and the environment. Goes out: `Config`. Invariant: a setting that does not exist is an
-error that names the nearest one, never a silent no-op.
-"""
+"""Settings: defaults, then `memd.toml`, then `MEMD_*` from the environment. An unknown setting is an error."""
 
 from __future__ import annotations
 
@@ -31,7 +27,7 @@ Positive = Annotated[int, Meta(ge=1, le=10_000)]
 
 
 class Keep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How long a pool's captures stay: so many days, and at most so many megabytes; 0 means no limit."""
+    """Limits for a pool's captures in days and megabytes; 0 means no limit."""
 
     days: float = 365.0
     mb: float = 2000.0
@@ -89,7 +85,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def load_config(folder: Path, environment: Mapping[str, str]) -> Config:
-    """The configuration in force. Raises BadConfig, naming the nearest known setting."""
+    """Return the current settings. Raises BadConfig, naming the nearest known setting."""
     values: dict[str, object] = {}
     file = folder / FILE
     if file.exists():
@@ -104,10 +100,10 @@ def load_config(folder: Path, environment: Mapping[str, str]) -> Config:
 
 
 def parsed(values: Mapping[str, object], file: Path) -> Config:
-    """The settings of these values. Raises BadConfig."""
+    """Convert values to settings. Raises BadConfig."""
     values = dict(values)
     if isinstance(listed := values.get("ignored_folders"), str):
-        values["ignored_folders"] = [each for each in listed.split(":") if each]
+        values["ignored_folders"] = list(filter(None, listed.split(":")))
     if isinstance(table := values.get("forgetting"), str):
         values["forgetting"] = _table(table, file)
     for name in values:
@@ -115,13 +111,15 @@ def parsed(values: Mapping[str, object], file: Path) -> Config:
     try:
         return msgspec.convert(values, Config, strict=False)
     except msgspec.ValidationError as error:
-        what, _, where = str(error).replace("`", "").rpartition(" - at $.")
-        said = f"{where}: {what[:1].lower()}{what[1:]}" if what else str(error)
-        raise BadConfig(f"a setting has a wrong value: {said}", hint=f"correct {file} or the MEMD_ variable") from error
+        problem, _, name = str(error).replace("`", "").rpartition(" - at $.")
+        reason = f"{name}: {problem[:1].lower()}{problem[1:]}" if problem else str(error)
+        raise BadConfig(
+            f"a setting has a wrong value: {reason}", hint=f"correct {file} or the MEMD_ variable"
+        ) from error
 
 
 def _table(text: str, file: Path) -> object:
-    """A table as it stands in the environment: inline, such as `{floor = 0.2}`. Raises BadConfig."""
+    """Parse an inline table, such as `{floor = 0.2}`. Raises BadConfig."""
     try:
         return tomllib.loads(f"table = {text}")["table"]
     except tomllib.TOMLDecodeError as error:
@@ -131,7 +129,7 @@ def _table(text: str, file: Path) -> object:
 
 
 def known(name: str) -> None:
-    """Raises BadConfig for a setting that does not exist, naming the nearest."""
+    """Raise BadConfig for an unknown setting, naming the nearest."""
     names = Config.__struct_fields__
     if name not in names:
         near = difflib.get_close_matches(name, names, n=1)

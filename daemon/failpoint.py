@@ -1,7 +1,6 @@
-"""Places at which a test may kill the daemon: `MEMD_FAIL=name`, or `name:3` for the third time.
+"""Points at which a test can kill the daemon with SIGKILL: `MEMD_FAIL=name`, or `name:3` for the third time.
 
-Comes in: the variable, once, at start. Goes out: SIGKILL at that place, so that nothing is tidied up. Invariants: a
-name that is not listed here is refused, so no test passes because its place is gone; without the variable a place
+Invariants: an unlisted name is an error, so no test passes because its point was removed; without the variable a point
 costs one comparison.
 """
 
@@ -15,44 +14,44 @@ import threading
 from ..protocol.errors import BadConfig
 
 NAMES = (
-    "archive:appended",  # captures are durable, nobody was told, their operations are not written
-    "journal:before-commit",  # the group stands in an open transaction
-    "journal:committed",  # operations are durable, no projection has seen them
+    "archive:appended",  # captures are durable, not acknowledged, without operations
+    "journal:before-commit",  # the group is in an open transaction
+    "journal:committed",  # operations are durable, no projection applied them
     "projection:before-apply",  # reached once for each projection
     "projection:applied",
     "keywords:before-commit",
-    "keywords:committed",  # the index is on the disk, its mark is not
-    "marker:written",  # the mark of a running daemon is on the disk, nothing is opened
+    "keywords:committed",  # the index is on the disk, its mark is not yet
+    "marker:written",  # the mark of a running daemon is on the disk, no store is open
     "compact:copied",  # a compact copy is on the disk, the live file is still the old one
-    "compact:closed",  # the environment is closed, the copy has not its name yet
-    "compact:renamed",  # it has, but the name is not synced
+    "compact:closed",  # the environment is closed, the copy not yet renamed
+    "compact:renamed",  # the copy is renamed, the name not flushed
     "renew:tables",  # fresh tables are in place, the indexes are still the old ones
     "renew:keywords",
     "renew:turns",
-    "forget:redacted",  # what is forgotten is named, no byte of it is gone
-    "forget:journal-erased",  # the words are out of the journal, but not of its file
+    "forget:redacted",  # the closure is in the journal, no byte is removed
+    "forget:journal-erased",  # the text is out of the journal, but not of its file
     "forget:archive-erased",
-    "forget:archive-cut",  # where a secret stood in a capture a placeholder stands, but not in its file
+    "forget:archive-cut",  # secrets in captures are replaced, but still in the file
     "forget:logs-compacted",
     "forget:projections-renewed",
     "forget:vectors-swept",
     "forget:spools-scrubbed",
     "forget:copies-dropped",
-    "forget:purged",  # all is done and said to be done, the client was not told
-    "migration:snapshot",  # the copy of the old layout is half made
-    "migration:marked",  # the copy is complete and named in the mark, but has not its name yet
-    "migration:begun",  # the copy is complete, the layout not touched
-    "migration:done",  # the new layout stands, its number is not written
-    "migration:written",  # its number is written, the mark of the migration is still there
-    "restore:planned",  # the backup's stores lie beside the present ones, the plan is on the disk
-    "restore:moved",  # a present store is moved aside, the backup's not in its place; reached once for each
-    "restore:placed",  # both are in place and counted, projections and the plan are still there
-    "model:embedded",  # a batch of the coming model's vectors is on the disk
-    "model:swapped",  # the coming model searches, nothing says so yet
-    "inbox:decided",  # the user's word on a proposal is on the disk, nobody was told
-    "close:synced",  # a clean stop has brought everything to the disk, the mark is still there
+    "forget:purged",  # everything is done and in the journal, the client has no reply
+    "migration:snapshot",  # the copy of the old layout is incomplete
+    "migration:marked",  # the copy is complete and in the mark, but not renamed
+    "migration:begun",  # the copy is complete, the layout unchanged
+    "migration:done",  # the stores have the new layout, its number is not written
+    "migration:written",  # its number is written, the mark of the migration still exists
+    "restore:planned",  # the backup's stores are copied, the plan is on the disk
+    "restore:moved",  # a store is moved aside, the backup's not in place; once each
+    "restore:placed",  # both are in place, projections and plan still exist
+    "model:embedded",  # a batch of the next model's vectors is on the disk
+    "model:swapped",  # the next model searches, its choice is not stored
+    "inbox:decided",  # a decision on a proposal is on the disk, the client has no reply
+    "close:synced",  # a clean stop flushed everything, the mark is unchanged
 )
-"""Every name, in the order of the code's way; whoever adds a place adds it here."""
+"""All fail points, in the order of the code."""
 
 _armed = ""
 _nth = 0
@@ -60,7 +59,7 @@ _reached = itertools.count(1)
 
 
 def arm(text: str) -> None:
-    """Honour the variable's value; "" changes nothing. Raises BadConfig for a name that does not exist."""
+    """Arm the fail point in the variable's value, none for "". Raises BadConfig for an unknown name."""
     global _armed, _nth
     name, _, nth = text.rpartition(":")
     if not nth.isdigit():
@@ -71,7 +70,7 @@ def arm(text: str) -> None:
 
 
 def reach(name: str) -> None:
-    """Die here if this is the armed place and its time has come."""
+    """Kill the process if this fail point is armed and its count is reached."""
     if _armed and name == _armed and next(_reached) == _nth:
         os.kill(os.getpid(), signal.SIGKILL)
         threading.Event().wait()

@@ -1,8 +1,4 @@
-"""The one door to time and chance: whoever needs a clock or random bytes is handed a `World`.
-
-Goes out: microseconds in UTC, monotonic seconds, random bytes. Invariant: nobody else in the daemon reads a clock, so a
-test with its own World sees every time it will ever see.
-"""
+"""The only source of time and randomness; tests pass their own `World`."""
 
 from __future__ import annotations
 
@@ -21,5 +17,5 @@ class World(NamedTuple):
 
 
 def real_world() -> World:
-    """The machine's own clock and entropy."""
+    """Return the World of the machine's clock and entropy."""
     return World(now=lambda: time.time_ns() // 1000, monotonic=time.monotonic, token=os.urandom)

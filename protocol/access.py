@@ -1,7 +1,6 @@
-"""Who may read what: passes that the user grants, and sources whose memory is no longer shown (A1, A3).
+"""Requests and replies about passes, and about sources that the user revoked (A1, A3).
 
-Comes in: the user's word. Goes out: a signed pass, or how things stand. Invariants: memory enforces and never decides;
-a pass only ever takes away from what its bearer would see; nothing here carries captured words.
+Invariants: a pass only restricts its holder; nothing here contains captured text.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from .intent import Names, Request
 
 
 class Grant(Request, tag="grant", frozen=True, kw_only=True):
-    """Sign a pass (A1): `subject` may read these pools (all if none is named), of what rests on these sources alone (of
-    all if none is named), for so long. With `back` and sources alone: what was revoked of them is shown again."""
+    """Sign a pass (A1): `subject` may read records of these pools that rest only on these sources; empty means all.
+    With `back` and only sources, lift their revocation."""
 
     subject: str = ""
     pools: Names = ()
@@ -25,7 +24,7 @@ class Grant(Request, tag="grant", frozen=True, kw_only=True):
 
 
 class GrantState(msgspec.Struct, frozen=True, kw_only=True):
-    """A grant as the journal knows it: times are RFC 3339, "" is never."""
+    """A pass in the journal. Times are RFC 3339, "" for never."""
 
     id: str
     subject: str
@@ -37,7 +36,7 @@ class GrantState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PassGranted(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `grant`: the pass itself (an EdDSA JWT), told this once; or, with `back`, how many records are back."""
+    """Reply to `grant`: `token` is an EdDSA JWT that memd does not store; `shown`: records shown again."""
 
     token: str = ""
     grant: GrantState | None = None
@@ -45,15 +44,15 @@ class PassGranted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Revoke(Request, tag="revoke", frozen=True, kw_only=True):
-    """Exactly one: the `id` of a grant (or its beginning), whose pass is void from now on; or a `source` (a host, a
-    session, its document), of which everything derived leaves every answer in one pass (A3)."""
+    """Revoke exactly one: a pass by its `id` or an unambiguous prefix, or a `source` (a host, a session, its document),
+    which hides all records derived from it (A3)."""
 
     id: str = ""
     source: str = ""
 
 
 class Revocation(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `revoke`: grants that are void now, or the documents whose memory is hidden and how many records that is."""
+    """Reply to `revoke`: the void passes, or the hidden documents with the number of hidden and reactivated records."""
 
     grants: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
@@ -62,18 +61,18 @@ class Revocation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListGrants(Request, tag="grants", frozen=True, kw_only=True):
-    """Grants, newest first, and the sources that are revoked."""
+    """List passes, newest first, and revoked sources."""
 
 
 class RevokedSource(msgspec.Struct, frozen=True, kw_only=True):
-    """A source of which nothing is shown, and since when."""
+    """A source whose records memd hides."""
 
     source: str
     at: str
 
 
 class Grants(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `grants`."""
+    """Reply to `grants`."""
 
     grants: tuple[GrantState, ...]
     sources: tuple[RevokedSource, ...] = ()

@@ -1,9 +1,8 @@
-"""Blocks: entries of a log that follow one another, squeezed into one row of the journal or the archive.
+"""Blocks: successive entries of a log, compressed into one row of the journal or the archive.
 
-Comes in: the hash of the header before, entries as they are kept. Goes out: the bytes of a row, and entries again.
-Invariants: a row begins with MARK and that hash, which vouches for the block before it, so that no header need hold it;
-the hash of a payload is kept only where the payload is not; the rest is deflated, as a whole, because entries resemble
-each other more than they do themselves; a row is not cut in two, so that whoever seeks words in a file finds it.
+A row is MARK, the hash of the header before the block, and the deflated entries. That hash verifies the block before,
+so no row stores headers; a payload's hash is stored only where the payload is not. Invariant: a row is never split, so
+a search for text in a file finds it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from mmap import mmap
 import msgspec
 
 MARK = b"\xb5memd\x02"
-"""What each row begins with: in a file, even where no row leads to it any more, a block is known by it."""
+"""First bytes of each row. They identify a block in a file even where no row refers to it any more."""
 
 TIP = 32
 BEGIN = len(MARK) + TIP
@@ -26,26 +25,26 @@ LEVEL = 6
 PAGE = 4096
 
 FULL = PAGE - 16
-"""Bytes of a row that fills a page of its own."""
+"""Bytes of the longest row that fits on one page."""
 
 AIM = 3900
-"""Bytes of a row that are aimed at: a longer one than FULL is made again, of fewer entries."""
+"""Target length of a row in bytes. A row longer than FULL is encoded again with fewer entries."""
 
 SHORT = 3000
-"""Bytes of a last row that others join: until it is as long it is not deflated, or each of them would do it anew."""
+"""Length in bytes below which the last row stays open: not deflated, so that later entries join it cheaply."""
 
 MOST = 128
-"""Entries of one block: to read one takes reading all."""
+"""Maximum number of entries in a block: reading one entry decodes all of them."""
 
 REMOVED = b"removed"
-"""What stands in place of a removed payload: one that is merely gone is damage, and is not taken for forgotten."""
+"""Replaces a removed payload. A payload that is missing without this mark is damage."""
 
 REWRITTEN = b"rewritten"
-"""What a payload begins with that took the place of another: its own hash follows, the header vouches for the first."""
+"""Prefix of a payload that replaced another; its own hash follows, the header has the hash of the original."""
 
 
 class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The part of an entry that stays for good. `at` is microseconds in UTC and grows strictly."""
+    """The part of an entry that memd never removes. `at` is microseconds in UTC and strictly increases."""
 
     seq: int
     previous: bytes
@@ -56,8 +55,8 @@ class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Kept(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An entry in a block: `stored` is blind and payload, or what took their place; `payload_hash` is theirs, b"" while
-    they are there."""
+    """An entry in a block. `stored`: blind and payload, or their replacement. `payload_hash`: hash of the original, b""
+    while `stored` is the original."""
 
     at: int
     kind: str
@@ -71,19 +70,20 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def digest(data: bytes) -> bytes:
-    """The hash of the chain."""
+    """Hash bytes for the chain."""
     return blake2b(data, digest_size=TIP).digest()
 
 
-def encode(previous: bytes, kept: Sequence[Kept], strategy: int = zlib.Z_DEFAULT_STRATEGY, level: int = LEVEL) -> bytes:
-    """The row of a block after the header with the hash `previous`; `decode` reads whichever strategy and level of
-    zlib's it is."""
+def encode(
+    previous: bytes, entries: Sequence[Kept], strategy: int = zlib.Z_DEFAULT_STRATEGY, level: int = LEVEL
+) -> bytes:
+    """Encode a block that follows the header with the hash `previous`."""
     deflate = zlib.compressobj(level, zlib.DEFLATED, RAW, strategy=strategy)
-    return MARK + previous + deflate.compress(_encode(kept)) + deflate.flush()
+    return MARK + previous + deflate.compress(_encode(entries)) + deflate.flush()
 
 
 def decode(row: bytes) -> list[Kept]:
-    """The entries of a row. Raises ValueError where it is none."""
+    """Decode the entries of a row. Raises ValueError if the row is no block."""
     if not row.startswith(MARK):
         raise ValueError("unknown block header")
     try:
@@ -93,7 +93,7 @@ def decode(row: bytes) -> list[Kept]:
 
 
 def within(content: bytes | mmap) -> Iterator[bytes]:
-    """What each block in a file says, or what is left of it: also where no row leads to it any more."""
+    """Yield the inflated bytes, or their readable start, of each block in a file, reachable or not."""
     at = content.find(MARK)
     while at >= 0:
         inflate, parts = zlib.decompressobj(RAW), list[bytes]()
@@ -107,34 +107,34 @@ def within(content: bytes | mmap) -> Iterator[bytes]:
 
 
 def plain(content: bytes) -> bytes:
-    """A file's bytes, and after them what the blocks in it say: where words are sought."""
+    """Return a file's bytes followed by the inflated bytes of its blocks, for a search."""
     return b"\0".join((content, *within(content)))
 
 
 def is_open(row: bytes) -> bool:
-    """Whether a block was left as it was said, for others to join it."""
-    return not row[BEGIN] & 0b110  # the kind of its first part: stored
+    """Whether a block is not deflated, so that later entries may join it."""
+    return not row[BEGIN] & 0b110  # deflate block type 0: stored
 
 
 def previous_of(row: bytes) -> bytes:
-    """The hash of the header before a block."""
+    """Return the hash of the header before a block."""
     return row[len(MARK) : BEGIN]
 
 
-def header_of(seq: int, previous: bytes, kept: Kept) -> tuple[Header, bytes]:
-    """The header of an entry, from what is there, and its hash."""
-    payload_hash = kept.payload_hash or blake2b(kept.stored, digest_size=TIP).digest()
-    header = Header(seq, previous, payload_hash, kept.kind, kept.version, kept.at)
+def header_of(seq: int, previous: bytes, entry: Kept) -> tuple[Header, bytes]:
+    """Compute the header of an entry and the header's hash."""
+    payload_hash = entry.payload_hash or blake2b(entry.stored, digest_size=TIP).digest()
+    header = Header(seq, previous, payload_hash, entry.kind, entry.version, entry.at)
     return header, blake2b(_encode(header), digest_size=TIP).digest()
 
 
 def rewritten(seq: int, payload: bytes) -> bytes:
-    """What is stored in place of another payload of the entry `seq`."""
+    """Return the stored form of a payload that replaces the one of entry `seq`."""
     return REWRITTEN + digest(seq.to_bytes(8) + payload) + payload
 
 
 def vouched(seq: int, stored: bytes) -> bytes | None:
-    """The payload in what is stored in place of another, None where that was removed. Raises ValueError."""
+    """Return the payload of a replacement, None for a removed one. Raises ValueError if its hash does not match."""
     if stored == REMOVED:
         return None
     payload = stored[len(REWRITTEN) + TIP :]
@@ -144,40 +144,40 @@ def vouched(seq: int, stored: bytes) -> bytes | None:
 
 
 class Packer:
-    """Rows for entries, each as long as a page holds. It learns from each row how far entries shrink."""
+    """Packs entries into rows that fill a page. It learns from each row how well entries compress."""
 
     def __init__(self, *, quick: bool = False) -> None:
-        """`quick`: rows are a tenth longer (fixed codes), and are read in two thirds of the time."""
+        """`quick`: fixed Huffman codes; rows are a tenth longer and take two thirds of the time to read."""
         self._ratio = 0.5
         self.strategy = zlib.Z_FIXED if quick else zlib.Z_DEFAULT_STRATEGY
 
     def rows(
-        self, first: int, tips: Sequence[bytes], kept: Sequence[Kept], *, more: bool = True
+        self, first: int, tips: Sequence[bytes], entries: Sequence[Kept], *, more: bool = True
     ) -> list[tuple[bytes, bytes]]:
-        """Rows by the seq of the last entry of each, for entries from the seq `first` on, before each of which the
-        chain had that tip; with `more` to come, the last one is left open where it is short."""
+        """Return (seq of the last entry, row) pairs for entries from the seq `first` on. `tips`: the header hash before
+        each entry. `more`: entries will follow, so a short last row stays open."""
         rows: list[tuple[bytes, bytes]] = []
         start = 0
-        while start < len(kept):
-            end = self._end(kept, start)
-            size = sum(len(each.stored) for each in kept[start:end])
-            if more and end == len(kept) and size * self._ratio < SHORT:
-                rows.append(((first + end - 1).to_bytes(8), encode(tips[start], kept[start:end], level=0)))
+        while start < len(entries):
+            end = self._estimated_end(entries, start)
+            size = sum(len(entry.stored) for entry in entries[start:end])
+            if more and end == len(entries) and size * self._ratio < SHORT:
+                rows.append(((first + end - 1).to_bytes(8), encode(tips[start], entries[start:end], level=0)))
                 break
-            row = encode(tips[start], kept[start:end], self.strategy)
+            row = encode(tips[start], entries[start:end], self.strategy)
             while len(row) > FULL and end - start > 1:
                 end = start + max(1, min(end - start - 1, (end - start) * AIM // len(row)))
-                row = encode(tips[start], kept[start:end], self.strategy)
-            self._ratio = (len(row) - BEGIN) / sum(len(each.stored) for each in kept[start:end])
+                row = encode(tips[start], entries[start:end], self.strategy)
+            self._ratio = (len(row) - BEGIN) / sum(len(entry.stored) for entry in entries[start:end])
             rows.append(((first + end - 1).to_bytes(8), row))
             start = end
         return rows
 
-    def _end(self, kept: Sequence[Kept], start: int) -> int:
-        """Where a block that begins at `start` is likely to be long enough."""
-        size = len(kept[start].stored)
+    def _estimated_end(self, entries: Sequence[Kept], start: int) -> int:
+        """Estimate the end of a block from `start` that reaches AIM."""
+        size = len(entries[start].stored)
         end = start + 1
-        while end < min(len(kept), start + MOST) and (size + len(kept[end].stored)) * self._ratio < AIM - BEGIN:
-            size += len(kept[end].stored)
+        while end < min(len(entries), start + MOST) and (size + len(entries[end].stored)) * self._ratio < AIM - BEGIN:
+            size += len(entries[end].stored)
             end += 1
         return end

@@ -1,8 +1,6 @@
-"""The tree of errors: what went wrong, and what the caller must do next.
+"""All errors that memd reports: one class per next step of the user, with a stable code and an exit code.
 
-Comes in: a message and a hint. Goes out: an exception that the CLI and the door turn into
-`{ok: false, error: {code, message, hint}}` and an exit code. Invariant: one class per thing the caller must do,
-one exit code per branch. Programmer errors are not in this tree: they crash.
+Programmer errors are not in this tree; they crash.
 """
 
 from __future__ import annotations
@@ -11,10 +9,19 @@ from typing import ClassVar
 
 
 class MemdError(Exception):
-    """Base of everything a user may be told. `code` is stable and goes over the wire; `hint` says what to do."""
+    """Base of all errors. `code` is stable and travels on the wire, `hint` names the next step. A subclass inherits a
+    code or exit code that it does not set."""
 
     code: ClassVar[str] = "error"
     exit_code: ClassVar[int] = 1
+
+    def __init_subclass__(cls, *, code: str | None = None, exit_code: int | None = None) -> None:
+        super().__init_subclass__()
+        if code is not None:
+            cls.code = code
+            _BY_CODE[code] = cls
+        if exit_code is not None:
+            cls.exit_code = exit_code
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -22,156 +29,99 @@ class MemdError(Exception):
         self.hint = hint
 
 
-# --- the request is wrong: mend it and send again (exit 2) ---------------------------------------------------
-class InvalidRequest(MemdError):
+_BY_CODE: dict[str, type[MemdError]] = {MemdError.code: MemdError}
+
+
+# --- the request is wrong: correct it and send it again ------------------------------------------------------
+class InvalidRequest(MemdError, code="invalid_request", exit_code=2):
     """The body does not decode, or a field has the wrong type or value."""
 
-    code = "invalid_request"
-    exit_code = 2
 
-
-class UnknownRequest(InvalidRequest):
+class UnknownRequest(InvalidRequest, code="unknown_request"):
     """The body decodes, but names a request that this daemon does not have."""
 
-    code = "unknown_request"
 
-
-class NaiveTime(InvalidRequest):
+class NaiveTime(InvalidRequest, code="naive_time"):
     """A time without an offset: memd would have to guess the zone (P-21)."""
 
-    code = "naive_time"
+
+class TooLarge(InvalidRequest, code="too_large"):
+    """A message or a text exceeds the size limit."""
 
 
-class TooLarge(InvalidRequest):
-    """A message or a text over the size limit."""
-
-    code = "too_large"
+class NotFound(InvalidRequest, code="not_found", exit_code=4):
+    """No record, pool or session has that name."""
 
 
-class NotFound(InvalidRequest):
-    """No record, pool or session of that name."""
-
-    code = "not_found"
-    exit_code = 4
+class Forgotten(InvalidRequest, code="forgotten"):
+    """The user had this turn forgotten; memd never stores it again, whoever sends it (T10)."""
 
 
-class Forgotten(InvalidRequest):
-    """A turn that the user had forgotten for good: it is not taken again, whoever sends it (T10)."""
-
-    code = "forgotten"
+class Withheld(InvalidRequest, code="withheld"):
+    """A pause or an ignored folder stops the capture. A retry fails too, so a spool counts the event as delivered."""
 
 
-class Withheld(InvalidRequest):
-    """Nothing is taken here now, because the user said so: a pause, an ignored folder. Sending it again changes
-    nothing, so a spool counts it as delivered."""
-
-    code = "withheld"
+class BadConfig(InvalidRequest, code="bad_config"):
+    """A setting does not exist or its value is out of range."""
 
 
-class BadConfig(InvalidRequest):
-    """A setting that does not exist or has a value out of range."""
-
-    code = "bad_config"
-
-
-# --- the daemon can't be reached, or not in time (exit 3) ----------------------------------------------------
-class Unavailable(MemdError):
-    """Try again later, or start the daemon."""
-
-    code = "unavailable"
-    exit_code = 3
+# --- the daemon cannot be reached, or not in time: try again, or start it ------------------------------------
+class Unavailable(MemdError, code="unavailable", exit_code=3):
+    """The daemon cannot answer now."""
 
 
-class DaemonDown(Unavailable):
-    """Nobody listens on the socket."""
-
-    code = "daemon_down"
+class DaemonDown(Unavailable, code="daemon_down"):
+    """No process listens on the socket."""
 
 
-class DeadlineExceeded(Unavailable):
+class DeadlineExceeded(Unavailable, code="deadline_exceeded"):
     """The daemon did not answer before the client's deadline."""
 
-    code = "deadline_exceeded"
+
+class Stopping(Unavailable, code="stopping"):
+    """The daemon is stopping and accepts no new work."""
 
 
-class Stopping(Unavailable):
-    """The daemon is on its way down and takes no new work."""
-
-    code = "stopping"
-
-
-class AlreadyRunning(Unavailable):
-    """Another daemon holds this home."""
-
-    code = "already_running"
+# --- the user must repair the data folder --------------------------------------------------------------------
+class StoreError(MemdError, code="store", exit_code=5):
+    """The data folder cannot be used as it is."""
 
 
-# --- the store needs the user (exit 5) -----------------------------------------------------------------------
-class StoreError(MemdError):
-    """The data directory can't be used as it is."""
-
-    code = "store"
-    exit_code = 5
+class JournalLocked(StoreError, code="journal_locked"):
+    """Another process holds the lock on the data folder."""
 
 
-class JournalLocked(StoreError):
-    """Another process holds the lock on the data directory."""
-
-    code = "journal_locked"
+class JournalCorrupt(StoreError, code="journal_corrupt"):
+    """A checksum or the hash chain does not match: an entry differs from the one that was written."""
 
 
-class JournalCorrupt(StoreError):
-    """A checksum or the chain does not hold: the entry named is not what was written."""
-
-    code = "journal_corrupt"
+class StorageFull(StoreError, code="storage_full"):
+    """The disk rejected a write. Acknowledged data is safe and reads continue."""
 
 
-class StorageFull(StoreError):
-    """The disk refused a write. Nothing that was acknowledged is lost; memd stays readable."""
-
-    code = "storage_full"
+class UnsupportedFormat(StoreError, code="unsupported_format"):
+    """A version of memd that this one does not know wrote the data folder."""
 
 
-class UnsupportedFormat(StoreError):
-    """The data directory was written by a version that this one does not know."""
-
-    code = "unsupported_format"
-
-
-# --- the installation or the surroundings need the user (exit 6, 7) ------------------------------------------
-class ModelMissing(MemdError):
-    """Model weights are missing, or their hash is not the one in the manifest (P-15)."""
-
-    code = "model_missing"
-    exit_code = 6
+# --- the user must repair the installation or the environment ------------------------------------------------
+class ModelMissing(MemdError, code="model_missing", exit_code=6):
+    """Model weights are missing, or their hash differs from the manifest (P-15)."""
 
 
-class Refused(MemdError):
-    """memd will not run like this: wrong owner, wrong modes, under sudo, on a network file system."""
-
-    code = "refused"
-    exit_code = 7
+class Refused(MemdError, code="refused", exit_code=7):
+    """memd does not run in this environment: wrong owner or modes, sudo, a network file system."""
 
 
-class Denied(Refused):
-    """The access pass does not verify, is past its time, is revoked, or does not reach so far (A1)."""
-
-    code = "denied"
+class Denied(Refused, code="denied"):
+    """The pass does not verify, has expired, is revoked, or does not allow the request (A1)."""
 
 
-class Disabled(MemdError):
-    """memd is switched off for this user or process (W14): who hears of it does nothing, and ends well."""
-
-    code = "disabled"
-    exit_code = 0
+class Disabled(MemdError, code="disabled", exit_code=0):
+    """memd is disabled for this user or process (W14): the caller does nothing and succeeds."""
 
 
 def by_code(code: str, message: str, hint: str) -> MemdError:
-    """The error of that wire code, rebuilt on the client's side; an unknown code gives a plain `MemdError`."""
-    pending = [MemdError]
-    while pending:
-        kind = pending.pop()
-        if kind.code == code:
-            return kind(message, hint=hint)
-        pending.extend(kind.__subclasses__())
+    """Rebuild an error from its wire form; an unknown code gives a plain `MemdError`."""
+    if kind := _BY_CODE.get(code):
+        return kind(message, hint=hint)
     return MemdError(f"{code}: {message}", hint=hint)

@@ -1,8 +1,7 @@
-"""What happened outside, as a client tells it: capture events, and where they come from.
+"""Capture events: what a client reports, and where it happened.
 
-Comes in: what a host showed (a turn, a tool call, a command, a commit). Goes out: frozen tagged values.
-Invariants: `(document, turn)` names a capture for good (W13): live capture and import of the same turn give the same
-pair; `at` carries an offset; trust follows from the event's class and role, never from its text.
+Invariants: `(document, turn)` identifies a capture for ever, and live capture and import of a turn give the same pair
+(W13); `at` has an offset; trust depends on the event's class and role, never on its text.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ Trust = Literal["user", "assistant", "tool", "document"]
 Visibility = Literal["private", "shared"]
 
 ARGUMENT_LIMIT = 200
-"""Characters kept of a tool call's arguments: what was done, not what came back."""
+"""Characters of a tool call's arguments that clients keep."""
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A hint for a daemon that can't see the client's file system: a repository's root folder, root commit, remote."""
+    """Repository evidence for a daemon that cannot see the client's file system."""
 
     root: str = ""
     root_commit: str = ""
@@ -30,10 +29,8 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where events come from. `host` and `session` name the document; `cwd` decides the project (P3).
-
-    `visibility`: whether what is said there may ever be shared (P7): a record takes the narrowest of its sources.
-    """
+    """The source of events. `cwd` decides the project (P3). `visibility`: whether the text may ever be shared; a record
+    takes the narrowest of its sources (P7)."""
 
     host: str
     session: str
@@ -51,35 +48,35 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="event"):
-    """One thing that happened. `turn` is unique within its document and deterministic."""
+    """Base of all events. `turn` is deterministic and unique within its document."""
 
     turn: str
     at: Instant
 
 
 class Said(Event, tag="said", frozen=True, kw_only=True):
-    """The user or the agent said something: a typed turn, or the prose of an assistant's message."""
+    """The user typed a turn, or the agent wrote prose."""
 
     role: Literal["user", "assistant"]
     text: str
 
 
 class Noted(Event, tag="noted", frozen=True, kw_only=True):
-    """Someone asked memd to remember exactly this (W2)."""
+    """The user or an agent asked memd to remember exactly this text (W2)."""
 
     text: str
     role: Literal["user", "assistant"] = "user"
 
 
 class Reworded(Event, tag="reworded", frozen=True, kw_only=True):
-    """The user put a record into other words: the source of its new revision."""
+    """The user edited a record: the source of its new revision."""
 
     record: str
     text: str
 
 
 class Wrote(Event, tag="wrote", frozen=True, kw_only=True):
-    """A document says something: a commit message, a Markdown section."""
+    """A document contains this text: a commit message, a Markdown section."""
 
     text: str
     author: str = ""
@@ -87,7 +84,7 @@ class Wrote(Event, tag="wrote", frozen=True, kw_only=True):
 
 
 class ToolCalled(Event, tag="tool_called", frozen=True, kw_only=True):
-    """The agent called a tool: name, first characters of the arguments, outcome; never the output."""
+    """The agent called a tool: `arguments` are the first characters; the output is never captured."""
 
     name: str
     arguments: str = ""
@@ -116,14 +113,12 @@ class SessionEnded(Event, tag="session_ended", frozen=True, kw_only=True):
 
 AnyEvent = Said | Noted | Reworded | Wrote | ToolCalled | Ran | SessionStarted | SessionEnded
 
-_ROLE_TRUST: dict[str, Trust] = {"user": "user", "assistant": "assistant"}
-
 
 def trust(event: AnyEvent) -> Trust:
-    """How far an event's words may be believed (W5, P-19): by its source alone."""
+    """Return the trust in an event's text, by its source alone (W5, P-19)."""
     match event:
         case Said() | Noted():
-            return _ROLE_TRUST[event.role]
+            return event.role
         case Reworded():
             return "user"
         case Wrote():
@@ -133,7 +128,7 @@ def trust(event: AnyEvent) -> Trust:
 
 
 def text(event: AnyEvent) -> str:
-    """The words of an event: what is searched, quoted and distilled; empty where there are none."""
+    """Return the text that memd searches, quotes and distils; "" for an event without text."""
     match event:
         case Said() | Noted() | Reworded() | Wrote():
             return event.text
@@ -146,7 +141,7 @@ def text(event: AnyEvent) -> str:
 
 
 def with_text(event: AnyEvent, words: str) -> AnyEvent:
-    """The same event with other words, as the door makes it after taking secrets out. Events without words stay."""
+    """Return the event with another text, for example without secrets. An event without text stays the same."""
     match event:
         case Said() | Noted() | Reworded() | Wrote():
             return msgspec.structs.replace(event, text=words)
@@ -161,10 +156,8 @@ def with_text(event: AnyEvent, words: str) -> AnyEvent:
 
 
 class Captured(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="captured"):
-    """One entry of the archive: an event as it was taken, secrets already out.
-
-    `replaces` is the archive seq of the same turn's earlier version, when a host rewrote it (W13).
-    """
+    """One archive entry: an event without its secrets. `redacted`: the rules that found secrets. `replaces`: archive
+    seq of the turn's earlier version, if a host rewrote it (W13), else 0."""
 
     document: str
     event: AnyEvent

@@ -1,8 +1,6 @@
-"""The export as a file: JSON lines, each tagged, from which an empty home can be filled again (P-25).
+"""The export file: tagged JSON lines that can be imported into an empty data folder (P-25).
 
-Comes in: records with their history, and the sessions and pools they name. Goes out: lines of JSON, and the other way.
-Invariants: the first line says what the file is and which version wrote it; ids, keys, statuses, world times and system
-times are the record's own fields; a shareable export holds no quote (quotes never leave).
+Invariants: the first line has the format and version; records keep all their fields; a shareable export has no quotes.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from .redact import redact
 from .reply import Change, ExportedRecord
 
 FORMAT = 1
-"""Version of the lines; a file of a later version is refused."""
+"""Version of the lines. memd rejects a file of a later version."""
 
 
 class ExportLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="line"):
@@ -26,7 +24,7 @@ class ExportLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 
 
 class ExportHead(ExportLine, tag="memd_export", frozen=True, kw_only=True):
-    """The first line: form, version, when, and whether the quotes were left out."""
+    """The first line. `shareable`: without quotes."""
 
     format: int
     memd: str
@@ -35,26 +33,26 @@ class ExportHead(ExportLine, tag="memd_export", frozen=True, kw_only=True):
 
 
 class PoolLine(ExportLine, tag="pool", frozen=True, kw_only=True):
-    """A pool that records lie in."""
+    """A pool of the records."""
 
     pool: PoolOpened
 
 
 class SessionLine(ExportLine, tag="session", frozen=True, kw_only=True):
-    """A document that records come from, and the project pool it feeds."""
+    """A document that records come from."""
 
     session: SessionOpened
 
 
 class RecordLine(ExportLine, tag="record", frozen=True, kw_only=True):
-    """A record and what happened to it, in order."""
+    """A record and its changes in order."""
 
     record: Record
     changes: tuple[Change, ...] = ()
 
 
 class EndLine(ExportLine, tag="end", frozen=True, kw_only=True):
-    """The last line: how many records there must have been; without it the file was cut off."""
+    """The last line, with the number of records; a file without it is truncated."""
 
     records: int
 
@@ -67,12 +65,12 @@ _decoder = msgspec.json.Decoder(AnyLine)
 
 
 def encode_line(line: AnyLine) -> bytes:
-    """One line of JSON, its newline included."""
+    """Encode a line as JSON with its newline."""
     return _encoder.encode(line) + b"\n"
 
 
 def decode_line(raw: bytes) -> AnyLine:
-    """The line in `raw`. Raises InvalidRequest, saying what is wrong with it."""
+    """Decode a line. Raises InvalidRequest."""
     try:
         return _decoder.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -80,11 +78,11 @@ def decode_line(raw: bytes) -> AnyLine:
 
 
 def leaving(exported: ExportedRecord, shareable: bool) -> ExportedRecord:
-    """A record as it may leave, scanned for secrets once more (P-18); shareable: no quote and no decision either."""
+    """Redact a record for export (P-18); a shareable one also loses its quote and decisions."""
     record = exported.record
     provenance = record.provenance
     quote = "" if shareable else redact(provenance.quote)[0]
-    left = msgspec.structs.replace(
+    outgoing = msgspec.structs.replace(
         record,
         content=redact(record.content)[0],
         description=redact(record.description)[0],
@@ -94,4 +92,4 @@ def leaving(exported: ExportedRecord, shareable: bool) -> ExportedRecord:
     changes = exported.changes
     if shareable:
         changes = tuple(msgspec.structs.replace(change, decision=None) for change in changes)
-    return ExportedRecord(record=left, changes=changes)
+    return ExportedRecord(record=outgoing, changes=changes)

@@ -1,7 +1,6 @@
-"""Operations of time: what was retrieved and used, what sleep let fade, what was archived and came back (T2-T9).
+"""Operations about the use and decay of records (T2-T9, Q6), and `Operation`, the base of all operations.
 
-Comes in: tallies, and the rules in force. Goes out: frozen operations. Invariants: each carries every number that it is
-folded with, so that a changed rule changes nothing that happened before it; they name records by id and quote nothing.
+Invariant: an operation carries every number that its fold needs, so a changed rule never changes the past.
 """
 
 from __future__ import annotations
@@ -10,17 +9,39 @@ from typing import Literal
 
 import msgspec
 
-from .envelope import Operation
 from .record import Kind
 
 LEVELS = 6
 LEVEL_USES = (0, 5, 15, 30, 60, 100)
-"""Uses from which a record stands on level 0, 1, 2, 3, 4, 5 (T5)."""
+"""Uses from which a record has level 0, 1, 2, 3, 4, 5 (T5)."""
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):
+    """Base of all operations. The header of the log entry has seq, time, kind and version."""
+
+
+class Sample(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A training sample of the scorer: a record's features in an answer, and whether it should have ranked high."""
+
+    id: str
+    features: tuple[float, ...]
+    wanted: bool
+    weight: float = 1.0
+
+
+class FeedbackGiven(Operation, tag="feedback", frozen=True, kw_only=True):
+    """A client reported how useful an answer was: record ids, and samples for the scorer (T3, T4, Q6)."""
+
+    agent: str = ""
+    used: tuple[str, ...] = ()
+    helpful: tuple[str, ...] = ()
+    wrong: tuple[str, ...] = ()
+    failed: bool = False
+    samples: tuple[Sample, ...] = ()
 
 
 class Count(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What is added for a record: how often it was only retrieved, how often it was used, when last (microseconds, 0 =
-    when it was written down), and how much it helped (T4)."""
+    """Increments of a record's counters (T4). `candidates`: unused retrievals; `last`: 0 means the entry's time."""
 
     candidates: int = 0
     uses: int = 0
@@ -29,10 +50,8 @@ class Count(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Counted(Operation, tag="counted", frozen=True, kw_only=True):
-    """Records of a pool were retrieved or used, under a perspective or none (T3): one operation for many recalls.
-
-    A use adds `step` to the strength and `perspective_step` to that of the perspective, impact `impact_share` of it.
-    """
+    """Recalls retrieved or used records of a pool, under one perspective or none (T3). A use adds `step` to the
+    strength and `perspective_step` to that of the perspective; an impact adds `impact_share` of itself."""
 
     pool: str
     counts: dict[str, Count]
@@ -44,11 +63,8 @@ class Counted(Operation, tag="counted", frozen=True, kw_only=True):
 
 
 class Slept(Operation, tag="slept", frozen=True, kw_only=True):
-    """A task of a pool ended: everything in it fades by `retention`, by level, but for the `spared` kinds (T6, T9).
-
-    `days` is the part of an active day's loss that this task stands for: 1 / `tasks_per_day`, unless the day has had
-    its share.
-    """
+    """A task of a pool ended: records decay by `retention`, one number a level, except the `spared` kinds (T6, T9).
+    `days`: the part of an active day's loss that this task causes: 1 / `tasks_per_day`, or the rest of the day."""
 
     pool: str
     tasks_per_day: float
@@ -58,7 +74,7 @@ class Slept(Operation, tag="slept", frozen=True, kw_only=True):
 
 
 class Archived(Operation, tag="archived", frozen=True, kw_only=True):
-    """Records left the default reads: faded, over the pool's capacity, or said by a successor; reversible (T6, T7)."""
+    """Records left the default reads, reversibly (T6, T7). `by`: the successor of consolidated records."""
 
     pool: str
     ids: tuple[str, ...]
@@ -67,8 +83,7 @@ class Archived(Operation, tag="archived", frozen=True, kw_only=True):
 
 
 class Restored(Operation, tag="restored", frozen=True, kw_only=True):
-    """Archived records are believed again (T7), with `strength` and `levels_down` levels lower; `quarantined` are those
-    of them that were in quarantine before."""
+    """Archived records became active again, `levels_down` levels lower (T7). `quarantined`: in quarantine before."""
 
     ids: tuple[str, ...]
     why: Literal["asked", "recalled"] = "asked"
@@ -79,15 +94,14 @@ class Restored(Operation, tag="restored", frozen=True, kw_only=True):
 
 
 class Released(Operation, tag="released", frozen=True, kw_only=True):
-    """Records leave quarantine: they were used (T8)."""
+    """Records left quarantine because they were used (T8)."""
 
     ids: tuple[str, ...]
     why: str = "used"
 
 
 class Reviewed(Operation, tag="reviewed", frozen=True, kw_only=True):
-    """A record was looked at again, by the user, because it was due, or because its change condition is met: its
-    confidence, the next date, and how many speak against it (T12)."""
+    """The user, a due date or a met change condition caused a review (T12). `against`: number of contradictions."""
 
     id: str
     confidence: float
@@ -97,10 +111,10 @@ class Reviewed(Operation, tag="reviewed", frozen=True, kw_only=True):
 
 
 class Tally(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The counters of one record: strengths as they were when the pool's decay of its kind and level stood at `mark`.
+    """The counters of one record. The strengths are as of the time when its pool's decay was `mark`.
 
-    `credit` are the uses that count for the level: coming back from the archive takes some (T7). `fades`: whether sleep
-    may archive it; `at`: when it was learnt, in microseconds.
+    `by`: strength by perspective; `credit`: uses that count for the level, fewer after a restore (T7); `fades`: sleep
+    may archive it; `at`: microseconds when memd learned it.
     """
 
     pool: str
@@ -119,8 +133,8 @@ class Tally(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Rest(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """How a pool has slept: the logarithm of what is left, by kind and level; tasks by active day (days since 1970),
-    the newest last; how much of the newest day's loss is spent."""
+    """The sleep state of a pool. `decay`: logarithm of the remaining strength by kind and level; `tasks`: (day since
+    1970, tasks) of active days, newest last; `spent`: the part of the newest day's loss that is applied."""
 
     pool: str = ""
     decay: dict[Kind, tuple[float, ...]] = {}
@@ -129,7 +143,7 @@ class Rest(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Folded(Operation, tag="folded", frozen=True, kw_only=True):
-    """The counters as they stand: what was counted and slept before need not be read any more (`memd compact`)."""
+    """A snapshot of the counters: replay may skip earlier `counted` and `slept` operations (`memd compact`)."""
 
     tallies: dict[str, Tally] = msgspec.field(default_factory=dict[str, Tally])
     pools: tuple[Rest, ...] = ()

@@ -1,7 +1,6 @@
-"""Frames of a spool file: length, CRC-32, body; how requests wait on disk until the daemon has them (W10).
+"""Frames of a spool file: length, CRC-32, body of one request (W10).
 
-Comes in: bodies, or a file's content. Goes out: the same. Invariant: a frame that is torn or damaged ends the reading,
-so what follows it is seen by whoever looks after the file.
+Invariant: reading ends at a torn or damaged frame, and the caller learns where.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ HEAD = struct.Struct(">II")
 
 
 def framed(body: bytes) -> bytes:
-    """A body as it stands in the file."""
+    """Return the frame of a body."""
     return HEAD.pack(len(body), zlib.crc32(body)) + body
 
 
 def frames(content: bytes) -> tuple[list[bytes], int]:
-    """The bodies of the frames that hold, and where the last one ends."""
+    """Return the bodies of the intact frames, and the offset where the last one ends."""
     bodies: list[bytes] = []
     at = 0
     while at + HEAD.size <= len(content):

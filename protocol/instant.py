@@ -1,8 +1,7 @@
-"""Points in time as they travel: RFC 3339 text with an offset, beside microseconds since 1970 in UTC.
+"""Points in time: RFC 3339 text with an offset (world times), and microseconds since 1970 in UTC (system times).
 
-Comes in: text or microseconds. Goes out: the other one. Invariant: a time without an offset never passes (P-21);
-the offset that the source wrote is kept, so that "yesterday evening" can be resolved where it was said.
-System times (when memd learned or retired something) are microseconds; world times are text. No clock is read here.
+Invariants: memd rejects a time without an offset (P-21); text keeps the offset of its source, so that memd can resolve
+"yesterday evening" there.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ _MICROSECOND = timedelta(microseconds=1)
 SHORTEST_TIME, LONGEST_TIME = 17, 40
 
 Instant = Annotated[str, msgspec.Meta(min_length=SHORTEST_TIME, max_length=LONGEST_TIME)]
-"""RFC 3339 with an offset, such as `2026-03-04T18:30:00.120+09:00`; `checked` refuses anything else."""
+"""RFC 3339 with an offset, such as `2026-03-04T18:30:00.120+09:00`; `checked` rejects other text."""
 
 
 def parse(text: str) -> datetime:
-    """The aware datetime of `text`. Raises NaiveTime without an offset, InvalidRequest when it is no time at all."""
+    """Parse an RFC 3339 text. Raises NaiveTime without an offset, InvalidRequest if it is not a time."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
@@ -37,27 +36,27 @@ def parse(text: str) -> datetime:
 
 
 def checked(text: str) -> str:
-    """`text`, if it is a time with an offset. Raises NaiveTime, InvalidRequest."""
+    """Return `text` if it is a time with an offset. Raises NaiveTime, InvalidRequest."""
     parse(text)
     return text
 
 
 def micros(text: str) -> int:
-    """Microseconds since 1970 in UTC of an RFC 3339 text. Raises NaiveTime, InvalidRequest."""
+    """Convert RFC 3339 text to microseconds. Raises NaiveTime, InvalidRequest."""
     return (parse(text) - _EPOCH) // _MICROSECOND
 
 
 def moment(micros_utc: int) -> datetime:
-    """Microseconds since 1970 as an aware datetime."""
+    """Convert microseconds to an aware datetime."""
     return _EPOCH + timedelta(microseconds=micros_utc)
 
 
 def from_micros(micros_utc: int, offset_min: int = 0) -> str:
-    """RFC 3339 text of microseconds since 1970, written with an offset in minutes."""
+    """Convert microseconds to RFC 3339 text with an offset in minutes."""
     zone = UTC if offset_min == 0 else timezone(timedelta(minutes=offset_min))
-    return (_EPOCH + timedelta(microseconds=micros_utc)).astimezone(zone).isoformat().replace("+00:00", "Z")
+    return moment(micros_utc).astimezone(zone).isoformat().replace("+00:00", "Z")
 
 
 def day(text: str) -> str:
-    """The calendar day of an instant in its own offset, `2026-03-04`."""
+    """Return the calendar day of an instant in its own offset, `2026-03-04`."""
     return parse(text).date().isoformat()

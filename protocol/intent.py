@@ -1,7 +1,4 @@
-"""What every request has, and the shapes that several share.
-
-Invariants: unknown fields are refused (a typo must not be a silent no-op); `rid` comes back in the reply.
-"""
+"""The base of all requests, and field types that several requests share."""
 
 from __future__ import annotations
 
@@ -9,8 +6,10 @@ from typing import Annotated
 
 import msgspec
 
+from .event import Repository
+
 PROTOCOL = 1
-"""Version of requests and replies. A daemon answers any request whose `v` is not above its own."""
+"""Protocol version. A daemon answers each request whose `v` is at most its own."""
 
 Many = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 Names = Annotated[tuple[str, ...], msgspec.Meta(max_length=64)]
@@ -18,8 +17,18 @@ Names = Annotated[tuple[str, ...], msgspec.Meta(max_length=64)]
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True,
               tag_field="request"):  # fmt: skip
-    """Base: protocol version, the number that the reply carries back, and the pass of who asks under one (A1)."""
+    """Base of all requests. An unknown field is an error, so that memd never ignores a typo. The reply repeats `rid`.
+    `token`: the signed pass of a restricted reader (A1)."""
 
     v: int = PROTOCOL
     rid: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] = 0
     token: Annotated[str, msgspec.Meta(max_length=4096)] = msgspec.field(default="", name="pass")
+
+
+class ScopedRequest(Request, frozen=True, kw_only=True):
+    """A request that reads some pools (P2, P8): those of the folder `cwd`, or `pools` instead. `repository`: evidence
+    for a daemon that cannot read the folder."""
+
+    cwd: str = ""
+    pools: Names = ()
+    repository: Repository | None = None

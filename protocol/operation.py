@@ -1,8 +1,8 @@
-"""The journal's operations: what memd did, in the past tense, one frozen class each.
+"""The journal's operations: past-tense facts about the memory, one frozen class each.
 
-Comes in: decisions of the committer. Goes out: MessagePack bytes with a hand-written tag, so that renaming a class
-never changes stored bytes. Invariants: applying one is pure (no clock, no chance, no model); a payload names other
-records by id and never quotes them; an unknown kind decodes to `Unknown` and is skipped, never a crash.
+Invariants: applying an operation is pure (no clock, randomness or model); a payload names other records by id and never
+quotes them; an unknown kind decodes to `Unknown` and every projection skips it. Tags are written by hand, so renaming a
+class never changes stored bytes.
 """
 
 from __future__ import annotations
@@ -12,19 +12,17 @@ from typing import Literal, get_args
 
 import msgspec
 
-from .envelope import Operation
 from .errors import JournalCorrupt
 from .event import Origin
-from .fading import Archived, Counted, Folded, Released, Restored, Reviewed, Slept
-from .learning import FeedbackGiven
+from .fading import Archived, Counted, FeedbackGiven, Folded, Operation, Released, Restored, Reviewed, Slept
 from .record import Evidence, Layer, Record, Status
 
 VERSION = 1
-"""Version of the operations' layout; older payloads are upcast when read."""
+"""Version of the operations' layout. memd upcasts older payloads on read."""
 
 
 class Neighbour(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A record that a candidate was judged against: its revision then, the similarity in [0, 1], the verdict."""
+    """A record that *reconcile* compared with a candidate: its revision then, the similarity in [0, 1], the verdict."""
 
     id: str
     rev: int
@@ -33,14 +31,14 @@ class Neighbour(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Step(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What one stage did with a candidate, in words for `memd why`."""
+    """The action of one stage on a candidate, in words for `memd why`."""
 
     stage: str
     what: str
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """Why an operation was written: the stages' steps, the neighbours, the reason, the rounds it took (W6)."""
+    """Why memd wrote an operation (W6). `rounds`: how often the worker judged the candidate."""
 
     action: Literal["add", "update", "invalidate", "noop"]
     reason: str
@@ -50,7 +48,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
 
 
 class Retirement(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A record that an operation retires: which, until when it was true (world time), and why."""
+    """A record that an operation retires; `valid_to` is world time."""
 
     id: str
     valid_to: str
@@ -58,7 +56,7 @@ class Retirement(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Failure(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A capture that a stage could not distil after its retries: a dead letter (P-12)."""
+    """A dead letter: a capture (archive seq) that a stage could not distil after its retries (P-12)."""
 
     seq: int
     document: str
@@ -68,8 +66,7 @@ class Failure(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class PoolOpened(Operation, tag="pool_opened", frozen=True, kw_only=True):
-    """A pool exists from now on; its identity is decided once and kept (P3). An agent's has a role and perspectives,
-    which a later one of these changes (P5)."""
+    """memd opened a pool with a permanent identity (P3), or changed an agent's role and perspectives (P5)."""
 
     pool: str
     title: str = ""
@@ -80,10 +77,8 @@ class PoolOpened(Operation, tag="pool_opened", frozen=True, kw_only=True):
 
 
 class AliasAdded(Operation, tag="alias_added", frozen=True, kw_only=True):
-    """These names lead to a pool from now on: later evidence of a project, or the user's own word (P3).
-
-    A name is `repository:ROOT@REMOTE`, `id:ID`, `checkout:FOLDER`, `folder:FOLDER` or `pool:POOL`.
-    """
+    """New names lead to a pool, because of later evidence or by order of the user (P3). A name is
+    `repository:ROOT@REMOTE`, `id:ID`, `checkout:FOLDER`, `folder:FOLDER` or `pool:POOL`."""
 
     pool: str
     names: tuple[str, ...]
@@ -92,7 +87,7 @@ class AliasAdded(Operation, tag="alias_added", frozen=True, kw_only=True):
 
 
 class SessionOpened(Operation, tag="session_opened", frozen=True, kw_only=True):
-    """A document was seen for the first time: where it comes from and which project pool it feeds."""
+    """memd saw a document for the first time; `project` is the pool that it feeds."""
 
     document: str
     origin: Origin
@@ -109,14 +104,14 @@ class SessionClosed(Operation, tag="session_ended", frozen=True, kw_only=True):
 
 
 class SessionResumed(Operation, tag="session_resumed", frozen=True, kw_only=True):
-    """A live session that had ended goes on: it will end once more (W2)."""
+    """A live session that had ended continues; it will end again (W2)."""
 
     document: str
     at: str
 
 
 class Added(Operation, tag="added", frozen=True, kw_only=True):
-    """A record is believed; what it contradicts is retired in the same entry (T1, P-8)."""
+    """A new record became active; the same entry retires the records that it contradicts (T1, P-8)."""
 
     record: Record
     retires: tuple[Retirement, ...] = ()
@@ -124,7 +119,7 @@ class Added(Operation, tag="added", frozen=True, kw_only=True):
 
 
 class Updated(Operation, tag="updated", frozen=True, kw_only=True):
-    """A record of a local pool has a new revision, under the same id (W6)."""
+    """A record of a local pool has a new revision under the same id (W6)."""
 
     record: Record
     retires: tuple[Retirement, ...] = ()
@@ -132,7 +127,7 @@ class Updated(Operation, tag="updated", frozen=True, kw_only=True):
 
 
 class Merged(Operation, tag="merged", frozen=True, kw_only=True):
-    """A candidate said what a record says already: its turn becomes evidence, nothing else changes (P-7)."""
+    """A candidate repeated a record: its turn became evidence, nothing else changed (P-7)."""
 
     id: str
     evidence: Evidence
@@ -140,7 +135,7 @@ class Merged(Operation, tag="merged", frozen=True, kw_only=True):
 
 
 class Invalidated(Operation, tag="invalidated", frozen=True, kw_only=True):
-    """A record is no longer believed; its history stays (T1)."""
+    """A record was retired; its history stays (T1)."""
 
     id: str
     valid_to: str
@@ -149,7 +144,7 @@ class Invalidated(Operation, tag="invalidated", frozen=True, kw_only=True):
 
 
 class Distilled(Operation, tag="distilled", frozen=True, kw_only=True):
-    """The pipeline's cursor: captures up to `archive_seq` are done; committed with what they produced."""
+    """The distiller's cursor: captures up to `archive_seq` are done. Committed with the operations that they led to."""
 
     archive_seq: int
     captures: int
@@ -159,7 +154,7 @@ class Distilled(Operation, tag="distilled", frozen=True, kw_only=True):
 
 
 class Retried(Operation, tag="retried", frozen=True, kw_only=True):
-    """A dead letter was tried again, committed with what it led to; `failed` says why it stays one (P-12)."""
+    """A dead letter was tried again. `failed`: the reason, if it stays a dead letter (P-12)."""
 
     archive_seq: int
     document: str
@@ -168,10 +163,10 @@ class Retried(Operation, tag="retried", frozen=True, kw_only=True):
 
 
 class Pinned(Operation, tag="pinned", frozen=True, kw_only=True):
-    """The user holds on to a record, or lets go of it: while held, no statement retires it by itself (T13).
+    """The user pinned or unpinned a record. memd never retires a pinned record automatically (T13).
 
-    `layer` is where it stands from then on (R9), "" in journals of before there were layers; what is promoted is out of
-    quarantine by the user's own word (T8). `principle` gives or takes that tag (Q8), None leaves it.
+    `layer`: its new layer (R9), "" in journals older than layers; a promotion also ends quarantine (T8). `principle`:
+    whether it has that tag (Q8), None for no change.
     """
 
     id: str
@@ -181,7 +176,7 @@ class Pinned(Operation, tag="pinned", frozen=True, kw_only=True):
 
 
 class Granted(Operation, tag="granted", frozen=True, kw_only=True):
-    """The user signed a pass for a subject (A1), or shows again what was revoked of these sources (no `grant`)."""
+    """The user signed a pass for a subject (A1), or, without `grant`, lifted the revocation of these sources."""
 
     grant: str = ""
     subject: str = ""
@@ -191,17 +186,15 @@ class Granted(Operation, tag="granted", frozen=True, kw_only=True):
 
 
 class Revoked(Operation, tag="revoked", frozen=True, kw_only=True):
-    """Passes are void from now on, or nothing that rests on these sources is shown any more (A3)."""
+    """The user revoked passes, or sources: memd shows no record that rests on them (A3)."""
 
     grants: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
 
 
 class ChangeProposed(Operation, tag="proposed", frozen=True, kw_only=True):
-    """Something that only the user decides: an agent asks to forget `record`, or `against` contradicts it (T13).
-
-    `label` and `reason` are a rule's, in the rule's own words.
-    """
+    """A proposal waits for the user: an agent asks to forget `record`, or `against` contradicts it (T13). `label` and
+    `reason` come from the rule that found the conflict."""
 
     id: str
     what: Literal["forget", "conflict"]
@@ -214,21 +207,21 @@ class ChangeProposed(Operation, tag="proposed", frozen=True, kw_only=True):
 
 
 class ChangeDecided(Operation, tag="decided", frozen=True, kw_only=True):
-    """The user's word on a proposal; what follows from it is committed with it, or was done before (G7)."""
+    """The user decided a proposal. Its consequence is in the same commit or in an earlier one (G7)."""
 
     id: str
     accepted: bool
 
 
 class Turns(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Turns of one document: a tombstone. They are never taken or learnt again, whoever sends them (T10)."""
+    """A tombstone: turns of one document that memd never stores again, whoever sends them (T10)."""
 
     document: str
     turns: tuple[str, ...]
 
 
 class Remnant(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What is read in place of a journal entry whose payload was removed: an encoded operation without its words."""
+    """The substitute for a journal entry whose payload was removed: an encoded operation without text."""
 
     seq: int
     kind: str
@@ -236,7 +229,7 @@ class Remnant(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Cut(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Characters `start:end` of the text of the capture at `seq` are a secret of the kind `rule` (P-18)."""
+    """A secret: characters `start:end` of the text of the capture at archive seq `seq`, found by `rule` (P-18)."""
 
     seq: int
     start: int
@@ -245,11 +238,11 @@ class Cut(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Redacted(Operation, tag="redacted", frozen=True, kw_only=True):
-    """Records and captures are forgotten for good, or secrets cut out of them; pending until `purged` names it (T10).
+    """The user forgot records and captures permanently, or memd cut secrets out; pending until `purged` names it (T10).
 
-    It holds no word that goes and no hash of any: ids of records, turns, `captures` as archive seqs, `entries` as
-    journal seqs with what stands in for them, so that replay believes of everything else what it believed before, and
-    `cuts` in order of place: there each capture gets a placeholder, and its other words stay.
+    It has neither the removed text nor a hash of it. `captures`: archive seqs; `entries`: journal entries with their
+    substitutes, so that replay gives the same state for all other records; `cuts`: in order of place, each replaced by
+    a placeholder.
     """
 
     records: tuple[str, ...] = ()
@@ -261,13 +254,13 @@ class Redacted(Operation, tag="redacted", frozen=True, kw_only=True):
 
 
 class Purged(Operation, tag="purged", frozen=True, kw_only=True):
-    """The bytes of a `redacted` operation are gone from every store; `redacted` is its seq (T10)."""
+    """memd removed the bytes of a `redacted` operation (its seq) from every store (T10)."""
 
     redacted: int
 
 
 class Erased(Operation, tag="erased", frozen=True, kw_only=True):
-    """Never written, only read in place of a removed payload: which records it touched, which it retired for whom."""
+    """Read in place of a removed payload, never written: the records that the entry touched, and those it retired."""
 
     ids: tuple[str, ...] = ()
     retires: tuple[Retirement, ...] = ()
@@ -275,13 +268,13 @@ class Erased(Operation, tag="erased", frozen=True, kw_only=True):
 
 
 class Rebased(Operation, tag="rebased", frozen=True, kw_only=True):
-    """A record lost one of its sources to forgetting: the whole row, as it stands on what is left."""
+    """Forgetting removed one of a record's sources: the whole record as it rests on the remaining ones."""
 
     record: Record
 
 
 class Shift(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The standing of a record: what hiding changes and bringing back restores."""
+    """The fields of a record that `hidden` changes and `unhidden` restores."""
 
     id: str
     status: Status
@@ -291,10 +284,8 @@ class Shift(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Hidden(Operation, tag="hidden", frozen=True, kw_only=True):
-    """Sessions were taken back: their records leave every read, what those had retired is believed again.
-
-    `after` is applied now; `before` is how to bring it back.
-    """
+    """The user undid sessions. `after`: the new state of their records, now hidden, and of the records that those had
+    retired, now active again; `before`: the state that `unhidden` restores."""
 
     documents: tuple[str, ...]
     before: tuple[Shift, ...]
@@ -302,7 +293,7 @@ class Hidden(Operation, tag="hidden", frozen=True, kw_only=True):
 
 
 class Unhidden(Operation, tag="unhidden", frozen=True, kw_only=True):
-    """What the operation `hidden` at that seq took back is there again; `after` names what could be brought back."""
+    """The user redid the sessions that the operation at seq `hidden` undid; `after` has the records that changed."""
 
     hidden: int
     documents: tuple[str, ...]
@@ -310,10 +301,8 @@ class Unhidden(Operation, tag="unhidden", frozen=True, kw_only=True):
 
 
 class Moved(Operation, tag="moved", frozen=True, kw_only=True):
-    """The user put records into another pool; what happened to them before stays their history (P3).
-
-    `unkeyed`: those of them whose key a live record of that pool holds; they come without, to be looked at.
-    """
+    """The user moved records into another pool; they keep their history (P3). `unkeyed`: those that lost their key,
+    because a live record of that pool holds it; they need a review."""
 
     ids: tuple[str, ...]
     pool: str
@@ -322,7 +311,7 @@ class Moved(Operation, tag="moved", frozen=True, kw_only=True):
 
 
 class Checkpoint(Operation, tag="checkpoint", frozen=True, kw_only=True):
-    """Up to here both logs were verified, by the seqs and hashes of their headers: a start verifies what follows."""
+    """Both logs are verified up to these headers (seq and hash); a start verifies only later entries."""
 
     journal_seq: int = 0
     journal_tip: bytes = b""
@@ -331,46 +320,18 @@ class Checkpoint(Operation, tag="checkpoint", frozen=True, kw_only=True):
 
 
 class Unknown(Operation, tag="unknown", frozen=True, kw_only=True):
-    """An operation of a later version: kept in the journal, skipped by every projection."""
+    """An operation of a later version: it stays in the journal and every projection skips it."""
 
     name: str = ""
 
 
-AnyOperation = (
-    PoolOpened
-    | AliasAdded
-    | SessionOpened
-    | SessionClosed
-    | SessionResumed
-    | Added
-    | Updated
-    | Merged
-    | Invalidated
-    | Distilled
-    | Retried
-    | Pinned
-    | Granted
-    | Revoked
-    | ChangeProposed
-    | ChangeDecided
-    | FeedbackGiven
-    | Redacted
-    | Purged
-    | Erased
-    | Rebased
-    | Hidden
-    | Unhidden
-    | Moved
-    | Checkpoint
-    | Counted
-    | Slept
-    | Archived
-    | Restored
-    | Released
-    | Reviewed
-    | Folded
-    | Unknown
-)
+_Pools = PoolOpened | AliasAdded | Moved
+_Sessions = SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden
+_Records = Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried
+_Decisions = Granted | Revoked | ChangeProposed | ChangeDecided | FeedbackGiven
+_Forgetting = Redacted | Purged | Erased | Rebased
+_Decay = Counted | Slept | Archived | Restored | Released | Reviewed | Folded
+AnyOperation = _Pools | _Sessions | _Records | _Decisions | _Forgetting | _Decay | Checkpoint | Unknown
 
 _encoder = msgspec.msgpack.Encoder()
 _known = {str(cls.__struct_config__.tag) for cls in get_args(AnyOperation)} - {"unknown"}
@@ -383,17 +344,17 @@ def _decoder() -> msgspec.msgpack.Decoder[AnyOperation]:
 
 
 def kind(operation: AnyOperation) -> str:
-    """The stored tag of an operation, such as `added`."""
+    """Return the stored tag of an operation, such as `added`."""
     return str(operation.__struct_config__.tag)
 
 
 def encode(operation: AnyOperation) -> bytes:
-    """MessagePack bytes of an operation."""
+    """Encode an operation as MessagePack."""
     return _encoder.encode(operation)
 
 
 def decode(name: str, payload: bytes) -> AnyOperation:
-    """The operation of kind `name` in `payload`; a kind of a later version gives `Unknown`. Raises JournalCorrupt."""
+    """Decode the operation of kind `name`; a kind of a later version gives `Unknown`. Raises JournalCorrupt."""
     if name not in _known:
         return Unknown(name=name)
     try:

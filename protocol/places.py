@@ -1,19 +1,22 @@
-"""Where memd's files and its socket are, for client and daemon alike.
+"""Paths of memd's files and socket, and the check whether memd is disabled; the same for clients and daemon.
 
-Comes in: an environment and a uid. Goes out: paths. Pure: nothing is created or looked at here. Invariants: with
-`MEMD_HOME` everything lies under that one folder; a socket path that would be too long for the kernel (107 bytes) moves
-to a folder in the temporary directory, and the path then stands in the file `socket_file` for every client.
+Invariants: with `MEMD_HOME` everything is below that folder; a socket path too long for the kernel (107 bytes) is in
+the temporary directory instead, and the file `socket_file` has that path.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
 SOCKET_PATH_LIMIT = 103
-"""Bytes of a Unix socket's path that every system takes."""
+"""Maximum length in bytes of a Unix socket's path on all systems."""
+
+DISABLED_FILE = "disabled"
+_FALSE = frozenset({"", "0", "false", "no", "off"})
 
 
 class Places(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +34,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def socket_file(self) -> Path:
-        """A file that names the socket, for clients whose environment differs from the daemon's."""
+        """The file with the socket's path, for clients whose environment differs from the daemon's."""
         return self.state / "socket"
 
     @property
@@ -46,7 +49,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def places(environment: Mapping[str, str], uid: int) -> Places:
-    """The places of this environment: `MEMD_HOME`, or the XDG folders; `TMPDIR` for a socket whose path is too long."""
+    """Compute the places from `MEMD_HOME` or the XDG folders; `TMPDIR` is for a socket whose path is too long."""
     home = Path(environment.get("HOME") or "/")
     if root := environment.get("MEMD_HOME"):
         base = Path(root).absolute()
@@ -63,3 +66,13 @@ def places(environment: Mapping[str, str], uid: int) -> Places:
         mark = blake2b(bytes(data), digest_size=6).hexdigest()
         run = Path(environment.get("TMPDIR") or "/tmp") / f"memd-{uid}-{mark}"
     return Places(data=data, state=state, config=config, run=run)
+
+
+def why_disabled(environment: Mapping[str, str], places: Places) -> str:
+    """Return the variable or file that disables memd for this user or process (W14), "" while it is enabled.
+    `MEMD_DISABLED=0` does not override the file."""
+    value = environment.get("MEMD_DISABLED", "")
+    if value.strip().lower() not in _FALSE:
+        return f"MEMD_DISABLED={value}"
+    file = os.path.join(places.config, DISABLED_FILE)  # text, not Path: this runs for each event
+    return file if os.path.exists(file) else ""  # another user's folder counts as absent

@@ -1,8 +1,7 @@
-"""What the user marked as nobody's business: `<private>…</private>` is never archived, whatever event it stands in.
+"""Removal of `<private>…</private>` spans, before a spool or the archive stores the text.
 
-Comes in: text, or an event. Goes out: the same with `[private]` in the place of each span. The door and every spool do
-this, so neither holds private words. Invariants: spans nest; one that is not closed goes on to the end of the text;
-where they stand (a code fence, JSON, HTML) makes no difference; what is shut twice is as shut once.
+Invariants: spans nest; an unclosed span extends to the end of the text; code fences, JSON and HTML around it make no
+difference; a second removal changes nothing.
 """
 
 from __future__ import annotations
@@ -13,11 +12,10 @@ import msgspec
 
 from .event import AnyEvent, ToolCalled, text, with_text
 
-SHUT = "[private]"
-"""What is seen in the place of a span."""
+PLACEHOLDER = "[private]"
 
 _OPENING, _CLOSING = r"(?:<|&lt;|\\u003c)", r"(?:>|&gt;|\\u003e)"
-_MARK = re.compile(
+_TAG = re.compile(
     rf"{_OPENING}\s{{0,8}}(?P<end>\\?/)?\s{{0,8}}private"
     rf"(?P<rest>(?:\s(?:(?!{_OPENING}|{_CLOSING}).){{0,200}}|/)?){_CLOSING}",
     re.IGNORECASE | re.DOTALL,
@@ -25,15 +23,15 @@ _MARK = re.compile(
 
 
 def without_private(words: str) -> str:
-    """`words` with `[private]` for each outermost private span. A closing mark without an opening one stays."""
+    """Replace each outermost private span by `[private]`. A closing tag without an opening one stays."""
     if "private" not in words.lower():
         return words
-    kept: list[str] = []
-    depth, upto = 0, 0
-    for mark in _MARK.finditer(words):
-        opens, empty = not mark["end"], mark["rest"].rstrip().endswith("/")
+    pieces: list[str] = []
+    depth, public_start = 0, 0
+    for tag in _TAG.finditer(words):
+        opens, empty = not tag["end"], tag["rest"].rstrip().endswith("/")
         if depth == 0 and opens:
-            kept += (words[upto : mark.start()], SHUT)
+            pieces += (words[public_start : tag.start()], PLACEHOLDER)
         if opens and not empty:
             depth += 1
         elif not opens and depth:
@@ -41,12 +39,12 @@ def without_private(words: str) -> str:
         elif depth == 0 and not opens:
             continue
         if depth == 0:
-            upto = mark.end()
-    return "".join(kept) + (words[upto:] if depth == 0 else "")
+            public_start = tag.end()
+    return "".join(pieces) + (words[public_start:] if depth == 0 else "")
 
 
-def shut(event: AnyEvent) -> AnyEvent:
-    """`event` without private words, in every field that a host fills with text."""
+def event_without_private(event: AnyEvent) -> AnyEvent:
+    """Remove private spans from every field that a host fills with text."""
     if isinstance(event, ToolCalled):
         return msgspec.structs.replace(event, arguments=without_private(event.arguments))
     words = text(event)

@@ -1,8 +1,7 @@
-"""What is put into an agent's context: the profile, which of it a session was given, and the whole context as files.
+"""Requests and replies about an agent's context: profile, injected texts, context package.
 
-Comes in: where the agent works, what its host says happened. Goes out: text that is fenced and marked as memory, and
-whether it is due. Invariants: asking changes nothing; a revision counts as given once its client says that it printed
-it (Q1); the text in an answer is, byte for byte, what an agent gets (U8).
+Invariants: a `profile` request changes nothing; a revision counts as injected only after `printed` (Q1); agents receive
+the text of a reply byte for byte (U8).
 """
 
 from __future__ import annotations
@@ -11,28 +10,24 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from .event import Repository
-from .intent import Many, Names, Request
+from .intent import Many, Names, Request, ScopedRequest
 from .record import Record
 
 Delivery = Literal["per_turn", "sticky"]
-"""How a host keeps what is put into its context: for one turn, or until it clears or compacts it."""
+"""How long a host keeps injected text: for one turn, or until it clears or compacts its context."""
 
 Trigger = Literal["turn", "start", "resume", "clear", "compact"]
-"""What happened at the host: a turn begins, a session begins or goes on, its context was cleared or compacted."""
+"""The host's event: a turn, a session start or resume, or its context was cleared or compacted."""
 
 
-class Profile(Request, tag="profile", frozen=True, kw_only=True):
-    """The cached profile of a user, inside a project if `cwd` lies in one (Q1). `agent` adds that agent's own pool.
+class Profile(ScopedRequest, tag="profile", frozen=True, kw_only=True):
+    """Return the cached profile of the user, with the project if `cwd` is in one (Q1). `agent` adds that agent's pool.
 
-    A hook names its session by `document` (`host:session`) and asks on every turn: the answer's `due` says whether to
-    print it now, by what the host keeps (`delivery`) and what happened there (`trigger`).
+    A hook sends this on every turn with its session (`document`, `host:session`); the reply's `due` depends on
+    `delivery` and `trigger`.
     """
 
-    cwd: str = ""
-    pools: Names = ()
     budget_tokens: Many = 500
-    repository: Repository | None = None
     agent: str = ""
     document: str = ""
     delivery: Delivery = "per_turn"
@@ -40,11 +35,11 @@ class Profile(Request, tag="profile", frozen=True, kw_only=True):
 
 
 class ProfileText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Of a `profile`: text for an agent's context, its revision, and the records that its lines rest on, in order.
+    """Reply to `profile`: text for an agent's context and its revision. `ids`: the records of its lines, in order.
 
-    `text` is "" where nothing is known; else it is fenced (`<memd-context>`) and says what it is. Its first
-    `static_characters` keep their bytes while what they rest on does, so a prompt cache stays warm. `tokens`: by the
-    model's own tokenizer. `due`: print it now; `why`: the reason for or against. `note`: what was left out.
+    `text` is "" or fenced (`<memd-context>`) and marked as memory. Its first `static_characters` change only with their
+    own records, so a prompt cache stays valid. `tokens`: by the model's tokenizer. `due`: print it now; `why`: the
+    reason. `note`: what memd omitted.
     """
 
     text: str
@@ -60,27 +55,27 @@ class ProfileText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Printed(Request, tag="printed", frozen=True, kw_only=True):
-    """A hook reports that it printed a revision of the profile into a session: from now on that one counts (Q1)."""
+    """Report that a hook printed a revision of the profile into a session (Q1)."""
 
     document: str
     rev: str
 
 
 class PrintNoted(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `printed`: whether the revision is one that this session was offered; if not, it will be due again."""
+    """Reply to `printed`. `known`: memd had offered the revision to this session; if not, it stays due."""
 
     known: bool
 
 
 class ListInjected(Request, tag="injected", frozen=True, kw_only=True):
-    """What agents were given, newest first: of one session, by its document, its name or the beginning of either."""
+    """List injected texts, newest first; of one session, by its document or id or a prefix."""
 
     session: str = ""
     limit: Many = 20
 
 
 class Injection(msgspec.Struct, frozen=True, kw_only=True):
-    """A text that an agent got: in which session, when, exactly which, for which reason, resting on which records."""
+    """A text that an agent received `times` times in a session. `ids`: the records of its lines."""
 
     document: str
     at: str
@@ -93,25 +88,22 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Injections(msgspec.Struct, frozen=True, kw_only=True):
-    """Of an `injected`; `total` counts all that is kept."""
+    """Reply to `injected`. `total`: all stored injections."""
 
     injections: tuple[Injection, ...]
     total: int
 
 
-class GetContext(Request, tag="context", frozen=True, kw_only=True):
-    """The context package of a folder: L1 in full, L2 by tag and project, L3 of the last `days` (Q11)."""
+class GetContext(ScopedRequest, tag="context", frozen=True, kw_only=True):
+    """Return the context package of a folder: L1 in full, L2 by tag and project, L3 of the last `days` (Q11)."""
 
-    cwd: str = ""
-    pools: Names = ()
-    repository: Repository | None = None
     agent: str = ""
     tags: Names = ()
     days: Annotated[int, msgspec.Meta(ge=1, le=3650)] = 14
 
 
 class Selected(msgspec.Struct, frozen=True, kw_only=True):
-    """A record of the context package, its salience in [0, 1] with the boost of its tags, and why it is there."""
+    """A record of the context package, with its salience in [0, 1] including the boost of its tags."""
 
     record: Record
     salience: float
@@ -119,7 +111,7 @@ class Selected(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ContextPackage(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `context`: what `context.md` and `selected_memory.json` hold (Q11). `left_out`: records over the cap."""
+    """Reply to `context`: `context.md` and `selected_memory.json` (Q11). `left_out`: records over the limit."""
 
     context: str
     selected: tuple[Selected, ...]

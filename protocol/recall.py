@@ -1,7 +1,6 @@
-"""A question to memd, its answer, and what the asker says of that answer afterwards.
+"""Requests and replies about questions and feedback.
 
-Comes in: a question, over pools; or the word on an answer. Goes out: records and turns with their scores. Invariant: an
-answer that leaves something out says so (`abstained`, `filtered`, `pending`; Q10).
+Invariant: an answer that omits something reports it (`abstained`, `filtered`, `pending`; Q10).
 """
 
 from __future__ import annotations
@@ -10,15 +9,15 @@ from typing import Annotated
 
 import msgspec
 
-from .event import Repository, Trust
-from .intent import Many, Names, Request
+from .event import Trust
+from .intent import Many, Names, Request, ScopedRequest
 from .record import Record
 
 Ids = Annotated[tuple[str, ...], msgspec.Meta(max_length=200)]
 
 
 class RecallOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """For measurements alone: a daemon without `MEMD_BENCH=1` refuses them. `weights` by the names of score parts."""
+    """Options for benchmarks: a daemon without `MEMD_BENCH=1` rejects them. `weights`: by name of the score part."""
 
     weights: dict[str, float] = {}
     expand: bool = True
@@ -28,28 +27,23 @@ class RecallOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     floor: float = -1.0
 
 
-class Recall(Request, tag="recall", frozen=True, kw_only=True):
-    """What is known about a question (Q2). `cwd` chooses the pools (P2, P8); `pools` names them instead; `repository`
-    is a hint where the daemon can't see the folder.
+class Recall(ScopedRequest, tag="recall", frozen=True, kw_only=True):
+    """Search the memory with a question (Q2).
 
-    `as_of`: what was true at that time. `believed_at`: what memd believed at that time (Q12). Both RFC 3339; "" is now.
-    `document`: the session that asks (`host:session`); what it is told there is not learnt from it again (W9).
-    `keywords` widen the question (Q7); `perspective` and `agent` are whose (S3): for ranking, and for what is learnt.
-    `threshold`: the least score; `by_chance`: the better the likelier, instead of the best (Q9). `deep`: also what is
-    archived and what was said, each with the turns around it, how the belief changed, and what is linked (Q3); answered
-    in the slow lane.
+    `as_of` selects records that were true then, `believed_at` records that memd had then (Q12); RFC 3339, "" for now.
+    `document`: the asking session (`host:session`), from which memd does not learn the answer again (W9). `keywords`
+    widen the question (Q7). `perspective` and `agent` affect ranking and learning (S3). `threshold`: minimum score.
+    `by_chance`: draw hits at random by score instead of taking the best (Q9). `deep`: add archived records, captured
+    turns, surrounding turns, history and linked records (Q3), on the slow lane.
     """
 
     query: str
-    cwd: str = ""
-    pools: Names = ()
     limit: Many = 20
     budget_tokens: Many = 1500
     include_retired: bool = False
     explain: bool = False
     as_of: str = ""
     believed_at: str = ""
-    repository: Repository | None = None
     document: str = ""
     keywords: Names = ()
     perspective: str = ""
@@ -61,10 +55,7 @@ class Recall(Request, tag="recall", frozen=True, kw_only=True):
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """One captured turn, as the archive holds it; of an answer in depth at most a passage of it, from `start` on.
-
-    `cited`: a record rests on it.
-    """
+    """A captured turn; in a deep answer at most a passage of it, from `start` on. `cited`: a record rests on it."""
 
     turn: str
     at: str
@@ -76,9 +67,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Belief(msgspec.Struct, frozen=True, kw_only=True):
-    """What memd believed for a time (Q12). In world time it was true from `valid_from` to `valid_to` (RFC 3339, "" for
-    open); in system time memd believed it from `believed_from` to `believed_until` (microseconds, 0 for now), and
-    `ended` says why no longer."""
+    """One state of a record on both timelines (Q12): true from `valid_from` to `valid_to` (RFC 3339, "" for open), held
+    by memd from `believed_from` to `believed_until` (microseconds, 0 for now). `ended`: why it ended."""
 
     id: str
     text: str
@@ -90,7 +80,7 @@ class Belief(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Linked(msgspec.Struct, frozen=True, kw_only=True):
-    """An edge near what was found: `hops` edges away, 1 or 2, by the thing `via` (R8)."""
+    """An edge 1 or 2 `hops` away from a hit, through the thing `via` (R8)."""
 
     record: Record
     hops: int
@@ -98,10 +88,8 @@ class Linked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
-    """A recalled record with its score in [0, 1] and the score's parts; `alike`: records left out that say the same.
-
-    In depth (Q3), `lines` are the turns around each of its spans, and `history` how the belief changed, if it did.
-    """
+    """A recalled record with its score in [0, 1]. `alike`: omitted records that say the same. In a deep answer (Q3),
+    `lines` are the turns around each of its spans, `history` its states if it changed."""
 
     record: Record
     score: float
@@ -112,8 +100,7 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Heard(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn that answers a question as it was said, distilled or not (Q4): characters `start:end` of it, verbatim; in
-    depth with the turns around it."""
+    """A captured turn that answers the question, distilled or not (Q4): its characters `start:end`, verbatim."""
 
     document: str
     turn: str
@@ -127,7 +114,7 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Nearest(msgspec.Struct, frozen=True, kw_only=True):
-    """The best candidate below the floor, shown when an answer abstains (P-23)."""
+    """The best candidate below the floor of an answer that abstains (P-23)."""
 
     id: str
     description: str
@@ -135,15 +122,13 @@ class Nearest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recalled(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `recall`: records and, in depth or while there are few sessions, turns; what was left out and why (Q10).
+    """Reply to `recall`: records and, if deep or while there are few sessions, turns, with scores on one scale.
 
-    Hits and turns have scores on one scale; `abstained` says that there is neither. `strength` is how well the best
-    record matches by itself, in [0, 1]: what the floor is held against. `principles` come with every answer (Q8).
-    `recall` names this answer for `feedback`. `note` is "" unless the model changed and some records are found by
-    their words alone (P-14). `filtered` counts what is left out or shown in part, `screened` what the rules of today
-    saw in it (W5). `linked` are edges near what was found, where depth was asked for. `period`:
-    the answer is held to what was said or held from then to then (RFC 3339, "" where it is open), since the question
-    named that time and something of it answers.
+    `abstained`: it has neither. `strength`: match of the best record by itself in [0, 1], compared with the floor.
+    `principles` are part of every answer (Q8). `recall` names the answer for `feedback`. `note`: not "" while a change
+    of model leaves records without vectors (P-14). `filtered`: records omitted or shown in part; `screened`: findings
+    by current rule (W5). `linked`: only in a deep answer. `period`: the time that the question named and to which the
+    answer is restricted (start and end in RFC 3339, "" for open).
     """
 
     hits: tuple[Hit, ...]
@@ -165,8 +150,8 @@ class Recalled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Feedback(Request, tag="feedback", frozen=True, kw_only=True):
-    """What became of an answer, by the asker's word: `recall` is its name; records that were used, that helped, that
-    were wrong (T3, T4). `failed`: the task did not succeed, so it teaches half (Q6)."""
+    """Report which records of the answer `recall` were useful (T3, T4). `failed`: the task failed, so the scorer learns
+    half as much (Q6)."""
 
     recall: str = ""
     used: Ids = ()
@@ -176,8 +161,7 @@ class Feedback(Request, tag="feedback", frozen=True, kw_only=True):
 
 
 class FeedbackTaken(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `feedback`: records it was about, samples it gave to the scorer, samples of that agent so far. `note` says
-    why it taught nothing."""
+    """Reply to `feedback`. `samples`: new; `learnt_from`: all of that agent; `note`: why the scorer learned nothing."""
 
     records: int
     samples: int
@@ -186,7 +170,7 @@ class FeedbackTaken(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NeverUsed(Request, tag="never_used", frozen=True, kw_only=True):
-    """Records that were often given and never said to be used, most often first (Q9)."""
+    """List records that memd returned at least `least` times and no client reported as used, most often first (Q9)."""
 
     pools: Names = ()
     least: Many = 3
@@ -194,13 +178,13 @@ class NeverUsed(Request, tag="never_used", frozen=True, kw_only=True):
 
 
 class Unused(msgspec.Struct, frozen=True, kw_only=True):
-    """A record that was given so often in vain."""
+    """A record that memd returned `given` times without use."""
 
     record: Record
     given: int
 
 
 class UnusedList(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `never_used`."""
+    """Reply to `never_used`."""
 
     records: tuple[Unused, ...]

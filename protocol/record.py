@@ -1,7 +1,6 @@
-"""The one typed record (R1-R9): what memd believes, since when, on whose word.
+"""The record type, one for all kinds of memory (R1-R9).
 
-Comes in: what the stages distilled. Goes out: a frozen value, stored as ordinary MessagePack.
-Invariants: `id` is given once (`record_id`) and never changes; system times (`learned_at`, `retired_at`) are
+Invariants: `id` (`record_id`) never changes; system times (`learned_at`, `retired_at`) are
 microseconds in UTC and 0 means never; world times are RFC 3339 text and "" means open.
 """
 
@@ -19,23 +18,23 @@ Status = Literal["provisional", "active", "quarantined", "hidden", "archived", "
 Volatility = Literal["stable", "semi", "situational"]
 
 LIVE: frozenset[str] = frozenset({"provisional", "active", "quarantined"})
-"""The statuses that default reads show."""
+"""Statuses that default reads return."""
 
 STATES: dict[str, str] = {"quarantined": "unconfirmed"}
-"""What a user reads for a status, where that is another word: `quarantined` is what nobody confirmed yet (T8)."""
+"""The user's term for a status, where it differs (T8)."""
 
 PRINCIPLE = "principle"
-"""The tag of what always stands in an answer (Q8): the user's own word, never a keyword of captured text."""
+"""Tag of a record that is part of every answer (Q8). Only the user sets it; it never comes from captured text."""
 
 CONSOLIDATED = "consolidated"
-"""The tag of what stands for several episodes (T11)."""
+"""Tag of a record that summarises several episodes (T11)."""
 
 QUOTE_LIMIT = 500
-"""Characters of a verbatim quote that a record carries."""
+"""Maximum length of a record's quote in characters."""
 
 
 class Span(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Characters `start:end` of a captured turn's text: what a record rests on."""
+    """Characters `start:end` of a turn's text that support a record."""
 
     document: str
     turn: str
@@ -44,7 +43,7 @@ class Span(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One more reason to believe a record (R5): a turn that said it again, by whom and when."""
+    """A later turn that supports a record (R5)."""
 
     kind: Literal["restated", "confirmed", "corrected"]
     span: Span
@@ -53,7 +52,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """Where a record comes from (R4). `quote` is verbatim: `archive[span]` while the turn is retained."""
+    """The source of a record (R4). `quote` is verbatim: the archive's text of the span, while the turn is retained."""
 
     author: str
     source: str
@@ -68,7 +67,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 
 
 class Signal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """How much a record matters (R6): at write time, and by use."""
+    """The importance of a record (R6), at write time and by use. `strength_by`: strength by perspective."""
 
     importance: float = 0.5
     strength: float = 1.0
@@ -81,10 +80,8 @@ class Signal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
 
 
 class Review(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """When a belief should be looked at again, what would change it, how many spoke against it then (R5, G4).
-
-    `change_condition` counts: "3 independent projects deviate"; "" is the rule for all, `[forgetting] change_sessions`.
-    """
+    """The next review of a record (R5, G4). `against`: contradictions at the last review. `change_condition` counts: "3
+    independent projects deviate"; "" applies `[forgetting] change_sessions`."""
 
     cadence_days: int = 0
     next: str = ""
@@ -93,11 +90,11 @@ class Review(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """What memd believes. `description` is the text that is embedded and searched (R2); `content` the clause.
+    """One memory. memd embeds and searches `description` (R2); `content` is the clause.
 
-    `key`: exact key of a fact (`prefers.indentation`), or `subject predicate object` of an edge; "" where none.
+    `key`: exact key of a fact (`prefers.indentation`), or `subject predicate object` of an edge; else "".
     `tags`: the clause type first (`decision`, `lesson`, …), then keywords. `placed`: the user chose its pool.
-    `pinned`: the user holds on to it. `injection`: the head's score in [0, 1], None where it never read it (W5).
+    `injection`: score of the injection model in [0, 1], None if it never read the record (W5).
     """
 
     id: str
@@ -132,22 +129,22 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
 
     @property
     def held(self) -> bool:
-        """Whether no statement retires it by itself: pinned, identity or playbook (T13)."""
+        """Whether memd never retires it automatically: pinned, identity or playbook (T13)."""
         return self.pinned or self.layer != "L3"
 
     @property
     def type(self) -> str:
-        """The clause type, first of the tags; `note` where there is none."""
+        """The clause type: the first tag, or `note`."""
         return self.tags[0] if self.tags else "note"
 
 
 def explicit_id(document: str, turn: str) -> str:
-    """The id of the record of an explicit remember: known before any stage decided on its pool (W1)."""
+    """Return the id of a remembered record, which is known before a stage chooses its pool (W1)."""
     return record_id("note", document, turn, 0, 0)
 
 
 def record_id(pool: str, document: str, turn: str, start: int, ordinal: int) -> str:
-    """The id of a record: the same input replayed gives the same id (P-7). 26 characters, lower case."""
+    """Return the id of a record, 26 lower-case characters. The same input gives the same id (P-7)."""
     from hashlib import blake2b  # it loads OpenSSL, which costs a client 3 ms
 
     parts = "\0".join((pool, document, turn, str(start), str(ordinal)))

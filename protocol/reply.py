@@ -1,8 +1,4 @@
-"""What the daemon answers: one typed value for each request, inside `{ok, rid, data}` or `{ok, rid, error}`.
-
-Comes in: a result or an error. Goes out: a frozen value that every client shows the same way (U8). Invariant: an
-answer that leaves something out says so (`abstained`, `filtered`, `pending`; Q10).
-"""
+"""The data of replies, `{ok, rid, data}`, one type per request (U8), and of errors, `{ok, rid, error}`."""
 
 from __future__ import annotations
 
@@ -11,15 +7,13 @@ from typing import Literal
 import msgspec
 
 from .access import Grants, PassGranted, Revocation
-from .agent import Agent
-from .keeping import BackupList, DiskUse
-from .lifetime import AnyLifetimeData
+from .lifetime import FadingList, History, RecordList, Slumbered
 from .operation import AnyOperation, Decision, PoolOpened, SessionOpened
 from .profile import ContextPackage, Injections, PrintNoted, ProfileText
 from .recall import FeedbackTaken, Heard, Hit, Line, Nearest, Recalled, UnusedList
 from .record import Record
 from .running import DeadLetters, Inbox, Pauses, PauseState, Proposed, Skip
-from .scope import Bound, Left, RecordsMoved, Scope
+from .scope import Agent, Bound, Left, RecordsMoved, Scope
 from .session import SessionOutcome, SessionPage
 from .settings import SettingList
 
@@ -27,7 +21,7 @@ __all__ = ["Heard", "Hit", "Line", "Nearest", "Recalled"]
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The wire form of an error: stable code, message, what to do next."""
+    """The wire form of an error."""
 
     code: str
     message: str
@@ -35,18 +29,15 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """An event that was not taken, and why; the others of its request were."""
+    """An event that memd rejected; it stored the others of the request."""
 
     turn: str
     problem: Problem
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `capture`: durable now (`accepted`), known before (`duplicate`), rewritten (`changed`), refused.
-
-    `forgotten`: turns that the user had forgotten; they are not taken again (T10). `skipped`: turns that are not taken
-    because of a pause, an ignored folder or because memd is disabled, and `why`: nobody need send them again.
-    """
+    """Reply to `capture`, with numbers of events. `changed`: replaced an earlier version; `forgotten`: turns that the
+    user had forgotten (T10); `skipped`: not stored because of `why`, and final: a client need not send them again."""
 
     accepted: int
     duplicate: int
@@ -60,14 +51,14 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `remember` or an `edit`: the record, as it can be recalled from now on."""
+    """Reply to `remember`, `edit`, `pin` and `correct`."""
 
     record: Record
     duplicate: bool = False
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `list`: records, and the cursor of the next page ("" at the end)."""
+    """Reply to `list`. `next`: the cursor of the next page, "" at the end."""
 
     records: tuple[Record, ...]
     next: str = ""
@@ -75,7 +66,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """One operation that touched a record: when, what, why."""
+    """One operation that changed a record."""
 
     seq: int
     at: int
@@ -87,9 +78,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explained(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `why`: the record, the captured lines, the session, every operation, what it replaced, what replaced it, and
-    what would change it ("" where nothing is said of that). `held_by`: what stands for it now, where that is another
-    than what replaced it at first."""
+    """Reply to `why`. `quote_holds`: the archive still has the quote, None if it cannot tell; `held_by`: the record's
+    current successor, if it is not `replaced_by`; `changes_if`: its change condition in words, or ""."""
 
     record: Record
     lines: tuple[Line, ...]
@@ -104,7 +94,7 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Logged(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One journal entry, for `memd tail`."""
+    """One journal entry."""
 
     seq: int
     at: int
@@ -112,14 +102,14 @@ class Logged(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Journaled(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `journal`: entries in order, and the journal's last seq."""
+    """Reply to `journal`: entries in order, and the journal's last seq."""
 
     entries: tuple[Logged, ...]
     last: int
 
 
 class PoolSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A pool and what lies in it; an agent's with its role and perspectives (P5)."""
+    """A pool with its records counted by status; an agent's has a role and perspectives (P5)."""
 
     pool: str
     title: str
@@ -129,21 +119,21 @@ class PoolSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PoolList(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `pools`."""
+    """Reply to `pools`."""
 
     pools: tuple[PoolSummary, ...]
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The last time something happened, with its reason (U6); `at` is "" if it never did."""
+    """The last time of something, "" for never, with its reason (U6)."""
 
     at: str = ""
     what: str = ""
 
 
 class Reembedding(msgspec.Struct, frozen=True, kw_only=True):
-    """`done` of `total` records have a vector of that model. The model before searches meanwhile; where it is gone,
-    records without a vector are found `by_words` alone. `problem`: why it does not get on (P-14)."""
+    """Progress of a change of model (P-14): `done` of `total` records have a vector of the new `model`. `by_words`: the
+    old model is missing, so memd finds the other records by their words only. `problem`: why it stopped."""
 
     model: str
     done: int
@@ -153,7 +143,7 @@ class Reembedding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelState(msgspec.Struct, frozen=True, kw_only=True):
-    """A model's folder: is it the `package`'s own, does it search now, is it the one that was chosen."""
+    """A model. `package`: it belongs to memd; `searches`: memd uses it now; `wanted`: the user selected it."""
 
     id: str = ""
     version: str = ""
@@ -167,14 +157,14 @@ class ModelState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelList(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `models`."""
+    """Reply to `models`."""
 
     models: tuple[ModelState, ...]
     reembedding: Reembedding | None = None
 
 
 class StatusText(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `status`: one screen of actual outcomes (U6)."""
+    """Reply to `status` (U6). `hosts`: the time of each host's last capture."""
 
     version: str
     protocol: int
@@ -198,15 +188,11 @@ class StatusText(msgspec.Struct, frozen=True, kw_only=True):
     ignored: tuple[str, ...] = ()
     inbox: int = 0
     hosts: dict[str, str] = {}
-    """When each host was last heard, as far as this daemon knows."""
     sessions_open: int = 0
 
 
 class JobState(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a request that starts long work, and of `job`: ask again until `state` is not `running`.
-
-    `done` of `total` in the work's own unit (0 = not known yet); `report` is what there is to say at the end.
-    """
+    """Reply to a request that starts a job, and to `job`. `done` of `total` are in the job's unit, 0 for unknown."""
 
     id: str
     name: str
@@ -219,21 +205,58 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Decided(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `decide`: how many proposals are open now; the job that forgets, where that is what was accepted."""
+    """Reply to `decide`. `open`: number of open proposals; `job`: deletes, if the user accepted a deletion."""
 
     open: int
     job: JobState | None = None
 
 
+class BackupInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A finished backup. `layout`: layout version of its stores, `current`: this memd writes that layout. The copy that
+    a migration makes is a backup too, with `version` "" and -1 for a seq that was not counted."""
+
+    name: str
+    at: str
+    version: str
+    journal_seq: int
+    archive_seq: int
+    size_bytes: int
+    layout: int = 0
+    current: bool = True
+
+
+class BackupList(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `backups`: the finished backups in a folder, oldest first."""
+
+    folder: str
+    backups: tuple[BackupInfo, ...]
+
+
+class DiskPart(msgspec.Struct, frozen=True, kw_only=True):
+    """Disk usage of one part of memd. `freed_by`: the command that frees `free_bytes`, "" for none."""
+
+    name: str
+    size_bytes: int
+    free_bytes: int = 0
+    freed_by: str = ""
+
+
+class DiskUse(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `du`: each file of the data and state folders is in exactly one part."""
+
+    parts: tuple[DiskPart, ...]
+    total_bytes: int
+
+
 class ExportedRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A record as it is, with every operation that touched it."""
+    """A record with every operation that changed it."""
 
     record: Record
     changes: tuple[Change, ...] = ()
 
 
 class ExportPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `export`: records with their history, their sessions and pools, the next cursor, what was taken out (P-18)."""
+    """Reply to `export`. `next`: the cursor of the next page; `screened`: redacted secrets by rule (P-18)."""
 
     records: tuple[ExportedRecord, ...]
     sessions: tuple[SessionOpened, ...]
@@ -244,7 +267,7 @@ class ExportPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecordsImported(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `import_records`: added now, here already, here with other words (the one here stays), refused and why."""
+    """Reply to `import_records`. `differing`: records that exist with another text and stay as they are."""
 
     added: int
     known: int
@@ -253,8 +276,8 @@ class RecordsImported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Going(msgspec.Struct, frozen=True, kw_only=True):
-    """A record that `forget` would take or change, on one line. `why`: `chosen`, or `source` for one whose sources go,
-    or `loses a source` for one that stays on what is left."""
+    """A record that `forget` would delete or change. `why`: `chosen`; `source` if all its sources go; `loses a source`
+    if it stays and rests on the others."""
 
     id: str
     type: str
@@ -264,10 +287,8 @@ class Going(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ForgetPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `preview_forget`: what would go. `records` are the first of `record_count`; captures may hold more than one.
-
-    `documents` are the sessions whose turns go: their hosts may hold transcripts that memd can't reach.
-    """
+    """Reply to `preview_forget`. `records`: the first of `record_count`; `documents`: sessions that would lose turns,
+    whose hosts may have transcripts that memd cannot reach."""
 
     records: tuple[Going, ...]
     record_count: int
@@ -277,50 +298,15 @@ class ForgetPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `distil` and `stop`: how many captures are still pending."""
+    """Reply to `distil` and `stop`: number of pending captures."""
 
     pending: int
 
 
-AnyData = (
-    Taken
-    | Remembered
-    | Recalled
-    | ProfileText
-    | Page
-    | Explained
-    | Journaled
-    | PoolList
-    | Scope
-    | Bound
-    | RecordsMoved
-    | Agent
-    | Left
-    | StatusText
-    | JobState
-    | BackupList
-    | DiskUse
-    | ExportPage
-    | RecordsImported
-    | ModelList
-    | ForgetPlan
-    | Done
-    | Pauses
-    | DeadLetters
-    | Proposed
-    | Inbox
-    | Decided
-    | AnyLifetimeData
-    | PrintNoted
-    | Injections
-    | ContextPackage
-    | PassGranted
-    | Revocation
-    | Grants
-    | SessionPage
-    | SessionOutcome
-    | SettingList
-    | FeedbackTaken
-    | UnusedList
-    | Record
-)
+_AskData = Recalled | FeedbackTaken | UnusedList | ProfileText | PrintNoted | Injections | ContextPackage
+_RecordData = Record | Page | Explained | Journaled | ExportPage | RecordsImported | History | RecordList
+_ChangeData = Taken | Remembered | Proposed | Inbox | Decided | ForgetPlan | Slumbered | FadingList
+_PoolData = PoolList | Scope | Bound | RecordsMoved | Left | Agent | PassGranted | Revocation | Grants
+_ServiceData = StatusText | Done | JobState | ModelList | BackupList | DiskUse | DeadLetters | Pauses | SettingList
+_SessionData = SessionPage | SessionOutcome
+AnyData = _AskData | _RecordData | _ChangeData | _PoolData | _ServiceData | _SessionData

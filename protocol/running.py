@@ -1,7 +1,6 @@
-"""Requests and replies about memd's own running: pauses, captures that failed, what waits for the user's word.
+"""Requests and replies about pauses, dead letters, proposals and pins.
 
-Comes in: a wish of the user, or of an agent (`propose_forget` alone). Goes out: how things stand afterwards. Invariant:
-nothing here carries captured words but the lines of records that the user is asked about.
+Invariant: none contains captured text except the lines of the records in a proposal.
 """
 
 from __future__ import annotations
@@ -13,25 +12,25 @@ import msgspec
 from .intent import Many, Names, Request
 
 Skip = Literal["", "paused", "ignored", "disabled"]
-"""Why nothing is taken: a pause, a folder that the configuration ignores, memd switched off."""
+"""Why memd captures nothing: a pause, a folder in the setting `ignored_folders`, memd is disabled."""
 
 
 class Pause(Request, tag="pause", frozen=True, kw_only=True):
-    """Capture nothing from now on (P-2): everywhere, or of an absolute `folder` and below; for a while, or until
-    `resume` (0). What was said meanwhile is not taken later either."""
+    """Stop capturing (P-2): everywhere, or in an absolute `folder` and below; for `for_s` seconds, or until `resume`
+    (0). memd does not capture turns from the pause later."""
 
     folder: str = ""
     for_s: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 0
 
 
 class Resume(Request, tag="resume", frozen=True, kw_only=True):
-    """End the pause of this folder, or the one that holds everywhere."""
+    """End the pause of this folder, or the one everywhere."""
 
     folder: str = ""
 
 
 class PauseState(msgspec.Struct, frozen=True, kw_only=True):
-    """A pause that holds now: where ("" is everywhere), since when, until when ("" is until `resume`)."""
+    """A current pause. `folder`: "" for everywhere; `until`: "" for until `resume`."""
 
     folder: str
     since: str
@@ -39,28 +38,27 @@ class PauseState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pauses(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `pause` and `resume`: the pauses that hold now; `ended` says that one was."""
+    """Reply to `pause` and `resume`: the current pauses. `ended`: the request ended one."""
 
     pauses: tuple[PauseState, ...]
     ended: bool = False
 
 
 class ListLetters(Request, tag="dead_letters", frozen=True, kw_only=True):
-    """Captures that could not be distilled, newest first (P-12)."""
+    """List captures that could not be distilled, newest first (P-12)."""
 
     limit: Many = 50
 
 
 class Retry(Request, tag="retry", frozen=True, kw_only=True):
-    """Try failed captures again, a job: these, by their numbers, or all of them (P-12)."""
+    """Distil failed captures again, by number or all, as a job (P-12)."""
 
     ids: Annotated[tuple[Many, ...], msgspec.Meta(max_length=1000)] = ()
     all: bool = False
 
 
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A capture that failed: its number (the archive's seq), its turn, the stage and the reason of the last attempt,
-    how many attempts there were, and when the last was (microseconds)."""
+    """A failed capture: `id` is its archive seq; `stage`, `reason` and `at` (microseconds) are of the last attempt."""
 
     id: int
     document: str
@@ -72,15 +70,15 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class DeadLetters(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `dead_letters`."""
+    """Reply to `dead_letters`."""
 
     letters: tuple[DeadLetter, ...]
     total: int
 
 
 class ProposeForget(Request, tag="propose_forget", frozen=True, kw_only=True):
-    """An agent asks for records to be forgotten for good: the user decides (`decide`). With `hide` no read shows them
-    until then, but for those that the user holds on to, and those that they decided to keep before."""
+    """Propose on behalf of an agent to forget records; the user decides (`decide`). With `hide` no read returns them
+    until then, except records that the user pinned or decided to keep before."""
 
     ids: Names
     by: str = ""
@@ -88,8 +86,7 @@ class ProposeForget(Request, tag="propose_forget", frozen=True, kw_only=True):
 
 
 class Proposed(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `propose_forget`: the proposals that wait now, and how many of them were there before; the records that are
-    hidden now, and those that are shown all the same."""
+    """Reply to `propose_forget`. `ids`: open proposals, `known` of them older; `hidden` and `shown`: record ids."""
 
     ids: tuple[str, ...]
     known: int = 0
@@ -98,22 +95,22 @@ class Proposed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListInbox(Request, tag="inbox", frozen=True, kw_only=True):
-    """What waits for the user's word (T13, G7); with `all` also what was decided or has no object any more."""
+    """List proposals that wait for the user (T13, G7); with `all` also decided and moot ones."""
 
     all: bool = False
     limit: Many = 50
 
 
 class Decide(Request, tag="decide", frozen=True, kw_only=True):
-    """The user's word on a proposal, by its id or the beginning of it. An accepted deletion is a job of `forget`."""
+    """Decide a proposal, by id or unambiguous prefix. An accepted deletion starts a `forget` job."""
 
     id: str
     accept: bool
 
 
 class Pin(Request, tag="pin", frozen=True, kw_only=True):
-    """Hold on to a record: it becomes L1, or its project's L2 (R9); no statement retires it by itself, what contradicts
-    it becomes a proposal (T13). A `principle` stands in every answer besides (Q8)."""
+    """Pin or unpin a record. A pinned record becomes L1, or L2 of its project (R9); a statement that
+    contradicts it becomes a proposal (T13). A `principle` is also part of every answer (Q8)."""
 
     id: str
     pinned: bool = True
@@ -121,8 +118,8 @@ class Pin(Request, tag="pin", frozen=True, kw_only=True):
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
-    """A proposal: forget `record`, or believe `against` instead of it (`conflict`). `line` and `against_line` are what
-    they say, "" once a record is gone; `label` and `reason` are the rule that found the conflict."""
+    """A proposal to forget `record`, or to replace it by `against` (`conflict`). `line` and `against_line`: texts of
+    the two, "" for a missing record; `label` and `reason`: from the rule that found the conflict."""
 
     id: str
     what: Literal["forget", "conflict"]
@@ -138,7 +135,7 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Inbox(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `inbox`: proposals, newest first; how many are open."""
+    """Reply to `inbox`: proposals, newest first. `open`: number of open ones."""
 
     proposals: tuple[Waiting, ...]
     open: int

@@ -1,20 +1,25 @@
-"""What `scope_why`, `scope_bind`, `scope_move` and `leave` answer (P3, P4).
-
-Comes in: what the daemon found or did. Goes out: frozen values, members of `reply.AnyData`. Invariant: an answer names
-what did not come along.
-"""
+"""Replies about the pools of folders and projects (P3, P4), and agents with a pool of their own (P5)."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+
+from .intent import Request
+
+Name = Annotated[str, msgspec.Meta(pattern=r"^[\w.@-]{1,64}$")]
+Perspective = Annotated[str, msgspec.Meta(min_length=1, max_length=40)]
+Perspectives = Annotated[tuple[Perspective, ...], msgspec.Meta(max_length=12)]
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `scope_why`: the pool of a folder, and in words why it is that one.
+    """Reply to `scope_why`: the pool of a folder, with the evidence in words.
 
-    `reads`: the pools that a question from there looks into. `seen`: what the folder shows (`repository`, `folder`,
-    `unseen`). `names`: by which the pool is found. `alike`: other pools that share half of the evidence, each with what
-    it shares. `left`: the user left that project. `is_open`: something was captured for it. `bound`: the user said so.
+    `reads`: pools that a question from the folder searches. `seen`: what memd found there (`repository`, `folder`,
+    `unseen`). `names`: the names that lead to the pool. `alike`: other pools that share half of the evidence, each with
+    the shared evidence. `left`: the user left the project. `is_open`: memd captured something for it. `bound`: the
+    user chose the pool.
     """
 
     folder: str
@@ -34,7 +39,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bound(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `scope_bind`: the pool, the names that lead there now, records that came along, those that stay in `was`."""
+    """Reply to `scope_bind`. `was`: the pool before; `moved`: records that came from there, `stays`: records still
+    there; `unkeyed`: moved records that lost their key, because a record of `pool` holds it."""
 
     folder: str
     pool: str
@@ -47,7 +53,7 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecordsMoved(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `scope_move`: records that lie there now, those that did before, those whose key was held there already."""
+    """Reply to `scope_move`: record ids. `there`: were in the pool before; `unkeyed` as in `Bound`."""
 
     pool: str
     title: str
@@ -57,9 +63,27 @@ class RecordsMoved(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a `leave`: the project, how many live records it has, whether it is left now."""
+    """Reply to `leave`: the project, its number of live records, and whether it is left now."""
 
     pool: str
     title: str
     records: int
     left: bool
+
+
+class OpenAgent(Request, tag="open_agent", frozen=True, kw_only=True):
+    """Open the pool `agent/NAME` of an agent, or change its role and perspectives (P5). `agent` is the name in the
+    origin of its sessions; perspectives are its concerns, typically about five."""
+
+    agent: Name
+    role: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    perspectives: Perspectives = ()
+
+
+class Agent(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `open_agent`. `new`: this request opened the pool."""
+
+    pool: str
+    role: str
+    perspectives: tuple[str, ...]
+    new: bool

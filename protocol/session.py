@@ -1,7 +1,4 @@
-"""Requests and replies about sessions: when each began and ended, and what came of it (W2).
-
-Comes in: a wish to see them. Goes out: frozen values. Invariant: nothing here quotes what was said.
-"""
+"""Requests and replies about sessions (W2). Invariant: they quote no turn."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from .intent import Many, Request
 
 
 class ListSessions(Request, tag="sessions", frozen=True, kw_only=True):
-    """Sessions, the one that began last first; of one host, or only those that go on."""
+    """List sessions, newest start first: of one host, or only open ones."""
 
     host: str = ""
     is_open: bool = False
@@ -19,16 +16,14 @@ class ListSessions(Request, tag="sessions", frozen=True, kw_only=True):
 
 
 class GetSession(Request, tag="session", frozen=True, kw_only=True):
-    """One session by its document, its id, or an unambiguous beginning of either."""
+    """Return one session, by its document or id or an unambiguous prefix."""
 
     id: str
 
 
 class SessionState(msgspec.Struct, frozen=True, kw_only=True):
-    """A session: its document, its pool ("" is the user's own), and its times as RFC 3339.
-
-    `ended_at` is "" while it goes on; `reason` is the host's own, or `idle`. `heard_at` is when its newest turn came.
-    """
+    """A session. `pool` is "" for the personal pool; times are RFC 3339. `ended_at` is "" while it is open; `reason` is
+    the host's, or `idle`. `heard_at`: the time of its newest turn."""
 
     document: str
     pool: str
@@ -43,7 +38,7 @@ class SessionState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `sessions`: some of `total`, of which `going_on` have not ended."""
+    """Reply to `sessions`. `going_on`: open sessions of the `total`."""
 
     sessions: tuple[SessionState, ...]
     total: int
@@ -51,11 +46,8 @@ class SessionPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `session`: what it held and what came of it.
-
-    `turns`: how many events of each kind the archive holds; `troubles`: how many tool calls and commands failed;
-    `records`: how many records rest on it, by status; `failed`: its captures that could not be distilled.
-    """
+    """Reply to `session`, with counts. `turns`: its events in the archive by kind; `troubles`: failed tool calls and
+    commands; `records`: records that rest on it by status; `failed`: captures that could not be distilled."""
 
     session: SessionState
     turns: dict[str, int]

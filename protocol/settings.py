@@ -1,7 +1,4 @@
-"""Requests and replies about settings: what is in force, why, and how to change it (U6).
-
-Comes in: a wish. Goes out: every setting. Invariant: values travel as TOML, as they stand in the file.
-"""
+"""Requests and replies about settings (U6). Values are TOML text."""
 
 from __future__ import annotations
 
@@ -13,21 +10,18 @@ from .intent import Request
 
 
 class ListSettings(Request, tag="settings", frozen=True, kw_only=True):
-    """Every setting, with its value and where that comes from."""
+    """List all settings with their values and the sources of these."""
 
 
 class PutSetting(Request, tag="put_setting", frozen=True, kw_only=True):
-    """Write a setting into memd.toml, or take it out (no `value`), and follow it. A value is TOML, or plain text."""
+    """Write a setting to memd.toml, or remove it (no `value`), and apply it. The value is TOML or plain text."""
 
     name: str
     value: str | None = None
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """A setting: its value in force and its default as TOML; `source` says which of the three layers decides.
-
-    `waits`: the value in the file counts from the next start.
-    """
+    """A setting with its effective value. `waits`: the value in the file takes effect at the next start."""
 
     name: str
     value: str
@@ -38,7 +32,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SettingList(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `settings` and `put_setting`. `problem`: why the file is not followed, "" if it is."""
+    """Reply to `settings` and `put_setting`. `problem`: why memd ignores the file, or ""."""
 
     file: str
     settings: tuple[Setting, ...]

@@ -1,8 +1,7 @@
-"""Bytes on the socket: requests and replies as MessagePack, or as JSON for a client that has nothing else.
+"""Encoding of requests and replies as MessagePack or JSON.
 
-Comes in: one message body. Goes out: a decoded request or reply, or an error that names what is wrong with it.
-Invariants: a body that starts with `{` is JSON and is answered in JSON; whatever bytes arrive, decoding ends in a value
-or in an `InvalidRequest` (msgspec raises three kinds of errors; all are caught here and nowhere else).
+Invariants: a body that starts with `{` is JSON and gets a JSON reply; decoding any bytes gives a value or raises
+`InvalidRequest`.
 """
 
 from __future__ import annotations
@@ -12,15 +11,15 @@ from typing import Literal, TypeVar, get_args
 
 import msgspec
 
-from .errors import InvalidRequest, MemdError, NaiveTime, TooLarge, UnknownRequest, by_code
+from .errors import InvalidRequest, MemdError, TooLarge, UnknownRequest, by_code
 from .reply import AnyData, Problem
 from .request import PROTOCOL, AnyRequest, Request
 
 BODY_LIMIT = 4 * 1024 * 1024
-"""Bytes of one body. The socket's own limit lies above it, so that a sender is told instead of cut off."""
+"""Maximum bytes of a body. The socket's limit is higher, so a sender gets an error, not a closed connection."""
 
 TEXT_LIMIT = 512 * 1024
-"""Characters of one event's text."""
+"""Maximum characters of an event's text."""
 
 Form = Literal["msgpack", "json"]
 T = TypeVar("T")
@@ -31,23 +30,18 @@ _names = sorted(str(cls.__struct_config__.tag) for cls in get_args(AnyRequest))
 
 
 class _Head(msgspec.Struct):
-    """As much of a body as is needed to answer a request that does not decode."""
+    """The fields of a body that memd needs to reply to a request that does not decode."""
 
     request: str = ""
     rid: int = 0
     v: int = PROTOCOL
 
 
-class _Good(msgspec.Struct):
+class _Reply(msgspec.Struct):
     ok: bool
     rid: int
-    data: object
-
-
-class _Bad(msgspec.Struct):
-    ok: bool
-    rid: int
-    error: Problem
+    data: object = msgspec.UNSET
+    error: Problem | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Raw(msgspec.Struct):
@@ -67,14 +61,13 @@ def _request_decoder(form: Form) -> msgspec.msgpack.Decoder[AnyRequest] | msgspe
 
 
 def form(body: bytes) -> Form:
-    """The form of a body: JSON starts with `{`, which is no MessagePack map."""
+    """Return the form of a body: JSON starts with `{`, which starts no MessagePack map."""
     return "json" if body[:1] == b"{" else "msgpack"
 
 
 def decode_request(body: bytes) -> AnyRequest:
-    """The request in `body`. Raises TooLarge, UnknownRequest or InvalidRequest, each saying what is wrong."""
-    if len(body) > BODY_LIMIT:
-        raise TooLarge(f"the message has {len(body):,} bytes", hint=f"send at most {BODY_LIMIT:,} bytes at once")
+    """Decode a request. Raises TooLarge, UnknownRequest or InvalidRequest with the problem."""
+    _check_size("message", body)
     try:
         request = _request_decoder(form(body)).decode(body)
     except _UNDECODABLE as error:
@@ -85,26 +78,29 @@ def decode_request(body: bytes) -> AnyRequest:
 
 
 def head(body: bytes) -> tuple[int, int]:
-    """`(rid, v)` of a body that may not decode; zeros where it says nothing readable."""
+    """Return `(rid, v)` of a body that may not decode; zeros if they are unreadable."""
+    fields = _decode_head(body)
+    return (fields.rid, fields.v) if fields else (0, 0)
+
+
+def _decode_head(body: bytes) -> _Head | None:
     try:
-        found = (msgspec.json if form(body) == "json" else msgspec.msgpack).decode(body, type=_Head)
+        return (msgspec.json if form(body) == "json" else msgspec.msgpack).decode(body, type=_Head)
     except _UNDECODABLE:
-        return 0, 0
-    return found.rid, found.v
+        return None
 
 
 def _explain(body: bytes, error: Exception) -> MemdError:
-    try:
-        found = (msgspec.json if form(body) == "json" else msgspec.msgpack).decode(body, type=_Head)
-    except _UNDECODABLE:
+    fields = _decode_head(body)
+    if fields is None:
         return InvalidRequest(
             "the message is neither a MessagePack nor a JSON request", hint="docs/PROTOCOL.md describes the format"
         )
-    if found.v > PROTOCOL:
-        return _too_new(found.v)
-    if found.request not in _names:
-        return UnknownRequest(f"unknown request {found.request!r}", hint=f"there are: {', '.join(_names)}")
-    return InvalidRequest(f"{found.request}: {error}", hint="docs/PROTOCOL.md lists the fields of each request")
+    if fields.v > PROTOCOL:
+        return _too_new(fields.v)
+    if fields.request not in _names:
+        return UnknownRequest(f"unknown request {fields.request!r}", hint=f"there are: {', '.join(_names)}")
+    return InvalidRequest(f"{fields.request}: {error}", hint="docs/PROTOCOL.md lists the fields of each request")
 
 
 def _too_new(version: int) -> UnknownRequest:
@@ -114,26 +110,30 @@ def _too_new(version: int) -> UnknownRequest:
     )
 
 
-def encode_request(request: Request, as_form: Form = "msgpack") -> bytes:
-    """Bytes of a request. Raises TooLarge: a socket would only cut the connection."""
-    body = _encoders[as_form].encode(request)
+def _check_size(name: str, body: bytes) -> None:
     if len(body) > BODY_LIMIT:
-        raise TooLarge(f"the request has {len(body):,} bytes", hint=f"send at most {BODY_LIMIT:,} bytes at once")
+        raise TooLarge(f"the {name} has {len(body):,} bytes", hint=f"send at most {BODY_LIMIT:,} bytes at once")
+
+
+def encode_request(request: Request, as_form: Form = "msgpack") -> bytes:
+    """Encode a request. Raises TooLarge, where the socket would only close the connection."""
+    body = _encoders[as_form].encode(request)
+    _check_size("request", body)
     return body
 
 
 def encode_data(data: AnyData, rid: int, as_form: Form) -> bytes:
-    """Bytes of `{ok: true, rid, data}`."""
-    return _encoders[as_form].encode(_Good(True, rid, data))
+    """Encode `{ok: true, rid, data}`."""
+    return _encoders[as_form].encode(_Reply(True, rid, data))
 
 
 def encode_error(error: MemdError, rid: int, as_form: Form) -> bytes:
-    """Bytes of `{ok: false, rid, error: {code, message, hint}}`."""
-    return _encoders[as_form].encode(_Bad(False, rid, Problem(error.code, error.message, error.hint)))
+    """Encode `{ok: false, rid, error: {code, message, hint}}`."""
+    return _encoders[as_form].encode(_Reply(False, rid, error=problem(error)))
 
 
 def decode_reply(body: bytes, data: type[T]) -> tuple[int, T]:
-    """`(rid, data)` of a MessagePack reply. Raises the daemon's error; InvalidRequest for bytes that are no reply."""
+    """Decode `(rid, data)` of a MessagePack reply. Raises the daemon's error; InvalidRequest if it does not decode."""
     try:
         raw = _raw_replies.decode(body)
         if raw.ok:
@@ -143,26 +143,10 @@ def decode_reply(body: bytes, data: type[T]) -> tuple[int, T]:
             f"cannot decode the daemon's reply: {error}",
             hint="client and daemon may have different versions: `memd down; memd up`",
         ) from error
-    problem = raw.error or Problem("error", "the daemon returned an error without a reason")
-    raise by_code(problem.code, problem.message, problem.hint)
+    reported = raw.error or Problem("error", "the daemon returned an error without a reason")
+    raise by_code(reported.code, reported.message, reported.hint)
 
 
 def problem(error: MemdError) -> Problem:
-    """The wire form of an error."""
+    """Return the wire form of an error."""
     return Problem(error.code, error.message, error.hint)
-
-
-__all__ = [
-    "BODY_LIMIT",
-    "TEXT_LIMIT",
-    "Form",
-    "NaiveTime",
-    "decode_reply",
-    "decode_request",
-    "encode_data",
-    "encode_error",
-    "encode_request",
-    "form",
-    "head",
-    "problem",
-]

@@ -1,4 +1,4 @@
-"""Fixtures for all rooms: a home of its own, and a real daemon in it. Nothing here is a stand-in."""
+"""Fixtures of all tests: a temporary home, and a real daemon process in it."""
 
 from __future__ import annotations
 

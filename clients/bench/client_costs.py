@@ -1,8 +1,7 @@
 """Costs of memd in its clients: a hook call, reading a session on, the MCP server's answers, a shell's prompt.
 
-A hook is run by the command line that a host runs, alternately with a bare interpreter; a shell with memd alternately
-with one without it, so that a busy moment of the machine affects both. Every command that was typed must be in the
-spool afterwards, so that a shell that records nothing fails instead of being fast.
+Alternately a hook and a bare interpreter run, and a shell with memd and one without it. A shell that records less than
+was typed fails.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from statistics import median
-from types import TracebackType
 from typing import NamedTuple
 
 from ...protocol.errors import Unavailable
@@ -75,8 +74,7 @@ def reading_on(options: BenchOptions) -> PartResult:
         rounds = 5 if options.quick else 20
         for number in range(1, rounds + 1):
             session.write_bytes(b"".join(lines[: len(lines) * number // rounds]))
-            line = f'{{"agent": "claude-code", "path": "{session}"}}\n'
-            (folder(home.state) / "queue").write_text(line)
+            (folder(home.state) / "queue").write_text(f'{{"agent": "claude-code", "path": "{session}"}}\n')
             costs.append(_run(program.following(), b"", environment))
     return PartResult(_figures("reading on", costs)[:1], shows_not="the daemon's own work on the events")
 
@@ -181,7 +179,7 @@ def _measured(shell: str, rounds: int) -> list[Figure]:
         loaded = home.state / f"memd.{shell}"
         loaded.write_text(script(shell, home, ["memd"]), encoding="utf-8")
         environment = {**environment, "HOME": str(home.state), "TERM": "dumb", "HISTFILE": "", "MEMD_DISABLED": ""}
-        with _Terminal(shell, environment) as bare, _Terminal(shell, environment) as ours:
+        with closing(_Terminal(shell, environment)) as bare, closing(_Terminal(shell, environment)) as ours:
             ours.type(f"source {loaded}")
             bare.type(_BARE_LOOP)
             ours.type(_LOOPS[shell])
@@ -227,10 +225,7 @@ class _Terminal:
                 os._exit(127)
         self.type("unset zle_bracketed_paste PROMPT_COMMAND; PS1='MEMD-''BENCH> '")
 
-    def __enter__(self) -> _Terminal:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def close(self) -> None:
         os.kill(self._pid, signal.SIGKILL)
         os.waitpid(self._pid, 0)
         os.close(self._fd)

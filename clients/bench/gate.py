@@ -1,8 +1,4 @@
-"""The gate: records of real sessions drawn for grading by hand, and the verdict of a graded sheet (U5).
-
-Every live record is equally likely to be drawn, and the same seed draws the same records. Each stands beside its quote
-and the text around it. A sheet with a missing grade gives no verdict.
-"""
+"""The gate (U5): real records drawn by seed for grading by hand, and the verdict of a graded sheet."""
 
 from __future__ import annotations
 
@@ -29,12 +25,9 @@ Grade = Literal["right", "trivial", "wrong", "invented"]
 GRADES: tuple[Grade, ...] = get_args(Grade)
 
 DRAWN, LEAST_RIGHT, MOST_AN_HOUR, LEAST_OF_LARGE = 50, 45, 25, 30
-LONGEST_GAP_S = 300
-"""The most seconds that a gap between two events of a session counts."""
-
-AROUND = 400
-"""Characters of the turn that are shown before and after the quote."""
-
+LONGEST_GAP_S = 300  # the most that a gap between two events of a session counts
+AROUND = 400  # characters of the turn that are shown before and after the quote
+_COPIED = "id valid_from kind type key value description".split()
 _HEAD = re.compile(r"^## (\d+)\b", re.MULTILINE)
 _GRADED = re.compile(r"^grade:[ \t]*(\w*)", re.MULTILINE)
 
@@ -139,17 +132,11 @@ def drawn(live: Sequence[Record], sessions: Iterable[CapturedSession], seed: int
         end = start + len(quote)
         records.append(
             SheetRecord(
+                **{name: getattr(record, name) for name in _COPIED},
                 number=number,
-                id=record.id,
                 session=source.source,
                 speaker=source.trust,
                 said_at=source.said_at,
-                valid_from=record.valid_from,
-                kind=record.kind,
-                type=record.type,
-                key=record.key,
-                value=record.value,
-                description=record.description,
                 quote=quote,
                 before=turn[max(0, start - AROUND) : start],
                 after=turn[end : end + AROUND],
@@ -173,8 +160,7 @@ def write(sheet: Sheet, folder: Path) -> tuple[Path, Path]:
 def _markdown(record: SheetRecord) -> str:
     keyed = f", `{record.key}` = {record.value or 'so'}" if record.key else ""
     about = f"{record.type} ({record.kind}{keyed}), said by {record.speaker} at {record.said_at}"
-    source = f"{record.before} ⟦{record.quote}⟧ {record.after}"
-    quoted = "\n".join(f"> {line}" for line in source.splitlines())
+    quoted = "\n".join(f"> {line}" for line in f"{record.before} ⟦{record.quote}⟧ {record.after}".splitlines())
     head = f"\n## {record.number}\n\n**{record.description}**\n\n{about}, {record.session}, {record.id}"
     return f"{head}\n\n{quoted}\n\ngrade: {record.grade}\n"
 

@@ -1,7 +1,6 @@
 """Forgetting: a forgotten memory is in no answer and in no file, and every other memory is still found (T10, P-10).
 
-Each authored statement has a word that occurs nowhere else, so that bytes can be searched for in every file of the
-home, logs and backups included.
+Each statement has a word of its own, which is searched for in every file of the home, logs and backups included.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ import msgspec
 
 from ...protocol import request
 from ...protocol.block import plain
-from ...protocol.errors import Forgotten, MemdError, Unavailable
+from ...protocol.errors import Forgotten, Unavailable
 from ...protocol.event import Origin, Said
 from ...protocol.recall import Recalled
 from ...protocol.reply import JobState
 from ..python.client import Client
 from .measurement import BenchOptions, Figure, PartResult, at_least, share, zero_figure
-from .session_data import records
+from .session_data import is_held, records
 from .temporary_daemon import empty_home, running, settle
 
 PATIENCE_S = 300.0
@@ -132,7 +131,6 @@ def _await(client: Client, job: JobState) -> None:
 
 
 def _texts(answer: Recalled, most: int | None = None) -> list[str]:
-    """The texts of the first hits and of the first turns of an answer."""
     return [hit.record.content for hit in answer.hits[:most]] + [turn.quote for turn in answer.turns[:most]]
 
 
@@ -142,16 +140,9 @@ def _returned(client: Client, statements: Sequence[MarkedStatement]) -> list[str
     returned: list[str] = []
     for statement in statements:
         texts = listed + _texts(client.recall(f"where do we run {statement.word}"))
-        if any(statement.word in text for text in texts) or _is_held(client, statement.id):
+        if any(statement.word in text for text in texts) or is_held(client, statement.id):
             returned.append(statement.text)
     return returned
-
-
-def _is_held(client: Client, id: str) -> bool:
-    try:
-        return bool(id and client.get(id))
-    except MemdError:
-        return False
 
 
 def _is_first(client: Client, statement: MarkedStatement) -> bool:
@@ -160,7 +151,6 @@ def _is_first(client: Client, statement: MarkedStatement) -> bool:
 
 
 def _is_accepted(client: Client, statement: MarkedStatement) -> bool:
-    """Whether a forgotten turn is accepted when it is sent again."""
     if not statement.id:
         return client.capture(statement.origin, [statement.said]).forgotten == 0
     try:

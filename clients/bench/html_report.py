@@ -1,7 +1,4 @@
-"""A report as one HTML page that loads nothing: no network, no script, no font; plots are inline SVG.
-
-All text that comes from data is escaped.
-"""
+"""A report as one HTML page that loads nothing; plots are inline SVG, and all text that comes from data is escaped."""
 
 from __future__ import annotations
 
@@ -12,17 +9,14 @@ from itertools import cycle
 from pathlib import Path
 
 from .measurement import Figure, PartResult, Plot
-from .report import Report, interval, mark, number, run_details, value_as_targeted
+from .report import Report, run_details, table, value_as_targeted
 
 STYLE = Path(__file__).with_name("report.css")
-FOLDED = 5
-"""A part with more notes than this shows them folded."""
-
+FOLDED = 5  # a part with more notes than this shows them folded
 WIDTH, HEIGHT = 640, 320
 LEFT, RIGHT, TOP, BOTTOM = 64, 150, 34, 46
 TICKS = 5
 COLOURS = ("#2563eb", "#dc2626", "#059669", "#d97706", "#7c3aed", "#0891b2", "#be185d", "#4d7c0f")
-Points = dict[str, list[tuple[float, float]]]
 
 
 def page(content: Report) -> str:
@@ -82,21 +76,14 @@ def _section(part: PartResult) -> Iterator[str]:
 
 
 def _table(figures: tuple[Figure, ...]) -> Iterator[str]:
-    floors = any(figure.floor for figure in figures)
-    head = ["value", *(("floor", "ratio") if floors else ()), "95 % interval", "samples"]
-    cells = "".join(f'<th class="number">{title}</th>' for title in head)
+    titles, *rows = table(figures)
+    cells = "".join(f'<th class="number">{title}</th>' for title in titles[1:-2])
     yield f'<div class="wide"><table><tr><th>figure</th>{cells}<th>target</th><th></th></tr>'
-    for figure in figures:
-        values = [f"{number(figure.value)} {figure.unit}"]
-        if floors:
-            values += [f"{number(figure.floor)} {figure.unit}", f"{figure.ratio:.1f} ×"] if figure.floor else ["", ""]
-        values += [interval(figure), f"{figure.samples:,}"]
-        row = "".join(f'<td class="number">{escape(value)}</td>' for value in values)
+    for figure, (name, *numbers, target, met) in zip(figures, rows, strict=True):
+        cells = "".join(f'<td class="number">{escape(value)}</td>' for value in numbers)
         kind = ' class="sub"' if figure.name.startswith(" ") else ""
-        yield (
-            f"<tr{kind}><td>{escape(figure.name.strip())}</td>{row}<td>{escape(str(figure.target or ''))}</td>"
-            f'<td class="{mark(figure)}">{mark(figure)}</td></tr>'
-        )
+        row = f"<td>{escape(name)}</td>{cells}<td>{escape(target)}</td>"
+        yield f'<tr{kind}>{row}<td class="{met}">{met}</td></tr>'
     yield "</table></div>"
 
 
@@ -126,18 +113,21 @@ class Axis:
 
 def svg(plot: Plot) -> str:
     """The plot as one `<svg>`, "" if no point can be drawn: not finite, or not positive on a logarithmic axis."""
-
-    def is_drawable(x: float, y: float) -> bool:
-        return math.isfinite(x) and math.isfinite(y) and (x > 0 or not plot.log_x) and (y > 0 or not plot.log_y)
-
-    series = {name: [point for point in points if is_drawable(*point)] for name, points in plot.series.items()}
-    series = {name: points for name, points in series.items() if points}
-    if not series:
+    points = [
+        (name, colour, x, y)
+        for (name, of_series), colour in zip(plot.series.items(), cycle(COLOURS), strict=False)
+        for x, y in of_series
+        if math.isfinite(x) and math.isfinite(y) and (x > 0 or not plot.log_x)
+    ]
+    if not points:
         return ""
-    points = [point for line in series.values() for point in line]
-    across = Axis([x for x, _ in points], LEFT, WIDTH - RIGHT, plot.log_x)
-    up = Axis([y for _, y in points], HEIGHT - BOTTOM, TOP, plot.log_y)
-    drawn = [*_frame(plot, across, up), *(_points if plot.scattered else _lines)(series, across, up)]
+    across = Axis([x for _, _, x, _ in points], LEFT, WIDTH - RIGHT, plot.log_x)
+    up = Axis([y for *_, y in points], HEIGHT - BOTTOM, TOP, False)
+    drawn = list(_frame(plot, across, up))
+    for name, colour, x, y in points:
+        label = escape(f"{name}: {_short(x)}, {_short(y)}")
+        drawn.append(f'<circle cx="{across(x)}" cy="{up(y)}" r="5" fill="{colour}"><title>{label}</title></circle>')
+        drawn.append(_text(across(x) + 9, up(y) + 4, name, "tick"))
     head = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(plot.title)}">'
     return "\n".join([head, *drawn, "</svg>"])
 
@@ -153,26 +143,6 @@ def _frame(plot: Plot, across: Axis, up: Axis) -> Iterator[str]:
     yield _text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, plot.x, "label middle")
     middle = (TOP + HEIGHT - BOTTOM) / 2
     yield f'<g transform="rotate(-90 14 {middle})">{_text(14, middle, plot.y, "label middle")}</g>'
-
-
-def _lines(series: Points, across: Axis, up: Axis) -> Iterator[str]:
-    for row, ((name, points), colour) in enumerate(zip(series.items(), cycle(COLOURS), strict=False)):
-        path = " ".join(f"{across(x)},{up(y)}" for x, y in points)
-        yield f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="{path}"/>'
-        yield from (_dot(across(x), up(y), colour, f"{name}: {_short(x)}, {_short(y)}") for x, y in points)
-        yield f'<rect x="{WIDTH - RIGHT + 14}" y="{TOP + row * 18}" width="10" height="10" fill="{colour}"/>'
-        yield _text(WIDTH - RIGHT + 30, TOP + row * 18 + 9, name, "tick")
-
-
-def _points(series: Points, across: Axis, up: Axis) -> Iterator[str]:
-    for (name, points), colour in zip(series.items(), cycle(COLOURS), strict=False):
-        for x, y in points:
-            yield _dot(across(x), up(y), colour, f"{name}: {_short(x)}, {_short(y)}", 5)
-            yield _text(across(x) + 9, up(y) + 4, name, "tick")
-
-
-def _dot(x: float, y: float, colour: str, text: str, radius: float = 3) -> str:
-    return f'<circle cx="{x}" cy="{y}" r="{radius}" fill="{colour}"><title>{escape(text)}</title></circle>'
 
 
 def _text(x: float, y: float, text: str, kind: str) -> str:

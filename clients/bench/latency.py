@@ -1,7 +1,4 @@
-"""Latency of requests beside an echo of messages of the same size.
-
-Requests and echoes alternate on the same connection class, so that a busy moment of the machine affects both.
-"""
+"""Latency of requests, alternating with an echo of messages of the same size on the same connection class."""
 
 from __future__ import annotations
 
@@ -48,9 +45,8 @@ def recall(options: BenchOptions) -> PartResult:
         questions = [f"{_NOUNS[n % 10]} {_VERBS[n // 10 % 10]}" for n in range(100)]
         size = len(wire.encode_data(client.recall(questions[0]), 0, "msgpack"))
         with echo_call(client.places.run / "echo.sock", size) as echo:
-            return _alternated(
-                "recall", _rounds(options), lambda n: client.recall(questions[n % 100]), lambda _: echo()
-            )
+            rounds = _rounds(options)
+            return _alternated("recall", rounds, lambda n: client.recall(questions[n % 100]), lambda _: echo())
 
 
 def profile(options: BenchOptions) -> PartResult:
@@ -66,10 +62,8 @@ def profile(options: BenchOptions) -> PartResult:
         with closing(Connection(socket_path(client.places), Deadline(DEADLINE_MS))) as connection:
             size = len(exchange(connection, wish))
             with echo_call(client.places.run / "echo.sock", size) as echo:
-                return _alternated(
-                    "profile", _rounds(options), lambda _: exchange(connection, wish), lambda _: echo(),
-                    at_most(2, times=True),
-                )  # fmt: skip
+                rounds, target = _rounds(options), at_most(2, times=True)
+                return _alternated("profile", rounds, lambda _: exchange(connection, wish), lambda _: echo(), target)
 
 
 def remember(options: BenchOptions) -> PartResult:
@@ -104,8 +98,7 @@ def _alternated(
 ) -> PartResult:
     """Percentiles of the call and its floor, each round one of both; some rounds first that do not count."""
     warm = min(20, rounds)
-    times: list[float] = []
-    floors: list[float] = []
+    times, floors = list[float](), list[float]()
     for n in range(rounds + warm):
         times.append(elapsed_ms(call, n))
         floors.append(elapsed_ms(floor, n))

@@ -1,7 +1,6 @@
 """Figures with their targets, the result of one benchmark part, and the options that every part takes.
 
-A figure with a floor was measured in the same run as its floor. Whether a target is met follows from the value alone,
-not from its interval.
+A floor is measured in the same run. A target is met by the value alone, not by its interval.
 """
 
 from __future__ import annotations
@@ -68,14 +67,6 @@ class Figure(msgspec.Struct, frozen=True):
     def ratio(self) -> float:
         """The value divided by the floor; 0 without a floor."""
         return self.value / self.floor if self.floor else 0.0
-
-    @property
-    def is_missed_surely(self) -> bool:
-        """Whether every value of the interval misses the target."""
-        if self.target is None or self.met:
-            return False
-        ends = [self.value, *(end for end in (self.low, self.high) if end is not None)]
-        return not any(self.target.holds(end / self.floor if self.target.times else end) for end in ends)
 
 
 def percentile(samples: Sequence[float], point: float) -> float:
@@ -146,15 +137,13 @@ class BenchOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plot(msgspec.Struct, frozen=True, kw_only=True):
-    """A plot for the report: a line through the (x, y) of each series, or with `scattered` labelled points."""
+    """A plot for the report: the (x, y) of each series as labelled points."""
 
     title: str
     x: str
     y: str
     series: dict[str, tuple[tuple[float, float], ...]]
     log_x: bool = False
-    log_y: bool = False
-    scattered: bool = False
 
 
 class PartResult(msgspec.Struct, frozen=True):

@@ -1,7 +1,6 @@
 """Drives one peer inside that peer's own environment, with the standard library and the peer alone.
 
-Prints one JSON object a line. Nothing of memd is imported, and a peer only by the name it is installed under. A peer
-that takes vectors gets memd's. Only the peer's own function is timed.
+Prints one JSON object a line. A peer that takes vectors gets memd's; only the peer's own function is timed.
 """
 
 from __future__ import annotations
@@ -161,7 +160,7 @@ def main(name: str, phase: str, folder: str, work_file: str) -> None:
         sys.stdin.readline()  # all writers begin at once
     with contextlib.redirect_stdout(sys.stderr):
         if phase == "measure":
-            outcome = _measured(add, search, texts, work["questions"])
+            outcome = _measured((add, search), texts, work["questions"])
         elif phase == "write":
             outcome = _written(add, texts)
         else:
@@ -170,12 +169,9 @@ def main(name: str, phase: str, folder: str, work_file: str) -> None:
     os._exit(0)  # threads that a peer leaves running would keep this process alive
 
 
-def _measured(
-    add: Callable[[str, str], object],
-    search: Callable[[str], list[str]],
-    texts: Sequence[str],
-    questions: Sequence[str],
-) -> dict[str, Any]:
+def _measured(peer: Peer, texts: Sequence[str], questions: Sequence[str]) -> dict[str, Any]:
+    add, search = peer
+
     def elapsed_ms(call: Callable[..., Any], *arguments: str) -> tuple[float, Any]:
         begin = time.perf_counter()
         result = call(*arguments)
@@ -189,7 +185,6 @@ def _measured(
 
 
 def _written(add: Callable[[str, str], object], texts: Sequence[str]) -> dict[str, Any]:
-    """Write texts, and report each as soon as it is acknowledged."""
     failed = 0
     for at, text in enumerate(texts):
         try:

@@ -1,8 +1,7 @@
 """memd and its peers on the same conversations: recall, latency, a kill while writing, eight writers at once.
 
-Each peer has an environment of its own, installed here by package name and kept for the next run; each conversation has
-a fresh store. A peer that can't run is skipped with the reason. Every peer that takes vectors gets those of memd's own
-model. memd itself is measured over its socket, as shipped; reading begins when every text is distilled.
+Each peer has an installed environment of its own, memd's vectors if it takes any, and a fresh store a conversation.
+memd is measured over its socket, as shipped, after every text is distilled.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import time
 import venv
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,19 +28,9 @@ from ...protocol.event import Origin
 from ...protocol.request import Remember
 from ..python import launch
 from ..python.client import Client, now
-from .measurement import (
-    BenchOptions,
-    DataMissing,
-    Figure,
-    Measure,
-    PartResult,
-    Plot,
-    elapsed_ms,
-    percentile,
-    percentile_figure,
-    share,
-)
+from .measurement import BenchOptions, DataMissing, Figure, PartResult, Plot, elapsed_ms, percentile_figure, share
 from .processes import memory_bytes
+from .session_data import is_held
 from .temporary_daemon import DEADLINE_MS, START_S, empty_home, offline, running, settle, temporary_daemon
 
 PACKAGES: dict[str, tuple[str, ...]] = {
@@ -80,8 +69,7 @@ class PeerTimings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KillOutcome(msgspec.Struct, frozen=True):
-    """Of writes that were acknowledged before a SIGKILL, how many are lost; then writes a second of eight writers, and
-    the number of writers that could not write."""
+    """Acknowledged writes that a SIGKILL lost; writes a second of eight writers, and how many could not write."""
 
     lost: int
     acknowledged: int
@@ -98,8 +86,7 @@ def conversations(options: BenchOptions) -> list[PeerConversation]:
 def _conversation(content: dict[str, Any], most: int | None = None) -> PeerConversation:
     sessions = [turns for name, turns in content["conversation"].items() if re.fullmatch(r"session_\d+", name)]
     turns = [turn for session in sessions for turn in session][:most]
-    places: dict[str, int] = {}
-    texts: dict[str, int] = {}
+    places, texts = dict[str, int](), dict[str, int]()
     for turn in turns:
         photo = f" [photo: {turn['blip_caption']}]" if turn.get("blip_caption") else ""
         places[turn["dia_id"]] = texts.setdefault(f"{turn['speaker']}: {turn['text']}{photo}", len(texts))
@@ -118,9 +105,7 @@ def _remember(number: int, text: str, session: str = "peers") -> Remember:
 
 
 def _memd_timings(conversation: PeerConversation) -> PeerTimings:
-    writes: list[float] = []
-    reads: list[float] = []
-    found: list[list[str]] = []
+    writes, reads, found = list[float](), list[float](), list[list[str]]()
     with temporary_daemon() as client:
         for number, text in enumerate(conversation.texts):
             writes.append(elapsed_ms(client.remember, _remember(number, text)))
@@ -138,11 +123,6 @@ def _memd_timings(conversation: PeerConversation) -> PeerTimings:
 
 
 def _memd_killed(texts: Sequence[str]) -> KillOutcome:
-    def is_held(client: Client, id: str) -> bool:
-        with suppress(MemdError):
-            return client.get(id).id == id
-        return False
-
     with empty_home() as (home, environment):
         process = launch.start(home, environment, START_S)
         with Client(home, DEADLINE_MS) as client:
@@ -234,10 +214,8 @@ class PeerDriver:
         return json.loads(lines[-1])
 
     def _write(self, folder: str, work: Path, count: int, most: int) -> tuple[set[int], int, float]:
-        """Let so many processes write at once, each until `most` acknowledgements, then kill them.
-
-        Returns the acknowledged texts, the number of writers that never got an acknowledgement, and seconds.
-        """
+        """Let processes write at once, each until `most` acknowledgements, then kill them. Returns the acknowledged
+        texts, the number of writers that never got an acknowledgement, and seconds."""
         processes = [self._start("write", folder, work) for _ in range(count)]
         acknowledged: set[int] = set()
         alive = [process for process in processes if process.stdout and process.stdout.readline()]
@@ -293,25 +271,20 @@ def _peer(name: str, options: BenchOptions) -> PartResult:
     recall = _recall(texts, timings)
     writes = [milliseconds for timing in timings for milliseconds in timing.writes_ms]
     reads = [milliseconds for timing in timings for milliseconds in timing.reads_ms]
+    latency = percentile_figure("recall, p50", reads, 50)
     figures = (
         recall,
         percentile_figure("write, p50", writes, 50),
         percentile_figure("write, p99", writes, 99),
-        percentile_figure("recall, p50", reads, 50),
+        latency,
         percentile_figure("recall, p99", reads, 99),
         Figure("memory, at most", max(timing.memory_bytes for timing in timings) / 1e6, "MB"),
         Figure("acknowledged writes lost by SIGKILL", kill.lost, samples=kill.acknowledged),
         Figure(f"{WRITERS} writers at once", kill.rate, "/s", samples=WRITERS),
         Figure("  of which could not write", kill.failed_writers, samples=WRITERS),
     )
-    plot = Plot(
-        title=f"{name}: accuracy and latency",
-        x="recall, p50 in ms",
-        y="recall@10",
-        scattered=True,
-        log_x=True,
-        series={name: ((percentile(reads, 50), recall.value),)},
-    )
+    title, series = f"{name}: accuracy and latency", {name: ((latency.value, recall.value),)}
+    plot = Plot(title=title, x="recall, p50 in ms", y="recall@10", log_x=True, series=series)
     return PartResult(
         figures,
         notes=(driver.versions(),) if driver and PACKAGES[name] else (),
@@ -331,8 +304,8 @@ def _recall(conversations: Sequence[PeerConversation], timings: Sequence[PeerTim
     return share("evidence recall@10", right, total)
 
 
-def measures() -> dict[str, Measure]:
+def measures() -> dict[str, partial[PartResult]]:
     parts = {name: partial(_peer, name) for name in PACKAGES}
     for name, part in parts.items():
         part.__doc__ = f"{name} on LoCoMo turns: the same texts, questions and vectors, a fresh store a conversation."
-    return dict(parts)
+    return parts

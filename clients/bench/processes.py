@@ -1,7 +1,5 @@
-"""Processes to measure beside: a bare ROUTER, a bare LMDB group commit, one that uses CPU; the resources of processes.
-
-The servers import pyzmq and lmdb and nothing of memd, so that a measurement beside them shows what memd adds.
-"""
+"""Processes to measure beside, which import nothing of memd: a bare ROUTER, a bare LMDB group commit, a CPU load; the
+CPU and memory of processes."""
 
 from __future__ import annotations
 
@@ -91,10 +89,7 @@ def memory_bytes(pid: int) -> int:
 
 
 def anonymous_bytes(pid: int) -> int:
-    """Resident bytes of a process that no file backs, so that a memory map does not count; 0 once it is gone.
-
-    Where the system does not tell them apart: all resident bytes of it and its children.
-    """
+    """Resident bytes of a process that no file backs, 0 once it is gone; without /proc all of it and its children."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:

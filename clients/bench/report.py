@@ -1,7 +1,4 @@
-"""A report: measured parts and the machine they were measured on, as JSON to keep and as Markdown to read.
-
-Nothing in a report names the user or a folder. Of a part that was measured twice the later result counts.
-"""
+"""A report: measured parts and their machine, as JSON and as Markdown. It names no user and no folder."""
 
 from __future__ import annotations
 
@@ -143,15 +140,23 @@ def value_as_targeted(figure: Figure) -> str:
     return f"{number(figure.value)} {figure.unit}".strip()
 
 
-def mark(figure: Figure) -> str:
-    """`met`, `missed`, or "" without a target."""
-    return "" if figure.met is None else "met" if figure.met else "missed"
+def table(figures: Sequence[Figure]) -> list[list[str]]:
+    """The titles, then a row of texts for each figure, the last `met`, `missed` or ""; floors only if there are any."""
+    floors = any(figure.floor for figure in figures)
+    rows = [["figure", "value", *(("floor", "ratio") if floors else ()), "95 % interval", "samples", "target", ""]]
+    for figure in figures:
+        row = [figure.name.strip(), f"{number(figure.value)} {figure.unit}"]
+        if floors:
+            row += [f"{number(figure.floor)} {figure.unit}", f"{figure.ratio:.1f} ×"] if figure.floor else ["", ""]
+        met = "" if figure.met is None else "met" if figure.met else "missed"
+        rows.append([*row, interval(figure), f"{figure.samples:,}", str(figure.target or ""), met])
+    return rows
 
 
 def run_details(part: PartResult) -> str:
     """When, at which version, under which load and for how long a part was measured."""
-    load_average = f"load {part.load[0]:g} → {part.load[1]:g}"
-    return f"{part.at}, {part.version}, {load_average}, {part.seconds:,.0f} s"
+    before, after = part.load
+    return f"{part.at}, {part.version}, load {before:g} → {after:g}, {part.seconds:,.0f} s"
 
 
 def markdown(content: Report) -> str:
@@ -182,15 +187,10 @@ def _part(part: PartResult) -> Iterator[str]:
     if reason := part.skipped or part.failed:
         yield f"*{'Not measured' if part.skipped else 'Failed'}: {_escaped(reason)}*"
         return
-    floors = any(figure.floor for figure in part.figures)
-    yield f"| figure | value | {'floor | ratio | ' if floors else ''}95 % interval | samples | target | |"
-    yield f"|---|---:|{'---:|---:|' if floors else ''}---|---:|---|---|"
-    for figure in part.figures:
-        floor = f"{number(figure.floor)} {figure.unit} | {figure.ratio:.1f} × | " if figure.floor else " | | "
-        yield (
-            f"| {_escaped(figure.name)} | {number(figure.value)} {figure.unit} | {floor if floors else ''}"
-            f"{interval(figure)} | {figure.samples:,} | {figure.target or ''} | {mark(figure)} |"
-        )
+    titles, *rows = table(part.figures)
+    yield f"| {' | '.join(titles)} |"
+    yield f"|---|---:|{'---:|---:|' if 'floor' in titles else ''}---|---:|---|---|"
+    yield from (f"| {' | '.join(map(_escaped, row))} |" for row in rows)
     yield ""
     if part.notes:
         yield "\n".join(f"- {_escaped(note)}" for note in part.notes) + "\n"

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 import msgspec
 
 from ...protocol.errors import InvalidRequest, MemdError
-from . import client_costs, gate, hard_forgetting, latency, peers, report, soak, storage
+from . import client_costs, gate, hard_forgetting, latency, multilingual, peers, report, soak, storage
 from .measurement import BenchOptions, DataMissing, Measure, PartResult
-from .read import locomo_pipeline, multilingual_recall, ranking, recall_speed
-from .write import capture_sources, multilingual_capture, pool_identity, reconciliation, secret_detection, write_speed
+from .read import locomo_pipeline, ranking, recall_speed
+from .write import capture_sources, pool_identity, reconciliation, secret_detection, write_speed
 
-GROUPS: dict[str, dict[str, Measure]] = {
+GROUPS: dict[str, Mapping[str, Measure]] = {
     "latency": {
         "recall": latency.recall,
         "profile": latency.profile,
@@ -42,7 +42,7 @@ GROUPS: dict[str, dict[str, Measure]] = {
         "secrets": secret_detection.secrets,
         "invisible": secret_detection.invisible,
         "identity": pool_identity.identity,
-        "languages": multilingual_capture.languages,
+        "languages": multilingual.captured,
         "reconcile": reconciliation.reconcile,
     },
     "read": {
@@ -51,7 +51,7 @@ GROUPS: dict[str, dict[str, Measure]] = {
         "weights": ranking.weights,
         "ablation": ranking.ablation,
         "abstention": ranking.abstention,
-        "languages": multilingual_recall.languages,
+        "languages": multilingual.recalled,
         "speed": recall_speed.speed,
     },
     "forget": {"hard": hard_forgetting.hard},

@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 import msgspec
 
 from ...protocol import event
-from ...protocol.errors import StoreError
+from ...protocol.errors import MemdError, StoreError
 from ...protocol.event import AnyEvent, Said, ToolCalled
 from ...protocol.instant import from_micros
 from ...protocol.record import Record, Status
@@ -28,18 +30,15 @@ _BEGIN = 1_767_225_600_000_000
 
 
 def turns(seed: int = 7) -> Iterator[AnyEvent]:
-    """Endless events, the same for the same seed, no two alike: sentences of the sample session in new order, each
-    event numbered and as long as one of the sample's."""
+    """Endless numbered events, the same for the same seed: the sample's sentences in new order and its lengths."""
     chance = random.Random(seed)
     samples = [sample for session in claude_code.read(SAMPLE).sessions for sample in session.events]
     samples = [sample for sample in samples if event.text(sample)]
     sentences = [
         part for sample in samples for part in re.split(r"(?<=[.!?])\s+", event.text(sample)) if len(part) > 20
     ]
-    number = 0
-    while True:
+    for number in count(1):
         sample = chance.choice(samples)
-        number += 1
         at = from_micros(_BEGIN + number * 7_000_000)
         turn = f"{chance.getrandbits(128):032x}"
         if isinstance(sample, ToolCalled):
@@ -54,18 +53,15 @@ def turns(seed: int = 7) -> Iterator[AnyEvent]:
 
 
 class RealSessions(msgspec.Struct, frozen=True):
-    """The sessions of the data. `left_out`: unreadable files, and turns that an earlier file told otherwise (importing
-    both could not give the same result in every order)."""
+    """The sessions of the data. `left_out`: unreadable files, and turns that differ from those of an earlier file,
+    because importing both could not give the same result in every order."""
 
     sessions: tuple[CapturedSession, ...]
     left_out: tuple[str, ...] = ()
 
 
 def files(options: BenchOptions, sample: bool = True) -> list[tuple[str, Path]]:
-    """Agent and path of every session of the data, after the `sample`; small files only under `quick`.
-
-    Raises DataMissing.
-    """
+    """Agent and path of every session of the data after the `sample`; under `quick` small ones. Raises DataMissing."""
     paths = [("claude-code", SAMPLE)] if sample else []
     for folder in sorted(options.find("sessions").iterdir()):
         agent = folder.name.removesuffix("-edge")
@@ -76,9 +72,7 @@ def files(options: BenchOptions, sample: bool = True) -> list[tuple[str, Path]]:
 
 def read(options: BenchOptions, sample: bool = True) -> RealSessions:
     """Every session of the data, after the `sample`. Raises DataMissing."""
-    sessions: list[CapturedSession] = []
-    left_out: list[str] = []
-    known: dict[tuple[str, str], AnyEvent] = {}
+    sessions, left_out, known = list[CapturedSession](), list[str](), dict[tuple[str, str], AnyEvent]()
     for agent, path in files(options, sample):
         try:
             transcript = reader(agent, path, "", Cursors(path.parent), dry_run=True)(None)
@@ -106,6 +100,13 @@ def deliver(client: Client, sessions: Iterable[CapturedSession]) -> int:
     return sum(
         client.capture(session.origin, batch).accepted for session in sessions for batch in batches(session.events)
     )
+
+
+def is_held(client: Client, id: str) -> bool:
+    """Whether the daemon returns a record with this id."""
+    with suppress(MemdError):
+        return bool(id) and client.get(id).id == id
+    return False
 
 
 def records(client: Client, pools: Sequence[str] = (), statuses: Sequence[Status] = ()) -> Iterator[Record]:

@@ -1,8 +1,7 @@
 """Soak: an hour of mixed load while the daemon is killed, its clock jumps and its disk fills up.
 
-Only acknowledged requests count as promised; a refusal with a reason while the disk is full or the daemon is down is
-not a loss. Disk pressure needs the right to mount a file system, clock jumps need Linux and a C compiler; the result
-says which of them took place.
+Only acknowledged requests count as promised. Disk pressure needs the right to mount a file system, clock jumps need
+Linux and a C compiler; the notes say which of them did not take place.
 """
 
 from __future__ import annotations
@@ -35,8 +34,7 @@ from .session_data import turns
 from .temporary_daemon import START_S, empty_home, offline, running, settle
 
 SECONDS, QUICK_SECONDS = 3600.0, 300.0
-EPISODE_S, QUICK_EPISODE_S = 60.0, 20.0
-"""Seconds from one kill to the next."""
+EPISODE_S, QUICK_EPISODE_S = 60.0, 20.0  # from one kill to the next
 CLIENTS = 4
 DISK_MB = 700
 FULL_S = 4.0
@@ -161,14 +159,10 @@ def jumping_clock(folder: Path) -> JumpingClock | None:
 def small_disk(home: Places) -> Generator[bool]:
     """A small file system mounted on the home's data folder; yields whether this user may mount one."""
     home.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    options = f"size={DISK_MB}m,mode=0700"
-    command = ["mount", "-t", "tmpfs", "-o", options, "memd-soak", str(home.data)]
+    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m,mode=0700", "memd-soak", str(home.data)]
+    mounted = shutil.which("mount") and subprocess.run(command, check=False, capture_output=True).returncode == 0
     try:
-        mounted = subprocess.run(command, check=False, capture_output=True).returncode == 0
-    except FileNotFoundError:
-        mounted = False
-    try:
-        yield mounted
+        yield bool(mounted)
     finally:
         if mounted:
             subprocess.run(["umount", "-l", str(home.data)], check=False)
@@ -273,11 +267,8 @@ class Soak:
                 ledger.done["forget"] += 1
 
     def outcome(self) -> tuple[list[str], list[str], bool]:
-        """Start the daemon once more, with the machine's clock, and compare its records with the ledger.
-
-        Returns the promised words that are lost, the forgotten words that returned, and whether `verify` finds all
-        stores intact.
-        """
+        """The promised words that are lost and the forgotten words that are back in a daemon that is started once
+        more, with the machine's clock; and whether `verify` finds all stores intact."""
 
         def is_held(client: Client, id: str) -> bool:
             with suppress(NotFound):

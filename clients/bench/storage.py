@@ -1,6 +1,6 @@
-"""The storage and full-size memories: captures beside two baselines, growth, bytes on disk, replay, opening, sleep.
+"""The storage and full-size memories: captures, growth, bytes on disk, replay, opening, sleep.
 
-The baselines run alternately with memd, driven by the same 32 sockets with the same bodies.
+The baselines of captures run alternately with memd, driven by the same 32 sockets with the same bodies.
 """
 
 from __future__ import annotations
@@ -252,11 +252,8 @@ def sleep(options: BenchOptions) -> PartResult:
 
 
 class ForgettingComparison(msgspec.Struct, frozen=True):
-    """The output of the daemon's `measure-forgetting` command, with forgetting on and off.
-
-    `precision`: by subject, the share of its answers that are still true; `recall`: by seldom used fact, whether it is
-    found.
-    """
+    """The output of `measure-forgetting`, with forgetting on and off: by subject the share of its answers that are
+    still true, by seldom used fact whether it is found."""
 
     precision_on: list[float]
     precision_off: list[float]

@@ -67,17 +67,9 @@ def settle(client: Client, most_s: float = SETTLE_S) -> None:
 
 
 def offline(environment: Mapping[str, str], *arguments: str) -> bytes:
-    """Run an offline command of the daemon, `python -m memd.daemon NAME ...`, and return its JSON output.
-
-    Raises Unavailable with the command's error output.
-    """
-    process = subprocess.run(
-        [*launch.command(), *arguments],
-        capture_output=True,
-        check=False,
-        cwd="/",
-        env=launch.daemon_environment(environment),
-    )
+    """The JSON output of an offline command of the daemon. Raises Unavailable with the command's error output."""
+    command, env = [*launch.command(), *arguments], launch.daemon_environment(environment)
+    process = subprocess.run(command, capture_output=True, check=False, cwd="/", env=env)
     if process.returncode:
         errors = process.stderr.decode(errors="replace")
         raise Unavailable(f"{arguments[0]} ended with {process.returncode}", hint=errors)

@@ -71,7 +71,7 @@ def _run() -> int:
 
 def _disabled() -> str:
     """What disables memd (W14), "" if nothing does or the command works all the same."""
-    from ...protocol.disabled import why_disabled
+    from ...protocol.places import why_disabled
     from ..python.client import places_here
 
     return "" if WORKS_DISABLED & set(sys.argv[1:]) else why_disabled(os.environ, places_here())

@@ -12,8 +12,7 @@ import msgspec
 import typer
 
 from ...protocol.errors import DaemonDown, JournalCorrupt, JournalLocked, Refused, StoreError
-from ...protocol.keeping import BackupInfo, BackupList, DiskUse
-from ...protocol.reply import JobState
+from ...protocol.reply import BackupInfo, BackupList, DiskUse, JobState
 from ..python import launch
 from ..python.client import places_here
 from .connection import ended_with, offline, reach, reported

@@ -1,8 +1,7 @@
 """Claude Code's configuration: a plugin in a marketplace of its own, enabled in `settings.json`.
 
-memd also edits Claude Code's list of marketplaces, because with the settings alone the first session starts before the
-plugin is loaded. Invariants: memd adds three entries to the user's files, and removes no others; hooks can neither fail
-nor block, in any state of memd (P-3).
+memd also edits the list of marketplaces, because with the settings alone the first session starts before the plugin is
+loaded. Invariants: memd touches its own three entries alone; hooks can neither fail nor block (P-3).
 """
 
 from __future__ import annotations
@@ -25,8 +24,7 @@ NAME = "claude-code"
 PLUGIN = "memd@memd"
 LISTING = "plugins/known_marketplaces.json"
 EVENTS = ("SessionStart", "UserPromptSubmit", "SubagentStop", "Stop", "PreCompact", "SessionEnd")
-TIMEOUT_S = 2
-"""Seconds that Claude Code waits for a hook, much longer than the program runs."""
+TIMEOUT_S = 2  # that Claude Code waits for a hook, much longer than the program runs
 
 
 def home(environment: Mapping[str, str]) -> Path:
@@ -43,12 +41,8 @@ def own_files(places: Places, server: list[str]) -> dict[Path, bytes]:
     """Return the files of the marketplace with its one plugin: hooks, and the MCP server with the command `server`."""
     about = {"name": "memd", "version": __version__, "description": "One memory for all your tools, on this machine"}
     plugin = {**about, "author": {"name": "memd"}, "license": "Apache-2.0"}
-    listing = {
-        "name": "memd",
-        "description": about["description"],
-        "owner": {"name": "memd"},
-        "plugins": [{**about, "source": "./plugin"}],
-    }
+    plugins = [{**about, "source": "./plugin"}]
+    listing = {"name": "memd", "description": about["description"], "owner": {"name": "memd"}, "plugins": plugins}
     hooks = {
         event: [{"hooks": [{"type": "command", "command": shell_line(places, NAME, event), "timeout": TIMEOUT_S}]}]
         for event in EVENTS

@@ -1,7 +1,7 @@
 """Changes to another program's configuration, which can be shown before and reverted later.
 
-Invariants: a file is written whole or not at all, with its mode and through a link to it; the original content has a
-backup until it is restored; if the user changed a file meanwhile, only memd's own entries are removed from it.
+Invariants: a file is written whole or not at all, with its mode and through a link to it; the original has a backup
+until it is restored; of a file that the user changed meanwhile, only memd's own entries are removed.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class EditLog:
             is_ours = not known.written or (edit.before is not None and known.written == _digest(edit.before))
             written = _digest(edit.after) if is_ours else _CHANGED
             files[str(path)] = msgspec.structs.replace(known, written=written)
-            self._store(files)
+            write_whole(self._place, msgspec.json.format(msgspec.json.encode(list(files.values()))))
             _write(path, edit.after)
 
     def _backup(self, path: Path, before: bytes | None) -> str:
@@ -91,9 +91,6 @@ class EditLog:
         place = self._folder / f"{self._host}.{mark}.{path.name}"
         write_whole(place, before)
         return str(place)
-
-    def _store(self, files: dict[str, ChangedFile]) -> None:
-        write_whole(self._place, msgspec.json.format(msgspec.json.encode(list(files.values()))))
 
     def restoring(self, without: Without) -> list[FileEdit]:
         """Return the edits that revert all changes."""

@@ -1,8 +1,7 @@
-"""`python -m memd.clients.hooks.follow`: captures the new lines of the sessions that hooks noted.
+"""`python -m memd.clients.hooks.follow`: captures the new lines of the sessions that hooks noted, by importers (W13).
 
-Invariants: an importer reads them, so a later import gives the same documents and turns and adds nothing (W13); one
-process runs at a time; a note stays until the daemon has all lines of its file, which serves as the queue, so that
-nothing is lost while memd is down (W10).
+Invariants: one process runs at a time; a note stays until the daemon has all lines of its file, so that nothing is lost
+while memd is down (W10).
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ from .notes import SessionNote
 from .program import following
 
 DEADLINE_MS = 10_000
-SETTLE_S = 0.3
-"""A host writes the last lines of a turn after its hooks."""
+SETTLE_S = 0.3  # a host writes the last lines of a turn after its hooks
 
 
 def follow(places: Places) -> int:

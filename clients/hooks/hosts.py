@@ -1,8 +1,4 @@
-"""The hosts that memd can be set up in: their edits, the reverting edits, and their problems for `memd doctor`.
-
-Invariants: setting up twice is the same as once; reverting restores each file byte by byte, unless the user changed it
-since: then it removes memd's own entries; every edit can be shown before it is made.
-"""
+"""The hosts that memd can be set up in: their edits, the reverting edits, and their problems for `memd doctor`."""
 
 from __future__ import annotations
 
@@ -17,8 +13,8 @@ import msgspec
 
 from ...protocol.errors import InvalidRequest, MemdError
 from ...protocol.places import Places
+from ..importers.agent_files import AGENTS
 from ..python.client import places_here
-from ..python.folder import make_private, write_whole
 from . import claude_code, program
 from .edits import EditLog, FileEdit, read
 from .notes import folder
@@ -50,21 +46,15 @@ class Hosts:
 
     def edits(self, name: str) -> list[FileEdit]:
         """Return the edits that set memd up in a host. Raises InvalidRequest, StoreError."""
-        match name:
-            case claude_code.NAME:
-                return claude_code.edits(self._places, self._environment)
-            case "pi":
-                return [_pi_edit(self._places, self._environment)]
-            case _:
-                raise _unknown(name)
+        if name not in TITLES:
+            raise _unknown(name)
+        edit = _pi_edit if name == PI else claude_code.edits
+        return edit(self._places, self._environment)
 
     def set_up(self, name: str, edits: list[FileEdit]) -> None:
         """Install the program and make the edits. Raises StoreError, Refused, OSError."""
         program.install(self._places, self._environment)
-        for path, content in self._own_files(name).items():
-            if not path.exists() or path.read_bytes() != content:
-                make_private(path.parent)
-                write_whole(path, content)
+        program.write_changed(self._own_files(name))
         self.log(name).apply(edits)
 
     def _own_files(self, name: str) -> dict[Path, bytes]:
@@ -89,21 +79,15 @@ class Hosts:
 
     def state(self, name: str, *, tried: bool = True) -> HostState:
         """Return a host's state; the hook is run if `tried`. A file that can't be read is the problem."""
-        home = claude_code.home if name == claude_code.NAME else _pi_home
+        home = AGENTS[name].folder(self._environment).parent
         try:
             is_set_up = bool(self.log(name).files)
             problem = self._problem(name, tried) if is_set_up else ""
         except (MemdError, OSError) as error:
             is_set_up, problem = True, str(error)
         hint = "" if is_set_up and not problem else f"memd setup {name}"
-        return HostState(
-            name=name,
-            title=TITLES[name],
-            is_here=home(self._environment).is_dir(),
-            is_set_up=is_set_up,
-            problem=problem,
-            hint=hint,
-        )
+        state = HostState(name=name, title=TITLES[name], is_here=home.is_dir(), is_set_up=is_set_up)
+        return msgspec.structs.replace(state, problem=problem, hint=hint)
 
     def _problem(self, name: str, tried: bool) -> str:
         if wrong := program.problem(self._places, self._environment, tried):
@@ -121,16 +105,12 @@ def _unknown(name: str) -> InvalidRequest:
     return InvalidRequest(f"there is no host {name!r}", hint=f"one of {', '.join(TITLES)}, or all")
 
 
-def _pi_home(environment: Mapping[str, str]) -> Path:
-    return Path(environment.get("PI_CODING_AGENT_DIR") or Path(environment.get("HOME") or "/") / ".pi/agent")
-
-
-def _pi_edit(places: Places, environment: Mapping[str, str]) -> FileEdit:
+def _pi_edit(places: Places, environment: Mapping[str, str]) -> list[FileEdit]:
     """Return memd's extension in the folder that pi loads extensions from, the only file of pi that memd changes."""
-    path = _pi_home(environment) / "extensions/memd.ts"
+    path = AGENTS[PI].folder(environment).parent / "extensions/memd.ts"
     template = Path(__file__).with_name("pi_extension.ts").read_text(encoding="utf-8")
     content = template.replace("__COMMAND__", json.dumps(program.command(places, PI)))
-    return FileEdit(path=path, before=read(path), after=content.encode())
+    return [FileEdit(path=path, before=read(path), after=content.encode())]
 
 
 def server_command() -> list[str]:

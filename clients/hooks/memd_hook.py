@@ -2,12 +2,9 @@
 
 It reads the host's JSON on standard input, prints the profile where it is due (Q1), and notes that a session grew, for
 `follow.py` (W10). Invariants: exit code 0, and valid output or none (P-3); it ends within 100 ms; it never starts a
-daemon, and writes only into its own folder, where it also counts the turns without a profile. `memd setup` copies it
-beside its `hook.json`, and the host runs it by `python -I -S`, so that it works without the environment that memd is
-installed in.
-
-The start of Python takes most of its time. `json`, `signal` and `socket` would be half of that, because they import
-`re` and `enum`; the program uses their parts in C alone where the interpreter has them.
+daemon, and writes only into its own folder. `memd setup` copies it beside its `hook.json`; the host runs it by
+`python -I -S`. The start of Python takes most of its time; `json`, `signal` and `socket` would be half of that, because
+they import `re` and `enum`, so the program uses their parts in C where the interpreter has them.
 """
 
 from __future__ import annotations
@@ -49,13 +46,12 @@ else:
         scan, quoted = json.JSONDecoder(strict=False).scan_once, json.dumps
 
 LIMIT_MS, WHOLE_MS, LEAST_MS = 60, 100, 25
-"""Milliseconds for the profile, for the process from its start, and for the profile at least, even if a busy machine
-started the process late. A note that a session grew may take the whole time: the turn is over, so no agent waits."""
+"""For the profile, for the process from its start, and for the profile at least, even if the process started late. A
+note that a session grew may take the whole time: the turn is over, so no agent waits."""
 REPORT_MS = 20
 SKIPS_LIMIT = 64 * 1024
 INPUT_LIMIT = 64 * 1024 * 1024
-TEXT_LIMIT = 9_500
-"""Claude Code cuts what is longer than 10,000 characters."""
+TEXT_LIMIT = 9_500  # Claude Code cuts what is longer than 10,000 characters
 
 DIALECTS: dict[str, dict[str, Any]] = {
     # sticky: the host keeps the printed text until it clears or compacts its context; a new revision is printed once.
@@ -112,10 +108,10 @@ class Hook:
         """Handle the event."""
         payload = decoded(_input() or b"{}")
         session = str(payload.get("session_id") or "")
-        is_subagent = bool(payload.get("agent_id")) and self.event in self.dialect["inject"]
-        if is_subagent or not session:
+        is_inject = self.event in self.dialect["inject"]
+        if not session or (is_inject and payload.get("agent_id")):  # a subagent gets no profile
             return
-        if self.event in self.dialect["inject"]:
+        if is_inject:
             self.inject(session, str(payload.get("cwd") or ""), str(payload.get("source") or ""))
         if self.event in self.dialect["follow"]:
             self.note(payload)
@@ -123,16 +119,11 @@ class Hook:
     def inject(self, session: str, cwd: str, source: str) -> None:
         """Print the profile where it is due, and report that it was printed."""
         document = f"{self.agent}:{session}"
-        message = {
-            "request": "profile",
-            "rid": 1,
-            "cwd": cwd,
-            "document": document,
-            "delivery": self.dialect["delivery"],
-        }
         trigger = "turn" if self.event != "SessionStart" else self.dialect["triggers"].get(source, "start")
+        message = {"request": "profile", "rid": 1, "cwd": cwd, "document": document}
+        message |= {"delivery": self.dialect["delivery"], "trigger": trigger}
         connection = HookConnection(self.socket_path(), self.end)
-        profile = connection.ask({**message, "trigger": trigger})
+        profile = connection.ask(message)
         text = str(profile.get("text") or "")
         if not text or not profile.get("due", True):
             return
@@ -191,10 +182,11 @@ class HookConnection:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._do(lambda: self._socket.connect(path))
         if hasattr(socket, "SO_PEERCRED"):  # another user could listen in a temporary folder
-            uid = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[4:8]
-            if int.from_bytes(uid, sys.byteorder) != os.getuid():
-                raise Skip("another user listens on memd's socket")
-        elif os.stat(path).st_uid != os.getuid():
+            content = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[4:8]
+            uid = int.from_bytes(content, sys.byteorder)
+        else:
+            uid = os.stat(path).st_uid
+        if uid != os.getuid():
             raise Skip("another user listens on memd's socket")
         if not greet:
             return

@@ -1,7 +1,4 @@
-"""The files that the hook program writes into its folder: sessions that grew, and turns without memory.
-
-Invariants: a note stays until its session was read; a line of another version is skipped.
-"""
+"""The files that the hook program writes: sessions that grew, and turns without memory. Unknown lines are skipped."""
 
 from __future__ import annotations
 
@@ -56,10 +53,8 @@ def has_notes(state: Path) -> bool:
 
 
 def take_notes(state: Path) -> tuple[list[SessionNote], int]:
-    """Return the latest note of each session, and the size of all notes in bytes.
-
-    The notes stay until `drop_notes`, so that the next call returns those of an interrupted one.
-    """
+    """Return the latest note of each session, and the size of all notes in bytes. The notes stay until `drop_notes`,
+    so that the next call returns those of an interrupted one."""
     queue, taken = folder(state) / "queue", folder(state) / "queue.taken"
     if not taken.exists():
         with suppress(FileNotFoundError):

@@ -1,7 +1,6 @@
-"""The installation of the hook program: a copy beside its settings in the state folder, run by the bare interpreter.
+"""The installation of the hook program: a private copy beside its settings in the state folder.
 
-Invariants: the program does not need the environment that memd is installed in, so that an agent works on without it
-(P-3); installing again writes only differing files; all files are private.
+Invariant: the program needs only the bare interpreter, not the environment that memd is installed in (P-3).
 """
 
 from __future__ import annotations
@@ -53,9 +52,14 @@ def following() -> list[str]:
 
 def install(places: Places, environment: Mapping[str, str]) -> None:
     """Install the program. Raises OSError, Refused."""
-    make_private(folder(places.state))
-    for file, content in contents(places, environment).items():
+    write_changed(contents(places, environment))
+
+
+def write_changed(files: Mapping[Path, bytes]) -> None:
+    """Write the files that differ, each in a private folder. Raises OSError, Refused."""
+    for file, content in files.items():
         if not file.exists() or file.read_bytes() != content:
+            make_private(file.parent)
             write_whole(file, content)
 
 

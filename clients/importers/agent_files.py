@@ -1,12 +1,10 @@
-"""The agents whose sessions can be imported: their folders, their session files and the readers of those.
-
-A reader is imported when it is used, so that listing files starts fast.
-"""
+"""The agents whose sessions can be imported: their folders, their session files and the readers of those."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 
 import msgspec
@@ -17,9 +15,8 @@ from .transcript import Mark, Transcript
 
 Read = Callable[[Mark | None], Transcript]
 
+# folders with other people's Markdown
 _SKIPPED = {"node_modules", "vendor", "dist", "build", "target", "venv", "site-packages", "__pycache__"}
-"""Folders with other people's Markdown."""
-
 _NO_SESSIONS = {"history.jsonl", "logs.json"}
 _INSTRUCTIONS = ("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "GEMINI.md", ".github/copilot-instructions.md")
 
@@ -119,23 +116,13 @@ def reader(agent: str, path: Path, cwd: str, cursors: Cursors, *, dry_run: bool 
     """Return the reader of one file, from a mark on. It raises InvalidRequest for an unknown agent."""
 
     def read(mark: Mark | None) -> Transcript:
-        match agent:
-            case "claude-code":
-                from .claude_code import read as read_file
-            case "codex":
-                from .codex import read as read_file
-            case "pi":
-                from .pi import read as read_file
-            case "gemini":
-                from .gemini import read as read_file
-            case "markdown":
-                from .markdown import read as read_markdown
-
-                cursor = cursors.get(path)
-                return read_markdown(path, cursors.key(create=not dry_run), cursor.times if cursor else {})
-            case _:
-                raise _unknown(agent)
-        return read_file(path, cwd, mark)
+        if agent not in (*AGENTS, MARKDOWN):
+            raise _unknown(agent)
+        module = import_module(f".{agent.replace('-', '_')}", __package__)  # late, so that listing files starts fast
+        if agent != MARKDOWN:
+            return module.read(path, cwd, mark)
+        cursor = cursors.get(path)
+        return module.read(path, cursors.key(create=not dry_run), cursor.times if cursor else {})
 
     return read
 

@@ -1,9 +1,8 @@
 """Claude Code's session files (`~/.claude/projects/<folder>/<session>.jsonl`), as capture events.
 
-Invariants: every line is taken, noise of a kind, or malformed with a reason; document and turn ids come from the file
-alone, so that live capture gives the same ones (W13); whole tool outputs are never kept; a machine's text is never the
-user's word (W5). A text that the user typed while the agent worked, or behind a slash command, is the user's; the
-lasting parts of a compaction summary are the assistant's.
+Invariants: document and turn ids come from the file alone, so that live capture gives the same ones (W13); whole tool
+outputs are never kept; a machine's text is never the user's word (W5), but text typed while the agent worked, or behind
+a slash command, is. The lasting parts of a compaction summary are the assistant's.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import msgspec
 
 from ...protocol.event import ToolCalled
 from .json_line import BadLine, ContentBlock, arguments, decode
-from .session_reader import Document, ReadSoFar, Role, SessionReader, combined, read_lines
+from .session_reader import Document, ReadSoFar, Role, SessionReader, combined, named_blocks, read_lines
 from .summary import KIND as SUMMARY
 from .transcript import CapturedSession, Mark, Transcript
 
@@ -193,14 +192,14 @@ class ClaudeReader(SessionReader):
         said = command_words(words) if is_command(words) else words
         if not said:
             return "command"
-        if line.type == "attachment":
-            return (
-                "repeated"
-                if self._was_queued(said)
-                else document.say(line.uuid or f"queued-{self.time}", self.time, "user", said, is_between=True)
-            )
-        self._waiting.append(said)
-        return document.say(f"queued-{self.time}", self.time, "user", said, is_between=True)
+        turn = f"queued-{self.time}"
+        if line.type != "attachment":
+            self._waiting.append(said)
+        elif self._was_queued(said):
+            return "repeated"
+        else:
+            turn = line.uuid or turn
+        return document.say(turn, self.time, "user", said, is_between=True)
 
     def _was_queued(self, words: str) -> bool:
         """Whether these words left the queue; the prompts before them in the queue left it too."""
@@ -215,24 +214,17 @@ class ClaudeReader(SessionReader):
         message = decode(_messages, bytes(line.message), "message")
         if message.model == "<synthetic>":
             return "written by the host"
-        blocks = [ContentBlock("text", message.content)] if isinstance(message.content, str) else message.content
-        kinds: list[str] = []
-        texts = 0
-        for block in blocks:
-            texts += block.type == "text"
-            kinds.append(self._block(line, block, texts, document))
-        return combined(kinds)
+        blocks = named_blocks(message.content, line.uuid or "")
+        return combined([self._block(line, block, name, document) for block, name in blocks])
 
-    def _block(self, line: ClaudeLine, block: ContentBlock, number: int, document: Document) -> str:
+    def _block(self, line: ClaudeLine, block: ContentBlock, name: str, document: Document) -> str:
         match block.type:
             case "text":
-                turn = line.uuid if number == 1 else f"{line.uuid}#{number}"
-                return self._text(line, block.text or "", str(turn), document)
+                return self._text(line, block.text or "", name, document)
             case "tool_use" if line.type == "assistant" and block.name:
                 turn = block.id or f"{line.uuid}#{block.name}"
-                return document.add(
-                    ToolCalled(turn=turn, at=self.time, name=block.name, arguments=arguments(block.input))
-                )
+                called = ToolCalled(turn=turn, at=self.time, name=block.name, arguments=arguments(block.input))
+                return document.add(called)
             case "tool_result":
                 document.settle(block.tool_use_id or "", "error" if block.is_error else "ok")
                 return "tool result"

@@ -1,9 +1,8 @@
 """Codex's session files (`~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`), as capture events.
 
-A line has today's form (`{timestamp, type, payload}`) or the first one (bare items after a header). Invariants: every
-line is accounted for; a turn is named by its role and line, since Codex only ever appends; a prompt stands in the file
-twice and is read once: from the events where the file has any, since the items hold instructions and surroundings in
-the user's name as well (W5, P-7).
+A line is `{timestamp, type, payload}`, or a bare item after a header. Codex only appends, so role and line name a turn.
+A prompt stands in the file twice; it is read from the events where the file has any, because the items hold
+instructions in the user's name as well (W5, P-7).
 """
 
 from __future__ import annotations
@@ -75,10 +74,8 @@ def read(path: Path, cwd: str = "", mark: Mark | None = None) -> Transcript:
 
 
 def _by_items(path: Path) -> bool:
-    """Whether the prompts are read from the items: the file has an answer, and no event of a prompt.
-
-    The next import reads the prompts of a file that was cut between the two.
-    """
+    """Whether the prompts are read from the items: the file has an answer, and no event of a prompt. The next import
+    reads the prompts of a file that was cut between the two."""
     with (
         suppress(OSError, ValueError),
         path.open("rb") as file,
@@ -184,7 +181,6 @@ def _text(raw: msgspec.Raw) -> str:
 
 
 def _joined(content: str | list[ContentBlock] | None) -> str:
-    """Return the text of a message, joined from its parts."""
     if content is None or isinstance(content, str):
         return content or ""
     return "\n".join(block.text for block in content if block.text)

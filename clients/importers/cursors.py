@@ -1,7 +1,6 @@
 """The position up to which each file was imported: one small file each in the state folder.
 
-Invariants: a cursor decides only where reading begins: it is valid while the bytes before its mark are the same, and
-the caller reads the whole file if the daemon does not know the turn at the mark; it is written after all before it is
+Invariants: a cursor is valid while the bytes before its mark are the same; it is written after all before it is
 durable; it has names, positions and hashes, and no words of a session (T10).
 """
 

@@ -1,8 +1,7 @@
 """Delivers imported sessions to the daemon, from the end of the last import on.
 
-Invariants: repeating a delivery changes nothing, so an interrupted one is repeated (W13); a cursor is written after all
-before it is durable, and valid only while the daemon knows the turn it names; an unreadable file is reported, and the
-others are imported all the same.
+Invariants: repeating a delivery changes nothing, so an interrupted one is repeated (W13); a cursor is valid only while
+the daemon knows the turn it names; an unreadable file is reported, and the others are imported all the same.
 """
 
 from __future__ import annotations
@@ -36,10 +35,8 @@ class ImportSource(msgspec.Struct, frozen=True):
 
 
 class Sent(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of one document's events: their pool, and how many the daemon accepted, knew, or changed.
-
-    `vanished`: earlier turns that the document no longer has.
-    """
+    """The outcome of one document's events: their pool, and how many the daemon accepted, knew, or changed. `vanished`:
+    earlier turns that the document no longer has."""
 
     document: str
     events: int
@@ -70,7 +67,7 @@ def look(source: ImportSource, cursors: Cursors) -> Imported:
         transcript = source.read(holds(cursor, source.path))
     except StoreError as error:
         return _unreadable(source, error)
-    return imported(transcript, source, tuple(_planned(session, cursor) for session in transcript.sessions))
+    return imported(transcript, source, sent=tuple(_planned(session, cursor) for session in transcript.sessions))
 
 
 def _planned(session: CapturedSession, cursor: Cursor | None) -> Sent:
@@ -94,11 +91,10 @@ def hand_over(client: Client, source: ImportSource, cursors: Cursors) -> Importe
     sent = send(client, transcript, cursor)
     if status and not any(outcome.skipped for outcome in sent):  # a later import may deliver the skipped events
         _store_cursor(source, transcript, status, cursors)
-    return imported(transcript, source, sent)
+    return imported(transcript, source, sent=sent)
 
 
 def _is_known(client: Client, transcript: Transcript, cursor: Cursor) -> bool:
-    """Whether the daemon knows the turn at the cursor's mark."""
     for session in transcript.sessions:
         for event in session.events:
             if (session.origin.document, event.turn) == cursor.probe:
@@ -107,7 +103,6 @@ def _is_known(client: Client, transcript: Transcript, cursor: Cursor) -> bool:
 
 
 def _store_cursor(source: ImportSource, transcript: Transcript, status: os.stat_result, cursors: Cursors) -> None:
-    """Store the cursor of an imported file."""
     mark = transcript.mark
     digest, probe = "", ("", "")
     if mark:
@@ -149,17 +144,9 @@ def send(client: Client, transcript: Transcript, cursor: Cursor | None = None) -
 
 def _counted(client: Client, origin: Origin, batch: Sequence[AnyEvent], outcome: Sent) -> Sent:
     taken = client.capture(origin, batch)
-    return msgspec.structs.replace(
-        outcome,
-        pool=taken.pool,
-        accepted=outcome.accepted + taken.accepted,
-        duplicate=outcome.duplicate + taken.duplicate,
-        changed=outcome.changed + taken.changed,
-        forgotten=outcome.forgotten + taken.forgotten,
-        skipped=outcome.skipped + taken.skipped,
-        why=taken.why or outcome.why,
-        refused=outcome.refused + taken.refused,
-    )
+    summed = "accepted", "duplicate", "changed", "forgotten", "skipped", "refused"
+    sums = {name: getattr(outcome, name) + getattr(taken, name) for name in summed}
+    return msgspec.structs.replace(outcome, pool=taken.pool, why=taken.why or outcome.why, **sums)
 
 
 def _vanished(client: Client, session: CapturedSession, path: str, cursor: Cursor | None) -> Iterator[AnyEvent]:
@@ -167,8 +154,7 @@ def _vanished(client: Client, session: CapturedSession, path: str, cursor: Curso
     held = set(cursor.times) if cursor else set[str]()
     document, after, is_last = session.origin.document, "", False
     while not is_last:
-        statuses = sorted(LIVE)
-        page = client.list(document=document, statuses=statuses, after=after, limit=PAGE)  # pyright: ignore[reportArgumentType]
+        page = client.list(document=document, statuses=sorted(LIVE), after=after, limit=PAGE)  # pyright: ignore[reportArgumentType]
         for record in page.records:
             held.update(span.turn for span in record.provenance.spans if span.document == document)
         after, is_last = page.next, not page.next
@@ -182,13 +168,8 @@ def _unreadable(source: ImportSource, error: StoreError) -> Imported:
     return Imported(path=str(source.path), account=account, sessions=(), odd=f"{error.message}: {error.hint}")
 
 
-def imported(
-    transcript: Transcript, source: ImportSource | None = None, sent: tuple[Sent, ...] | None = None
-) -> Imported:
+def imported(transcript: Transcript, source: ImportSource | None = None, *, sent: tuple[Sent, ...]) -> Imported:
     """Return the result of importing a transcript."""
-    if sent is None:
-        sessions = transcript.sessions
-        sent = tuple(Sent(document=session.origin.document, events=len(session.events)) for session in sessions)
     account = transcript.account
     odd = _odd(account, source.agent) if source and source.keeps and not account.before else ""
     return Imported(path=transcript.path, account=account, sessions=sent, odd=odd)

@@ -1,8 +1,7 @@
-"""Gemini CLI's session files (`~/.gemini/tmp/<project>/chats/session-*.json` and `.jsonl`), as capture events.
+"""Gemini CLI's session files (`~/.gemini/tmp/c2w/<project>/chats/session-*.json` and `.jsonl`), as capture events.
 
-A file is one object with all messages, or, in later versions, one message a line. Invariants: every message is
-accounted for as a line; a turn is named by the message's own id (W13); a message that is written again with its tool
-calls answered is the same turn; files that a prompt pulled in are not the user's words (W5).
+A file is one object with all messages or, in later versions, one message a line. Invariants: the message's id names a
+turn (W13), also when it is written again with its calls answered; referenced files are not the user's words (W5).
 """
 
 from __future__ import annotations
@@ -90,7 +89,6 @@ def read(path: Path, cwd: str = "", mark: Mark | None = None) -> Transcript:
 
 
 def _folder_of(path: Path) -> str:
-    """Return the project's folder if Gemini CLI noted it, else ""."""
     for folder in path.parents[:3]:
         note = folder / ".project_root"
         if note.is_file():
@@ -145,7 +143,6 @@ class GeminiReader(SingleReader):
 
 
 def _text(raw: msgspec.Raw) -> str:
-    """Return the text of a message's content: a text, a part, or several."""
     content = bytes(raw)
     if not content or content == b"null":
         return ""

@@ -1,8 +1,6 @@
 """A repository's commit messages as one document, `git:<root commit>`, the oldest commit first.
 
-Invariants: the turn is the commit's hash, so that importing again changes nothing; times have the author's offset;
-trailers (`Signed-off-by` and the like) are not part of the message; a message is a document's text, never the user's
-word (W5).
+The commit's hash names the turn; times have the author's offset; trailers (`Signed-off-by` and the like) are left out.
 """
 
 from __future__ import annotations
@@ -41,7 +39,6 @@ def read(path: Path, newest: int = NEWEST) -> Transcript:
 
 
 def _event(entry: str, account: AccountBuilder) -> Wrote | None:
-    """Return the event of one commit, which the account counts as a line."""
     parts = entry.lstrip("\n").split("\x1f", 4)
     if len(parts) < 5:
         account.refuse("git printed an incomplete commit")

@@ -1,7 +1,6 @@
 """Lines of JSON in other programs' files, decoded, or refused with a reason.
 
-Invariants: decoding any bytes ends in a value or in BadLine; a line beyond the limit is skipped without being held in
-memory; arguments of a tool call are returned without their secrets.
+Invariant: a line beyond the limit is never held in memory whole.
 """
 
 from __future__ import annotations
@@ -18,12 +17,8 @@ from ...protocol.errors import MemdError
 from ...protocol.event import ARGUMENT_LIMIT
 from ...protocol.redact import redact
 
-LINE_LIMIT = 64 * 1024 * 1024
-"""The largest line that is decoded, in bytes."""
-
-TAKEN = ""
-"""The kind of a line that gave an event; any other text is a kind of noise."""
-
+LINE_LIMIT = 64 * 1024 * 1024  # bytes of the largest line that is decoded
+TAKEN = ""  # the kind of a line that gave an event; any other text is a kind of noise
 _UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _WINDOW = 8_000
 _LONE_SURROGATE = re.compile(
@@ -70,10 +65,8 @@ def lines(file: BinaryIO, offset: int = 0, limit: int = LINE_LIMIT) -> Iterator[
 
 
 def decode(decoder: msgspec.json.Decoder[T], content: bytes, what: str = "") -> T:
-    """Return the value in `content`. Raises BadLine, which names `what` was read.
-
-    JavaScript cuts texts within a character; a lone half of one is replaced.
-    """
+    """Return the value in `content`, without lone halves of a character, which JavaScript leaves where it cuts a text.
+    Raises BadLine, which names `what` was read."""
     try:
         return decoder.decode(content)
     except _UNDECODABLE as error:

@@ -1,9 +1,8 @@
-"""Import Markdown files (CLAUDE.md, AGENTS.md, notes): each list item and each paragraph is a turn of one session.
+"""Markdown files (CLAUDE.md, AGENTS.md, notes) as one session each; each list item and each paragraph is a turn.
 
-Every row is accounted for. A turn's text begins with the headings above it and the line that announces its list. A
-keyed hash of that text names the turn: a paragraph that moves within its section keeps its name, and the name reveals
-no words (T10). A document is never the user's word (W5). The session is marked as complete, so that a turn whose
-paragraph was deleted is withdrawn (W13).
+A turn's text begins with the headings above it and the line that announces its list. A keyed hash of the text names the
+turn: it reveals no words (T10), and a paragraph that moves within its section keeps its name. The session is complete,
+so that a turn whose paragraph was deleted is withdrawn (W13).
 """
 
 from __future__ import annotations
@@ -28,21 +27,12 @@ if TYPE_CHECKING:
 
 HOST = "markdown"
 FILE_LIMIT = 16 * 1024 * 1024
-PATH_LIMIT = 400
-"""Characters of a path that is a document's name; of a longer one it is a hash."""
-
-NESTING = 100
-"""Lists and quotes within each other that are read."""
-
+PATH_LIMIT = 400  # characters of a path that is a document's name; of a longer one it is a hash
+NESTING = 100  # lists and quotes within each other that are read
 _INCLUDE = re.compile(r"@\S+$")
 _TEXT = frozenset({"paragraph_open", "blockquote_open", "html_block"})
-_KINDS = {
-    "heading_open": "heading",
-    "fence": "code",
-    "code_block": "code",
-    "hr": "rule",
-}
-"""What kind of noise the rows of a block are."""
+# the kind of noise that the rows of a block are
+_KINDS = {"heading_open": "heading", "fence": "code", "code_block": "code", "hr": "rule"}
 
 
 class MarkdownPart(msgspec.Struct, frozen=True):
@@ -54,17 +44,14 @@ class MarkdownPart(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """What is said, below what leads to it; a title that stands above everything is left to the file's name."""
+        """The words below their headings and lead, without a title above everything: that is the session's."""
         inner = self.headings[1:] if len(self.headings) > 1 else self.headings
         above = [f"{'#' * level} {heading}" for level, heading in enumerate(inner, 1)]
         return "\n".join((*above, *((self.lead,) if self.lead else ()), self.words))
 
 
 def read(path: Path, key: bytes, times: dict[str, str]) -> Transcript:
-    """What a file says. `times`: when each turn that an earlier import met was first met; such a time is kept.
-
-    Raises StoreError if it can't be read.
-    """
+    """Read a file. `times`: when each turn was first read by an earlier import, which is kept. Raises StoreError."""
     place = path.resolve()
     ledger = AccountBuilder()
     title, parts = "", list[MarkdownPart]()
@@ -80,8 +67,7 @@ def read(path: Path, key: bytes, times: dict[str, str]) -> Transcript:
     events = tuple(_events(place, parts, key, at, times))
     name = str(place) if len(str(place)) <= PATH_LIMIT else blake2b(bytes(place), digest_size=16).hexdigest()
     origin = Origin(host=HOST, session=name, cwd=_cwd(place), live=False, title=(title or place.name)[:200])
-    is_whole = text is not None
-    sessions = (CapturedSession(origin=origin, events=events, is_all=True),) if is_whole else ()
+    sessions = () if text is None else (CapturedSession(origin=origin, events=events, is_all=True),)
     return Transcript(path=str(path), sessions=sessions, account=ledger.close())
 
 
@@ -196,7 +182,6 @@ class _Sections:
 
 
 def _front_matter(rows: list[str]) -> int:
-    """How many rows at the beginning are front matter, its marks included."""
     if rows[0].strip() != "---":
         return 0
     return next((at + 1 for at, row in enumerate(rows) if at and row.strip() == "---"), 0)
@@ -212,9 +197,7 @@ def _blocks(text: str) -> list[Token]:
 
 
 def _noise(rows: list[str], tokens: list[Token]) -> dict[int, str]:
-    """The kind of noise of each row that belongs to no part."""
-    kinds: dict[int, str] = {}
-    held: set[int] = set()
+    kinds, held = dict[int, str](), set[int]()
     for token in tokens:
         if token.map and not token.type.endswith(("list_open", "item_open")):
             held.update(range(*token.map))

@@ -1,7 +1,6 @@
 """Files of `memd export --format jsonl`, as `ImportRecords` requests for another memory (P-25).
 
-Invariants: a file that is not an export, or of a later version, is refused before anything is sent; an unreadable line
-is listed with its number; a file that was cut off is reported.
+Invariant: a file that is not an export, or of a later version, is refused before anything is sent.
 """
 
 from __future__ import annotations
@@ -45,9 +44,7 @@ class ExportFile:
 
     def requests(self) -> Iterator[tuple[ImportRecords, int]]:
         """Yield the requests in order, each with the bytes of the file read so far."""
-        pools: dict[str, PoolOpened] = {}
-        sessions: dict[str, SessionOpened] = {}
-        records: list[ExportedRecord] = []
+        pools, sessions, records = dict[str, PoolOpened](), dict[str, SessionOpened](), list[ExportedRecord]()
         size = done = 0
         with self.path.open("rb") as stream:
             for number, raw in enumerate(stream, 1):

@@ -1,9 +1,8 @@
-"""pi's session files (`~/.pi/agent/sessions/--<folder>--/<time>_<uuid>.jsonl`), as capture events.
+"""pi's session files (`~/.pi/agent/sessions/--<folder>--/<time>_<uuid>.jsonl`), linear or a tree with all its branches.
 
-A file has any of pi's versions: linear, or a tree with all its branches. Invariants: every line is accounted for; a
-turn is named by its role and the time that pi stamped on the message, which pi keeps when it migrates a file and tells
-an extension, so that live capture gives the same name (W13); lines that a fork copied belong to the original session;
-texts that an extension inserted are never the user's words (W5).
+Invariants: a turn is named by its role and the time that pi stamped on the message, which pi keeps when it migrates a
+file and tells an extension, so that live capture gives the same name (W13); lines that a fork copied belong to the
+original session; texts that an extension inserted are never the user's words (W5).
 """
 
 from __future__ import annotations
@@ -17,13 +16,11 @@ import msgspec
 from ...protocol.event import Ran, ToolCalled
 from ...protocol.instant import micros
 from .json_line import BadLine, ContentBlock, arguments, checked_time, decode
-from .session_reader import Document, ReadSoFar, Role, SessionReader, combined, read_lines
+from .session_reader import Document, ReadSoFar, Role, SessionReader, combined, named_blocks, read_lines
 from .transcript import CapturedSession, Mark, Transcript
 
 HOST = "pi"
-ANCESTORS = 16
-"""The number of forks of forks that are followed."""
-
+ANCESTORS = 16  # forks of forks that are followed
 _INSERTED = re.compile(r"<(skill|file)\b[^>]*>.*?</\1>\s*", re.DOTALL)
 
 
@@ -124,9 +121,9 @@ class PiReader(SessionReader):
                 return document.say_summary(f"{line.type}-{self.time}", self.time, line.summary or "")
             case "session_info":
                 self._title = line.name or self._title
+                return line.type
             case _:
-                pass
-        return line.type[:40]
+                return line.type[:40]
 
     def _header(self, line: PiLine) -> str:
         self._session = line.id or self._session
@@ -165,15 +162,10 @@ class PiReader(SessionReader):
 
     def _said(self, message: PiMessage, turn: str, document: Document) -> str:
         role: Role = "user" if message.role == "user" else "assistant"
-        content = message.content or []
-        blocks = [ContentBlock("text", content)] if isinstance(content, str) else content
         kinds: list[str] = []
-        texts = 0
-        for block in blocks:
+        for block, name in named_blocks(message.content, turn):
             match block.type:
                 case "text":
-                    texts += 1
-                    name = turn if texts == 1 else f"{turn}#{texts}"
                     kinds.append(self._text(role, block.text or "", name, document))
                 case "toolCall" if block.name and role == "assistant":
                     call = block.id or f"{turn}#{block.name}"

@@ -1,14 +1,13 @@
 """The reading of a session's file, from its beginning or from a mark.
 
 Invariants: a mark stands before a line that gave an event, where later lines can't change earlier events, so that
-reading on from it gives what reading the whole file gives (W13); the torn last line of a running session lies behind
-the mark; every line is accounted for.
+reading on from it gives what reading the whole file gives (W13); a torn last line lies behind the mark.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -18,7 +17,7 @@ from ...protocol import wire
 from ...protocol.errors import StoreError
 from ...protocol.event import AnyEvent, Origin, Said, SessionEnded, SessionStarted, ToolCalled
 from . import json_line, summary
-from .json_line import TAKEN, BadLine, checked_time
+from .json_line import TAKEN, BadLine, ContentBlock, checked_time
 from .transcript import AccountBuilder, CapturedSession, Mark, Transcript
 
 Role = Literal["user", "assistant"]
@@ -81,10 +80,8 @@ class Document:
         return TAKEN
 
     def say(self, turn: str, at: str, role: Role, text: str, *, is_between: bool = False) -> str:
-        """Append a text; return the line's kind. Raises BadLine for a text beyond the limit.
-
-        A user's turn ends the open tool calls unless it `is_between` them.
-        """
+        """Append a text; return the line's kind. Raises BadLine for a text beyond the limit. A user's turn ends the
+        open tool calls unless it `is_between` them."""
         if not text.strip():
             return "empty text"
         if len(text) > wire.TEXT_LIMIT:
@@ -243,6 +240,14 @@ def take_line(content: bytes | None, is_last: bool, reader: SessionReader, accou
 def unreadable(path: Path, error: OSError) -> StoreError:
     """Return the error of a file that can't be read."""
     return StoreError(f"{path} can't be read: {error.strerror}", hint="check its mode and owner")
+
+
+def named_blocks(content: str | list[ContentBlock] | None, turn: str) -> Iterator[tuple[ContentBlock, str]]:
+    """Yield a message's blocks, each with a name: the first text has that of the turn, the second `turn#2`."""
+    texts = 0
+    for block in [ContentBlock("text", content)] if isinstance(content, str) else content or ():
+        texts += block.type == "text"
+        yield block, turn if texts < 2 else f"{turn}#{texts}"
 
 
 def combined(kinds: list[str]) -> str:

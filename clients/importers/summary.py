@@ -1,7 +1,6 @@
-"""The lasting parts of a compaction summary: the decisions, mistakes and constraints of a session.
+"""The lasting parts of a compaction summary, verbatim: the decisions, mistakes and constraints of a session.
 
-The host's frame, its scratch work, and the sections about the work in progress, open files and the user's words are
-left out: the transcript has those verbatim. Nothing is reworded.
+The work in progress, open files and the user's words are left out: the transcript has those verbatim.
 """
 
 from __future__ import annotations
@@ -9,9 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-KIND = "compaction summary"
-"""The kind of noise of a summary without lasting parts."""
-
+KIND = "compaction summary"  # the kind of noise of a summary without lasting parts
 _FRAMES = re.compile(
     r"\AThis session is being continued from a previous conversation[^\n]*\n*"
     r"|\AAnother language model started to solve this problem[^\n]*\n*"
@@ -36,7 +33,6 @@ def lessons(text: str) -> str:
 
 
 def _sections(body: str) -> Iterator[str]:
-    """Yield the text before the first section, and the lasting sections."""
     titles = list(_TITLE.finditer(body))
     if not titles:
         yield body

@@ -1,7 +1,6 @@
-"""An importer's result: the sessions in a file, and an account of each of its lines.
+"""An importer's result: the sessions in a file, and a complete account of its lines (P-12).
 
-Invariant: the account is complete, `lines == taken + noise + malformed`; every dropped line has a kind or a reason
-(P-12).
+Invariant: `lines == taken + noise + malformed`.
 """
 
 from __future__ import annotations

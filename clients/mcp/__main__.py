@@ -1,7 +1,5 @@
 """`python -m memd.clients.mcp [--read-only]`: run the server until its host closes the input."""
 
-from __future__ import annotations
-
 import sys
 
 from .server import main

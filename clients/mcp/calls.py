@@ -1,9 +1,7 @@
 """The calls of the tools: each sends one request to the daemon and returns its reply as a value and as text.
 
-Invariants: the request is that of the command line and the library, so the answer is the same (U8); a text that an
-agent saves is the assistant's word, in the agent's scope (W11), and waits in the spool while memd is down (W10); an
-agent hides and proposes, the user decides (G1); text is fenced and marked as memory, and capture drops fenced text
-(W9, P-6).
+Invariants: a text that an agent saves is the assistant's word (W11), and waits in the spool while memd is down (W10);
+an agent hides and proposes, the user decides (G1); text is fenced, and capture drops fenced text (W9, P-6).
 """
 
 from __future__ import annotations
@@ -19,25 +17,10 @@ from ...protocol.errors import InvalidRequest
 from ...protocol.instant import day, from_micros
 from ...protocol.recall import Belief, Hit, Line
 from ...protocol.record import STATES, Record
-from ..python.client import Client, SpoolReceipt, remembering
-from .tools import (
-    Arguments,
-    FeedbackArguments,
-    FeedbackResult,
-    ForgetArguments,
-    ForgetResult,
-    HistoryArguments,
-    HistoryResult,
-    Memory,
-    MemoryChange,
-    ProfileArguments,
-    ProfileResult,
-    RecallArguments,
-    RecallResult,
-    RememberArguments,
-    RememberResult,
-    SessionTurn,
-)
+from ...protocol.reply import Change
+from ..python.client import Client, remembering
+from ..python.spool_writer import SpoolReceipt
+from . import tools
 
 _FENCE = re.compile(r"</?memd-context", re.IGNORECASE)
 _QUOTE = 300
@@ -50,15 +33,15 @@ class Calls:
     def __init__(self, client: Client, here: str) -> None:
         self._client, self._here = client, here
 
-    def call(self, arguments: Arguments) -> tuple[msgspec.Struct, str]:
+    def call(self, arguments: tools.Arguments) -> tuple[msgspec.Struct, str]:
         """Call the tool that takes these arguments. Raises the errors of the client."""
-        calls: dict[type[Arguments], Callable[[Any], tuple[msgspec.Struct, str]]] = {
-            RecallArguments: self.recall,
-            RememberArguments: self.remember,
-            ForgetArguments: self.forget,
-            HistoryArguments: self.history,
-            ProfileArguments: self.profile,
-            FeedbackArguments: self.feedback,
+        calls: dict[type[tools.Arguments], Callable[[Any], tuple[msgspec.Struct, str]]] = {
+            tools.RecallArguments: self.recall,
+            tools.RememberArguments: self.remember,
+            tools.ForgetArguments: self.forget,
+            tools.HistoryArguments: self.history,
+            tools.ProfileArguments: self.profile,
+            tools.FeedbackArguments: self.feedback,
         }
         return calls[type(arguments)](arguments)
 
@@ -67,26 +50,21 @@ class Calls:
             raise InvalidRequest(f"{cwd!r} is not an absolute path", hint="give the absolute path of your folder")
         return cwd or self._here
 
-    def recall(self, asked: RecallArguments) -> tuple[RecallResult, str]:
-        reply = self._client.recall(
-            asked.query,
-            cwd=self._folder(asked.cwd),
-            limit=asked.limit,
-            as_of=asked.as_of,
-            deep=asked.deep,
-        )
-        result = RecallResult(
+    def recall(self, asked: tools.RecallArguments) -> tuple[tools.RecallResult, str]:
+        folder = self._folder(asked.cwd)
+        reply = self._client.recall(asked.query, cwd=folder, limit=asked.limit, as_of=asked.as_of, deep=asked.deep)
+        result = tools.RecallResult(
             memories=[_hit(hit) for hit in (*reply.principles, *reply.hits)],
             turns=[
-                SessionTurn(
-                    text=heard.quote,
-                    said_by=heard.trust,
-                    said_at=heard.at,
-                    source=heard.document,
-                    score=round(heard.score, 3),
-                    said_around=[_said(line) for line in heard.lines],
+                tools.SessionTurn(
+                    text=turn.quote,
+                    said_by=turn.trust,
+                    said_at=turn.at,
+                    source=turn.document,
+                    score=round(turn.score, 3),
+                    said_around=[_said(line) for line in turn.lines],
                 )
-                for heard in reply.turns
+                for turn in reply.turns
             ],
             abstained=reply.abstained,
             reason=reply.reason,
@@ -99,59 +77,56 @@ class Calls:
         )
         return result, _fenced(_recalled(result))
 
-    def remember(self, arguments: RememberArguments) -> tuple[RememberResult, str]:
+    def remember(self, arguments: tools.RememberArguments) -> tuple[tools.RememberResult, str]:
         """Save a text with the assistant's trust, quarantined (W2)."""
         request = remembering(arguments.text, cwd=self._folder(arguments.cwd), host="mcp", role="assistant")
         receipt = self._client.remember_or_spool(request)
         if isinstance(receipt, SpoolReceipt):
             note = f"Saved on this machine; memd reads it when it runs again ({receipt.reason})."
-            return RememberResult(id="", status="waiting", kept=True, note=note), note
+            return tools.RememberResult(id="", status="waiting", kept=True, note=note), note
         note = "Remembered as your statement, marked as unconfirmed until the user confirms it."
-        return RememberResult(id=receipt.record.id, status=receipt.record.status, kept=False, note=note), note
+        return tools.RememberResult(id=receipt.record.id, status=receipt.record.status, kept=False, note=note), note
 
-    def forget(self, arguments: ForgetArguments) -> tuple[ForgetResult, str]:
+    def forget(self, arguments: tools.ForgetArguments) -> tuple[tools.ForgetResult, str]:
         """Hide the memories that an agent may hide, and propose all to the user (T10, G1)."""
         by = f"mcp: {arguments.reason}" if arguments.reason else "mcp"
         proposed = self._client.propose_forget(arguments.ids, by, hide=True)
         note = "The user decides whether to delete it for good or to show it again: `memd inbox`."
         if proposed.shown:
             note = f"{', '.join(proposed.shown)}: pinned or part of the user's identity, so it stays visible. {note}"
-        return ForgetResult(hidden=list(proposed.hidden), proposed=list(proposed.ids), note=note), note
+        return tools.ForgetResult(hidden=list(proposed.hidden), proposed=list(proposed.ids), note=note), note
 
-    def history(self, arguments: HistoryArguments) -> tuple[HistoryResult, str]:
+    def history(self, arguments: tools.HistoryArguments) -> tuple[tools.HistoryResult, str]:
         explained = self._client.why(arguments.id)
-        result = HistoryResult(
+        result = tools.HistoryResult(
             memory=_memory(explained.record),
             true_from=explained.record.valid_from,
             true_until=explained.record.valid_to,
-            changes=[
-                MemoryChange(
-                    at=from_micros(change.at), what=change.kind, reason=_reason(change.decision, change.reason)
-                )
-                for change in explained.changes
-            ],
+            changes=[_change(change) for change in explained.changes],
             replaced=[_memory(record) for record in explained.replaced],
             replaced_by=[_memory(record) for record in (explained.replaced_by, explained.held_by) if record],
             said_around=[_said(line) for line in explained.lines[:_AROUND]],
         )
         return result, _fenced(_history(result))
 
-    def profile(self, arguments: ProfileArguments) -> tuple[ProfileResult, str]:
+    def profile(self, arguments: tools.ProfileArguments) -> tuple[tools.ProfileResult, str]:
         profile = self._client.profile(cwd=self._folder(arguments.cwd))
-        result = ProfileResult(text=profile.text, rev=profile.rev, ids=list(profile.ids), searched=list(profile.scope))
+        result = tools.ProfileResult(
+            text=profile.text, rev=profile.rev, ids=list(profile.ids), searched=list(profile.scope)
+        )
         return result, profile.text or "The profile is empty."
 
-    def feedback(self, rated: FeedbackArguments) -> tuple[FeedbackResult, str]:
+    def feedback(self, rated: tools.FeedbackArguments) -> tuple[tools.FeedbackResult, str]:
         if not (rated.used or rated.helpful or rated.wrong):
             raise InvalidRequest("no memory is rated", hint="give the ids of used, helpful or wrong memories")
         taken = self._client.feedback(rated.recall, used=rated.used, helpful=rated.helpful, wrong=rated.wrong)
-        result = FeedbackResult(memories=taken.records, note=taken.note)
+        result = tools.FeedbackResult(memories=taken.records, note=taken.note)
         return result, f"Rated {taken.records} memories. {taken.note}".rstrip()
 
 
-def _memory(record: Record, score: float = 0.0) -> Memory:
+def _memory(record: Record, score: float = 0.0) -> tools.Memory:
     provenance = record.provenance
-    return Memory(
+    return tools.Memory(
         id=record.id,
         text=record.description or record.content,
         quote=provenance.quote[:_QUOTE],
@@ -164,11 +139,12 @@ def _memory(record: Record, score: float = 0.0) -> Memory:
     )
 
 
-def _reason(decision: object, reason: str) -> str:
-    return str(getattr(decision, "reason", "")) or reason
+def _change(change: Change) -> tools.MemoryChange:
+    reason = str(getattr(change.decision, "reason", "")) or change.reason
+    return tools.MemoryChange(at=from_micros(change.at), what=change.kind, reason=reason)
 
 
-def _hit(hit: Hit) -> Memory:
+def _hit(hit: Hit) -> tools.Memory:
     return msgspec.structs.replace(
         _memory(hit.record, hit.score),
         said_around=[_said(line) for line in hit.lines],
@@ -186,18 +162,16 @@ def _said(line: Line) -> str:
     return f"{line.who}, {line.at}{' (cited)' if line.cited else ''}: {_line(line.text)}"
 
 
-def _recalled(result: RecallResult) -> Iterator[str]:
+def _recalled(result: tools.RecallResult) -> Iterator[str]:
     both = sorted((*result.memories, *result.turns), key=lambda entry: -entry.score)
     for entry in both:
-        mark = (
-            f" ({STATES.get(entry.status, entry.status)})"
-            if isinstance(entry, Memory) and entry.status not in ("active",)
-            else ""
-        )
-        name = f" [{entry.id[:8]}]" if isinstance(entry, Memory) else " [verbatim from a session]"
+        mark, name = "", " [verbatim from a session]"
+        if isinstance(entry, tools.Memory):
+            mark = "" if entry.status == "active" else f" ({STATES.get(entry.status, entry.status)})"
+            name = f" [{entry.id[:8]}]"
         yield f"- {_line(entry.text)}{mark} — {entry.said_by}, {_day(entry.said_at)}{name}"
         yield from (f"    {line}" for line in entry.said_around)
-        if isinstance(entry, Memory):
+        if isinstance(entry, tools.Memory):
             yield from (f"    {state}" for state in entry.changes)
     yield from (f"- linked: {_line(memory.text)} [{memory.id[:8]}]" for memory in result.linked)
     if not both:
@@ -208,7 +182,7 @@ def _recalled(result: RecallResult) -> Iterator[str]:
         yield result.note
 
 
-def _history(history: HistoryResult) -> Iterator[str]:
+def _history(history: tools.HistoryResult) -> Iterator[str]:
     until = f" until {_day(history.true_until)}" if history.true_until else ""
     status = STATES.get(history.memory.status, history.memory.status)
     yield f"{_line(history.memory.text)} — {history.memory.said_by}, {_day(history.memory.said_at)}; {status}{until}"

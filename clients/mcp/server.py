@@ -1,8 +1,8 @@
 """JSON-RPC over standard input and output in both generations of the Model Context Protocol, one message a line.
 
 Invariants: a message with the envelope of 2026-07-28 is answered by that revision, any other by the earlier ones; every
-request is answered, a wrong one with an error that names the problem; a tool's failure is the tool's result, so that a
-model can read it; the server ends when its host closes the input (P-1), and starts no process and no thread.
+request is answered; a tool's failure is the tool's result, so that a model can read it; the server ends when its host
+closes the input (P-1), and starts no process and no thread.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ... import __version__
 from ...protocol.errors import MemdError
 from ..python.client import Client
 from .calls import Calls
-from .tools import INSTRUCTIONS, URI, ProfileArguments, offered
+from .tools import INSTRUCTIONS, RESOURCE, TOOLS, URI, ProfileArguments
 
 HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 MODERN = ("2026-07-28",)
@@ -45,7 +45,7 @@ class Server:
     def __init__(self, client: Client, here: str, read_only: bool = False) -> None:
         self._client = client
         self._calls = Calls(client, here)
-        self._tools = {tool.name: tool for tool in offered(read_only)}
+        self._tools = {tool.name: tool for tool in TOOLS if not (read_only and tool.is_write)}
 
     def answer(self, line: bytes) -> bytes:
         """Return the line that answers a line, b"" for none."""
@@ -54,11 +54,10 @@ class Server:
         except _UNDECODABLE as error:
             return _encoded(_failure(None, RpcError(_PARSE, f"not JSON: {error}")))
         if isinstance(message, list):  # a batch, which 2025-03-26 has
-            answers = [self._message(part) for part in cast("list[Any]", message)]
-            answers = [answer for answer in answers if answer is not None]
-            return _encoded(answers) if answers else b""
-        answer = self._message(message)
-        return _encoded(answer) if answer is not None else b""
+            answers = [answer for part in cast("list[Any]", message) if (answer := self._message(part)) is not None]
+        else:
+            answers = self._message(message)
+        return _encoded(answers) if answers else b""
 
     def _message(self, message: Any) -> dict[str, Any] | None:
         if not isinstance(message, dict):
@@ -98,11 +97,7 @@ class Server:
         abilities: dict[str, dict[str, Any]] = {"tools": {}, "resources": {}}
         match method:
             case "server/discover":
-                return {
-                    "supportedVersions": [*MODERN],
-                    "capabilities": abilities,
-                    "instructions": INSTRUCTIONS,
-                }
+                return {"supportedVersions": [*MODERN], "capabilities": abilities, "instructions": INSTRUCTIONS}
             case "initialize":
                 wanted = params.get("protocolVersion")
                 return {
@@ -118,7 +113,7 @@ class Server:
             case "tools/call":
                 return self._call(params)
             case "resources/list":
-                return {"resources": [] if self._client.disabled else [_RESOURCE]}
+                return {"resources": [] if self._client.disabled else [RESOURCE]}
             case "resources/templates/list":
                 return {"resourceTemplates": []}
             case "resources/read":
@@ -149,15 +144,6 @@ class Server:
         except MemdError as error:
             raise RpcError(-32603, f"{error.message}: {error.hint}") from error
         return {"contents": [{"uri": URI, "mimeType": "text/markdown", "text": text}]}
-
-
-_RESOURCE = {
-    "uri": URI,
-    "name": "profile",
-    "title": "Profile",
-    "description": "A page about the user and this project: preferences, recent decisions, open items.",
-    "mimeType": "text/markdown",
-}
 
 
 def _text(text: str) -> dict[str, str]:

@@ -1,7 +1,5 @@
 """`python -m memd.clients.node`: write the generated files."""
 
-from __future__ import annotations
-
 from . import FOLDER
 from .generated_files import generated_files
 

@@ -9,6 +9,6 @@ export class MemdError extends Error {
 
   /** Whether the daemon can't be reached now, so that sending again later may work. */
   get isUnavailable() {
-    return ["unavailable", "daemon_down", "deadline_exceeded", "stopping", "already_running"].includes(this.code);
+    return ["unavailable", "daemon_down", "deadline_exceeded", "stopping"].includes(this.code);
   }
 }

@@ -19,6 +19,7 @@ _COMMON = {"v", "rid", "token"}
 _MEASUREMENT = {"options", "by_chance"}
 _NAMES = {"Record": "MemoryRecord"}
 """Structs whose name means another type in TypeScript."""
+_SCALARS = {"StrType": "string", "IntType": "number", "FloatType": "number", "BoolType": "boolean", "NoneType": "null"}
 
 
 def generated_files() -> dict[str, str]:
@@ -36,17 +37,17 @@ def _methods() -> str:
     for name, method in _by_name().items():
         row = [_tag(method.request), [field.encode_name for field in _positional(method.request)]]
         rows.append(f"  {name}: {json.dumps(row)},\n")
+    dated = [_tag(method.request) for method in _by_name().values() if "at" in method.request.__struct_fields__]
     return (
         _written_from("clients/python/request_methods.py")
         + "// Each method: its request, and the fields that are positional; an object with other fields follows them.\n"
         + f"export const METHODS = {{\n{''.join(rows)}}};\n"
-        + f"// Requests whose `at` is the present.\nexport const DATED = {json.dumps(_with_field('at'))};\n"
+        + f"// Requests whose `at` is the present.\nexport const DATED = {json.dumps(dated)};\n"
         + f"// Requests that the daemon answers fast.\nexport const FAST = {json.dumps(sorted(map(_tag, QUICK)))};\n"
     )
 
 
 def _by_name() -> dict[str, RequestMethod[..., object]]:
-    """Return the methods by their names in camel case."""
     methods: dict[str, RequestMethod[..., object]] = {}
     for name, member in vars(RequestMethods).items():
         if isinstance(member, RequestMethod) and not cast("RequestMethod[..., object]", member).may_spool:
@@ -62,20 +63,14 @@ def _positional(request: type[Request]) -> list[msgspec.structs.FieldInfo]:
     return [field for field in _fields(request) if field.required and field.name != "at"]
 
 
-def _with_field(name: str) -> list[str]:
-    return [_tag(kind.request) for kind in _by_name().values() if name in kind.request.__struct_fields__]
-
-
 def _tag(request: type[Request]) -> str:
     return str(request.__struct_config__.tag)
 
 
 # --- types ---------------------------------------------------------------------------------------------------------
 def _types() -> str:
-    """Write an interface for each struct that a method takes or returns, and one with the methods.
-
-    A field with a default is optional in what a method takes, and in replies that leave defaults out.
-    """
+    """Write an interface for each struct that a method takes or returns, and one with the methods. A field with a
+    default is optional in what a method takes, and in replies that leave defaults out."""
     taken, returned = dict[str, str](), dict[str, str]()
     methods: list[str] = []
     for name, method in _by_name().items():
@@ -83,7 +78,8 @@ def _types() -> str:
             _type(inspect.type_info(method.reply), returned, False)
             continue
         arguments = [f"{field.encode_name}: {_field_type(field, taken)}" for field in _positional(method.request)]
-        options = [f"{field.encode_name}?: {_field_type(field, taken)}" for field in _optional(method.request)]
+        optional = [field for field in _fields(method.request) if not field.required or field.name == "at"]
+        options = [f"{field.encode_name}?: {_field_type(field, taken)}" for field in optional]
         if options:
             arguments.append(f"options?: {{ {'; '.join(options)} }}")
         reply = _type(inspect.type_info(method.reply), returned, False)
@@ -97,10 +93,6 @@ def _types() -> str:
         + "".join(methods)
         + "}\n"
     )
-
-
-def _optional(request: type[Request]) -> list[msgspec.structs.FieldInfo]:
-    return [field for field in _fields(request) if not field.required or field.name == "at"]
 
 
 def _field_type(field: msgspec.structs.FieldInfo, interfaces: dict[str, str]) -> str:
@@ -119,25 +111,14 @@ def _type(info: inspect.Type, interfaces: dict[str, str], is_taken: bool) -> str
         case inspect.LiteralType():
             return " | ".join(json.dumps(value) for value in info.values)
         case inspect.VarTupleType() | inspect.ListType():
-            return f"{_grouped(_type(info.item_type, interfaces, is_taken))}[]"
+            item = _type(info.item_type, interfaces, is_taken)
+            return f"({item})[]" if " | " in item else f"{item}[]"
         case inspect.TupleType():
             return f"[{', '.join(_type(member, interfaces, is_taken) for member in info.item_types)}]"
         case inspect.DictType():
             return f"{{ [name: string]: {_type(info.value_type, interfaces, is_taken)} }}"
-        case inspect.StrType():
-            return "string"
-        case inspect.IntType() | inspect.FloatType():
-            return "number"
-        case inspect.BoolType():
-            return "boolean"
-        case inspect.NoneType():
-            return "null"
         case _:
-            return "unknown"
-
-
-def _grouped(written: str) -> str:
-    return f"({written})" if " | " in written else written
+            return _SCALARS.get(type(info).__name__, "unknown")
 
 
 def _interface(info: inspect.StructType, interfaces: dict[str, str], is_taken: bool) -> str:

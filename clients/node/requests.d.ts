@@ -372,7 +372,7 @@ export interface Linked {
 export interface Logged {
   seq: number;
   at: number;
-  operation: PoolOpened | AliasAdded | SessionOpened | SessionClosed | SessionResumed | Added | Updated | Merged | Invalidated | Distilled | Retried | Pinned | Granted | Revoked | ChangeProposed | ChangeDecided | FeedbackGiven | Redacted | Purged | Erased | Rebased | Hidden | Unhidden | Moved | Checkpoint | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | Unknown;
+  operation: PoolOpened | AliasAdded | Moved | SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden | Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried | Granted | Revoked | ChangeProposed | ChangeDecided | FeedbackGiven | Redacted | Purged | Erased | Rebased | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | Checkpoint | Unknown;
 }
 export interface MemoryRecord {
   id: string;
@@ -972,7 +972,7 @@ export interface RequestMethods {
   /** Start to distil failed captures again (P-12). Raises NotFound, InvalidRequest. */
   retry(options?: { ids?: number[]; all?: boolean }): Promise<JobState>;
   /** Find the memories that answer a question, each with its source (Q2). `protocol.recall.Recall` has the fields' meanings. */
-  recall(query: string, options?: { cwd?: string; pools?: string[]; limit?: number; budget_tokens?: number; include_retired?: boolean; explain?: boolean; as_of?: string; believed_at?: string; repository?: Repository | null; document?: string; keywords?: string[]; perspective?: string; agent?: string; threshold?: number; deep?: boolean }): Promise<Recalled>;
+  recall(query: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null; limit?: number; budget_tokens?: number; include_retired?: boolean; explain?: boolean; as_of?: string; believed_at?: string; document?: string; keywords?: string[]; perspective?: string; agent?: string; threshold?: number; deep?: boolean }): Promise<Recalled>;
   /** Rate an answer, named by its `recall`, or records (T3, T4). Raises NotFound, InvalidRequest. */
   feedback(options?: { recall?: string; used?: string[]; helpful?: string[]; wrong?: string[]; failed?: boolean }): Promise<FeedbackTaken>;
   /** List records that were returned at least `least` times and never used (Q9). Raises NotFound. */
@@ -986,9 +986,9 @@ export interface RequestMethods {
   /** Return every version of a record (T1). Raises NotFound. */
   history(id: string): Promise<History>;
   /** List the statements about a subject in order of world time (T1). Raises InvalidRequest. */
-  timeline(subject: string, options?: { cwd?: string; pools?: string[]; limit?: number; repository?: Repository | null }): Promise<RecordList>;
+  timeline(subject: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null; limit?: number }): Promise<RecordList>;
   /** Return the profile of the user, and of the project that `cwd` lies in (Q1). `due`: print it now. */
-  profile(options?: { cwd?: string; pools?: string[]; budget_tokens?: number; repository?: Repository | null; agent?: string; document?: string; delivery?: "per_turn" | "sticky"; trigger?: "clear" | "compact" | "resume" | "start" | "turn" }): Promise<ProfileText>;
+  profile(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; budget_tokens?: number; agent?: string; document?: string; delivery?: "per_turn" | "sticky"; trigger?: "clear" | "compact" | "resume" | "start" | "turn" }): Promise<ProfileText>;
   /** Report that a revision of the profile was printed into a session. */
   printed(document: string, rev: string): Promise<PrintNoted>;
   /** List the exact texts that agents were given, newest first, and why. Raises NotFound. */
@@ -1014,7 +1014,7 @@ export interface RequestMethods {
   /** End a task (T6): fade the records of these pools, by default all, and archive the weakest. */
   sleep(options?: { pools?: string[]; dry_run?: boolean }): Promise<Slumbered>;
   /** List the records that will be archived soon unless somebody uses them (T9). */
-  fading(options?: { cwd?: string; pools?: string[]; limit?: number; repository?: Repository | null }): Promise<FadingList>;
+  fading(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; limit?: number }): Promise<FadingList>;
   /** Make archived records active again (T7). Raises NotFound, InvalidRequest. */
   restore(ids: string[]): Promise<RecordList>;
   /** List the records that `forget` would delete. Raises InvalidRequest without exactly one scope. */

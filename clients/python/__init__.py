@@ -1,10 +1,8 @@
-"""The Python client of memd: `from memd.clients.python import Client`, or `AsyncClient`.
-
-Importing this costs nothing; the clients and their errors are loaded when they are first named.
-"""
+"""The Python client of memd: `from memd.clients.python import Client`, or `AsyncClient`; both are imported late."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,16 +14,7 @@ __all__ = ["AsyncClient", "Client", "DaemonDown", "DeadlineExceeded", "MemdError
 
 
 def __getattr__(name: str) -> object:
-    if name == "Client":
-        from .client import Client
-
-        return Client
-    if name == "AsyncClient":
-        from .async_client import AsyncClient
-
-        return AsyncClient
-    if name in __all__:
-        from ...protocol import errors
-
-        return getattr(errors, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = {"Client": ".client", "AsyncClient": ".async_client"}.get(name, "...protocol.errors")
+    return getattr(import_module(module, __package__), name)

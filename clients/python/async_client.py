@@ -1,7 +1,6 @@
 """The asyncio Python client: the methods of `Client`, many calls at once over one connection, each with a deadline.
 
-Invariants: as those of `Client`; a reply completes the call with its number, a late one is dropped; a cancelled call
-leaves the connection usable; one event loop uses a client.
+Invariants: a late reply is dropped; a cancelled call leaves the connection usable; one event loop uses a client.
 """
 
 from __future__ import annotations
@@ -14,26 +13,12 @@ from types import TracebackType
 from typing import TypeVar
 
 from ...protocol import request, wire
-from ...protocol.disabled import why_disabled
 from ...protocol.errors import MemdError, Unavailable
+from ...protocol.places import why_disabled
+from . import zmtp
 from .client import Client, socket_path
 from .request_methods import RequestMethods, answer_while_disabled
 from .spool_writer import Drained, Spool, SpooledRequest, SpoolReceipt
-from .zmtp import (
-    COMMAND,
-    GREETING,
-    LONG,
-    MORE,
-    READY,
-    check_frame,
-    check_greeting,
-    check_peer,
-    check_ready,
-    connect_error,
-    frame,
-    lost,
-    no_answer,
-)
 
 T = TypeVar("T")
 
@@ -68,11 +53,8 @@ class AsyncClient(RequestMethods):
         return await asyncio.to_thread(work)
 
     async def ask(self, message: request.Request, data: type[T]) -> T:
-        """Send any request and wait for its reply. Raises DaemonDown, DeadlineExceeded, or the daemon's own error.
-
-        While memd is disabled this sends nothing (W14): a capture, a recall or a profile gets an empty answer, any
-        other request raises Disabled.
-        """
+        """Send any request and wait for its reply; see `answer_while_disabled` for a disabled memd (W14). Raises
+        DaemonDown, DeadlineExceeded, or the daemon's own error."""
         if why := why_disabled(os.environ, self.places):
             return answer_while_disabled(message, data, why)
         rid, body, limit_ms = self._encoded(message)
@@ -81,7 +63,7 @@ class AsyncClient(RequestMethods):
                 connection = await self._connected()
                 answer = await connection.exchange(rid, body)
         except TimeoutError as error:
-            raise no_answer(limit_ms) from error
+            raise zmtp.no_answer(limit_ms) from error
         return wire.decode_reply(answer, data)[1]
 
     async def _ask_or_spool(self, message: SpooledRequest, data: type[T]) -> T | SpoolReceipt:
@@ -112,16 +94,16 @@ class AsyncConnection:
         try:
             reader, writer = await asyncio.open_unix_connection(path)
         except OSError as error:
-            raise connect_error(path, error) from error
+            raise zmtp.connect_error(path, error) from error
         try:
             connection: socket.socket = writer.get_extra_info("socket")
-            check_peer(connection, path)
-            writer.write(GREETING + frame(READY, COMMAND))
-            check_greeting(await reader.readexactly(64), path)
-            check_ready(*await _next_frame(reader), path)
+            zmtp.check_peer(connection, path)
+            writer.write(zmtp.GREETING + zmtp.frame(zmtp.READY, zmtp.COMMAND))
+            zmtp.check_greeting(await reader.readexactly(64), path)
+            zmtp.check_ready(*await _next_frame(reader), path)
         except (OSError, EOFError) as error:
             writer.close()
-            raise lost(error) from error
+            raise zmtp.lost(error) from error
         except BaseException:
             writer.close()
             raise
@@ -137,23 +119,23 @@ class AsyncConnection:
         future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._calls[rid] = future
         try:
-            self._writer.write(frame(body))
+            self._writer.write(zmtp.frame(body))
             await self._writer.drain()
             return await future
         except OSError as error:
-            raise lost(error) from error
+            raise zmtp.lost(error) from error
         finally:
             self._calls.pop(rid, None)
 
     async def _read(self) -> None:
-        problem: MemdError = lost()
+        problem: MemdError = zmtp.lost()
         try:
             while True:
                 flags, body = await _next_frame(self._reader)
-                if flags & COMMAND:
+                if flags & zmtp.COMMAND:
                     if body.startswith(b"\x04PING"):
-                        self._writer.write(frame(b"\x04PONG" + body[7:], COMMAND))
-                elif not flags & MORE:
+                        self._writer.write(zmtp.frame(b"\x04PONG" + body[7:], zmtp.COMMAND))
+                elif not flags & zmtp.MORE:
                     self._complete_call(body)
         except (OSError, EOFError):
             pass
@@ -180,7 +162,7 @@ class AsyncConnection:
 
 async def _next_frame(reader: asyncio.StreamReader) -> tuple[int, bytes]:
     flags, size = await reader.readexactly(2)
-    if flags & LONG:
+    if flags & zmtp.LONG:
         size = int.from_bytes(bytes([size]) + await reader.readexactly(7))
-    check_frame(flags, size)
+    zmtp.check_frame(flags, size)
     return flags, await reader.readexactly(size)

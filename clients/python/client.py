@@ -1,7 +1,6 @@
 """The blocking Python client: requests over one socket, each with a deadline. `request_methods` has the methods.
 
-Invariants: the client imports nothing of the daemon; a call ends by its deadline; a late reply never answers another
-request; one thread at a time uses a client.
+Invariants: it imports nothing of the daemon; a late reply never answers another request; one thread uses a client.
 """
 
 from __future__ import annotations
@@ -12,13 +11,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
 from ...protocol import reply, request, wire
-from ...protocol.disabled import why_disabled
-from ...protocol.errors import DaemonDown, DeadlineExceeded, InvalidRequest, MemdError, Unavailable
-from ...protocol.places import Places
+from ...protocol.errors import DeadlineExceeded, InvalidRequest, MemdError, Unavailable
+from ...protocol.places import Places, why_disabled
 from .request_methods import RequestMethods, answer_while_disabled, now, places_here, remembering
 from .zmtp import Connection, Deadline
 
-if TYPE_CHECKING:  # most clients never spool: `__getattr__` loads these
+if TYPE_CHECKING:  # most clients never spool
     from .spool_writer import Drained, Spool, SpooledRequest, SpoolReceipt
 
 T = TypeVar("T")
@@ -69,11 +67,8 @@ class Client(RequestMethods):
         return taken
 
     def ask(self, message: request.Request, data: type[T]) -> T:
-        """Send any request and wait for its reply. Raises DaemonDown, DeadlineExceeded, or the daemon's own error.
-
-        While memd is disabled this sends nothing (W14): a capture, a recall or a profile gets an empty answer, any
-        other request raises Disabled.
-        """
+        """Send any request and wait for its reply; see `answer_while_disabled` for a disabled memd (W14). Raises
+        DaemonDown, DeadlineExceeded, or the daemon's own error."""
         if why := self.disabled:
             return answer_while_disabled(message, data, why)
         rid, body, limit_ms = self._encoded(message)
@@ -119,22 +114,4 @@ def socket_path(places: Places) -> Path:
     return named if named.is_absolute() and named.exists() else places.socket
 
 
-__all__ = [
-    "Client",
-    "DaemonDown",
-    "DeadlineExceeded",
-    "Drained",
-    "SpoolReceipt",
-    "now",
-    "places_here",
-    "remembering",
-    "socket_path",
-]
-
-
-def __getattr__(name: str) -> object:
-    if name in ("Drained", "SpoolReceipt"):
-        from . import spool_writer
-
-        return getattr(spool_writer, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__all__ = ["Client", "now", "places_here", "remembering", "socket_path"]

@@ -9,10 +9,8 @@ from ...protocol.errors import Refused
 
 
 def make_private(folder: Path) -> None:
-    """Give the folder mode 0700, and make it and its missing parents with that mode. Raises Refused, OSError.
-
-    `Path.mkdir` gives its mode to the last folder alone, and the daemon refuses a state folder that others may enter.
-    """
+    """Give the folder mode 0700, and make it and its missing parents with that mode, which `Path.mkdir` gives to the
+    last one alone. Raises Refused, OSError."""
     for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
         missing.chmod(0o700)

@@ -1,7 +1,6 @@
 """Start and stop the daemon's process, for `memd up`, `memd down`, the demo and the benchmark.
 
-Invariants: a daemon that answers is never started twice nor killed (P-26); the process imports nothing from the current
-folder, holds no terminal and outlives its parent.
+Invariants: a daemon that answers is never started twice nor killed (P-26); the process outlives its parent.
 """
 
 from __future__ import annotations
@@ -42,11 +41,8 @@ def command() -> list[str]:
 
 
 def daemon_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the daemon's environment: a relative home becomes absolute, because its working folder is another.
-
-    The variable for onnxruntime keeps its wheels from writing a device id and an event queue into the user's
-    cache (P-27).
-    """
+    """Return the daemon's environment, with an absolute home, because its working folder is another. onnxruntime's
+    variable keeps its wheels from writing a device id and an event queue into the user's cache (P-27)."""
     home = environment.get("MEMD_HOME")
     return {**environment, **({"MEMD_HOME": os.path.abspath(home)} if home else {}), "ORT_DISABLE_TELEMETRY": "1"}
 
@@ -101,7 +97,6 @@ def wait(process: subprocess.Popen[bytes], places: Places, begin: int, wait_s: f
 
 
 def _reason(code: int, log: Path, begin: int) -> MemdError:
-    """Return the error that a daemon ended with, from the end of its log."""
     ending = tail(log, begin, lines=12)
     message = next((line[6:] for line in reversed(ending.split("\n")) if line.startswith("memd: ")), "")
     hint = next((line[6:] for line in reversed(ending.split("\n")) if line.startswith("hint: ")), "")

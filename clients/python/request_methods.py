@@ -1,7 +1,7 @@
 """The methods that `Client` and `AsyncClient` share: one for each request of the protocol.
 
-A method is declared by its signature alone: a parameter has the name of the request's field, and fills it. A `Client`
-returns the reply, an `AsyncClient` a coroutine of it. A test compares the methods with the protocol's requests.
+A method is declared by its signature alone: each parameter fills the request's field of that name. A `Client` returns
+the reply, an `AsyncClient` a coroutine of it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
 from functools import partial, update_wrapper
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar, cast, overload
 
 import msgspec
 
@@ -24,8 +24,6 @@ from ...protocol.profile import Delivery, Trigger
 from ...protocol.record import Kind, Record, Status
 
 if TYPE_CHECKING:
-    from .async_client import AsyncClient
-    from .client import Client
     from .spool_writer import SpoolReceipt
 
 P = ParamSpec("P")
@@ -40,6 +38,18 @@ def deadline_ms(message: request.Request) -> int:
     return QUICK_MS if request.is_quick(message) else OTHER_MS
 
 
+class Blocking(Protocol):
+    """A client that waits for the reply to each request, such as `Client`."""
+
+    def ask(self, message: request.Request, data: type[R]) -> R: ...
+
+
+class NonBlocking(Protocol):
+    """A client that returns a coroutine of each reply, such as `AsyncClient`."""
+
+    def ask(self, message: request.Request, data: type[R]) -> Coroutine[Any, Any, R]: ...
+
+
 class RequestMethod(Generic[P, T]):
     """A method of both clients: `build` makes the request from the method's arguments, `reply` is the reply's type."""
 
@@ -52,10 +62,10 @@ class RequestMethod(Generic[P, T]):
     @overload
     def __get__(self, client: None, owner: type) -> RequestMethod[P, T]: ...
     @overload
-    def __get__(self, client: Client, owner: type) -> Callable[P, T]: ...
+    def __get__(self, client: Blocking, owner: type) -> Callable[P, T]: ...
     @overload
-    def __get__(self, client: AsyncClient, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
-    def __get__(self, client: Client | AsyncClient | None, owner: type) -> object:
+    def __get__(self, client: NonBlocking, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, client: Blocking | NonBlocking | None, owner: type) -> object:
         return self if client is None else partial(self._send, client)
 
     def _send(self, client: Any, *positional: Any, **named: Any) -> object:
@@ -468,18 +478,15 @@ class RequestMethods:
 def answer_while_disabled(message: request.Request, data: type[R], why: str) -> R:
     """Return the empty answer of a disabled memd to a capture, a recall or a profile. Raises Disabled for the rest."""
     empty: object = None
-    match message:
-        case request.Capture():
-            skipped = len(message.events)
-            empty = reply.Taken(
-                accepted=0, duplicate=0, changed=0, refused=(), pool="", pending=0, skipped=skipped, why="disabled"
-            )
-        case request.Recall():
-            empty = reply.Recalled(hits=(), scope=(), abstained=True, reason=f"memd is disabled by {why}")
-        case request.Profile():
-            empty = reply.ProfileText(text="", rev="", ids=(), scope=(), tokens=0)
-        case _:
-            pass
+    if isinstance(message, request.Capture):
+        skipped = len(message.events)
+        empty = reply.Taken(
+            accepted=0, duplicate=0, changed=0, refused=(), pool="", pending=0, skipped=skipped, why="disabled"
+        )
+    elif isinstance(message, request.Recall):
+        empty = reply.Recalled(hits=(), scope=(), abstained=True, reason=f"memd is disabled by {why}")
+    elif isinstance(message, request.Profile):
+        empty = reply.ProfileText(text="", rev="", ids=(), scope=(), tokens=0)
     if isinstance(empty, data):
         return empty
     raise Disabled(f"memd is disabled by {why}", hint="unset the variable, or remove the file")

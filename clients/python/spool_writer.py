@@ -1,9 +1,8 @@
-"""The spool: requests that wait on this machine while the daemon can't be reached (W10).
+"""The spool: requests that wait on this machine while the daemon can't be reached (W10), as length, CRC-32 and body.
 
-A frame is length, CRC-32 and body. Invariants: a request is on the disk when `append` returns; secrets and `<private>`
-spans are removed before it is written (P-18); a request stays until the daemon acknowledged it; a torn tail is cut off,
-and other unreadable bytes are moved aside, never skipped silently; several processes may append and drain at once; a
-second delivery is harmless, because turns are idempotent.
+Invariants: a request is on the disk, without secrets and `<private>` spans (P-18), when `append` returns, and stays
+until the daemon acknowledged it; a torn tail is cut off, other unreadable bytes are moved aside; several processes may
+append and drain at once; a second delivery is harmless, because turns are idempotent.
 """
 
 from __future__ import annotations
@@ -16,27 +15,15 @@ from pathlib import Path
 
 import msgspec
 
-from ...protocol import request, wire
-from ...protocol.errors import (
-    Forgotten,
-    InvalidRequest,
-    MemdError,
-    StorageFull,
-    StoreError,
-    TooLarge,
-    UnknownRequest,
-    Withheld,
-)
+from ...protocol import errors, request, wire
 from ...protocol.event import AnyEvent, ToolCalled, with_text
 from ...protocol.event import text as text_of
 from ...protocol.frames import HEAD, framed, frames
-from ...protocol.private import shut, without_private
+from ...protocol.private import event_without_private, without_private
 from ...protocol.redact import redact
 from .folder import make_private
 
-SPOOL_LIMIT = 16 * 1024 * 1024
-"""Bytes of one spool file."""
-
+SPOOL_LIMIT = 16 * 1024 * 1024  # bytes of one spool file
 SpooledRequest = request.Capture | request.Remember
 
 
@@ -74,9 +61,8 @@ class Spool:
             with _locked(self._lock), _open(self.path) as file:
                 bodies, end = self._settle(file)
                 if end + len(frame) > SPOOL_LIMIT:
-                    raise TooLarge(
-                        f"the spool is full: {end:,} bytes wait in {self.path}",
-                        hint="start the daemon: `memd up`",
+                    raise errors.TooLarge(
+                        f"the spool is full: {end:,} bytes wait in {self.path}", hint="start the daemon: `memd up`"
                     )
                 _write(file, end, frame)
             _sync_folder(self._folder)
@@ -87,11 +73,8 @@ class Spool:
         return len(frames(self._content())[0])
 
     def drain(self, send: Callable[[SpooledRequest], object]) -> Drained:
-        """Send the requests in order and remove the acknowledged ones; stop at the first that can't be delivered now.
-
-        A request that the daemon finds invalid moves to the `.rejected` file, so that it does not block the rest. While
-        another process drains, this does nothing.
-        """
+        """Send the requests in order and remove the acknowledged ones, up to the first that can't be delivered now. An
+        invalid request moves to the `.rejected` file. While another process drains, this does nothing."""
         if not self._content():
             return Drained()
         with _usable(self.path), _locked(self._drain_lock, wait=False) as alone:
@@ -169,22 +152,22 @@ def _is_torn(rest: bytes) -> bool:
     return len(rest) < HEAD.size or len(rest) - HEAD.size < HEAD.unpack_from(rest)[0] or not any(rest)
 
 
-def _try(send: Callable[[SpooledRequest], object], body: bytes) -> MemdError | None:
+def _try(send: Callable[[SpooledRequest], object], body: bytes) -> errors.MemdError | None:
     try:
         message = wire.decode_request(body)
         if not isinstance(message, SpooledRequest):
-            return InvalidRequest(f"a spool can't hold a {type(message).__name__}")
+            return errors.InvalidRequest(f"a spool can't hold a {type(message).__name__}")
         send(message)
-    except (Forgotten, Withheld):  # it must neither wait nor be kept in `.rejected`
+    except (errors.Forgotten, errors.Withheld):  # it must neither wait nor be kept in `.rejected`
         return None
-    except MemdError as error:
+    except errors.MemdError as error:
         return error
     return None
 
 
-def _is_poisoned(error: MemdError) -> bool:
+def _is_poisoned(error: errors.MemdError) -> bool:
     """Whether sending again can't help. A later daemon may know a request that is unknown now."""
-    return isinstance(error, InvalidRequest) and not isinstance(error, UnknownRequest)
+    return isinstance(error, errors.InvalidRequest) and not isinstance(error, errors.UnknownRequest)
 
 
 def _without_secrets(message: SpooledRequest) -> SpooledRequest:
@@ -194,7 +177,7 @@ def _without_secrets(message: SpooledRequest) -> SpooledRequest:
 
 
 def _event_without_secrets(captured: AnyEvent) -> AnyEvent:
-    captured = shut(captured)
+    captured = event_without_private(captured)
     if isinstance(captured, ToolCalled):
         return msgspec.structs.replace(captured, arguments=redact(captured.arguments)[0])
     words = text_of(captured)
@@ -207,7 +190,9 @@ def _usable(path: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreError(f"the spool {path} can't be used: {error.strerror}", hint="see its mode and owner") from error
+        raise errors.StoreError(
+            f"the spool {path} can't be used: {error.strerror}", hint="see its mode and owner"
+        ) from error
 
 
 @contextmanager
@@ -240,7 +225,9 @@ def _write(file: int, at: int, content: bytes) -> None:
         os.fsync(file)
     except OSError as error:
         os.ftruncate(file, at)
-        raise StorageFull(f"the spool can't be written: {error.strerror}", hint="free some disk space") from error
+        raise errors.StorageFull(
+            f"the spool can't be written: {error.strerror}", hint="free some disk space"
+        ) from error
 
 
 def _sync_folder(folder: Path) -> None:

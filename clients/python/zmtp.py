@@ -1,8 +1,8 @@
 """One DEALER connection to the daemon's ROUTER over a Unix socket: ZMTP 3.0 with the NULL mechanism.
 
 It uses the standard library alone, because importing pyzmq costs as much as a whole `memd status`. Invariants: it sends
-no message before the peer's READY (libzmq would close the connection); one deadline covers a whole exchange; a deadline
-that passes while it waits loses no byte, so the connection stays usable; it sends nothing to a peer of another uid.
+no message before the peer's READY (libzmq would close the connection), and nothing to a peer of another uid; a deadline
+that passes while it waits loses no byte, so the connection stays usable.
 """
 
 from __future__ import annotations
@@ -135,18 +135,17 @@ def _connect(path: Path, deadline: Deadline) -> socket.socket:
             connection.settimeout(deadline.left())
             connection.connect(os.fspath(path))
             return connection
-        except BlockingIOError:  # the queue of waiting connections is full, so a daemon listens
+        except BaseException as error:
             connection.close()
-            time.sleep(min(0.005, deadline.left()))
-        except TimeoutError as error:
-            connection.close()
-            raise no_answer(deadline.limit_ms) from error
-        except OSError as error:
-            connection.close()
-            raise connect_error(path, error) from error
-        except BaseException:
-            connection.close()
-            raise
+            match error:
+                case BlockingIOError():  # the queue of waiting connections is full, so a daemon listens
+                    time.sleep(min(0.005, deadline.left()))
+                case TimeoutError():
+                    raise no_answer(deadline.limit_ms) from error
+                case OSError():
+                    raise connect_error(path, error) from error
+                case _:
+                    raise
 
 
 def check_greeting(greeting: bytes, path: Path) -> None:

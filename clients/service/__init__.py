@@ -1,25 +1,23 @@
 """memd as a service of its user's service manager: systemd on Linux, launchd on macOS (U1).
 
-A service belongs to one home, whose data folder its file names. It is never installed for root or system-wide.
+A service belongs to one home, whose data folder its file names. It is never installed for root or system-wide. A method
+that changes it returns the manager's error, "" for none.
 """
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import msgspec
 
 from ...protocol.places import Places
-
-if TYPE_CHECKING:
-    from .launchd import Launchd
-    from .systemd import Systemd
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "systemd"
 CARRIED = ("MEMD_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
@@ -53,26 +51,6 @@ class ServiceState(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
 
 
-def service(places: Places, environment: Mapping[str, str]) -> Systemd | Launchd:
-    """Return the service of this home under this system's manager."""
-    if sys.platform == "darwin":
-        from .launchd import Launchd
-
-        return Launchd(places, environment)
-    from .systemd import Systemd
-
-    return Systemd(places, environment)
-
-
-def is_ours(installed: Systemd | Launchd, places: Places) -> bool:
-    """Whether a service of this home is installed."""
-    first = installed.files()[0].path
-    try:
-        return str(places.data) in first.read_text(encoding="utf-8")
-    except OSError:
-        return False
-
-
 def program() -> list[str]:
     """Return the command line of the running `memd` for a manager."""
     named = Path(sys.argv[0])
@@ -97,3 +75,171 @@ def run(command: Sequence[str], wait_s: float = 90.0) -> tuple[int, str]:
     except subprocess.TimeoutExpired:
         return 124, f"`{shlex.join(command)}` took longer than {wait_s:.0f} s"
     return done.returncode, (done.stdout + done.stderr).strip()
+
+
+# --- systemd on Linux -------------------------------------------------------------------------------------------------
+SERVICE, SOCKET = "memd.service", "memd.socket"
+_PROGRAM = "%h/.local/bin/memd"
+_ADDRESS = "%t/memd/memd.sock"
+
+
+class Systemd:
+    """The two units in the user's folder. Paths are quoted, because systemd expands some characters."""
+
+    def __init__(self, places: Places, environment: Mapping[str, str]) -> None:
+        self._places, self._carried = places, carried(environment)
+        config = environment.get("XDG_CONFIG_HOME") or Path(environment.get("HOME") or "/") / ".config"
+        self._folder = Path(config) / "systemd" / "user"
+
+    def files(self) -> tuple[ServiceFile, ...]:
+        """Return the service unit and the socket unit."""
+        service = (TEMPLATES / SERVICE).read_text(encoding="utf-8")
+        command = program()
+        if set(command[0]) & set("'\"\\$"):  # systemd allows these characters in arguments alone
+            command = ["/usr/bin/env", *command]
+        service = service.replace(_PROGRAM, " ".join(quoted(word, is_command=True) for word in command))
+        lines = [f"# data: {self._places.data}\nEnvironment=ORT_DISABLE_TELEMETRY=1"]
+        lines += [f"Environment={quoted(f'{name}={value}')}" for name, value in self._carried.items()]
+        service = service.replace("Type=notify\n", "\n".join(["Type=notify", *lines, ""]))
+        socket = (TEMPLATES / SOCKET).read_text(encoding="utf-8")
+        socket = socket.replace(_ADDRESS, str(self._places.socket).replace("%", "%%"))
+        return (
+            ServiceFile(path=self._folder / SERVICE, text=service),
+            ServiceFile(path=self._folder / SOCKET, text=socket),
+        )
+
+    def reachable(self) -> bool:
+        """Whether a user manager answers."""
+        return bool(shutil.which("systemctl")) and _ctl("show", "--property=Version")[0] == 0
+
+    def enable(self) -> str:
+        """Start both units now and at each login, after reading changed units again."""
+        return _failed(["daemon-reload"], ["enable", SERVICE, SOCKET]) or self.stop() or self.start()
+
+    def disable(self) -> str:
+        """Stop and disable both, the socket first, because a client would start the service through it."""
+        return _failed(["disable", "--now", SOCKET, SERVICE])
+
+    def start(self) -> str:
+        return _failed(["start", SOCKET, SERVICE])
+
+    def stop(self) -> str:
+        return _failed(["stop", SOCKET, SERVICE])
+
+    def state(self) -> ServiceState:
+        files = self.files()
+        installed = files[0].path.exists()
+        wanted = ("ActiveState", "SubState", "UnitFileState", "NRestarts", "Result")
+        code, output = _ctl("show", SERVICE, *(f"--property={name}" for name in wanted))
+        lines = output.splitlines() if code == 0 else []
+        unit = {name: value for name, _, value in (line.partition("=") for line in lines)}
+        active = unit.get("ActiveState", "")
+        detail = f"{active} ({unit.get('SubState', '')}), restarts: {unit.get('NRestarts', '')}" if unit else output
+        if unit.get("Result", "success") != "success":
+            detail += f", last result: {unit['Result']}; `journalctl --user -u {SERVICE}` shows details"
+        return ServiceState(
+            manager="systemd" if code == 0 else "",
+            installed=installed,
+            current=all(file.is_there() for file in files),
+            enabled=unit.get("UnitFileState") == "enabled",
+            active=active in ("active", "reloading", "activating"),
+            detail=detail,
+            files=tuple(str(file.path) for file in files),
+        )
+
+
+def quoted(text: str, *, is_command: bool = False) -> str:
+    """Return `text` as one word of a unit file; in a command line `$` begins a variable."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("\n", "\\n")
+    escaped = escaped.replace("$", "$$") if is_command else escaped
+    return f'"{escaped}"' if set(text) & set(" \t\"'\\;") else escaped
+
+
+def _ctl(*arguments: str) -> tuple[int, str]:
+    return run(["systemctl", "--user", "--no-pager", *arguments])
+
+
+def _failed(*commands: Sequence[str]) -> str:
+    """Run commands up to the first that fails; return its output."""
+    for command in commands:
+        code, output = _ctl(*command)
+        if code:
+            return output or f"`systemctl --user {' '.join(command)}` ended with {code}"
+    return ""
+
+
+# --- launchd on macOS -------------------------------------------------------------------------------------------------
+LABEL = "dev.memd.daemon"
+
+
+class Launchd:
+    """The launch agent in the user's folder. launchd expands neither ~ nor variables, so every path is absolute."""
+
+    def __init__(self, places: Places, environment: Mapping[str, str]) -> None:
+        self._places, self._carried = places, carried(environment)
+        self._home = Path(environment.get("HOME") or "/")
+        self._domain = f"gui/{os.getuid()}"
+
+    def files(self) -> tuple[ServiceFile, ...]:
+        import plistlib
+
+        agent: dict[str, Any] = plistlib.loads((TEMPLATES / f"{LABEL}.plist").read_bytes())
+        agent["ProgramArguments"] = [*program(), "up", "--foreground"]
+        agent["StandardErrorPath"] = str(self._places.log)
+        agent["EnvironmentVariables"] = {"ORT_DISABLE_TELEMETRY": "1", **self._carried}
+        agent["WorkingDirectory"] = "/"
+        mark = f"<!-- data: {self._places.data} -->\n" if "--" not in str(self._places.data) else ""
+        text = plistlib.dumps(agent).decode().replace("<plist", f"{mark}<plist", 1)
+        path = self._home / "Library" / "LaunchAgents" / f"{LABEL}.plist"
+        return (ServiceFile(path=path, text=text),)
+
+    def reachable(self) -> bool:
+        """Whether the user has a login session."""
+        return run(["launchctl", "print", self._domain])[0] == 0
+
+    def enable(self) -> str:
+        """Load the agent, or load it again."""
+        self.disable()
+        return self.start()
+
+    def start(self) -> str:
+        """Load and run the agent."""
+        code, output = run(["launchctl", "bootstrap", self._domain, str(self.files()[0].path)])
+        return output if code and "already" not in output else ""
+
+    def stop(self) -> str:
+        """Unload the agent until the next login."""
+        code, output = run(["launchctl", "bootout", f"{self._domain}/{LABEL}"])
+        return output if code and "No such process" not in output else ""
+
+    disable = stop
+
+    def state(self) -> ServiceState:
+        (file,) = self.files()
+        code, output = run(["launchctl", "print", f"{self._domain}/{LABEL}"])
+        states = [line.strip() for line in output.splitlines() if line.strip().startswith("state = ")]
+        return ServiceState(
+            manager="launchd" if code in (0, 113) else "",
+            installed=file.path.exists(),
+            current=file.is_there(),
+            enabled=code == 0,
+            active="state = running" in states,
+            detail=states[0] if states else output,
+            files=(str(file.path),),
+        )
+
+
+def service(places: Places, environment: Mapping[str, str]) -> Systemd | Launchd:
+    """Return the service of this home under this system's manager."""
+    if sys.platform == "darwin":
+        return Launchd(places, environment)
+    return Systemd(places, environment)
+
+
+def is_ours(installed: Systemd | Launchd, places: Places) -> bool:
+    """Whether a service of this home is installed."""
+    first = installed.files()[0].path
+    try:
+        return str(places.data) in first.read_text(encoding="utf-8")
+    except OSError:
+        return False

@@ -10,8 +10,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...protocol.disabled import FILE
-from ...protocol.places import Places
+from ...protocol.places import DISABLED_FILE, Places
 from ...protocol.redact import CLUES, RULES
 
 FOLDER = Path(__file__).parent
@@ -24,7 +23,7 @@ def script(shell: str, places: Places, command: Sequence[str]) -> str:
     """Return the code for `bash` or `zsh`. `command`: the command line of memd."""
     values = {
         "@SPOOL@": shlex.quote(str(places.spool)),
-        "@OFF@": shlex.quote(str(places.config / FILE)),
+        "@OFF@": shlex.quote(str(places.config / DISABLED_FILE)),
         "@MEMD@": shlex.join(command),
         "@RULES@": "\n".join(_rule(name, pattern) for name, pattern in RULES),
         "@CLUES@": "|".join(_globs([clue for clues in CLUES.values() for clue in clues])),
@@ -49,7 +48,6 @@ def _globs(clues: Sequence[str]) -> list[str]:
 
 
 def _alike(clues: Sequence[str], at: int) -> list[str]:
-    """Return the clues that differ from the first at that position alone."""
     before, after, size = clues[0][:at], clues[0][at + 1 :], len(clues[0])
     return [clue for clue in clues if len(clue) == size and clue[:at] == before and clue[at + 1 :] == after]
 

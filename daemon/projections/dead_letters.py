@@ -1,10 +1,12 @@
-"""Dead letters: the captures that could not be distilled, each until it is, or until it is forgotten (P-12, T10).
+"""Dead letters: the captures that could not be distilled (P-12, T10).
 
-Comes in: `distilled` with failures, `retried`, `redacted`. Goes out: letters by number. Invariants: a capture is listed
-once, with its last reason and the number of its attempts; nothing but a successful retry or forgetting takes it off.
+Invariants: a capture is listed once, with its last reason and its number of attempts; only a successful retry or
+forgetting removes it.
 """
 
 from __future__ import annotations
+
+from itertools import islice
 
 import msgspec
 
@@ -12,21 +14,18 @@ from ...protocol.operation import Distilled, Failure, Redacted, Retried
 from ...protocol.reply import Logged
 from ...protocol.running import DeadLetter
 from ..storage.checksummed_rows import unseal
-from .projection import OperationBatch
-from .records import Records, digest
+from .projection import FoldTables, OperationBatch
+from .records import digest
 
 _letter = msgspec.msgpack.Decoder(DeadLetter)
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class DeadLetterTable:
+class DeadLetterTable(FoldTables):
     """The fold of dead letters, by number and by turn."""
 
     databases = ("letters", "letters_of")
     reads = (Distilled, Retried, Redacted)
-
-    def __init__(self, records: Records) -> None:
-        self._records = records
 
     def apply(self, batch: OperationBatch, entry: Logged) -> None:
         """Fold one operation in."""
@@ -42,16 +41,16 @@ class DeadLetterTable:
             case Redacted() as redacted:
                 for seq in redacted.captures:
                     self._drop(batch, seq)
-                for one in redacted.turns:
-                    for turn in one.turns:
-                        self._forget(batch, digest(one.document) + digest(turn))
+                for document in redacted.turns:
+                    for turn in document.turns:
+                        self._forget(batch, digest(document.document) + digest(turn))
             case _:
                 pass
 
     def _put(self, batch: OperationBatch, failure: Failure, at: int) -> None:
-        db = self._records.environment.db
+        letters, letters_of = map(self._table, self.databases)
         key = failure.seq.to_bytes(8)
-        before = batch.get(key, db=db("letters"))
+        before = batch.get(key, db=letters)
         letter = DeadLetter(
             id=failure.seq,
             document=failure.document,
@@ -61,41 +60,32 @@ class DeadLetterTable:
             attempts=_letter.decode(before).attempts + 1 if before else 1,
             at=at,
         )
-        batch.put(key, _encode(letter), db=db("letters"))
+        batch.put(key, _encode(letter), db=letters)
         place = digest(failure.document) + digest(failure.turn)
-        known = batch.get(place, db=db("letters_of")) or b""
         if before is None:
-            batch.put(place, known + key, db=db("letters_of"))
+            batch.put(place, (batch.get(place, db=letters_of) or b"") + key, db=letters_of)
 
     def _drop(self, batch: OperationBatch, seq: int) -> None:
-        batch.delete(seq.to_bytes(8), db=self._records.environment.db("letters"))
+        batch.delete(seq.to_bytes(8), db=self._table("letters"))
 
     def _forget(self, batch: OperationBatch, place: bytes) -> None:
-        known = batch.get(place, db=self._records.environment.db("letters_of")) or b""
+        known = batch.get(place, db=self._table("letters_of")) or b""
         for start in range(0, len(known), 8):
             self._drop(batch, int.from_bytes(known[start : start + 8]))
         if known:
-            batch.delete(place, db=self._records.environment.db("letters_of"))
+            batch.delete(place, db=self._table("letters_of"))
 
     def get(self, seq: int) -> DeadLetter | None:
-        """The letter of that number, or None."""
-        key = seq.to_bytes(8)
-        with self._records.environment.read() as transaction:
-            stored = transaction.get(key, db=self._records.environment.db("letters"))
-        return _letter.decode(unseal(key, stored, "a dead letter")) if stored else None
+        """Return the dead letter of a capture, or None."""
+        stored = self._value("letters", seq.to_bytes(8), "a dead letter")
+        return _letter.decode(stored) if stored else None
 
     def newest(self, limit: int | None = None) -> list[DeadLetter]:
-        """Letters, the newest capture first."""
-        with self._records.environment.read() as transaction:
-            cursor = transaction.cursor(self._records.environment.db("letters"))
-            found: list[DeadLetter] = []
-            going = cursor.last()
-            while going and (limit is None or len(found) < limit):
-                found.append(_letter.decode(unseal(*cursor.item(), "a dead letter")))
-                going = cursor.prev()
-            return found
+        """Return dead letters, the newest capture first."""
+        with self.environment.read() as snapshot:
+            rows = islice(snapshot.cursor(self._table("letters")).iterprev(), limit)
+            return [_letter.decode(unseal(key, stored, "a dead letter")) for key, stored in rows]
 
     def count(self) -> int:
-        """How many there are."""
-        with self._records.environment.read() as transaction:
-            return int(transaction.stat(self._records.environment.db("letters"))["entries"])
+        """Return the number of dead letters."""
+        return self._count("letters")

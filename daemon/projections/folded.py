@@ -1,31 +1,28 @@
-"""The tables of one folder with everything that reads them: one place that says which folds and indexes there are.
+"""The list of folds and record indexes, and one opened set of their tables.
 
-Comes in: a folder. Goes out: records, keys, graph, sources and their tables. Invariants: live tables, a rebuild's fresh
-ones and those that `verify` compares with are this same object; tables of another layout are emptied, to be replayed.
+Live tables, the fresh tables of a rebuild and those that `verify` compares with are the same class.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ...protocol.errors import JournalCorrupt
+from ..storage.lmdb_environment import Environment
 from .aliases import Aliases
-from .counters import Counters
+from .counters import Counters, FeedbackCounts
 from .dead_letters import DeadLetterTable
 from .forgotten import ForgottenTable
 from .grants import GrantTable
 from .graph import EdgeTable, edge_rows
 from .inbox import InboxTable, held_rows
-from .keys import Keys, key_rows
-from .lessons import FeedbackCounts
 from .lines import line_rows
 from .profile import card_rows
 from .projection import Tables
-from .records import Index, Records, cited_rows, recent_rows
-from .sources import SourceTable
-from .unfinished import OpenSessions
+from .records import Index, Records, cited_rows, key_rows, recent_rows
+from .sources import OpenSessions, SourceTable
 from .vectors import shelved_rows
 
 INDEXES: Mapping[str, Index] = {
@@ -40,38 +37,50 @@ INDEXES: Mapping[str, Index] = {
 }
 """The tables whose rows follow from each record alone, whatever its revision, evidence, confidence and review."""
 
+FOLDS = (
+    *(Records, SourceTable, ForgottenTable, Aliases, FeedbackCounts, DeadLetterTable),
+    *(OpenSessions, InboxTable, GrantTable, Counters),
+)
+DATABASES = ("meta", *(name for fold in FOLDS for name in fold.databases), *INDEXES)
+
 
 class TableSet:
     """One set of tables, opened."""
 
-    def __init__(self, folder: Path, *, readonly: bool = False, alone: bool = False) -> None:
-        """`readonly` and `alone`: as for `Environment`."""
-        self.records = Records(INDEXES)
-        self.keys = Keys(self.records)
-        self.graph = EdgeTable(self.records)
-        self.sources = SourceTable(self.records)
-        self.forgotten = ForgottenTable(self.records)
-        self.aliases = Aliases(self.records)
-        self.letters = DeadLetterTable(self.records)
-        self.unfinished = OpenSessions(self.records)
-        self.inbox = InboxTable(self.records)
-        self.counters = Counters(self.records)
-        self.grants = GrantTable(self.records)
-        self.lessons = FeedbackCounts(self.records)
-        running = (self.lessons, self.letters, self.unfinished, self.inbox, self.grants)
-        folds = (self.records, self.sources, self.forgotten, self.aliases, *running, self.counters)
-        self.tables = Tables(folder, folds, readonly=readonly, alone=alone)
-        self.records.attach(self.tables.environment)
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        readonly: bool = False,
+        alone: bool = False,
+        on_full: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`readonly`, `alone` and `on_full`: as for `Environment`. Empties tables of another layout."""
+        environment = Environment(folder, DATABASES, durable=False, readonly=readonly, alone=alone, on_full=on_full)
+        self.records = Records(environment, INDEXES)
+        self.graph = EdgeTable(environment)
+        self.sources = SourceTable(environment)
+        self.forgotten = ForgottenTable(environment)
+        self.aliases = Aliases(environment)
+        self.dead_letters = DeadLetterTable(environment)
+        self.open_sessions = OpenSessions(environment)
+        self.inbox = InboxTable(environment)
+        self.counters = Counters(environment, self.records)
+        self.grants = GrantTable(environment)
+        self.feedback_counts = FeedbackCounts(environment)
+        others = (self.feedback_counts, self.dead_letters, self.open_sessions, self.inbox, self.grants)
+        folds = (self.records, self.sources, self.forgotten, self.aliases, *others, self.counters)
+        self.tables = Tables(environment, folds, readonly=readonly)
 
     def close(self) -> None:
         """Close the tables."""
         self.tables.close()
 
 
-def open_folded(folder: Path) -> TableSet:
-    """The tables of a folder; those that can't be opened are thrown away, the journal has it all."""
+def open_tables(folder: Path, on_full: Callable[[], None] = lambda: None) -> TableSet:
+    """Open the tables of a folder; delete damaged ones, which a replay makes again."""
     try:
-        return TableSet(folder)
+        return TableSet(folder, on_full=on_full)
     except JournalCorrupt:
         shutil.rmtree(folder)
-        return TableSet(folder)
+        return TableSet(folder, on_full=on_full)

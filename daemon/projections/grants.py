@@ -1,8 +1,4 @@
-"""Passes and revoked sources, as the journal tells of them (A1, A3).
-
-Comes in: `granted`, `revoked`. Goes out: grants by id, what is void, of which sources nothing is shown. Invariant: what
-is void stays void; a source can be shown again.
-"""
+"""Passes and revoked sources (A1, A3). Invariants: a revoked pass stays revoked; a source can be shown again."""
 
 from __future__ import annotations
 
@@ -12,27 +8,22 @@ from ...protocol.access import GrantState, RevokedSource
 from ...protocol.instant import from_micros
 from ...protocol.operation import Granted, Revoked
 from ...protocol.reply import Logged
-from ..storage.checksummed_rows import unseal
-from .projection import OperationBatch
-from .records import Records, digest
+from .projection import FoldTables, OperationBatch
+from .records import digest
 
 _grant = msgspec.msgpack.Decoder(GrantState)
 _source = msgspec.msgpack.Decoder(RevokedSource)
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class GrantTable:
+class GrantTable(FoldTables):
     """The fold of grants and of revoked sources."""
 
     databases = ("grants", "revoked_sources")
     reads = (Granted, Revoked)
 
-    def __init__(self, records: Records) -> None:
-        self._records = records
-
     def apply(self, batch: OperationBatch, entry: Logged) -> None:
-        """Fold one operation in."""
-        db = self._records.environment.db
+        db = self._table
         match entry.operation:
             case Granted() as made if made.grant:
                 state = GrantState(
@@ -60,22 +51,16 @@ class GrantTable:
                 pass
 
     def get(self, grant: str) -> GrantState | None:
-        """The grant of that id, or None: one that somebody else signed, and that was never revoked here."""
-        key = digest(grant)
-        with self._records.environment.read() as transaction:
-            stored = transaction.get(key, db=self._records.environment.db("grants"))
-        return _grant.decode(unseal(key, stored, "a grant")) if stored else None
+        """Return the grant, or None for one that was neither made nor revoked in this store."""
+        stored = self._value("grants", digest(grant), "a grant")
+        return _grant.decode(stored) if stored else None
 
     def all(self) -> list[GrantState]:
-        """Every grant, newest first."""
-        with self._records.environment.read() as transaction:
-            cursor = transaction.cursor(self._records.environment.db("grants"))
-            found = [_grant.decode(unseal(*row, "a grant")) for row in cursor.iternext()]
-        return sorted(found, key=lambda each: (each.granted_at or each.revoked_at, each.id), reverse=True)
+        """Return every grant, newest first."""
+        grants = map(_grant.decode, self._values("grants", "a grant"))
+        return sorted(grants, key=lambda grant: (grant.granted_at or grant.revoked_at, grant.id), reverse=True)
 
     def sources(self) -> tuple[RevokedSource, ...]:
-        """The sources of which nothing is shown; empty for nearly everybody, and then this takes microseconds."""
-        with self._records.environment.read() as transaction:
-            cursor = transaction.cursor(self._records.environment.db("revoked_sources"))
-            found = [_source.decode(unseal(*row, "a revoked source")) for row in cursor.iternext()]
-        return tuple(sorted(found, key=lambda each: each.source))
+        """Return the sources of which memd shows nothing; takes microseconds if there are none."""
+        sources = map(_source.decode, self._values("revoked_sources", "a revoked source"))
+        return tuple(sorted(sources, key=lambda revoked: revoked.source))

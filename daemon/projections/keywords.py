@@ -1,7 +1,6 @@
 """The keyword index of records (R2, P-22).
 
-Comes in: the operations that change a record. Goes out: BM25 scores by id. Invariants: every record is found from the
-moment it is applied; a retired one only by those who ask for the past.
+Invariants: every record is found from the moment it is applied; a retired one only by a search of the past.
 """
 
 from __future__ import annotations
@@ -23,34 +22,34 @@ from .sources import SourceTable
 from .terms import TermDocument, TermIndex
 
 REACH = 200
-"""Characters before and after a quote, and of the end of a question, that are looked at."""
+"""Characters before and after a quote, and of the end of a question, that are indexed."""
 
 NEAR = 6
-"""Captures, of whatever session, among which the one before a turn is looked for."""
+"""Captures of all sessions among which the previous turn is searched."""
 
 
 def words(record: Record) -> str:
-    """What of a record is searched: its description, its words, its tags, its key."""
+    """Return the searched text of a record: description, content, tags, key."""
     return "\n".join((record.description, record.content, " ".join(record.tags), record.key))
 
 
 Beside = Callable[[Record], str]
+"""Returns the text around a record's quote."""
 
 
 def nothing(record: Record) -> str:
-    """Where nothing is known of what stood around a record."""
+    """Return no surrounding text."""
     return ""
 
 
 def beside(archive: Archive, sources: SourceTable, aliases: Aliases) -> Beside:
-    """What stands around the quote of a live record in its line of its turn, and what that turn was asked right before:
-    words by which one asks for it, too.
+    """Return a function for the text around a live record's quote: its line, and the question right before its turn.
 
-    Retention keeps the turns of live records alone, so no other record has any; nor has one that lies elsewhere than
-    its session does: what was said in a project never finds what is personal (P1).
+    Retention keeps only turns of live records, so others have none; nor has a record outside of its session's pool:
+    text of a project never finds a personal record (P1).
     """
 
-    def said(record: Record) -> str:
+    def surroundings(record: Record) -> str:
         spans = record.provenance.spans
         if record.status not in LIVE or not spans:
             return ""
@@ -59,16 +58,16 @@ def beside(archive: Archive, sources: SourceTable, aliases: Aliases) -> Beside:
         if record.pool != (aliases.home(project) if project else PERSONAL):
             return ""
         try:
-            seq, captured = archive.found(spans[0].document, spans[0].turn)
+            seq, captured = archive.find(spans[0].document, spans[0].turn)
             return f"{_around(text(captured.event), spans[0])} {_asked(archive, seq, captured)}" if captured else ""
-        except JournalCorrupt:  # the archive says so by itself: a record is found by its own words meanwhile
+        except JournalCorrupt:  # the archive reports it; the record's own text finds it
             return ""
 
-    return said
+    return surroundings
 
 
 def _asked(archive: Archive, seq: int, captured: Captured) -> str:
-    """The end of the turn before this one, where that asks. Between the two, others may have spoken elsewhere."""
+    """Return the end of the document's previous turn if it is a question; other documents may be between."""
     for number in range(seq - 1, max(0, seq - 1 - NEAR), -1):
         for _, before in archive.after(number - 1, 1):
             if before.document == captured.document and isinstance(before.event, Said):
@@ -77,22 +76,22 @@ def _asked(archive: Archive, seq: int, captured: Captured) -> str:
     return ""
 
 
-def _around(said: str, span: Span) -> str:
-    """What stands before and after a span, in its line."""
-    before = said[: span.start].rpartition("\n")[2]
-    after = said[span.end :].partition("\n")[0]
+def _around(turn: str, span: Span) -> str:
+    """Return the text before and after a span, in its line."""
+    before = turn[: span.start].rpartition("\n")[2]
+    after = turn[span.end :].partition("\n")[0]
     if len(after) > REACH:
         after = after[:REACH].rpartition(" ")[0]
     return f"{_end(before)} {after}".strip()
 
 
 def _end(words: str) -> str:
-    """The last words, whole: half a word may be half a secret, which no rule would know."""
+    """Return the last whole words: half a word may be half a secret, which no rule detects."""
     return words if len(words) <= REACH else words[-REACH:].partition(" ")[2]
 
 
 def text_of(record: Record, around: Beside = nothing) -> TermDocument:
-    """A record as the index takes it."""
+    """Return the document of a record in the index."""
     return TermDocument(record.id, record.pool, record.status in LIVE, words(record), around(record))
 
 
@@ -102,26 +101,26 @@ class Keywords(TermIndex):
     name = "keywords"
 
     def __init__(self, folder: Path, records: Records, around: Beside = nothing) -> None:
-        """`around`: what is known of the words beside a record (`beside`)."""
+        """`around`: as from `beside`."""
         self._records, self.around = records, around
         super().__init__(folder, scoped=True)
 
     @property
     def applied_seq(self) -> int:
-        """The seq of the last operation folded in, tail included."""
+        """The seq of the last operation applied, tail included."""
         return self.applied
 
     def apply(self, entries: Sequence[Logged]) -> None:
-        """Put the records these operations touched into the tail and before the index's writer."""
+        """Put the records that these operations touched into the index."""
         check_order(self.name, self.applied, entries)
         if not entries:
             return
         seqs = {id: entry.seq for entry in entries for id in touched(entry.operation)}
-        found = self._records.many(seqs)
-        texts = [(text_of(record, self.around), seqs[id]) for id, record in found.items()]
-        self.put(texts, [id for id in seqs if id not in found], entries[-1].seq)
+        records = self._records.many(seqs)
+        texts = [(text_of(record, self.around), seqs[id]) for id, record in records.items()]
+        self.put(texts, [id for id in seqs if id not in records], entries[-1].seq)
 
     def refresh(self, ids: Iterable[str]) -> None:
-        """Take these records anew: what stood beside them has changed."""
-        found = self._records.many(ids).values()
-        self.put([(text_of(record, self.around), self.applied) for record in found], (), self.applied)
+        """Index these records again, after the text around them changed."""
+        records = self._records.many(ids).values()
+        self.put([(text_of(record, self.around), self.applied) for record in records], (), self.applied)

@@ -1,8 +1,7 @@
-"""The live records in the order in which they were said: what stands beside one, whom it is about, how much it says.
+"""The live records in the order in which they were said, with their neighbours in their document.
 
-Comes in: the operations that change which records are live. Goes out: cards, linked to the one before and the one after
-in their document. Invariants: a card holds no words but names; the rows of the table follow from one record alone; what
-was said long after is no neighbour, even in the same document.
+Invariants: a card contains no words except names; a table row follows from one record alone; a record said long after
+another is not its neighbour, even in the same document.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from .record_reducer import touched
 from .records import Records, digest
 
 APART = 3_600_000_000
-"""Microseconds of silence after which a talk is another one."""
+"""Microseconds of silence after which a conversation ends."""
 
 PRINCIPLE = "principle"
 ROLES = frozenset({"", "user", "assistant", "tool", "document", "memd"})
@@ -39,15 +38,15 @@ _COMMON = frozenset("the this that these those there it we they he she you our m
 
 
 HUBS = frozenset({"user", "project"})
-"""Ends that nearly every edge has: to share one says nothing."""
+"""Ends that nearly every edge has, which therefore relate nothing."""
 
 LINKED = 50
 MARK = 16
-"""Bytes of the digest before a row: what the vectors are found by shares the row, whose key would else stand twice."""
+"""Bytes of the digest of the embedded text before a row: the vectors share this table."""
 
 
 class OrderRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What the table keeps of a live record. `at`, `since` in microseconds; `size` in words; `who` in lower case.
+    """The stored row of a live record. `at`, `since` in microseconds; `size` in words; `who` in lower case.
 
     `asks`: the share of its words that stand in questions, from 0 to 1. `ends` are subject and object of an edge.
     """
@@ -85,12 +84,12 @@ class OrderCard:
         return self._order < other._order
 
     def around(self) -> tuple[OrderCard | None, OrderCard | None, OrderCard | None, OrderCard | None]:
-        """The one before, the one before that, the one after, the one after that."""
+        """Return the previous card, the one before it, the next card, and the one after it."""
         before, after = self.before, self.after
         return before, before and before.before, after, after and after.after
 
     def join(self, other: OrderCard | None) -> None:
-        """Stand before `other`, unless so much time lies between that it is another talk."""
+        """Link `other` as the next card, unless the conversation ended between them."""
         near = other is not None and other.row.at - self.row.at <= APART
         self.after = other if near else None
         if other is not None:
@@ -105,8 +104,8 @@ def _ends(row: OrderRow) -> Iterable[tuple[str, str]]:
 def about(record: Record) -> tuple[str, ...]:
     """The names of whoever said a record and whom it is about, in lower case; `user` for the user."""
     names = _names(record.provenance.author)
-    if found := _LEADING.match(record.description):
-        names = names | {found[1].lower()}
+    if leading := _LEADING.match(record.description):
+        names = names | {leading[1].lower()}
     return tuple(sorted(names - _COMMON)) if names else ()
 
 
@@ -116,20 +115,21 @@ def _names(author: str) -> frozenset[str]:
 
 
 def size(text: str) -> int:
-    """About how many words a text has, in any script."""
+    """Return about the number of words of a text, in any script."""
     return len(text.split()) + (0 if text.isascii() else len(_WIDE.findall(text)) // 2)
 
 
 def asks(text: str) -> float:
-    """The share of a text's words that stand in its questions, in any script."""
-    if not any(mark in text for mark in _ASKING):  # most ask nothing, and a replay looks at all of them
+    """Return the share of a text's words that are in its questions, in any script."""
+    if not any(mark in text for mark in _ASKING):  # fast path: most texts have no question
         return 0.0
-    sizes = [(size(each), each.rstrip(_CLOSING).endswith(_ASKING)) for each in _SENTENCES.split(text.strip())]
+    sentences = _SENTENCES.split(text.strip())
+    sizes = [(size(sentence), sentence.rstrip(_CLOSING).endswith(_ASKING)) for sentence in sentences]
     return sum(words for words, asking in sizes if asking) / max(1, sum(words for words, _ in sizes))
 
 
 def row_of(record: Record) -> OrderRow:
-    """What the table keeps of a record."""
+    """Return the stored row of a record."""
     provenance, valid_from = record.provenance, record.valid_from
     span = provenance.spans[0] if provenance.spans else None
     at = micros(provenance.said_at)
@@ -142,23 +142,23 @@ def row_of(record: Record) -> OrderRow:
         who=about(record),
         principle=PRINCIPLE in record.tags,
         since=at if valid_from in ("", provenance.said_at) else micros(valid_from),
-        ends=(found.subject.casefold(), found.object.casefold()) if (found := edge(record)) else (),
+        ends=(relation.subject.casefold(), relation.object.casefold()) if (relation := edge(record)) else (),
     )
 
 
 def line_rows(record: Record) -> Iterable[tuple[bytes, bytes]]:
-    """The row of a live record, after the digest of the text whose vector stands for it."""
+    """Return the row of a live record, after the digest of its embedded text."""
     if record.status in LIVE:
         yield digest(record.pool) + record.id.encode(), digest(record.description) + _encode(row_of(record))
 
 
 class ConversationOrder:
-    """The projection: the cards of all live records, in memory. One thread applies; any thread looks."""
+    """The projection: the cards of all live records, in memory. One thread applies, any thread reads."""
 
     name = "lines"
 
     def __init__(self, records: Records, applied_seq: int) -> None:
-        """Filled by `load`, or by whoever first needs it."""
+        """`load`, or the first `apply`, fills it."""
         self._records, self._applied = records, applied_seq
         self._filled, self._filling = False, threading.Lock()
         self._clear()
@@ -178,7 +178,7 @@ class ConversationOrder:
                     self.reset(self._applied)
 
     def reset(self, applied_seq: int) -> None:
-        """Fill everything anew from the tables, which are at `applied_seq`."""
+        """Fill everything from the tables, which are at `applied_seq`."""
         self._clear()
         documents: dict[bytes, list[OrderCard]] = {}
         for card in self._stored():
@@ -202,7 +202,7 @@ class ConversationOrder:
 
     @property
     def applied_seq(self) -> int:
-        """The seq of the last operation folded in."""
+        """The seq of the last operation applied."""
         return self._applied
 
     def apply(self, entries: Sequence[Logged]) -> None:
@@ -254,32 +254,32 @@ class ConversationOrder:
             del self._documents[card.row.document]
 
     def get(self, id: str) -> OrderCard | None:
-        """The card of a live record, or None."""
+        """Return the card of a live record, or None."""
         return self._cards.get(id)
 
     def many(self, ids: Iterable[str]) -> dict[str, OrderCard | None]:
-        """The cards of these records, None for those that are not live."""
+        """Return the cards of these records, None for those that are not live."""
         get = self._cards.get
         return {id: get(id) for id in ids}
 
     def principles(self, pools: Sequence[str]) -> list[str]:
-        """The live records of these pools that are principles, pool by pool (Q8)."""
+        """Return the live principles of these pools, pool by pool (Q8)."""
         self.load()
         return [id for pool in pools for id in list(self._principles.get(digest(pool), ()))]
 
     def linked(self, pools: Sequence[str], things: Iterable[str]) -> dict[str, float]:
-        """The edges near these things, by id: 1.0 where a thing is an end of it, 0.5 one edge further on (R8)."""
+        """Return the edges near these things by id: 1.0 for an edge of a thing, 0.5 for an edge further (R8)."""
         marks = [digest(pool) for pool in pools]
         first = self._reach(marks, things)
         on = {other for other in first.values() if other not in HUBS}
         return {**dict.fromkeys(self._reach(marks, on), 0.5), **dict.fromkeys(first, 1.0)} if first else {}
 
     def _reach(self, marks: Sequence[bytes], things: Iterable[str]) -> dict[str, str]:
-        found: dict[str, str] = {}
+        edges: dict[str, str] = {}
         for thing in things if self._edges else ():
             for mark in marks:
-                found.update(self._edges.get((mark, thing), {}))
-        return dict(list(found.items())[:LINKED])
+                edges.update(self._edges.get((mark, thing), {}))
+        return dict(list(edges.items())[:LINKED])
 
     def __iter__(self) -> Iterator[str]:
         """The ids of all live records."""

@@ -1,8 +1,7 @@
-"""The last gate before a record is believed: it lies no wider than any of its sources (A2, P7, P-17).
+"""Restricts a record's pool and visibility to those of its sources before memd stores it (A2, P7, P-17).
 
-Comes in: a record and where each of its sources lies. Goes out: the record, narrowed if need be. Invariants: one with a
-source in the personal pool, in another project or in no known pool never lands in a project's; one with a private
-source is private; only the user's own word (`placed`) puts a record elsewhere, and nothing here makes one visible.
+Invariants: a record with a source in the personal pool, in another project or in no known pool is never in a project's
+pool; one with a private source is private; only the user (`placed`) moves a record elsewhere.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from .sources import SourceTable
 
 
 class SourcePool(NamedTuple):
-    """The pool that a captured document feeds ("" for one that is not known), who may see it, its agent's own pool."""
+    """The pool that a document feeds ("" for an unknown one), its visibility, and the pool of its agent."""
 
     pool: str
     visibility: Visibility = "private"
@@ -29,18 +28,18 @@ class SourcePool(NamedTuple):
 
 
 def agent_pool(agent: str) -> str:
-    """The pool of an agent's own memory; "" for no agent (P5)."""
+    """Return the pool of an agent's own memory; "" for no agent (P5)."""
     return f"agent/{agent}" if agent else ""
 
 
 def may_hold(pool: str, sources: Sequence[SourcePool]) -> bool:
-    """Whether a pool may hold what rests on these sources: all of them lie there or are that agent's own sessions, or
-    it is the user's own."""
+    """Whether a pool may have a record with these sources: it is the personal pool, or each source feeds it or is a
+    session of its agent."""
     return pool == PERSONAL or (bool(sources) and all(pool in (source.pool, source.agent) for source in sources))
 
 
 def narrowed(record: Record, sources: Sequence[SourcePool]) -> Record:
-    """The record in a pool that all its sources allow, with the narrowest of their visibilities."""
+    """Return the record in a pool that all its sources allow, with their narrowest visibility."""
     if not record.placed and not may_hold(record.pool, sources):
         record = msgspec.structs.replace(record, pool=PERSONAL)
     shareable = bool(sources) and all(source.visibility == "shared" for source in sources)
@@ -52,37 +51,37 @@ def narrowed(record: Record, sources: Sequence[SourcePool]) -> Record:
 
 
 def documents_of(record: Record, *more: Evidence) -> tuple[str, ...]:
-    """The documents that a record rests on, with the evidence it would get."""
+    """Return the documents of a record's spans, of its evidence and of `more`."""
     provenance = record.provenance
-    spans = (*provenance.spans, *(each.span for each in (*provenance.evidence, *more)))
+    spans = (*provenance.spans, *(evidence.span for evidence in (*provenance.evidence, *more)))
     return tuple(dict.fromkeys(span.document for span in spans))
 
 
 class Placing:
-    """The gate with what it must know: which pool each document feeds, as the user joined them."""
+    """Restricts records with the pools of documents and the pools that the user joined."""
 
     def __init__(self, sources: SourceTable, aliases: Aliases) -> None:
         self._sources, self._aliases = sources, aliases
 
     def of(self, documents: Iterable[str]) -> tuple[SourcePool, ...]:
-        """Where documents lie, each."""
+        """Return the source pool of each document."""
         wanted = tuple(documents)
         sessions = self._sources.sessions_of(wanted)
-        return tuple(self.source(sessions[each].opened if each in sessions else None) for each in wanted)
+        return tuple(self.source(sessions[name].opened if name in sessions else None) for name in wanted)
 
     def source(self, opened: SessionOpened | None) -> SourcePool:
-        """Where what a session says lies; one that is not known lies nowhere."""
+        """Return the source pool of a session; an unknown session has none."""
         if opened is None:
             return SourcePool("")
         origin = opened.origin
         return SourcePool(self._aliases.home(opened.project or PERSONAL), origin.visibility, agent_pool(origin.agent))
 
     def narrowed(self, record: Record) -> Record:
-        """The record as it may be believed."""
+        """Return the record in the pool and with the visibility that its sources allow."""
         return narrowed(record, self.of(documents_of(record)))
 
     def may_rest(self, record: Record, evidence: Evidence) -> bool:
-        """Whether a record may get this evidence: else it would have a source that is narrower than itself."""
+        """Whether a record may get this evidence without a source that is narrower than itself."""
         source = self.of((evidence.span.document,))
         shown = record.provenance.visibility == "shared"
         return may_hold(record.pool, source) and not (shown and source[0].visibility == "private")

@@ -1,8 +1,7 @@
-"""The pointer: the edge `user works_on project` of the personal pool (P2, P4).
+"""The edge `user works_on project` of the personal pool (P2, P4).
 
-Comes in: a project that is seen for the first time, one that is left, one that is come back to. Goes out: the
-operations on its edge. Invariants: a project has one edge, under an id that follows from its pool; only a retired edge
-closes a project, so that what forgetting or fading takes never does; the edge says what memd saw, nobody's words.
+Invariants: a project has one edge, whose id follows from its pool; only a retired edge closes a project, forgetting and
+fading do not; the edge quotes nobody.
 """
 
 from __future__ import annotations

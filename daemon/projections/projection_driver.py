@@ -1,9 +1,8 @@
-"""What keeps the projections in step with the journal, whatever goes wrong while one of them applies an operation.
+"""Keeps the projections in step with the journal.
 
-Comes in: entries that are durable in the journal. Goes out: projections that have applied them, or the reason why not.
-Invariants: an operation that is in the journal is never taken back, so a projection that failed on it is broken, not
-the commit; reads go on against what it had; it is replayed before anything else is committed; nothing that reads the
-tables is applied before the tables are.
+Invariants: an operation in the journal is never taken back, so a projection that fails on it is broken, not the commit;
+reads continue with the state it had; it is replayed before the next commit; projections that read the tables apply an
+operation after the tables.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from ...protocol.errors import MemdError, StoreError
 from ...protocol.reply import Logged
 from ..failpoint import reach
-from ..storage.journal import JournalLog
+from ..storage.ports import EventLog
 from .projection import Projection
 from .replay import GROUP
 
@@ -22,25 +21,25 @@ log = logging.getLogger("memd.store")
 
 
 class ProjectionDriver:
-    """The projections of one journal, in the order in which an operation reaches them; the first one is the tables."""
+    """The projections of one journal, in the order in which they apply an operation; the tables come first."""
 
-    def __init__(self, journal: JournalLog, projections: Callable[[], Iterable[Projection]]) -> None:
+    def __init__(self, journal: EventLog, projections: Callable[[], Iterable[Projection]]) -> None:
         self._journal, self._projections = journal, projections
         self.broken: dict[str, str] = {}
-        """By projection: why it is behind the journal."""
+        """By name of a projection: why it is behind the journal."""
 
     def catch_up(self, projection: Projection, progress: Callable[[int], None] | None = None) -> None:
-        """Replay what a projection has not seen yet."""
+        """Replay the operations that a projection has not applied."""
         while group := self._journal.slice(projection.applied_seq, GROUP):
             projection.apply(group)
             if progress:
                 progress(projection.applied_seq)
 
     def follow(self, entries: Sequence[Logged] = ()) -> None:
-        """Bring every projection to the journal's end; `entries` are the last ones, if they are at hand.
+        """Bring every projection to the journal's end; `entries` are the last operations, if the caller has them.
 
-        Raises StorageFull, or StoreError when the tables fail: they are the state that is decided on. Any other
-        projection that fails is tried again the next time.
+        Raises StorageFull, or StoreError if the tables fail, because decisions read them. The next call retries any
+        other projection that failed.
         """
         for number, projection in enumerate(self._projections()):
             if projection.applied_seq >= self._journal.last:
@@ -52,7 +51,7 @@ class ProjectionDriver:
                 else:
                     self.catch_up(projection)
             except Exception as error:
-                self.broke(projection.name, error)
+                self.note_failure(projection.name, error)
                 if number:
                     continue
                 if isinstance(error, MemdError):
@@ -64,14 +63,14 @@ class ProjectionDriver:
             self.broken.pop(projection.name, None)
             reach("projection:applied")
 
-    def broke(self, name: str, error: Exception) -> None:
-        """A projection failed; it is behind until `follow` brings it back."""
-        told = getattr(error, "message", None) or repr(error)
-        if self.broken.get(name) != told:
+    def note_failure(self, name: str, error: Exception) -> None:
+        """Note that a projection failed and is behind."""
+        reason = getattr(error, "message", None) or repr(error)
+        if self.broken.get(name) != reason:
             log.error(
                 "%s failed; memd will replay it from the journal: %s",
                 name,
-                told,
+                reason,
                 exc_info=not isinstance(error, MemdError),
             )
-        self.broken[name] = told
+        self.broken[name] = reason

@@ -1,8 +1,7 @@
-"""What an operation makes of a record: the pure step that live operation, replay and reads of the past share (T1, R3).
+"""The next state of a record after an operation: the step that live operation, replay and reads of the past share
+(T1, R3).
 
-Comes in: a record as it was, or None, and a logged operation. Goes out: the record as it is believed afterwards, or
-None. Invariants: no clock, no chance, no disk; whoever wants to know which records an operation changes asks `touched`,
-so that no projection can have an opinion of its own.
+Invariants: no clock, randomness or disk; every projection uses `touched` to learn which records an operation changes.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _ARCHIVED, _QUARANTINED = frozenset({"archived"}), frozenset({"quarantined"})
 
 
 def touched(operation: AnyOperation) -> tuple[str, ...]:
-    """Ids of the records that an operation may change, in the order in which it changes them."""
+    """Return the ids of the records that an operation may change, in order."""
     match operation:
         case Added() | Updated():
             retired = (retirement.id for retirement in operation.retires if retirement.id != operation.record.id)
@@ -46,7 +45,7 @@ def touched(operation: AnyOperation) -> tuple[str, ...]:
         case Redacted():
             return operation.records
         case Erased():
-            return tuple(dict.fromkeys((*(each.id for each in operation.retires), *operation.ids)))
+            return tuple(dict.fromkeys((*(retirement.id for retirement in operation.retires), *operation.ids)))
         case Moved() | Archived() | Restored() | Released():
             return operation.ids
         case Hidden() | Unhidden():
@@ -56,17 +55,10 @@ def touched(operation: AnyOperation) -> tuple[str, ...]:
 
 
 def apply(before: Record | None, id: str, entry: Logged) -> Record | None:
-    """The record `id` after `entry`; `before` itself where nothing changes."""
-    operation = entry.operation
-    match operation:
-        case Added() | Updated() if operation.record.id == id:
-            return _stamped(operation.record, entry.at, before)
-        case Added() | Updated():
-            found = next((each for each in operation.retires if each.id == id), None)
-            return _retired(before, found, entry.at, operation.record.id) if found else before
-        case Invalidated():
-            retirement = Retirement(operation.id, operation.valid_to, operation.reason)
-            return _retired(before, retirement, entry.at, operation.by)
+    """Return the record `id` after `entry`; `before` itself if nothing changes."""
+    match operation := entry.operation:
+        case Added() | Updated() | Invalidated() | Erased():
+            return _stated(before, id, operation, entry.at)
         case Merged():
             return _merged(before, operation)
         case Pinned():
@@ -75,30 +67,50 @@ def apply(before: Record | None, id: str, entry: Logged) -> Record | None:
             return operation.record
         case Redacted():
             return None
-        case Erased():
-            found = next((each for each in operation.retires if each.id == id), None)
-            return _retired(before, found, entry.at, operation.by) if found else before
         case Hidden() | Unhidden():
             return _shifted(before, next(shift for shift in operation.after if shift.id == id))
         case Moved():
             return _moved(before, operation)
-        case Archived():
-            return _standing(before, LIVE, "archived", operation.by)
-        case Restored():
-            return _standing(before, _ARCHIVED, "quarantined" if id in operation.quarantined else "active")
-        case Released():
-            return _standing(before, _QUARANTINED, "active")
-        case Reviewed():
-            return _reviewed(before, operation)
+        case Archived() | Restored() | Released() | Reviewed():
+            return _aged(before, id, operation)
         case _:
             return before
 
 
+def _stated(
+    before: Record | None, id: str, operation: Added | Updated | Invalidated | Erased, at: int
+) -> Record | None:
+    """Apply an operation that states a record, or retires it."""
+    if isinstance(operation, Invalidated):
+        return _retired(before, Retirement(id, operation.valid_to, operation.reason), at, operation.by)
+    if isinstance(operation, Erased):
+        by = operation.by
+    elif operation.record.id == id:
+        return _stamped(operation.record, at, before)
+    else:
+        by = operation.record.id
+    retirement = next((retirement for retirement in operation.retires if retirement.id == id), None)
+    return _retired(before, retirement, at, by) if retirement else before
+
+
+def _aged(before: Record | None, id: str, operation: Archived | Restored | Released | Reviewed) -> Record | None:
+    """Apply an operation of the lifecycle: archive, restore, release, review."""
+    match operation:
+        case Archived():
+            return _with_status(before, LIVE, "archived", operation.by)
+        case Restored():
+            return _with_status(before, _ARCHIVED, "quarantined" if id in operation.quarantined else "active")
+        case Released():
+            return _with_status(before, _QUARANTINED, "active")
+        case Reviewed():
+            return _reviewed(before, operation)
+
+
 def reason(entry: Logged, id: str) -> str:
-    """What an operation says about why it changed a record, in words; "" where it says nothing."""
+    """Return the reason that an operation gives for changing a record, "" for none."""
     match entry.operation:
         case Added() | Updated() as operation if operation.record.id != id:
-            return next((each.reason for each in operation.retires if each.id == id), "")
+            return next((retirement.reason for retirement in operation.retires if retirement.id == id), "")
         case Added() | Updated() | Merged() as operation:
             return operation.decision.reason
         case Invalidated() as operation:
@@ -110,13 +122,13 @@ def reason(entry: Logged, id: str) -> str:
 
 
 def _stamped(record: Record, at: int, before: Record | None) -> Record:
-    """`record` with its system times: learnt when first added, retired now if it arrives retired.
+    """Return `record` with its system times: learnt when first added, retired now if it arrives retired.
 
-    A record that comes from an export brings the times of the store it comes from, none later than now.
+    A record from an export keeps the times of its store, none later than now.
     """
     learned_at = before.learned_at if before else min(record.learned_at or at, at)
     retired_at = min(record.retired_at or at, at) if record.status == "retired" else 0
-    held = record if before is None or not before.pinned else before  # what the user holds on to stays held
+    held = record if before is None or not before.pinned else before  # a pin of the user stays
     return msgspec.structs.replace(
         record,
         learned_at=learned_at,
@@ -128,7 +140,7 @@ def _stamped(record: Record, at: int, before: Record | None) -> Record:
 
 
 def _tagged(tags: tuple[str, ...], principle: bool) -> tuple[str, ...]:
-    """Tags with or without the one that only the user gives (Q8)."""
+    """Return tags with or without `principle`, which only the user sets (Q8)."""
     if principle == (PRINCIPLE in tags):
         return tags
     return (*tags, PRINCIPLE) if principle else tuple(tag for tag in tags if tag != PRINCIPLE)
@@ -180,8 +192,8 @@ def _moved(before: Record | None, moved: Moved) -> Record | None:
     return msgspec.structs.replace(changed, key="", needs_review=True) if before.id in moved.unkeyed else changed
 
 
-def _standing(before: Record | None, among: frozenset[str], status: Status, by: str = "") -> Record | None:
-    """The record with another status, if it has one of those that can become it."""
+def _with_status(before: Record | None, among: frozenset[str], status: Status, by: str = "") -> Record | None:
+    """Return the record with another status, if its status is one of `among`."""
     if before is None or before.status not in among:
         return before
     return msgspec.structs.replace(before, status=status, superseded_by=by, rev=before.rev + 1)

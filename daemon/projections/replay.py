@@ -1,8 +1,4 @@
-"""A replay beside the daemon: its logs opened to read, folded into fresh tables, and how far that is.
-
-Comes in: a data folder whose owner may go on writing. Goes out: tables as the journal alone gives them. Invariant:
-journal and archive are opened read-only; what is built lies where the caller says.
-"""
+"""A replay beside the daemon: read-only journal and archive, fresh tables, and progress reports."""
 
 from __future__ import annotations
 
@@ -15,33 +11,33 @@ from ..world import World
 from .folded import TableSet
 
 GROUP = 2000
-"""Operations that a replay folds in at once: fewer write the same pages more often, more hold the memory of theirs."""
+"""Operations that a replay applies at once: fewer rewrite pages more often, more need more memory."""
 
-Emit = Callable[[int, int, str], None]
-"""Is told how far a task is: done, total, what it does."""
+ReportProgress = Callable[[int, int, str], None]
+"""Takes a task's progress: units done, total, description."""
 
-Told = dict[str, str | int | float | list[str]]
-"""What a task reports."""
+TaskReport = dict[str, str | int | float | list[str]]
+"""The result of a task."""
 
 
 class ReplayProgress:
-    """Progress over several legs, of known lengths, as one."""
+    """The progress of several steps of known lengths as one."""
 
-    def __init__(self, emit: Emit, *legs: int) -> None:
-        self._emit, self._total, self._base = emit, sum(legs), 0
+    def __init__(self, report: ReportProgress, *steps: int) -> None:
+        self._report, self._total, self._base = report, sum(steps), 0
 
     def at(self, done: int, detail: str) -> None:
-        """So far in this leg."""
-        self._emit(min(self._base + done, self._total), self._total, detail)
+        """Report the units done in this step."""
+        self._report(min(self._base + done, self._total), self._total, detail)
 
-    def finish(self, leg: int, detail: str) -> None:
-        """That leg is over; the next thing is `detail`."""
-        self._base += leg
+    def finish(self, step: int, detail: str) -> None:
+        """End a step of that length; `detail` describes the next one."""
+        self._base += step
         self.at(0, detail)
 
 
 class ReplayLogs:
-    """Journal and archive of a data folder, opened to read."""
+    """Journal and archive of a data folder whose owner may go on writing, opened read-only."""
 
     def __init__(self, folder: Path, world: World) -> None:
         self.folder = folder
@@ -49,10 +45,10 @@ class ReplayLogs:
         self.journal = JournalLog(folder / "journal", world, readonly=True)
         self.archive = Archive(folder / "archive", world, readonly=True)
 
-    def fold(self, place: Path, course: ReplayProgress) -> TableSet:
-        """The journal folded into fresh tables at `place`, up to where it is now."""
-        folded = TableSet(place, alone=True)
-        while group := self.journal.slice(folded.tables.applied_seq, GROUP):
-            folded.tables.apply(group)
-            course.at(folded.tables.applied_seq, "replaying the journal")
-        return folded
+    def fold(self, place: Path, progress: ReplayProgress) -> TableSet:
+        """Replay the journal into fresh tables at `place`."""
+        table_set = TableSet(place, alone=True)
+        while group := self.journal.slice(table_set.tables.applied_seq, GROUP):
+            table_set.tables.apply(group)
+            progress.at(table_set.tables.applied_seq, "replaying the journal")
+        return table_set

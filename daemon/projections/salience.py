@@ -1,7 +1,6 @@
-"""Salience: how much a record matters now; it orders and never decides whether a record is there (T2).
+"""Salience: a number that orders records and never decides whether a record exists (T2).
 
-Comes in: a record with its signal as it is now. Goes out: a number from 0 up. Invariants: pure; age is in calendar
-days, because a fact grows old whether or not anybody works; a kind that never fades does not grow old either.
+Age is in calendar days, because a fact ages whether or not anyone works; a kind that never fades does not age.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ REINFORCED = 0.25
 
 
 def half_life_days(volatility: Volatility, half_lives: HalfLives) -> float:
-    """Calendar days after which recency has halved."""
+    """Return the calendar days after which recency has halved."""
     return {"stable": half_lives.stable, "semi": half_lives.semi, "situational": half_lives.situational}[volatility]
 
 
 def recency(record: Record, signal: Signal, now: int, rules: Rules) -> float:
-    """0.5 ^ (age / half-life) in (0, 1]: the age of the statement, or of its last use, whichever is less (T2).
+    """Return 0.5 ^ (age / half-life) in (0, 1], with the age of the statement or of its last use, if less (T2, Q6).
 
-    `now` in microseconds; a statement of the future is as recent as one of now. One of the features of ranking (Q6).
+    `now` in microseconds; a statement of the future has age 0.
     """
     if record.kind in rules.never or rules.is_off(record.pool):
         return 1.0
@@ -37,11 +36,11 @@ def recency(record: Record, signal: Signal, now: int, rules: Rules) -> float:
 
 
 def reinforcement(signal: Signal) -> float:
-    """From 1 up, with the logarithm of uses: what keeps being used resists decay (T2)."""
+    """Return a factor from 1 up that grows with the logarithm of uses (T2)."""
     return 1.0 + REINFORCED * log1p(signal.access_count)
 
 
 def salience(record: Record, signal: Signal, now: int, rules: Rules, relevance: float = 1.0) -> float:
-    """Relevance × recency × importance × reinforcement (T2): what orders a profile, where relevance is 1 for all."""
+    """Return relevance × recency × importance × reinforcement (T2)."""
     importance = max(LEAST_IMPORTANCE, signal.importance)
     return relevance * recency(record, signal, now, rules) * importance * reinforcement(signal)

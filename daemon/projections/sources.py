@@ -1,14 +1,13 @@
-"""Where things come from: pools, sessions, the history of each record, and how far the pipeline has come.
+"""Pools, sessions, the history of each record, and the distiller's cursor.
 
-Comes in: every operation. Goes out: a session's origin and project, the operations that touched a record, the
-distiller's cursor. Invariant: `history` names operations by seq and quotes nothing.
+Invariant: `history` names operations by seq and quotes nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
-import lmdb
 import msgspec
 
 from ...protocol.errors import InvalidRequest, NotFound
@@ -24,13 +23,13 @@ from ...protocol.operation import (
 )
 from ...protocol.reply import Logged
 from ...stages.batch import PERSONAL
-from ..storage.checksummed_rows import unseal
-from .projection import OperationBatch
-from .records import Records, digest
+from ..storage.checksummed_rows import rows_with, unseal
+from .projection import FoldTables, OperationBatch
+from .records import digest
 
 
 class SessionEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A document as it was opened, when it was closed ("" while it is open) and why."""
+    """A document's session; `closed_at` is "" while it is open."""
 
     opened: SessionOpened
     closed_at: str = ""
@@ -38,7 +37,7 @@ class SessionEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DistillProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """The pipeline's cursor and its totals since the beginning."""
+    """The distiller's cursor and totals; `last_at` in microseconds."""
 
     archive_seq: int = 0
     captures: int = 0
@@ -53,63 +52,56 @@ _progress = msgspec.msgpack.Decoder(DistillProgress)
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class SourceTable:
+class SourceTable(FoldTables):
     """The fold of pools, sessions, history and the cursor."""
 
     databases = ("pools", "sessions", "projects", "history", "progress")
     reads = ()
 
-    def __init__(self, records: Records) -> None:
-        self._records = records
-
-    def _db(self, name: str) -> lmdb.Database:
-        return self._records.environment.db(name)
-
     def apply(self, batch: OperationBatch, entry: Logged) -> None:
-        """Fold one operation in."""
         operation = entry.operation
         match operation:
             case PoolOpened():
-                batch.put(digest(operation.pool), _encode(operation), db=self._db("pools"))
+                batch.put(digest(operation.pool), _encode(operation), db=self._table("pools"))
             case SessionOpened():
                 key = digest(operation.document)
-                batch.put(key, _encode(SessionEntry(opened=operation)), db=self._db("sessions"))
-                batch.put(digest(operation.project) + key, operation.document.encode(), db=self._db("projects"))
+                batch.put(key, _encode(SessionEntry(opened=operation)), db=self._table("sessions"))
+                batch.put(digest(operation.project) + key, operation.document.encode(), db=self._table("projects"))
             case SessionClosed() | SessionResumed():
                 key = digest(operation.document)
-                if stored := batch.get(key, db=self._db("sessions")):
+                if stored := batch.get(key, db=self._table("sessions")):
                     closed = operation if isinstance(operation, SessionClosed) else None
                     at, why = (closed.at, closed.reason) if closed else ("", "")
                     session = msgspec.structs.replace(_session.decode(stored), closed_at=at, reason=why)
-                    batch.put(key, _encode(session), db=self._db("sessions"))
+                    batch.put(key, _encode(session), db=self._table("sessions"))
             case Distilled():
                 self._advance(batch, operation, entry.at)
             case Redacted():
                 self._forget(batch, operation)
             case Hidden() | Unhidden():
                 self._show(batch, operation.documents, isinstance(operation, Unhidden))
-                self._remember(batch, entry)
+                self._add_history(batch, entry)
             case _:
-                self._remember(batch, entry)
+                self._add_history(batch, entry)
 
-    def _remember(self, batch: OperationBatch, entry: Logged) -> None:
-        rows, seq = batch.rows(self._db("history")), entry.seq.to_bytes(8)
+    def _add_history(self, batch: OperationBatch, entry: Logged) -> None:
+        rows, seq = batch.rows(self._table("history")), entry.seq.to_bytes(8)
         for id in batch.touched(entry):
             rows[id.encode() + seq] = b""
 
     def _show(self, batch: OperationBatch, documents: Sequence[str], shown: bool) -> None:
-        """A session that was taken back feeds no pool: none of its turns is searched until it is brought back."""
+        """Remove an undone session from its pool, so that no turn of it is searched, or put it back."""
         for document in documents:
             key = digest(document)
-            if stored := batch.get(key, db=self._db("sessions")):
+            if stored := batch.get(key, db=self._table("sessions")):
                 place = digest(_session.decode(stored).opened.project) + key
                 if shown:
-                    batch.put(place, document.encode(), db=self._db("projects"))
+                    batch.put(place, document.encode(), db=self._table("projects"))
                 else:
-                    batch.delete(place, db=self._db("projects"))
+                    batch.delete(place, db=self._table("projects"))
 
     def _advance(self, batch: OperationBatch, distilled: Distilled, at: int) -> None:
-        stored = batch.get(b"progress", db=self._db("progress"))
+        stored = batch.get(b"progress", db=self._table("progress"))
         before = _progress.decode(stored) if stored else DistillProgress()
         rejected = dict(before.rejected)
         for reason, count in distilled.rejected.items():
@@ -121,111 +113,115 @@ class SourceTable:
             rejected=rejected,
             last_at=at,
         )
-        batch.put(b"progress", _encode(after), db=self._db("progress"))
+        batch.put(b"progress", _encode(after), db=self._table("progress"))
 
     def _forget(self, batch: OperationBatch, redacted: Redacted) -> None:
-        """No session of that name was ever opened (T10)."""
+        """Remove forgotten sessions (T10)."""
         for document in redacted.sessions:
             key = digest(document)
-            if stored := batch.get(key, db=self._db("sessions")):
+            if stored := batch.get(key, db=self._table("sessions")):
                 project = _session.decode(stored).opened.project
-                batch.delete(digest(project) + key, db=self._db("projects"))
-                batch.delete(key, db=self._db("sessions"))
+                batch.delete(digest(project) + key, db=self._table("projects"))
+                batch.delete(key, db=self._table("sessions"))
 
     def documents_named(self, name: str, *, source: bool) -> frozenset[str]:
-        """The documents of a source (its host), or the one of a session's name. Raises NotFound, InvalidRequest."""
+        """Return the documents of a source (a host), or the one of a session's name or prefix.
+
+        Raises NotFound, and InvalidRequest if several sessions match.
+        """
         known = self.sessions()
         if source:
-            found = {document for document in known if document.partition(":")[0] == name}
+            matches = {document for document in known if document.partition(":")[0] == name}
         else:
-            found = {document for document in known if name in (document, document.partition(":")[2])}
-            if not found:
-                found = {each for each in known if each.startswith(name) or each.partition(":")[2].startswith(name)}
-        if not found:
+            names = {document: (document, document.partition(":")[2]) for document in known}
+            matches = {document for document in known if name in names[document]} or {
+                document for document in known if any(part.startswith(name) for part in names[document])
+            }
+        if not matches:
             raise NotFound(
                 f"no {'source' if source else 'session'} {name!r}", hint="`memd show ID` names a record's session"
             )
-        if len(found) > 1 and not source:
-            few = ", ".join(sorted(found)[:5])
-            raise InvalidRequest(f"{len(found)} sessions match {name!r}", hint=f"give one in full: {few}")
-        return frozenset(found)
+        if len(matches) > 1 and not source:
+            few = ", ".join(sorted(matches)[:5])
+            raise InvalidRequest(f"{len(matches)} sessions match {name!r}", hint=f"give one in full: {few}")
+        return frozenset(matches)
 
     def sessions(self) -> list[str]:
-        """Every document that was opened, in no order."""
+        """Return every document that was opened, in no order."""
         return [session.opened.document for session in self.all_sessions()]
 
     def all_sessions(self) -> list[SessionEntry]:
-        """Every session, in no order."""
-        with self._records.environment.read() as transaction:
-            cursor = transaction.cursor(self._db("sessions"))
-            return [_session.decode(unseal(*row, "a session")) for row in cursor.iternext()]
+        """Return every session, in no order."""
+        return [_session.decode(row) for row in self._values("sessions", "a session")]
 
     def documents(self, pools: Sequence[str], most: int | None = None) -> list[str]:
-        """At most `most` documents whose session feeds these pools; one outside of a project feeds the personal one."""
-        found: list[str] = []
-        with self._records.environment.read() as transaction:
-            cursor = transaction.cursor(self._db("projects"))
-            for pool in pools:
-                mark = digest("" if pool == PERSONAL else pool)
-                going = cursor.set_range(mark)
-                while going and cursor.key().startswith(mark) and (most is None or len(found) < most):
-                    found.append(unseal(*cursor.item(), "a session of a pool").decode())
-                    going = cursor.next()
-        return found
+        """Return at most `most` documents whose session feeds these pools; one without a project feeds `personal`."""
+        marks = [digest("" if pool == PERSONAL else pool) for pool in pools]
+        with self.environment.read() as transaction:
+            rows = (row for mark in marks for row in rows_with(transaction, self._table("projects"), mark))
+            return [unseal(key, stored, "a session of a pool").decode() for key, stored in islice(rows, most)]
 
     def feeds(self, document: str, pools: Sequence[str]) -> bool:
-        """Whether a document's session feeds one of these pools; none that was taken back does."""
+        """Whether a document's session feeds one of these pools; an undone session feeds none."""
         key = digest(document)
         marks = (digest("" if pool == PERSONAL else pool) for pool in pools)
-        with self._records.environment.read() as transaction:
-            return any(transaction.get(mark + key, db=self._db("projects")) is not None for mark in marks)
+        with self.environment.read() as transaction:
+            return any(transaction.get(mark + key, db=self._table("projects")) is not None for mark in marks)
 
     def session(self, document: str) -> SessionEntry | None:
-        """The session of a document, or None."""
+        """Return the session of a document, or None."""
         return self.sessions_of([document]).get(document)
 
     def sessions_of(self, documents: Iterable[str]) -> dict[str, SessionEntry]:
-        """The sessions of these documents, from one snapshot; unknown ones are left out."""
-        found: dict[str, SessionEntry] = {}
-        with self._records.environment.read() as transaction:
+        """Return the known sessions of these documents, from one snapshot."""
+        sessions: dict[str, SessionEntry] = {}
+        with self.environment.read() as transaction:
             for document in documents:
                 key = digest(document)
-                if stored := transaction.get(key, db=self._db("sessions")):
-                    found[document] = _session.decode(unseal(key, stored, "a session"))
-        return found
+                if stored := transaction.get(key, db=self._table("sessions")):
+                    sessions[document] = _session.decode(unseal(key, stored, "a session"))
+        return sessions
 
     def pool(self, pool: str) -> PoolOpened | None:
-        """The pool of that name, or None."""
-        key = digest(pool)
-        with self._records.environment.read() as transaction:
-            stored = transaction.get(key, db=self._db("pools"))
-        return _pool.decode(unseal(key, stored, "a pool")) if stored else None
+        """Return the pool of that name, or None."""
+        stored = self._value("pools", digest(pool), "a pool")
+        return _pool.decode(stored) if stored else None
 
     def pools(self) -> list[PoolOpened]:
-        """Every pool, in order of name."""
-        pools: list[PoolOpened] = []
-        with self._records.environment.read() as transaction:
-            cursor = transaction.cursor(self._db("pools"))
-            found = cursor.first()
-            while found:
-                pools.append(_pool.decode(unseal(*cursor.item(), "a pool")))
-                found = cursor.next()
-        return sorted(pools, key=lambda pool: pool.pool)
+        """Return every pool, in order of name."""
+        return sorted(map(_pool.decode, self._values("pools", "a pool")), key=lambda pool: pool.pool)
 
     def history(self, id: str) -> list[int]:
-        """The seqs of all operations that touched a record, in order."""
-        prefix = id.encode()
-        seqs: list[int] = []
-        with self._records.environment.read() as transaction:
-            cursor = transaction.cursor(self._db("history"))
-            found = cursor.set_range(prefix)
-            while found and cursor.key().startswith(prefix):
-                seqs.append(int.from_bytes(cursor.key()[len(prefix) :]))
-                found = cursor.next()
-        return seqs
+        """Return the seqs of all operations that touched a record, in order."""
+        return [int.from_bytes(key) for key in self._keys("history", id.encode())]
 
     def progress(self) -> DistillProgress:
-        """How far the pipeline has come."""
-        with self._records.environment.read() as transaction:
-            stored = transaction.get(b"progress", db=self._db("progress"))
-        return _progress.decode(unseal(b"progress", stored, "the cursor")) if stored else DistillProgress()
+        """Return the distiller's cursor and totals."""
+        stored = self._value("progress", b"progress", "the cursor")
+        return _progress.decode(stored) if stored else DistillProgress()
+
+
+class OpenSessions(FoldTables):
+    """The fold of live sessions that have not ended (W2)."""
+
+    databases = ("unfinished",)
+    reads = (SessionOpened, SessionResumed, SessionClosed, Redacted)
+
+    def apply(self, batch: OperationBatch, entry: Logged) -> None:
+        table = self._table("unfinished")
+        match entry.operation:
+            case SessionOpened(document=document, origin=origin) if origin.live:
+                batch.put(digest(document), document.encode(), db=table)
+            case SessionResumed(document=document):
+                batch.put(digest(document), document.encode(), db=table)
+            case SessionClosed(document=document):
+                batch.delete(digest(document), db=table)
+            case Redacted(sessions=documents):
+                for document in documents:
+                    batch.delete(digest(document), db=table)
+            case _:
+                pass
+
+    def documents(self) -> list[str]:
+        """Return the documents of all open live sessions, in no order."""
+        return [row.decode() for row in self._values("unfinished", "an open session")]

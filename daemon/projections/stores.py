@@ -1,8 +1,7 @@
-"""Everything on disk, opened in order and kept in step: archive, journal, and the projections of the journal.
+"""All stores of a data folder: archive, journal, and the projections of the journal, opened and kept in step.
 
-Comes in: the data folder. Goes out: one object that the committer writes through and reads look into. Invariants: the
-folder's lock is held before anything is opened; `commit` is journal first, projections after; a projection that is
-behind is brought up by replay before the door opens.
+Invariants: the folder's lock is held before any store is opened; `commit` writes the journal first, then the
+projections; a projection that is behind is replayed before the daemon answers requests.
 """
 
 from __future__ import annotations
@@ -26,11 +25,10 @@ from ..storage.archive import Archive, Fate
 from ..storage.ballast import Ballast
 from ..storage.folder_lock import FolderLock
 from ..storage.journal import JournalLog
-from ..storage.lmdb_environment import Environment
-from ..storage.page_eviction import let_go
+from ..storage.lmdb_environment import Environment, evict_pages
 from ..storage.startup_checks import CHECKPOINT_AT_CLOSE, StartupChecks, checkpoint, due
 from ..world import World
-from .folded import open_folded
+from .folded import open_tables
 from .keywords import Keywords, beside
 from .lines import ConversationOrder
 from .profile import ProfileCards
@@ -41,20 +39,20 @@ from .vector_store import VectorStore
 from .vectors import VectorIndexes
 
 INDEX_GROUP, TURNS_S = 128, 0.03
-"""While captures keep coming, their index has this much of each second: all of it would halve their rate."""
+"""While captures arrive, seconds of each second that their index may use: without a limit their rate halves."""
 
 T = TypeVar("T")
 log = logging.getLogger("memd.store")
 
 
 class Stores:
-    """The stores of one home. One thread commits; any thread reads."""
+    """The stores of one data folder. One thread commits; any thread reads."""
 
     def __init__(self, folder: Path, world: World, model: ModelInfo, *, ballast_bytes: int = 0) -> None:
         self.folder = folder
         self._monotonic = world.monotonic
         self.changed = threading.Event()
-        """Set when something came in, or was given: there is something to index and to save."""
+        """Set when there are new entries to index, or an echo ledger to save."""
         self.lock = FolderLock(folder)
         try:
             self._open(folder, world, model, ballast_bytes)
@@ -66,32 +64,30 @@ class Stores:
         restore.finish(folder)
         self.projections_folder = folder / "projections"
         self.ballast = Ballast(folder / "ballast", ballast_bytes, world)
-        self._opening = StartupChecks(folder, world, self.ballast)
-        self.journal = JournalLog(folder / "journal", world)
-        self.archive = Archive(folder / "archive", world)
-        self._checkpoint = self._opening.opened(self.journal, self.archive)
-        self.following = ProjectionDriver(self.journal, lambda: self.projections)
-        folded = open_folded(self.projections_folder / "tables")
-        self.records, self.keys, self.graph = folded.records, folded.keys, folded.graph
-        self.sources, self.forgotten, self.tables = folded.sources, folded.forgotten, folded.tables
-        self.aliases, self.counters = folded.aliases, folded.counters
-        self.lessons = folded.lessons
-        self.letters, self.unfinished, self.inbox = folded.letters, folded.unfinished, folded.inbox
-        self.grants = folded.grants
+        on_full = self.ballast.release
+        self._checks = StartupChecks(folder, world, self.ballast)
+        self.journal = JournalLog(folder / "journal", world, on_full=on_full)
+        self.archive = Archive(folder / "archive", world, on_full=on_full)
+        self._checkpoint = self._checks.opened(self.journal, self.archive)
+        self.driver = ProjectionDriver(self.journal, lambda: self.projections)
+        table_set = open_tables(self.projections_folder / "tables", on_full)
+        self.tables, self.records, self.graph = table_set.tables, table_set.records, table_set.graph
+        self.sources, self.forgotten, self.aliases = table_set.sources, table_set.forgotten, table_set.aliases
+        self.counters, self.feedback_counts = table_set.counters, table_set.feedback_counts
+        self.dead_letters, self.open_sessions = table_set.dead_letters, table_set.open_sessions
+        self.inbox, self.grants = table_set.inbox, table_set.grants
         around = beside(self.archive, self.sources, self.aliases)
         self.keywords = Keywords(self.projections_folder / "keywords", self.records, around)
         self.turns = TurnIndex(self.projections_folder / "turns", self.archive)
-        self.vector_store = VectorStore(folder / "vectors", model.id, model.dimension, world)
+        self.vector_store = VectorStore(folder / "vectors", model.id, model.dimension, world, on_full=on_full)
         self.catch_up(self.tables)
         self.graphs = self.projections_folder / "graphs"
         self.vectors = VectorIndexes(self.vector_store, self.records, self.journal.last, self.graphs, later=True)
         self.lines = ConversationOrder(self.records, self.journal.last)
         self.profile = ProfileCards(self.records, self.journal.last)
         self.catch_up(self.keywords)
-        for environment in self._environments:
-            environment.refused = self.ballast.release
         self._distilled = self.sources.progress().archive_seq
-        self._opening.serving()
+        self._checks.serving()
 
     @property
     def _environments(self) -> tuple[Environment, ...]:
@@ -100,15 +96,15 @@ class Stores:
 
     @property
     def projections(self) -> tuple[Projection, ...]:
-        """All projections, in the order in which an operation reaches them."""
+        """All projections, in the order in which they apply an operation."""
         return (self.tables, self.keywords, self.vectors, self.lines, self.profile)
 
     def catch_up(self, projection: Projection, progress: Callable[[int], None] | None = None) -> None:
-        """Replay what a projection has not seen yet."""
-        self.following.catch_up(projection, progress)
+        """Replay the operations that a projection has not applied."""
+        self.driver.catch_up(projection, progress)
 
     def take(self, captures: Sequence[Captured]) -> list[Fate]:
-        """Captures into the archive, durably, as one group. Raises StorageFull: then none was written."""
+        """Append captures to the archive, durably, as one group. Raises StorageFull: then none was written."""
         self._admit()
         fates = self.archive.take(captures)
         self.changed.set()
@@ -116,50 +112,51 @@ class Stores:
         return fates
 
     def commit(self, operations: Sequence[AnyOperation], *, reserve: bool = False) -> list[Logged]:
-        """Journal first, durably, then every projection; `reserve`: also while the disk is full (forgetting is).
+        """Append operations to the journal, then apply them to every projection; with `reserve` (forgetting) also while
+        the disk is full.
 
-        Raises StorageFull or StoreError: then nothing was written, or it is in the journal and the projections follow
-        before the next commit; so it may be done again.
+        Raises StorageFull or StoreError: then nothing was written, or the operations are in the journal and the
+        projections catch up before the next commit.
         """
         if not reserve:
             self._admit()
-        self._with_ballast(self.following.follow)
+        self._with_ballast(self.driver.follow)
         if due(self._checkpoint, self.journal, self.archive):
             self._checkpoint = checkpoint(self.journal, self.archive)
             operations = (*operations, self._checkpoint)
         entries = self._with_ballast(lambda: self.journal.commit(operations))
         self.changed.set()
-        self._with_ballast(lambda: self.following.follow(entries))
+        self._with_ballast(lambda: self.driver.follow(entries))
         self._distilled = self.sources.progress().archive_seq
         return entries
 
     def load(self) -> None:
-        """Fill what is held in memory alone: half a second for 100,000 records."""
+        """Fill the projections that are only in memory: half a second for 100,000 records."""
         self.lines.load()
         self.keywords.know(self.lines)
         self.vectors.load()
-        self.let_go()
+        self.evict_pages()
 
-    def let_go(self) -> None:
-        """Give back the memory of what was read and is not needed now."""
-        let_go(self.folder)
+    def evict_pages(self) -> None:
+        """Release the memory of mapped pages."""
+        evict_pages(self.folder)
 
     def search_in(self, vectors: VectorIndexes) -> None:
-        """Let these vectors, brought up to the journal's end, be the ones that are searched and written."""
+        """Search and write these vectors from now on; they are at the journal's end."""
         self.vector_store, self.vectors = vectors.store, vectors
 
     def keep_vectors(self) -> None:
-        """Drop the vectors that no record needs, and those of models that are in use no more."""
+        """Delete the vectors that no record or used model needs."""
         self.vector_store.keep(record.description for record in self.records.everything())
         self.vectors.sweep()
 
-    def doubt(self) -> None:
-        """Something was found damaged: let the next start look at everything, however clean the stop."""
-        self.journal.log.environment.suspect = True
+    def mark_suspect(self) -> None:
+        """Note that a check found damage: the next start checks everything, even after a clean stop."""
+        self.journal.log.environment.mark_suspect()
 
     @property
     def pending(self) -> int:
-        """Captures whose records can't be recalled yet: the cursor counts once every projection has passed it."""
+        """The number of captures whose records cannot be recalled yet."""
         return self.archive.last - self._distilled
 
     def _admit(self) -> None:
@@ -170,30 +167,29 @@ class Stores:
             )
 
     def _with_ballast(self, work: Callable[[], T]) -> T:
-        """`work`; if the disk refuses a write, once more with the room that the ballast gave back."""
-        held = not self.ballast.full
+        """Run `work`; if the disk refuses a write, once more with the space that the ballast released."""
+        had_ballast = not self.ballast.full
         try:
             return work()
         except StorageFull:
-            if not held:
+            if not had_ballast:
                 raise
             return work()
 
     def index(self) -> bool:
-        """Commit the keyword indexes; one that fails goes back to what it holds. One thread calls it. Whether all is in
-        them that there is."""
+        """Commit the keyword indexes, reopening one that fails; whether they hold everything. One thread calls it."""
         for index in (self.keywords, self.turns):
             try:
                 if index is self.turns:
                     self._index_turns()
                 index.commit()
             except Exception as error:  # a full disk, or a writer that died
-                self.following.broke(index.name, error)
+                self.driver.note_failure(index.name, error)
                 index.reopen()
-        return not self.following.broken and self.turns.applied >= self.archive.last
+        return not self.driver.broken and self.turns.applied >= self.archive.last
 
     def _index_turns(self) -> None:
-        """Take turns into their index; while captures keep coming they go first, and a search takes in what waits."""
+        """Index turns, for a limited time while captures arrive; a search indexes the rest."""
         end = self._monotonic() + TURNS_S
         while self.turns.applied < (last := self.archive.last):
             self.turns.catch_up(INDEX_GROUP)
@@ -202,12 +198,12 @@ class Stores:
 
     @property
     def troubles(self) -> tuple[str, ...]:
-        """What is wrong with the stores now, in words, for `memd status`."""
-        broken = (f"{name} is behind the journal: {why}" for name, why in self.following.broken.items())
+        """The problems of the stores, as sentences for `memd status`."""
+        broken = (f"{name} is behind the journal: {why}" for name, why in self.driver.broken.items())
         return ("the disk is full: memd rejects writes until there is free space", *broken)[not self.ballast.full :]
 
     def size_bytes(self) -> dict[str, int]:
-        """Bytes on disk by store."""
+        """Return the bytes on disk by store."""
         return {
             "journal": self.journal.log.environment.size_bytes(),
             "archive": self.archive.log.environment.size_bytes(),
@@ -219,9 +215,9 @@ class Stores:
         }
 
     def close(self) -> None:
-        """Close everything in order; the mark of a running daemon goes last, and stays if anything went wrong."""
-        whole = True
-        for end in (
+        """Close everything in order; keep the mark of an unclean stop if anything fails."""
+        clean = True
+        for close in (
             self._last_checkpoint,
             self.keywords.close,
             self.turns.close,
@@ -231,18 +227,18 @@ class Stores:
             self.archive.close,
         ):
             try:
-                end()
-            except Exception:  # the others must be closed all the same
+                close()
+            except Exception:  # close the others all the same
                 log.exception("could not stop cleanly")
-                whole = False
+                clean = False
         if any(environment.suspect for environment in self._environments):
-            self._opening.doubt()
-        elif whole and not self.following.broken:
-            self._opening.closed()
+            self._checks.mark_suspect()
+        elif clean and not self.driver.broken:
+            self._checks.closed()
         self.lock.release()
 
     def _last_checkpoint(self) -> None:
-        if self.ballast.full:  # what room there is the next start needs
+        if self.ballast.full:  # the next start needs the remaining space
             return
         self.archive.index()
         if due(self._checkpoint, self.journal, self.archive, CHECKPOINT_AT_CLOSE):
@@ -250,7 +246,7 @@ class Stores:
 
 
 def size_of(folder: Path) -> int:
-    """Bytes of the files below a folder; one that is removed while we look counts as nothing."""
+    """Return the bytes of the files below a folder; a file removed meanwhile counts 0."""
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:

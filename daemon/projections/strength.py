@@ -1,8 +1,7 @@
-"""Strength: how use builds it up, how sleep takes it away, and what a pool's own pace is (T3-T7).
+"""Strength: how use raises it, how sleep lowers it, and the pace of a pool (T3-T7).
 
-Comes in: counters, and operations that carry every number. Goes out: counters. Invariants: pure: no clock, no disk;
-decay is kept once a pool, kind and level, as the logarithm of what is left, and taken off a record when somebody looks
-at it, so that sleep over any number of records changes one row.
+Invariants: no clock or disk; decay is stored once per pool, kind and level, as the logarithm of the remaining share,
+and applied on read, so that a sleep over any number of records changes one row.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from ...protocol.record import Kind, Signal
 
 DAY = 86_400_000_000
 PACE_DAYS = 14
-"""Active days over which a pool's pace is taken (T6)."""
+"""Active days over which memd takes a pool's pace (T6)."""
 
 DAYS_A_DAY = 2.0
-"""A day costs at most so many days' loss, however many tasks it suddenly has; the first one its own."""
+"""Days of loss that one active day costs at most, whatever its number of tasks; the first active day costs one."""
 
 LEAST = 1e-9
 _UNTOUCHED = (0.0,) * LEVELS
@@ -29,17 +28,17 @@ _replace = msgspec.structs.replace
 
 
 def level_of(uses: int, level_uses: Sequence[int]) -> int:
-    """The consolidation level, 0-5, of so many uses (T5)."""
+    """Return the consolidation level, 0-5, for a number of uses (T5)."""
     return min(LEVELS, bisect_right(level_uses, uses)) - 1
 
 
 def decayed(rest: Rest, kind: Kind, level: int) -> float:
-    """The logarithm of what sleep has left so far of a pool's records of a kind and level."""
+    """Return the logarithm of the share that sleeps left of the strength of a pool's records of a kind and level."""
     return rest.decay.get(kind, _UNTOUCHED)[level]
 
 
 def settled(tally: Tally, rest: Rest) -> Tally:
-    """A tally with its strengths as they are now."""
+    """Return a tally with its current strengths."""
     mark = decayed(rest, tally.kind, tally.level)
     if mark == tally.mark:
         return tally
@@ -49,18 +48,18 @@ def settled(tally: Tally, rest: Rest) -> Tally:
 
 
 def energy(tally: Tally) -> float:
-    """Sorts a pool's records of one kind and level by strength, the greatest of theirs, whatever sleep does to all."""
+    """Return a sort key by greatest strength for records of one pool, kind and level; sleep does not change it."""
     return log(max(LEAST, tally.strength, *tally.by.values())) - tally.mark
 
 
 def remarked(tally: Tally, rest: Rest) -> Tally:
-    """A settled tally whose pool, kind or level changed: it fades with its new like from now on."""
+    """Return a settled tally, whose pool, kind or level changed, with its new decay."""
     mark = decayed(rest, tally.kind, tally.level)
     return tally if mark == tally.mark else _replace(tally, mark=mark)
 
 
 def counted(tally: Tally, count: Count, what: Counted, at: int, rest: Rest) -> Tally:
-    """A tally after being retrieved or used (T3, T4, T5)."""
+    """Return a tally after retrievals or uses (T3, T4, T5)."""
     candidates = tally.candidates + count.candidates
     if not count.uses and not count.impact:
         return _replace(tally, candidates=candidates)
@@ -84,21 +83,21 @@ def counted(tally: Tally, count: Count, what: Counted, at: int, rest: Rest) -> T
 
 
 def restored(tally: Tally, what: Restored, rest: Rest) -> Tally:
-    """A tally that comes back from the archive, some levels lower (T7)."""
+    """Return the tally of a restored record, some levels lower (T7)."""
     level = max(0, tally.level - what.levels_down)
     credit = min(tally.credit, what.level_uses[level])
     return remarked(_replace(settled(tally, rest), strength=what.strength, level=level, credit=credit), rest)
 
 
 def slept(rest: Rest, what: Slept, kinds: Sequence[Kind], at: int) -> Rest:
-    """A pool after one task's end (T6)."""
+    """Return the decay of a pool after the end of a task (T6)."""
     decay = dict(rest.decay)
     for kind in kinds:
         if kind not in what.spared:
             before = decay.get(kind, _UNTOUCHED)
             decay[kind] = tuple(left + log(max(LEAST, r)) for left, r in zip(before, what.retention, strict=True))
     today, tasks = at // DAY, rest.tasks
-    if tasks and tasks[-1][0] >= today:  # also where the clock went back
+    if tasks and tasks[-1][0] >= today:  # also if the clock was set back
         tasks, spent = (*tasks[:-1], (tasks[-1][0], tasks[-1][1] + 1)), rest.spent + what.days
     else:
         tasks, spent = (*tasks[-PACE_DAYS:], (today, 1)), what.days
@@ -106,13 +105,13 @@ def slept(rest: Rest, what: Slept, kinds: Sequence[Kind], at: int) -> Rest:
 
 
 def pace(rest: Rest, at: int) -> float:
-    """The mean number of tasks of the last 14 active days before this one, at least 1 (T6)."""
+    """Return the mean number of tasks of the last 14 active days before this one, at least 1 (T6)."""
     past = [tasks for day, tasks in rest.tasks if day < at // DAY][-PACE_DAYS:]
     return max(1.0, sum(past) / len(past)) if past else 1.0
 
 
 def share_of_day(rest: Rest, at: int) -> float:
-    """The part of an active day's loss that a task stands for that ends now: 1 / pace while the day has any left."""
+    """Return the part of a day's loss that a task costs that ends now: 1 / pace, limited to the rest of the day."""
     today = at // DAY
     spent = rest.spent if rest.tasks and rest.tasks[-1][0] >= today else 0.0
     most = DAYS_A_DAY if any(day < today for day, _ in rest.tasks) else 1.0
@@ -120,7 +119,7 @@ def share_of_day(rest: Rest, at: int) -> float:
 
 
 def begun(pool: str, kind: Kind, at: int, signal: Signal, *, fades: bool) -> Tally:
-    """The tally of a record that starts with this signal: an imported one brings what it had."""
+    """Return the first tally of a record; an imported record keeps its counters."""
     uses, level = signal.access_count, signal.level
     return Tally(
         pool=pool,
@@ -139,7 +138,7 @@ def begun(pool: str, kind: Kind, at: int, signal: Signal, *, fades: bool) -> Tal
 
 
 def signal_of(tally: Tally, rest: Rest, base: Signal) -> Signal:
-    """The signal of a record as its counters are now; importance is the record's own (R6)."""
+    """Return the signal of a record from its counters; importance is the record's own (R6)."""
     now = settled(tally, rest)
     return _replace(
         base,

@@ -1,11 +1,10 @@
-"""A keyword index over terms of our own: tantivy on disk, and in memory the tail of what it has not committed yet.
+"""A keyword index over our own terms: tantivy on disk, and in memory the tail of uncommitted texts.
 
-Comes in: texts with an id and a group (a pool, a document). Goes out: BM25 scores by id. Invariants: a text is found
-from the moment it is put (the tail is searched beside the index, with the same formula), and never again once it is
-dropped; the index commits off the door's thread; `applied` is written after the commit it speaks of, and putting a text
-twice is harmless; an index that can't be read is thrown away, its owner replays. A scoped index keeps the terms of each
-group and state apart, so that a search touches nothing outside of its groups and no count tells of them: three times as
-fast as a filter, where there are few groups.
+Invariants: a text is found from the moment it is put (the tail is searched with the same formula), and never after it
+is dropped; commits run off the request server's thread; `applied` is written after the commit it describes, and putting
+a text twice is harmless; an unreadable index is deleted, and its owner replays. A scoped index keeps the terms of each
+group and state apart, so that a search reads only its groups and counts reveal nothing of others: three times as fast
+as a filter with few groups.
 """
 
 from __future__ import annotations
@@ -30,18 +29,18 @@ K1, B = 1.2, 0.75
 
 HEAP_BYTES = 15_000_000
 EXTRA = 0.3
-"""What a word that only widens a question weighs, beside one of its own."""
+"""Weight of a word that only widens a question, relative to its own words."""
 
 USUAL = 40
-"""Terms of a text, where there is no text yet to tell by, and of records: so many that a short one weighs more while it
-waits for the index, and for its vector."""
+"""Assumed mean number of terms of an empty index and of records, large so that a short text weighs more while it waits
+for the index and for its vector."""
 
 BESIDE = 24
-"""Words of what stands beside a text that find it."""
+"""Terms of the text beside a document that are indexed, at most."""
 
 CACHED_NAMES = 200_000
 COMMIT_AT = 20_000
-"""Texts that wait at most in a long replay, before it commits by itself."""
+"""Texts that a long replay puts before it commits."""
 
 LIVE_STATE, PAST_STATE = "live", "past"
 
@@ -50,8 +49,8 @@ EVERY = "*"
 
 
 class TermDocument(NamedTuple):
-    """What is indexed: `live` texts are found by default, others only if asked for. `beside`: what stands around it in
-    its source, which finds it too, if weaker: a word of it counts once, and no more than `BESIDE` of them."""
+    """A text to index: a search finds `live` texts, with `past` also others. `beside` is the surrounding text in its
+    source, which also finds it: each of its terms counts once, at most `BESIDE` of them."""
 
     id: str
     group: str
@@ -61,7 +60,7 @@ class TermDocument(NamedTuple):
 
 
 class TermQuery(NamedTuple):
-    """What is searched: the words of a question, and others that only widen it (Q7)."""
+    """The words of a question, and others that only widen it (Q7)."""
 
     words: str
     wider: str = ""
@@ -91,12 +90,12 @@ def _schema(scoped: bool) -> tantivy.Schema:
 
 
 def check_of(group: str, live: bool, terms: Sequence[str]) -> bytes:
-    """What `contents` holds beside an id: the same for the same text, group and state, whatever stood beside it."""
+    """Return the checksum that `contents` yields: of text, group and state, without the surrounding text."""
     return blake2b("\0".join((group, str(live), *terms)).encode(), digest_size=8).digest()
 
 
 def _scope_mark(group: str, live: bool) -> str:
-    """What stands before each term of a scoped index."""
+    """Return the prefix of each term in a scoped index."""
     return blake2b(f"{group}\0{live}".encode(), digest_size=5).hexdigest()
 
 
@@ -112,8 +111,8 @@ class TermIndex:
         self._scoped = scoped
         self._schema = _schema(scoped)
         self._names: dict[int, str] = {}
-        self._lock = threading.Lock()  # the tail and the reading tokens: held for microseconds, the door waits on it
-        self._writing = threading.Lock()  # the writer: held through a commit, the door never waits on it
+        self._lock = threading.Lock()  # tail and reading tokens: held for microseconds
+        self._writing = threading.Lock()  # the writer: held through a commit, searches never wait
         self._write_tokens, self._read_tokens = TermTokens(), TermTokens()
         self._tail: dict[str, _Uncommitted] = {}
         self._open()
@@ -132,7 +131,7 @@ class TermIndex:
         self.uncommitted = 0
 
     def _read_lengths(self) -> tuple[int, int]:
-        """How many texts it ever took, and their terms: the mean of its committed texts can't be asked of it."""
+        """Return the number of texts ever put, and of their terms: tantivy does not tell their mean."""
         try:
             texts, terms = (self.folder / "lengths").read_text().split()
             return int(texts), int(terms)
@@ -144,12 +143,12 @@ class TermIndex:
         return self.folder / "applied_seq"
 
     def know(self, ids: Iterable[str]) -> None:
-        """Tell it ids that searches are likely to find: reading one from the index costs 10 µs, and a block."""
+        """Cache ids that searches are likely to find: reading one from the index costs 10 µs and a block."""
         for id in islice(ids, CACHED_NAMES - len(self._names)):
             self._names[_number(id)] = id
 
     def put(self, texts: Iterable[tuple[TermDocument, int]], drops: Iterable[str], upto: int) -> None:
-        """Index these texts, each with the seq it came with, drop those ids, and note that `upto` is applied."""
+        """Index these texts, each with its seq, drop those ids, and note that `upto` is applied."""
         for id in drops:
             self._put(id, _GONE._replace(seq=upto), None)
         for text, seq in texts:
@@ -178,7 +177,7 @@ class TermIndex:
             self.commit()
 
     def _beside(self, words: str, own: Collection[str]) -> list[str]:
-        """The terms of what stands beside a text, but for its own."""
+        """Return the terms of the surrounding text that are not among the text's own."""
         known = set(own)
         return [term for term in dict.fromkeys(self._write_tokens.document(words)) if term not in known][:BESIDE]
 
@@ -192,7 +191,7 @@ class TermIndex:
             self.uncommitted += 1
 
     def commit(self) -> None:
-        """Commit the index and drop from the tail what it now holds. Called off the door's thread."""
+        """Commit the index and drop the committed texts from the tail. Not on the request server's thread."""
         with self._writing:
             upto = self.applied
             if self.uncommitted:
@@ -202,7 +201,7 @@ class TermIndex:
                 self.uncommitted = 0
                 self._index.reload()
                 with self._lock:
-                    self._tail = {id: kept for id, kept in self._tail.items() if kept.seq > upto}
+                    self._tail = {id: waiting for id, waiting in self._tail.items() if waiting.seq > upto}
             elif upto == self._marked:
                 return
             (self.folder / "lengths").write_text(f"{self._texts} {self._terms}")
@@ -214,9 +213,9 @@ class TermIndex:
     def search(
         self, question: TermQuery | str, groups: Sequence[str] | None, limit: int, *, past: bool = False
     ) -> tuple[dict[str, float], float]:
-        """BM25 scores by id for a question in these groups (None: in all), and the most its own terms could reach.
+        """Return BM25 scores by id in these groups (None: in all), and the highest score that its own words can reach.
 
-        A scoped index knows no question in all groups.
+        A scoped index needs groups.
         """
         question = TermQuery(question) if isinstance(question, str) else question
         with self._lock:
@@ -242,7 +241,7 @@ class TermIndex:
         for id, _ in tail:
             scores.pop(id, None)
         weights = {term: weight * shares[term] for term, weight in idf.items()}
-        known = self._texts and not self._scoped  # what was just remembered has no vector yet: its words count in full
+        known = self._texts and not self._scoped  # a new record has no vector yet: its words count in full
         mean = self._terms / self._texts if known else USUAL
         for id, waiting in near:
             fullness = B * waiting.length / mean
@@ -259,7 +258,7 @@ class TermIndex:
         marks: Sequence[str],
         near: Sequence[_Uncommitted],
     ) -> tuple[tantivy.Query | None, dict[str, float]]:
-        """The query over the terms of these marks alone, and each term's weight among their texts."""
+        """Return the query over the terms with these marks, and each term's weight among their texts."""
         query, occur = tantivy.Query, tantivy.Occur
         everything = _everything(searcher)
         total = len(near) + sum(searcher.doc_freq("group", mark) for mark in marks)
@@ -270,9 +269,9 @@ class TermIndex:
             weight = idf[term] = _idf(total, sum(counts) + sum(term in waiting.counts for waiting in near))
             for mark, count in zip(marks, counts, strict=True):
                 if count:
-                    found = query.term_query(self._schema, "terms", mark + term)
+                    match = query.term_query(self._schema, "terms", mark + term)
                     boost = weight * share / max(0.05, _idf(everything, count))
-                    clauses.append((occur.Should, query.boost_query(found, boost)))
+                    clauses.append((occur.Should, query.boost_query(match, boost)))
         return (query.boolean_query(clauses) if clauses else None), idf
 
     def _filtered_query(
@@ -283,7 +282,7 @@ class TermIndex:
         past: bool,
         tail: Sequence[_Uncommitted],
     ) -> tuple[tantivy.Query, dict[str, float]]:
-        """The query over the terms of all texts, held to groups and state; each term's weight among all texts."""
+        """Return the query over all texts, filtered by groups and state, and each term's weight among all texts."""
         query, occur, schema = tantivy.Query, tantivy.Occur, self._schema
         everything = _everything(searcher)
         total = everything + len(tail)
@@ -304,7 +303,7 @@ class TermIndex:
         return query.boolean_query(clauses), idf
 
     def _hits(self, searcher: tantivy.Searcher, query: tantivy.Query, limit: int) -> dict[str, float]:
-        """Scores by id. An id is read from the index once: the number that stands for it is in a column."""
+        """Return scores by id. Ids are cached by the number in the column `number`."""
         hits = searcher.search(query, limit, count=False).hits
         numbers = cast("list[int]", searcher.fast_field_values("number", [address for _, address in hits]))
         names = self._names if len(self._names) < CACHED_NAMES else {}
@@ -316,7 +315,7 @@ class TermIndex:
         return dict(zip([names[number] for number in numbers], scores, strict=True))
 
     def replace(self, move: Callable[[], None]) -> None:
-        """Take the index that `move` puts in the place of this one; searches go on against the old one until then."""
+        """Take the index that `move` puts in the place of this one; searches use the old one until then."""
         with self._writing:
             self._writer.rollback()
             self._writer.wait_merging_threads()
@@ -328,19 +327,19 @@ class TermIndex:
             del old
 
     def reopen(self) -> None:
-        """After a failure: go back to what is committed; replay brings the rest. The tail serves it meanwhile."""
+        """After a failure, go back to the last commit; replay brings the rest, and the tail serves it meanwhile."""
         with self._writing:
-            del self._writer  # with it goes the lock on the folder
+            del self._writer  # releases the lock on the folder
             self._open()
 
     def close(self) -> None:
-        """Commit what waits and stop the writer's threads."""
+        """Commit and stop the writer's threads."""
         self.commit()
         self._writer.wait_merging_threads()
 
 
 def contents(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Every committed text of an index on disk: its id and its check. For a maintenance child: it takes no lock."""
+    """Yield id and checksum of every committed text of an index on disk, without a lock (for a maintenance child)."""
     index = tantivy.Index.open(str(folder))
     searcher = index.searcher()
     if searcher.num_docs:
@@ -351,8 +350,8 @@ def contents(folder: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _everything(searcher: tantivy.Searcher) -> int:
-    """How many texts tantivy weighs a term by: those that were dropped count until their segment is merged, as they do
-    in the count of each term. `num_docs` leaves them out."""
+    """Return the number of texts by which tantivy weighs a term: dropped texts count until their segment is merged, as
+    in the count of each term; `num_docs` omits them."""
     return max(1, searcher.doc_freq("group", EVERY))
 
 

@@ -1,8 +1,8 @@
-"""The tokens of memd's keyword index: one way to cut text into terms, for documents and for questions.
+"""The tokenizer of the keyword index, for documents and questions in any language.
 
-Comes in: text in any language. Goes out: terms. Invariants: the same text always gives the same terms; identifiers are
-kept whole and split; Chinese, Japanese and Korean become bigrams, Arabic loses article, prepositions and vowel marks,
-other languages their endings, because the index's own tokenizer finds nothing in them (P-22).
+Invariants: the same text gives the same terms; identifiers are kept whole and split; Chinese, Japanese and Korean
+become bigrams, Arabic loses article, prepositions and vowel marks, other languages their endings, because the index's
+own tokenizer does not handle them (P-22).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MARKS = re.compile(r"[\u0610-\u061a\u064b-\u065f\u0670\u0640]")
 _CJK = re.compile(rf"[{_HAN}]")
 
 QUERY_CHARACTERS, QUERY_TERMS = 4000, 64
-"""Of a question, as much as is searched: a pasted log must not hold the door."""
+"""Limits of a question, so that a pasted log does not block the request server."""
 
 STOP = frozenset(
     """a about after all also am an and any are as at be been but by can could did do does for from get had has have he
@@ -49,10 +49,10 @@ STEMMERS = {
     "sv": "swedish",
     "tr": "turkish",
 }
-"""Languages with a stemmer of their own beside the English one, by the code that `stages.words.language` gives."""
+"""Languages with a stemmer beside the English one, by the code of `stages.words.language`."""
 
 COMPOUNDING = frozenset(("da", "de", "fi", "nl", "no", "sv"))
-"""Languages that write compounds as one word: beginning and end of a long stem are terms too."""
+"""Languages with compound words: start and end of a long stem are terms too."""
 
 LONG_STEM, PART = 6, 5
 
@@ -61,7 +61,7 @@ _TAILS = ("ات", "ون", "ين", "ان", "ها", "ية", "ه", "ة", "ي", "ا"
 
 
 def arabic_stem(word: str) -> str:
-    """An Arabic word without article, attached prepositions and plain endings (light stemming; Larkey et al. 2002)."""
+    """Strip article, attached prepositions and plain endings from an Arabic word (Larkey et al. 2002)."""
     word = _MARKS.sub("", word).replace("أ", "ا").replace("إ", "ا").replace("آ", "ا").replace("ى", "ي")
     for head in _HEADS:
         if word.startswith(head) and len(word) - len(head) >= 3:
@@ -77,10 +77,10 @@ def arabic_stem(word: str) -> str:
 
 
 class TermTokens:
-    """A tokenizer with stemmers. Not for two threads at once: give each its own.
+    """A tokenizer with stemmers; not thread-safe.
 
-    A text in another language than English gives the stems of its own language and the English ones, a question in it
-    the former alone: so it finds, and a question whose language is not told from a few words still does.
+    A text in another language than English gives its own stems and the English ones, a question only its own: so a
+    question whose language is not detected still matches.
     """
 
     def __init__(self) -> None:
@@ -88,12 +88,12 @@ class TermTokens:
         self._stemmers: dict[str, Stemmer.Stemmer] = {}
 
     def document(self, text: str) -> list[str]:
-        """The terms of a document, in order, with repetitions."""
+        """Return the terms of a document, in order, with repetitions."""
         code = language(text)
         return self._terms(text, self._stemmer(code), both=True, compounds=code in COMPOUNDING)
 
     def query(self, text: str) -> list[str]:
-        """The distinct terms of a question, stop words left out unless nothing else is there."""
+        """Return the distinct terms of a question, without stop words unless it has no others."""
         text = text[:QUERY_CHARACTERS]
         code = language(text)
         stemmer = self._stemmer(code)

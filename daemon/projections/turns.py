@@ -1,8 +1,7 @@
-"""The keyword index of turns: what was said, as it was said, for DEEP and for the simple method (Q4).
+"""The keyword index of captured turns, for deep recall and the simple method (Q4).
 
-Comes in: entries of the archive, by its own seq. Goes out: BM25 scores by archive seq. Invariants: a captured turn is
-found at once, since a search takes in what was captured before it; of a turn that a host rewrote only the newest
-version is found; a forgotten one is dropped here at once, and its terms leave the files when the index is rebuilt.
+Invariants: a turn is found at once, because a search first indexes earlier captures; of a rewritten turn only the
+newest version is found; a forgotten turn is dropped at once, and its terms leave the files at the next rebuild.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from .terms import TermDocument, TermIndex
 
 GROUP = 256
 AT_ONCE = 4096
-"""Captures that a search takes in at most before it answers; the rest is taken in beside it."""
+"""Captures that a search indexes at most before it answers."""
 
 
 def text_of(seq: int, captured: Captured) -> TermDocument | None:
-    """A turn as the index takes it; None for what nobody said or wrote."""
+    """Return the document of a turn in the index; None for events without text."""
     if not isinstance(captured.event, Said | Noted | Reworded | Wrote | Ran):
         return None
     return TermDocument(str(seq), captured.document, True, text(captured.event))
@@ -40,11 +39,11 @@ class TurnIndex(TermIndex):
 
     @property
     def applied_seq(self) -> int:
-        """The archive seq of the last capture folded in, tail included."""
+        """The archive seq of the last capture applied, tail included."""
         return self.applied
 
     def apply(self, captures: Sequence[tuple[int, Captured | None]]) -> None:
-        """Fold captures in, in order; None is one whose payload was removed."""
+        """Index captures, in order; None for a removed payload."""
         texts: list[tuple[TermDocument, int]] = []
         drops: list[str] = []
         for number, (seq, captured) in enumerate(captures, self.applied + 1):
@@ -54,14 +53,14 @@ class TurnIndex(TermIndex):
                 continue
             if captured.replaces:
                 drops.append(str(captured.replaces))
-            if (found := text_of(seq, captured)) is not None:
-                texts.append((found, seq))
+            if (document := text_of(seq, captured)) is not None:
+                texts.append((document, seq))
         if captures:
             gone = set(drops)
             self.put([pair for pair in texts if pair[0].id not in gone], drops, captures[-1][0])
 
     def catch_up(self, most: int | None = None, progress: Callable[[int], None] | None = None) -> None:
-        """Fold in what was captured since, at most `most` captures."""
+        """Index new captures, at most `most`."""
         with self._catching:
             taken = 0
             while (most is None or taken < most) and self.applied < self._archive.last:
@@ -76,19 +75,19 @@ class TurnIndex(TermIndex):
     def find(
         self, query: str, limit: int, *, documents: Sequence[str] | None = None
     ) -> tuple[list[tuple[int, float]], float]:
-        """At most `limit` turns `(archive seq, BM25 score)` of these documents (None: of all), the best first; and the
-        most that the question's terms could reach."""
-        with suppress(ValueError):  # a full disk ended the writer: until it is opened anew, what it took before answers
+        """Return at most `limit` turns `(archive seq, BM25 score)` of these documents (None: of all), the best first,
+        and the highest score that the question can reach."""
+        with suppress(ValueError):  # a full disk ended the writer: search the earlier turns until it is reopened
             self.catch_up(AT_ONCE)
         scores, possible = self.search(query, documents, limit)
         return [(int(id), score) for id, score in scores.items()], possible
 
     def replace(self, move: Callable[[], None]) -> None:
-        """As the index does, while nobody takes captures in."""
+        """Replace the index while no thread indexes captures."""
         with self._catching:
             super().replace(move)
 
     def mask(self, seqs: Iterable[int]) -> None:
-        """Drop turns that were forgotten or expired, at once (T10)."""
+        """Drop forgotten or expired turns at once (T10)."""
         with self._catching:
             self.put((), [str(seq) for seq in seqs], self.applied)

@@ -1,8 +1,7 @@
-"""Which vectors of a pool are nearest to one: exactly while there are few, through a graph where there are many (Q2).
+"""The nearest vectors of a pool: exact search in a small pool, a graph in a large one (Q2).
 
-Comes in: records' vectors, and those that go. Goes out: ids with their cosine. Invariants: an index never gives what
-was dropped; one thread puts and drops, any thread searches; a graph is built in a child and only ever read here: what
-is added meanwhile waits in an exact index beside it, what is dropped is marked.
+Invariants: an index never returns what was dropped; one thread writes, any thread searches; a child process builds a
+graph, which is read-only here: later vectors are in an exact index beside it, dropped ones are marked.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import threading
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import hnswlib
 import msgspec
@@ -25,11 +24,11 @@ from .vector_store import Vector, VectorStore
 FIRST_CAPACITY = 1024
 
 GRAPH_ABOVE = 10_000
-"""Vectors of a pool from which a graph is faster by enough. Of 11,000 real sentences, in one run on a busy core: exact
-1.0 ms, graph .53 ms with .993 of the nearest 80; exact grows with the pool, the graph hardly does."""
+"""Vectors of a pool above which memd uses a graph. Measured on 11,000 real sentences on a busy core: exact 1.0 ms,
+graph 0.53 ms with 0.993 of the nearest 80; exact search grows with the pool, the graph hardly."""
 
 STALE = 0.2
-"""A graph is built anew when so large a share of it is gone, or as much waits beside it."""
+"""Share of dropped or later vectors above which memd builds a new graph."""
 
 LINKS, BUILT_WITH, SEARCHED_WITH = 16, 128, 128
 """M, ef while building and ef while searching (Malkov and Yashunin 2016)."""
@@ -37,38 +36,11 @@ LINKS, BUILT_WITH, SEARCHED_WITH = 16, 128, 128
 SLICE = 2000
 
 
-class VectorIndex(Protocol):
-    """The vectors of one pool."""
-
-    def put(self, ids: Sequence[str], vectors: Vector) -> None:
-        """Insert or replace the vectors of these records, one row each."""
-        ...
-
-    def drop(self, id: str) -> None:
-        """Take a record out, if it is in."""
-        ...
-
-    def nearest(self, vector: Vector, limit: int) -> list[tuple[str, float]]:
-        """At most `limit` records by falling cosine, in [-1, 1]."""
-        ...
-
-    @property
-    def is_outgrown(self) -> bool:
-        """Whether a graph, or a new one, would serve better, if there are enough vectors for one."""
-        ...
-
-    def holds(self, id: str) -> bool:
-        """Whether the vector of a record is in it."""
-        ...
-
-    def __len__(self) -> int: ...
-
-
 class ExactIndex:
-    """Exact search over the vectors of one pool: ids in, cosines out.
+    """Exact search over the vectors of one pool.
 
-    One thread puts and drops. What is dropped stays in the index, unseen, until its place is taken or a quarter of them
-    is dead: deleting from it is a use after free, and a label that comes back after that kills the process.
+    A dropped vector stays in hnswlib's index, filtered out, until its slot is reused or a quarter of them is dead:
+    deleting from it is a use after free, and reusing a deleted label kills the process.
     """
 
     def __init__(self, dimension: int, capacity: int = FIRST_CAPACITY) -> None:
@@ -82,7 +54,7 @@ class ExactIndex:
         self._resize(capacity)
 
     def _resize(self, capacity: int) -> None:
-        """An index of that size over the live rows; searches go on against the old one while it is built."""
+        """Build an index of that size over the live rows; searches use the old one meanwhile."""
         rows = np.zeros((capacity, self._dimension), np.float16)
         rows[: len(self._rows)] = self._rows
         index = hnswlib.BFIndex("ip", self._dimension)
@@ -120,7 +92,7 @@ class ExactIndex:
         return slot
 
     def drop(self, id: str) -> None:
-        """Take a record out, if it is in."""
+        """Remove a record, if it is present."""
         with self._lock:
             self._drop(id)
         if len(self._dead) > max(64, len(self._slot) // 4):
@@ -133,7 +105,7 @@ class ExactIndex:
             self._dead.add(slot)
 
     def nearest(self, vector: Vector, limit: int) -> list[tuple[str, float]]:
-        """At most `limit` records by falling cosine, in [-1, 1]."""
+        """Return at most `limit` records by falling cosine, in [-1, 1]."""
         with self._lock:
             count = min(limit, len(self._slot)) + len(self._dead)
             if count == len(self._dead):
@@ -145,12 +117,12 @@ class ExactIndex:
             return [(self._ids[slot], cosine) for slot, cosine in pairs if slot not in self._dead][:limit]
 
     def holds(self, id: str) -> bool:
-        """Whether the vector of a record is in it."""
+        """Whether it has the vector of a record."""
         return id in self._slot
 
     @property
     def is_outgrown(self) -> bool:
-        """Always: whoever has a graph made knows from which size on."""
+        """Always True; the caller checks the size."""
         return True
 
     def __len__(self) -> int:
@@ -158,7 +130,7 @@ class ExactIndex:
 
 
 class Rows(msgspec.Struct, frozen=True, array_like=True):
-    """What a graph holds: records by place, each with the digest of its text; whose vectors; the graph's checksum."""
+    """The content of a graph: model, records by slot with the digest of their text, checksum of the graph's file."""
 
     model: str
     dimension: int
@@ -171,14 +143,14 @@ _rows = msgspec.msgpack.Decoder(Rows)
 
 
 class NeighbourGraph(NamedTuple):
-    """A graph that was read, and what its places stand for."""
+    """A loaded graph and its rows."""
 
     links: hnswlib.Index
     rows: Rows
 
 
 def save_rows(folder: Path, rows: Rows) -> None:
-    """Say what a graph is to hold, or holds, durably."""
+    """Write the rows of a graph durably."""
     with (folder / "rows").open("wb") as file:
         file.write(msgspec.msgpack.encode(rows))
         file.flush()
@@ -186,9 +158,9 @@ def save_rows(folder: Path, rows: Rows) -> None:
 
 
 def build(folder: Path, vectors_folder: Path, world: World) -> int:
-    """The graph over the vectors of the rows that lie in `folder`; how many there are. In a child: it takes seconds.
+    """Build the graph over the rows in `folder` and return their number; takes seconds, so in a child process.
 
-    Raises OSError, RuntimeError when the folder goes meanwhile.
+    Raises OSError, RuntimeError if the folder is deleted meanwhile.
     """
     rows = _rows.decode((folder / "rows").read_bytes())
     store = VectorStore(vectors_folder, rows.model, rows.dimension, world, readonly=True)
@@ -211,7 +183,7 @@ def build(folder: Path, vectors_folder: Path, world: World) -> int:
 
 
 def read(folder: Path, model: str) -> NeighbourGraph | None:
-    """The graph that lies in `folder`, None unless it is whole and of that model."""
+    """Load the graph in `folder`; None unless it is undamaged and of that model."""
     try:
         rows = _rows.decode((folder / "rows").read_bytes())
         if rows.model != model or rows.check != zlib.crc32((folder / "graph").read_bytes()):
@@ -225,10 +197,10 @@ def read(folder: Path, model: str) -> NeighbourGraph | None:
 
 
 class GraphIndex:
-    """Search through a graph (HNSW), beside an exact index of what came since it was built."""
+    """Search through a graph (HNSW) and an exact index of later vectors."""
 
     def __init__(self, graph: NeighbourGraph, standing: Mapping[str, bytes]) -> None:
-        """`standing`: the live records of the pool, each with the digest of its text; what differs from it is gone."""
+        """`standing`: the live records of the pool with the digest of their text; the graph's others are dropped."""
         self._lock = threading.Lock()
         self._index, rows = graph
         self._ids = rows.ids
@@ -241,7 +213,7 @@ class GraphIndex:
                 self._index.mark_deleted(slot)
 
     def holds(self, id: str) -> bool:
-        """Whether the vector of a record is in it."""
+        """Whether it has the vector of a record."""
         return id in self._slot or self._fresh.holds(id)
 
     def put(self, ids: Sequence[str], vectors: Vector) -> None:
@@ -251,7 +223,7 @@ class GraphIndex:
         self._fresh.put(ids, vectors)
 
     def drop(self, id: str) -> None:
-        """Take a record out, if it is in."""
+        """Remove a record, if it is present."""
         self._drop(id)
         self._fresh.drop(id)
 
@@ -262,11 +234,11 @@ class GraphIndex:
                 self._index.mark_deleted(slot)
 
     def nearest(self, vector: Vector, limit: int) -> list[tuple[str, float]]:
-        """At most `limit` records by falling cosine, in [-1, 1]; nearly always the nearest."""
+        """Return at most `limit` records by falling cosine, in [-1, 1]; nearly always the nearest."""
         with self._lock:
-            found = self._search(vector, min(limit, len(self._slot)))
-        found += self._fresh.nearest(vector, limit)
-        return sorted(found, key=lambda pair: -pair[1])[:limit]
+            pairs = self._search(vector, min(limit, len(self._slot)))
+        pairs += self._fresh.nearest(vector, limit)
+        return sorted(pairs, key=lambda pair: -pair[1])[:limit]
 
     def _search(self, vector: Vector, count: int) -> list[tuple[str, float]]:
         effort = max(SEARCHED_WITH, count)
@@ -274,7 +246,7 @@ class GraphIndex:
             self._index.set_ef(effort)
             try:
                 labels, distances = self._index.knn_query(vector[None, :], k=count)
-            except RuntimeError:  # so much is gone that it finds fewer
+            except RuntimeError:  # too many are dropped, so it finds fewer
                 if effort > 2 * len(self._ids):
                     return []
                 effort *= 4
@@ -286,7 +258,7 @@ class GraphIndex:
 
     @property
     def is_outgrown(self) -> bool:
-        """Whether a new graph would serve better."""
+        """Whether a new graph would be faster."""
         size = len(self._ids)
         return len(self._fresh) > STALE * size or size - len(self._slot) > STALE * size
 

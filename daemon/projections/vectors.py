@@ -1,8 +1,7 @@
-"""Vectors: one index a pool over the live records, in memory.
+"""The vectors of live records, one index per pool, in memory.
 
-Comes in: vectors from the worker, and the operations that change which records are live. Goes out: nearest records with
-their cosine. Invariants: only vectors of the model in use are compared (P-14); a record without a vector yet is listed,
-never lost; a graph on the disk goes with whatever is forgotten, and comes back later.
+Invariants: only vectors of the model in use are compared (P-14); a record without a vector is listed as missing; a
+graph on the disk is deleted when something is forgotten, and built again later.
 """
 
 from __future__ import annotations
@@ -18,12 +17,13 @@ import numpy as np
 
 from ...protocol.record import LIVE, Record
 from ...protocol.reply import Logged
-from ..storage.checksummed_rows import unseal
+from ..storage.checksummed_rows import rows_with, unseal
 from .lines import MARK
+from .ports import VectorIndex
 from .projection import check_order
 from .record_reducer import touched
 from .records import Records, digest
-from .vector_index import FIRST_CAPACITY, GRAPH_ABOVE, ExactIndex, GraphIndex, NeighbourGraph, VectorIndex, read
+from .vector_index import FIRST_CAPACITY, GRAPH_ABOVE, ExactIndex, GraphIndex, NeighbourGraph, read
 from .vector_store import Vector, VectorStore
 
 T = TypeVar("T")
@@ -31,27 +31,22 @@ SLICE = 5000
 
 
 def shelved_rows(record: Record) -> Iterable[tuple[bytes, bytes]]:
-    """The row of an archived record: the digest of the text whose vector stands for it (T7)."""
+    """Return the row of an archived record: the digest of its embedded text (T7)."""
     if record.status == "archived":
         yield digest(record.pool) + record.id.encode(), digest(record.description)
 
 
 def embedded(records: Records, pool: str, table: str = "lines") -> list[tuple[str, bytes]]:
-    """The live records of a pool, or its `shelved` ones, each with the digest of the text that has its vector."""
-    mark = digest(pool)
-    rows: list[tuple[str, bytes]] = []
+    """Return the live records of a pool, or its `shelved` ones, each with the digest of its embedded text."""
     with records.environment.read() as transaction:
-        cursor = transaction.cursor(records.environment.db(table))
-        if cursor.set_range(mark):
-            for key, value in cursor.iternext():
-                if not key.startswith(mark):
-                    break
-                rows.append((key[16:].decode(), unseal(key, value, "the place of a vector")[:MARK]))
-    return rows
+        return [
+            (key[16:].decode(), unseal(key, stored, "the place of a vector")[:MARK])
+            for key, stored in rows_with(transaction, records.environment.db(table), digest(pool))
+        ]
 
 
 def lacking(store: VectorStore, records: Records) -> tuple[list[str], int]:
-    """The live records that have no vector in this store, and how many live ones there are in all."""
+    """Return the live records without a vector in this store, and the number of all live records."""
     ids: list[str] = []
     total = 0
     for pool in records.tally():
@@ -63,16 +58,16 @@ def lacking(store: VectorStore, records: Records) -> tuple[list[str], int]:
 
 
 def put_standing(store: VectorStore, records: Records, vectors: Sequence[tuple[str, str, bytes]]) -> None:
-    """Store `(id, text, vector)` where the record still says that text: a forgotten one does not (T10).
+    """Store `(id, text, vector)` if the record still has that text, so never a forgotten one (T10).
 
-    Called by the write thread, so that nothing is forgotten in between.
+    Called by the write thread, which also forgets.
     """
     standing = {id: record.description for id, record in records.many(id for id, _, _ in vectors).items()}
     store.put((text, raw) for id, text, raw in vectors if standing.get(id) == text)
 
 
 class VectorIndexes:
-    """The projection: one index a pool over live records, in memory, filled from the store when the daemon starts."""
+    """The projection: one index per pool over live records, filled from the store."""
 
     name = "vectors"
 
@@ -86,25 +81,25 @@ class VectorIndexes:
         later: bool = False,
         graph_above: int = GRAPH_ABOVE,
     ) -> None:
-        """`graphs`: where graphs lie; without, every index is exact. `later`: `load` fills it, or whoever first needs
-        it and waits for it; 100,000 vectors take half a second."""
+        """`graphs`: the folder of graphs; without it every index is exact. `later`: `load` or the first read fills it,
+        in half a second for 100,000 vectors."""
         self.store = store
         self._records, self._graphs, self._graph_above = records, graphs, graph_above
         self._applied, self._filled, self._filling = applied_seq, False, threading.Lock()
         self.swept = 0
-        """How often the graphs were thrown away."""
+        """How often the graphs were deleted."""
         if not later:
             self.load()
 
     def load(self) -> None:
-        """Fill it, unless it is filled. What is committed meanwhile is applied after that, once more if need be."""
+        """Fill it, unless it is filled. Operations committed meanwhile are applied afterwards, perhaps twice."""
         if not self._filled:
             with self._filling:
                 if not self._filled:
                     self.reset(self._applied)
 
     def reset(self, applied_seq: int) -> None:
-        """Fill everything anew from the tables, which are at `applied_seq`, and the store."""
+        """Fill everything from the store and the tables, which are at `applied_seq`."""
         pools: dict[str, VectorIndex] = {}
         pool_of: dict[str, str] = {}
         missing: dict[str, None] = {}
@@ -112,7 +107,7 @@ class VectorIndexes:
             live = embedded(self._records, pool)
             graph = read(self.place(pool), self.store.model) if self._graphs and len(live) > self._graph_above else None
             index, held, without = self._made(live, graph)
-            for id in pool_of.keys() & held:  # it moved while we read
+            for id in pool_of.keys() & held:  # it moved during the read
                 pools[pool_of[id]].drop(id)
             pool_of.update(dict.fromkeys(held, pool))
             missing.update(dict.fromkeys(id for id in without if id not in pool_of))
@@ -124,7 +119,7 @@ class VectorIndexes:
     def _made(
         self, live: Sequence[tuple[str, bytes]], graph: NeighbourGraph | None
     ) -> tuple[VectorIndex, set[str], Sequence[str]]:
-        """An index over live records of a pool; those in it, and those that have no vector yet."""
+        """Return an index over live records of a pool, the ids in it, and those without a vector."""
         if graph is None:
             index = ExactIndex(self.store.dimension, max(FIRST_CAPACITY, len(live) * 5 // 4))
         else:
@@ -140,29 +135,29 @@ class VectorIndexes:
 
     # --- graphs ------------------------------------------------------------------------------------------------------
     def place(self, pool: str) -> Path:
-        """Where the graph of a pool lies."""
+        """Return the folder of a pool's graph."""
         assert self._graphs is not None
         return self._graphs / digest(f"{self.store.model} {pool}").hex()
 
     def outgrown(self) -> str | None:
-        """A pool that a graph, or a new one, would serve better."""
+        """Return a pool for which a new graph would be faster, or None."""
         if self._graphs is None or not self._filled:
             return None
         pools = list(self._pools.items())
         return next((pool for pool, index in pools if len(index) > self._graph_above and index.is_outgrown), None)
 
     def take_graph(self, pool: str, graph: NeighbourGraph) -> None:
-        """Search that pool through this graph from now on. Called by the write thread."""
+        """Search a pool through this graph from now on. Called by the write thread."""
         self._pools[pool], _, _ = self._made(embedded(self._records, pool), graph)
 
     def sweep(self) -> None:
-        """Throw away the graphs on the disk: they hold vectors of what is forgotten (T10)."""
+        """Delete the graphs on the disk, which have vectors of forgotten records (T10)."""
         self.swept += 1
         if self._graphs is not None:
             shutil.rmtree(self._graphs, ignore_errors=True)
 
     def adopt(self, fresh: VectorIndexes) -> None:
-        """Take over what `fresh` holds; called by the write thread. One of another model came too late."""
+        """Take over the content of `fresh`, unless the model changed meanwhile. Called by the write thread."""
         if fresh.store.model != self.store.model:
             return
         self._pools, self._pool_of, self._missing = fresh._pools, fresh._pool_of, fresh._missing
@@ -205,60 +200,59 @@ class VectorIndexes:
         return self._pools[pool]
 
     def nearest(self, vector: Vector, pools: Sequence[str], limit: int) -> list[tuple[str, float]]:
-        """At most `limit` live records of these pools by falling cosine."""
+        """Return at most `limit` live records of these pools by falling cosine."""
         self.load()
-        found = [pair for pool in pools if (index := self._pools.get(pool)) for pair in index.nearest(vector, limit)]
-        return sorted(found, key=lambda pair: -pair[1])[:limit] if len(pools) > 1 else found
+        pairs = [pair for pool in pools if (index := self._pools.get(pool)) for pair in index.nearest(vector, limit)]
+        return sorted(pairs, key=lambda pair: -pair[1])[:limit] if len(pools) > 1 else pairs
 
     def nearest_shelved(self, vector: Vector, pools: Sequence[str], limit: int) -> list[tuple[str, float]]:
-        """The same of archived records, from the disk: 6 µs each, no memory, and only who asks in depth wants them."""
-        found: list[tuple[str, float]] = []
+        """Return the nearest archived records, read from the disk: 6 µs each."""
+        pairs: list[tuple[str, float]] = []
         for pool in pools:
             for rows in _slices(embedded(self._records, pool, "shelved"), SLICE):
                 places, vectors = self.store.get([mark for _, mark in rows])
                 cosines = vectors.astype(np.float32) @ vector
                 best = np.argsort(-cosines, kind="stable")[:limit].tolist()
-                found += [(rows[places[n]][0], float(cosines[n])) for n in best]
-        return sorted(found, key=lambda pair: -pair[1])[:limit]
+                pairs += [(rows[places[n]][0], float(cosines[n])) for n in best]
+        return sorted(pairs, key=lambda pair: -pair[1])[:limit]
 
     def holds(self, id: str) -> bool:
-        """Whether a record's vector is in an index now."""
+        """Whether a record's vector is in an index."""
         return bool(self.holding((id,)))
 
     def holding(self, ids: Iterable[str]) -> frozenset[str]:
-        """Those of these records whose vector is in an index now."""
+        """Return those of these records whose vector is in an index."""
         self.load()
         held = self._pool_of
         return frozenset([id for id in ids if id in held])
 
     def lost(self, more_than: int) -> bool:
-        """Whether there are more live records than that, and none of the first so many has a vector; without `load`."""
+        """Whether there are more live records than that, and none of the first ones has a vector; needs no `load`."""
         with self._records.environment.read() as transaction:
-            cursor = transaction.cursor(self._records.environment.db("lines"))
-            rows = list(islice(cursor.iternext(), more_than + 1))
+            rows = list(islice(rows_with(transaction, self._records.environment.db("lines"), b""), more_than + 1))
         marks = [unseal(*row, "the place of a vector")[:MARK] for row in rows]
         return len(marks) > more_than and not self.store.get(marks)[0]
 
     def missing(self, limit: int) -> list[tuple[str, str]]:
-        """At most `limit` live records that have no vector of this model yet: `(id, text)`."""
+        """Return at most `limit` live records without a vector of this model, as `(id, text)`."""
         self.load()
         ids = list(islice(list(self._missing), limit))
         return [(id, record.description) for id, record in self._records.many(ids).items()]
 
     @property
     def waiting(self) -> int:
-        """How many live records have no vector yet; 0 while the vectors are not loaded."""
+        """The number of live records without a vector; 0 before `load`."""
         return len(self._missing) if self._filled else 0
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many live records are in an index, and how many are to be."""
+        """The numbers of live records in an index, and of all live records."""
         self.load()
         held = len(self._pool_of)
         return held, held + len(self._missing)
 
     def fill(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
-        """Vectors for records that had none: `(id, text, float32 numbers as bytes)`."""
+        """Store and index missing vectors: `(id, text, float32 numbers as bytes)`."""
         self.load()
         put_standing(self.store, self._records, vectors)
         self._show([id for id, _, _ in vectors])

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Protocol
 
 from ...protocol.errors import MemdError
 from ...protocol.intent import Request
 from ...protocol.reply import AnyData
 from ...protocol.request import AnyRequest, Capture, Remember
+from ..services.access.authorisation import Authorisation
 from ..services.admission import bug
-from ..services.service import Caller, CaptureHandler, CaptureRequest, Handler, Lane, Respond, Service
+from ..services.service import CaptureHandler, CaptureRequest, Handler, Lane, Respond, Service
 from ..services.write_thread import Writer
 
 Arrived = Sequence[tuple[AnyRequest, Respond]]
-
-
-class Authoriser(Protocol):
-    """Decides who asks and what that caller may read."""
-
-    def caller(self, request: Request, handler: Handler | CaptureHandler) -> Caller:
-        """Return the caller. Raises Denied, NotFound."""
-        ...
 
 
 def table_of(services: Sequence[Service]) -> dict[type[Request], Handler | CaptureHandler]:
@@ -39,7 +31,7 @@ def table_of(services: Sequence[Service]) -> dict[type[Request], Handler | Captu
 class Dispatcher:
     """Finds the lane of a request, authorises its caller, and calls its handler."""
 
-    def __init__(self, services: Sequence[Service], authoriser: Authoriser, writer: Writer) -> None:
+    def __init__(self, services: Sequence[Service], authoriser: Authorisation, writer: Writer) -> None:
         self._table = table_of(services)
         self._authoriser, self._writer = authoriser, writer
 

@@ -1,8 +1,4 @@
-"""The folders of one home: made for their user alone, and refused where that can't be (P-18, P-26).
-
-Comes in: places. Goes out: folders of mode 0700, or `Refused` with what to do. Invariant: nothing is made before the
-owner is known to be the one who asks.
-"""
+"""The folders of one home: made with mode 0700 for their user alone; check_home raises where that is not possible."""
 
 from __future__ import annotations
 
@@ -17,21 +13,21 @@ NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.ssh
 
 
 def check_home(places: Places) -> None:
-    """Make the folders, 0700, and refuse what would not be safe. Raises Refused."""
+    """Create the folders with mode 0700. Raises Refused where they would not be safe."""
     if os.environ.get("SUDO_UID", str(os.getuid())) != str(os.getuid()):
         raise Refused("memd does not run under sudo", hint="run it as the user who owns the memory")
     _check_owner(places)
     for folder in (places.data, places.state, places.config, places.run, places.spool):
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            found = folder.stat()
+            status = folder.stat()
         except OSError as error:
             raise Refused(
                 f"{folder}: {error.strerror}", hint="set MEMD_HOME to a folder that memd can write"
             ) from error
-        if found.st_uid != os.getuid():
-            raise Refused(f"the owner of {folder} is uid {found.st_uid}", hint="use a home of your own: MEMD_HOME")
-        if stat.S_IMODE(found.st_mode) & 0o077:
+        if status.st_uid != os.getuid():
+            raise Refused(f"the owner of {folder} is uid {status.st_uid}", hint="use a home of your own: MEMD_HOME")
+        if stat.S_IMODE(status.st_mode) & 0o077:
             raise Refused(f"other users can enter {folder}", hint=f"chmod 700 {folder}")
     if (kind := _file_system(places.data)) in NETWORK_FILE_SYSTEMS:
         raise Refused(
@@ -41,7 +37,7 @@ def check_home(places: Places) -> None:
 
 
 def _check_owner(places: Places) -> None:
-    """Refuse a home of another user, as `su` leaves it behind: what lay in it would be his to read, or not his."""
+    """Refuse the home of another user, as `su` leaves it in the environment."""
     home = Path(os.environ.get("MEMD_HOME") or os.environ.get("HOME") or "/").absolute()
     inside = any(folder.is_relative_to(home) for folder in (places.data, places.state, places.config))
     if inside and home.exists() and (owner := home.stat().st_uid) != os.getuid():
@@ -49,7 +45,7 @@ def _check_owner(places: Places) -> None:
 
 
 def _file_system(folder: Path) -> str:
-    """The type of the file system a folder lies on; "" where the system does not say."""
+    """Return the type of a folder's file system; "" where the system does not say."""
     mounts = Path("/proc/self/mounts")
     if not mounts.exists():
         return ""

@@ -1,8 +1,7 @@
-"""The maintenance child: builds fresh projections, or verifies what is there, beside the daemon that started it.
+"""The maintenance child: rebuilds or verifies projections, builds vector graphs and fits scorers.
 
-Comes in: a task, the data folder, names. Goes out: one JSON object a line on standard output: steps, then a report or a
-failure. Invariants: low priority (P-2); it ends when its standard input does, so it never outlives its daemon (P-1);
-journal and archive are opened read-only, and it writes below `projections` alone, where nothing is yet.
+It runs at low priority, ends when its standard input ends, opens journal and archive read-only, and writes only new
+files below `projections`. It reports steps and a result, one JSON object a line on standard output.
 """
 
 from __future__ import annotations
@@ -18,20 +17,20 @@ from pathlib import Path
 import msgspec
 
 from ...protocol.errors import MemdError, Unavailable
-from ...protocol.learning import FeedbackGiven, Sample
+from ...protocol.fading import FeedbackGiven, Sample
 from ..projections.keywords import Keywords, beside, text_of
-from ..projections.replay import GROUP, Emit, ReplayLogs, ReplayProgress, Told
+from ..projections.replay import GROUP, ReplayLogs, ReplayProgress, ReportProgress, TaskReport
 from ..projections.turns import TurnIndex
 from ..services.maintenance.verify import verify
-from ..services.maintenance_process import Failed, Finished, Line, Step
+from ..services.maintenance_process import Failed, Finished, Line, TaskStep
 from ..storage.folder_swap import BUILDING
 from ..world import real_world
 
 
-def rebuild(sources: ReplayLogs, names: Sequence[str], emit: Emit) -> Told:
-    """Fresh projections of these names below `building`, closed and on the disk; their seqs."""
+def rebuild(sources: ReplayLogs, names: Sequence[str], emit: ReportProgress) -> TaskReport:
+    """Build these projections below `building`, closed and on the disk; return their seqs."""
     building = sources.projections / BUILDING
-    report: Told = {}
+    report: TaskReport = {}
     operations, captures = sources.journal.last, sources.archive.last
     indexed = operations if "keywords" in names else 0
     course = ReplayProgress(emit, operations, indexed, captures if "turns" in names else 0)
@@ -59,9 +58,9 @@ def rebuild(sources: ReplayLogs, names: Sequence[str], emit: Emit) -> Told:
     return report
 
 
-def learn(sources: ReplayLogs, agents: Sequence[str], emit: Emit) -> Told:
-    """The scorer of each of these agents, fitted to all their feedback, as text."""
-    from ..services.recall.scorer_training import encoded, trained
+def learn(sources: ReplayLogs, agents: Sequence[str], emit: ReportProgress) -> TaskReport:
+    """Fit the scorer of each of these agents to all its feedback; return each as text."""
+    from ..services.recall.scorer import encoded, trained
 
     samples: dict[str, list[Sample]] = {agent: [] for agent in agents}
     after, last = 0, sources.journal.last
@@ -71,14 +70,12 @@ def learn(sources: ReplayLogs, agents: Sequence[str], emit: Emit) -> Told:
                 samples[entry.operation.agent] += entry.operation.samples
         after = group[-1].seq
         emit(after, last, "reading feedback")
-    return {agent: encoded(trained(each)) for agent, each in samples.items() if each}
+    return {agent: encoded(trained(agent_samples)) for agent, agent_samples in samples.items() if agent_samples}
 
 
-def graph(folder: Path, place: Path, emit: Emit) -> Told:
-    """The graph over the vectors that the rows in `place` name, beside them; how many there are.
-
-    Raises Unavailable when the place was thrown away meanwhile.
-    """
+def graph(folder: Path, place: Path, emit: ReportProgress) -> TaskReport:
+    """Build the graph over the vectors that the rows in `place` name; return their number. Raises Unavailable when the
+    folder was removed meanwhile."""
     from ..projections.vector_index import build
 
     emit(0, 1, "building a graph of vectors")
@@ -88,8 +85,8 @@ def graph(folder: Path, place: Path, emit: Emit) -> Told:
         raise Unavailable(f"could not build the vector graph: {error}", hint="memd retries automatically") from error
 
 
-def run(task: str, folder: Path, names: Sequence[str], emit: Emit) -> Told:
-    """One task. Raises errors of memd's tree."""
+def run(task: str, folder: Path, names: Sequence[str], emit: ReportProgress) -> TaskReport:
+    """Run one task. Raises MemdError."""
     if task == "rebuild":
         return rebuild(ReplayLogs(folder, real_world()), names, emit)
     if task == "graph":
@@ -100,7 +97,7 @@ def run(task: str, folder: Path, names: Sequence[str], emit: Emit) -> Told:
 
 
 def write(line: Line) -> None:
-    """One line to the daemon."""
+    """Send one line to the daemon."""
     sys.stdout.write(msgspec.json.encode(line).decode() + "\n")
     sys.stdout.flush()
 
@@ -120,7 +117,7 @@ def main() -> None:
     threading.Thread(target=_end_with_the_daemon, daemon=True).start()
     try:
         task, folder, *names = sys.argv[1:]
-        report = run(task, Path(folder), names, lambda done, total, detail: write(Step(done, total, detail)))
+        report = run(task, Path(folder), names, lambda done, total, detail: write(TaskStep(done, total, detail)))
         write(Finished(report))
     except MemdError as error:
         write(Failed(error.code, error.message, error.hint))

@@ -1,9 +1,7 @@
-"""Commands for when no daemon runs: `python -m memd.daemon NAME …`, one explicit table.
+"""Commands for when no daemon runs: `python -m memd.daemon NAME …`.
 
-Comes in: a name and arguments. Goes out: one JSON object on standard output and exit code 0, or `memd: …` and `hint: …`
-on standard error with the exit code of the error's class. Invariants: a command that writes takes the data folder's
-lock first, so it never runs beside a daemon; a command that reads a damaged store may be killed by it (LMDB maps pages
-without checking them), so whoever must survive that starts one as a child.
+A command prints one JSON object, or its error and hint on standard error. A command that writes takes the lock of the
+data folder first. Reading a damaged store may kill the process: LMDB maps pages without checking them.
 """
 
 from __future__ import annotations
@@ -39,14 +37,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check-model": ("daemon.services.distillation.model_selection", "check_command"),
     "use-model": ("daemon.services.distillation.model_selection", "use_command"),
     "list-models": ("daemon.services.distillation.model_selection", "list_command"),
-    "settings": ("daemon.services.settings.settings", "list_command"),
-    "put-setting": ("daemon.services.settings.settings", "put_command"),
+    "settings": ("daemon.services.settings.settings_service", "list_command"),
+    "put-setting": ("daemon.services.settings.settings_service", "put_command"),
 }
 """Module below `memd` and function of each command; imported when it is run."""
 
 
 def run(name: str, arguments: Sequence[str], places: Places, world: World) -> int:
-    """Run one command and print its report; returns the exit code."""
+    """Run one command and print its report; return the exit code."""
     try:
         arm(os.environ.get("MEMD_FAIL", ""))
         if name not in COMMANDS:

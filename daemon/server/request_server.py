@@ -1,8 +1,7 @@
-"""The door: one ROUTER socket, one thread. Reads are answered at once, everything else is handed to its lane.
+"""The request server: one ROUTER socket and one thread, which answers fast requests and queues the others.
 
-Comes in: message bodies of any quality. Goes out: replies. Invariants: whatever arrives, the sender gets a reply that
-says what was wrong and the daemon lives; only this thread touches the socket, the other lanes reach it through a queue
-and a wake-up; waiting reads go before captures, and captures enter by at most `CAPTURE_BYTES` a round.
+Invariants: each message gets a reply; only this thread touches the socket, other threads use `ReplyQueue`; waiting
+reads go before captures, of which a round admits at most `CAPTURE_BYTES`.
 """
 
 from __future__ import annotations
@@ -14,9 +13,8 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Protocol
 
 import zmq
 
@@ -24,10 +22,12 @@ from ...protocol.errors import MemdError, Unavailable
 from ...protocol.reply import AnyData
 from ...protocol.request import AnyRequest
 from ...protocol.wire import BODY_LIMIT, Form, decode_request, encode_data, encode_error, form, head
-from ..services.service import Lane, Respond
+from ..services.admission import bug
+from ..services.service import Respond
+from .dispatch import Dispatcher
 
 MESSAGE_LIMIT = 4 * BODY_LIMIT
-"""Bytes after which libzmq cuts the connection; between BODY_LIMIT and this the sender is told."""
+"""Bytes above which libzmq cuts the connection; between BODY_LIMIT and this the sender gets an error."""
 
 AT_ONCE, FIRST, MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.RCVMORE)
 """Plain numbers, frame by frame: `send_multipart` takes four times as long."""
@@ -35,40 +35,24 @@ AT_ONCE, FIRST, MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq
 ROUND = 256
 
 RESTFUL_MS = 10_000
-"""At most this long the door waits for something to do; whoever has something wakes it."""
+"""Longest wait for something to do; other threads wake the server."""
 
 TOGETHER_S = 0.0001
-"""While captures of several clients arrive, the door looks this often: each look costs as much as what it finds, and
-they will be answered together."""
+"""Pause between rounds while captures of several clients arrive: they get their answers together, and
+a round costs as much as a request."""
 
 CAPTURE_BYTES = 256 * 1024
 WAITING_BYTES = 64 * 1024 * 1024
-"""Captures that may wait for the committer; past it a client is told to try later, and its spool keeps them."""
+"""Captures that may wait for the write thread; above it a client gets an error, and its spool keeps them."""
 
 WINDOW = 10_000
-"""Answers that wait for one client at most; one that sends more without reading loses the rest."""
+"""Most answers that wait for one client; a client that does not read loses the rest."""
 
 log = logging.getLogger("memd.server")
 
 
-class Dispatch(Protocol):
-    """Answers requests, each on its lane."""
-
-    def lane(self, request: AnyRequest) -> Lane:
-        """Return the lane that answers a request."""
-        ...
-
-    def answer(self, request: AnyRequest) -> AnyData:
-        """Answer a request of the fast or the slow lane. Raises MemdError."""
-        ...
-
-    def write(self, arrived: Sequence[tuple[AnyRequest, Respond]]) -> None:
-        """Queue requests of the write lane; each is answered once."""
-        ...
-
-
 class ReplyQueue:
-    """Replies on their way to the socket. Any thread puts; the request server's thread is woken and takes."""
+    """Replies on their way to the socket. Any thread puts; the request server's thread takes."""
 
     def __init__(self) -> None:
         self.context = zmq.Context(io_threads=1)
@@ -105,7 +89,7 @@ class ReplyQueue:
                 self._woken = False
 
     def drain_wakes(self) -> None:
-        """Forget the wake-ups so far. Call it before the replies are taken: a later one wakes again."""
+        """Consume the wake-ups so far. Call it before taking replies: a later reply wakes again."""
         with contextlib.suppress(zmq.Again):
             while True:
                 self.inside.recv(zmq.NOBLOCK)
@@ -132,7 +116,7 @@ class ReplyQueue:
 class RequestServer:
     """One ROUTER socket with its thread, and the thread of the slow lane."""
 
-    def __init__(self, socket: Path, dispatch: Dispatch, replies: ReplyQueue, fd: int | None = None) -> None:
+    def __init__(self, socket: Path, dispatch: Dispatcher, replies: ReplyQueue, fd: int | None = None) -> None:
         """`fd`: a socket at that path on which a service manager listens already."""
         self._dispatch, self._replies = dispatch, replies
         self._router = replies.context.socket(zmq.ROUTER)
@@ -154,18 +138,18 @@ class RequestServer:
         self._rounds = self._rounds_seen = 0
 
     def is_well(self) -> bool:
-        """Whether the door went on since this was last asked, when it was woken."""
+        """Wake the server; return whether it ran a round since the last call."""
         before, self._rounds_seen = self._rounds_seen, self._rounds
         self._replies.wake()
         return self._rounds_seen != before and self._thread.is_alive() and self._slow_thread.is_alive()
 
     def start(self) -> None:
-        """Open."""
+        """Start both threads."""
         self._slow_thread.start()
         self._thread.start()
 
     def stop(self) -> None:
-        """Answer what is under way, then close; waiting captures were never acknowledged."""
+        """Answer requests in progress, then close; waiting captures were never acknowledged."""
         self._slow.put(None)
         self._slow_thread.join()
         self._open = False
@@ -178,16 +162,16 @@ class RequestServer:
         poller = zmq.Poller()
         poller.register(self._router, zmq.POLLIN)
         poller.register(self._replies.inside, zmq.POLLIN)
-        found = False
+        has_requests = False
         while self._open or not self._replies.is_empty:
             self._rounds += 1
-            if found and self._waiting > 1:
+            if has_requests and self._waiting > 1:
                 time.sleep(TOGETHER_S)
             ready = dict(poller.poll(0 if self._captures else RESTFUL_MS))
             if self._replies.inside in ready:
                 self._replies.drain_wakes()
             self._send_replies()
-            if found := self._router in ready:
+            if has_requests := self._router in ready:
                 self._receive_round()
             self._admit_captures()
 
@@ -203,13 +187,13 @@ class RequestServer:
             for frame in route:
                 self._router.send(frame, FIRST)
             self._router.send(body, AT_ONCE)
-        except zmq.ZMQError as error:  # the client is gone or does not read: its affair, not the door's
+        except zmq.ZMQError as error:  # the client is gone or does not read
             log.info("dropped reply: client gone or not reading: %s", error)
 
     def _receive_round(self) -> None:
         for _ in range(ROUND):
             try:
-                frames = [self._router.recv(AT_ONCE), self._router.recv(AT_ONCE)]  # whose, and at least one of theirs
+                frames = [self._router.recv(AT_ONCE), self._router.recv(AT_ONCE)]  # route, body
             except zmq.Again:
                 return
             while self._router.getsockopt(MORE):
@@ -265,13 +249,8 @@ class RequestServer:
             return encode_data(self._dispatch.answer(request), request.rid, as_form)
         except MemdError as error:
             return encode_error(error, request.rid, as_form)
-        except Exception as error:  # a bug in one answer must not close the door to all: it is logged and told
-            log.exception("internal error while handling %s", type(request).__name__)
-            bug = MemdError(
-                f"memd failed on this request: {type(error).__name__}",
-                hint="the daemon's log has details: `memd logs`",
-            )
-            return encode_error(bug, request.rid, as_form)
+        except Exception as error:  # a bug in one answer must not stop the server
+            return encode_error(bug(error, f"handling {type(request).__name__}"), request.rid, as_form)
 
     def _slow_loop(self) -> None:
         while (job := self._slow.get()) is not None:

@@ -1,7 +1,7 @@
 """Start-up and shutdown of the daemon: the shared parts, the ordered list of services, the request server.
 
-Invariants: the home's lock is held before anything is opened and before the socket is bound, because a second bind
-would take the socket over; the request server starts last and stops first; what was acknowledged is on the disk.
+Invariants: memd holds the home's lock before it opens a store or binds the socket, because a second bind would take
+the socket over; the request server starts last; whatever was acknowledged is on the disk.
 """
 
 from __future__ import annotations
@@ -10,50 +10,36 @@ import logging
 import os
 import sys
 import threading
+from collections.abc import Sequence
 from logging.handlers import RotatingFileHandler
 
-from ...protocol.disabled import why_disabled
 from ...protocol.errors import MemdError
-from ...protocol.places import Places
+from ...protocol.places import Places, why_disabled
 from ...stages.secrets.scan import prepare
 from ..config import Config
-from ..projections.pool_directory import PoolDirectory
 from ..projections.stores import Stores
-from ..projections.timeline import Timeline
 from ..services.access.access_service import AccessService
 from ..services.access.authorisation import Authorisation
 from ..services.access.passes import Passes
-from ..services.activity import Activity
 from ..services.capture.capture_service import CaptureService
-from ..services.capture.capture_writer import CaptureWriter
-from ..services.capture.pauses import PauseRegister
+from ..services.core import core_of
 from ..services.corrections.corrections_service import CorrectionsService
 from ..services.corrections.inbox_service import InboxService
-from ..services.corrections.undo import SessionUndo
 from ..services.distillation.distillation_service import DistillationService
-from ..services.distillation.model_selection import ModelSelection, find
+from ..services.distillation.model_selection import find
 from ..services.distillation.reembedding import EmbeddingModels
-from ..services.events import CapturesCommitted, Topic
 from ..services.forgetting.forgetting_service import ForgettingService
-from ..services.jobs import Jobs
-from ..services.lifecycle.conditions import change_condition
 from ..services.lifecycle.lifecycle_service import LifecycleService
 from ..services.maintenance.maintenance_service import MaintenanceService
-from ..services.maintenance_process import MaintenanceProcess
-from ..services.pools.folder_pools import FolderPools
 from ..services.pools.identity import Identity
-from ..services.pools.pool_opening import PoolOpening
-from ..services.pools.pools_service import PoolsService
+from ..services.pools.pools_service import FolderPools, PoolOpening, PoolsService
 from ..services.profile.profile_service import ProfileService
 from ..services.recall.recall_service import RecallService
 from ..services.records.records_service import RecordsService
-from ..services.scheduler import Scheduler
 from ..services.service import Service
 from ..services.sessions.sessions_service import SessionsService
-from ..services.settings.settings import Settings
-from ..services.settings.settings_service import SettingsService
+from ..services.settings.settings_service import Settings, SettingsService
 from ..services.status.status_service import StatusService, StatusSources
-from ..services.write_thread import WriteThread
 from ..world import World
 from .dispatch import Dispatcher
 from .home import check_home
@@ -61,10 +47,10 @@ from .request_server import ReplyQueue, RequestServer
 from .supervision import Supervision
 
 SWITCH_INTERVAL_S = 0.0002
-"""How long a busy thread keeps the interpreter: short, so that reads are answered beside it (p50 5.3 → 0.5 ms)."""
+"""Time that a busy thread keeps the interpreter: short, for reads beside it (p50 5.3 → 0.5 ms)."""
 
 WAKE_S = 1.0
-"""Longest time that a signal waits which the system delivered to another thread than the main one."""
+"""Longest delay of a signal that the system delivers to another thread than the main one."""
 
 log = logging.getLogger("memd")
 
@@ -75,119 +61,70 @@ class Daemon:
     def __init__(self, places: Places, config: Config, world: World) -> None:
         self._places = places
         self._supervision = Supervision(os.environ, world.monotonic)
-        self._settings = Settings(places.config, os.environ, config)
+        self._settings = settings = Settings(places.config, os.environ, config)
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         check_home(places)
-        models = find(places.data)
-        self.stores = Stores(places.data, world, models.searching.info, ballast_bytes=int(config.ballast_mb * 1e6))
+        selection = find(places.data)
         self._stop = threading.Event()
         self._replies = ReplyQueue()
-        self._scheduler = Scheduler(world)
-        self._services: list[Service] = []
-        self._build(places, world, models)
-        fd, self._socket = self._supervision.socket or (None, places.socket)
-        if fd is None:
-            self._socket.unlink(missing_ok=True)
-        dispatcher = Dispatcher(self._services, self._authorisation, self._writer)
-        self._server = RequestServer(self._socket, dispatcher, self._replies, fd)
+        ballast_bytes = int(config.ballast_mb * 1e6)
+        self.stores = stores = Stores(places.data, world, selection.searching.info, ballast_bytes=ballast_bytes)
+        core = core_of(stores, places, lambda: settings.config, world)
+        self._scheduler = core.scheduler
 
-    def _build(self, places: Places, world: World, found: ModelSelection) -> None:
-        """Build the services, each after those whose ports it takes; they start in this order and stop in reverse."""
-        stores, scheduler, settings = self.stores, self._scheduler, self._settings
-
-        def config() -> Config:
-            return settings.config
-
-        captures, resumed = Topic[CapturesCommitted](), Topic[None]()
-        jobs, process, activity = Jobs(world), MaintenanceProcess(), Activity(world)
-        captures.subscribe(activity.captured)
-        directory, timeline = PoolDirectory(stores), Timeline(stores.records, stores.sources, stores.journal)
+        # each service after those whose ports it takes
         identity = Identity(stores.aliases, world.monotonic)
-        folder_pools = FolderPools(identity, stores, directory)
+        folder_pools = FolderPools(identity, stores, core.directory)
         passes = Passes(places.state / "pass.key", places.config / "pass_keys", world.now)
-        self._authorisation = authorisation = Authorisation(stores, passes, directory, folder_pools.of)
-        home = os.environ.get("HOME", "/")
-        pauses = PauseRegister(places.state, config().ignored_folders, home, world.now, self._disabled)
-        opening = PoolOpening(stores, identity)
-        capture_writer = CaptureWriter(stores, opening, pauses, captures, self._replies.together, world.monotonic)
-        self._writer = writer = WriteThread(capture_writer, world.monotonic)
-        models = EmbeddingModels(stores, writer, places.data, found)
-
-        lifecycle = LifecycleService(
-            stores, writer, scheduler, directory, settings.forgetting, lambda: models.sense.encode, captures, world
-        )
-        profile = ProfileService(
-            stores,
-            directory,
-            activity,
-            config,
-            world,
-            places.state,
-            pieces=models.pieces,
-            permits=authorisation.permits,
-        )
-        capture = CaptureService(writer, pauses, places.spool, activity, world, config().spool_s, resumed)
+        self._authorisation = authorisation = Authorisation(stores, passes, core.directory, folder_pools.of)
+        capture = CaptureService(core, PoolOpening(stores, identity), self._replies.together, self._disabled)
+        self._writer = writer = capture.writer
+        models = EmbeddingModels(stores, writer, places.data, selection)
+        lifecycle = LifecycleService(core, writer, encode=lambda: models.sense.encode)
+        profile = ProfileService(core, pieces=models.pieces, permits=authorisation.permits)
         distillation = DistillationService(
-            stores,
+            core,
             writer,
             models,
-            scheduler,
-            jobs,
-            world,
-            config,
-            captures,
-            resumed,
             given=profile.echoes.to,
             judge=lifecycle.judge,
-            paused=lambda: pauses.everywhere,
+            paused=lambda: capture.pauses.everywhere,
             take=capture.take,
         )
-        activity.heard(distillation.heard_at)
-        maintenance = MaintenanceService(
-            stores, places, writer, jobs, process, scheduler, activity, config, world, profile.echoes.save
-        )
+        maintenance = MaintenanceService(core, writer, save=profile.echoes.save)
         forgetting = ForgettingService(
-            stores, places, writer, jobs, world, maintenance.rebuild.run, profile.injections.forget
+            core, writer, rebuild=maintenance.rebuild.run, forget_injected=profile.injections.forget
         )
         forgetting.finish_at_start()
-        undo = SessionUndo(stores, writer, jobs, distillation.wake)
+        corrections = CorrectionsService(core, writer, reactivate=lifecycle.reactivate, distil=distillation.wake)
         recall = RecallService(
-            stores,
-            directory,
-            timeline,
-            models,
-            process,
-            activity,
-            config,
-            world,
-            listener=lifecycle,
-            count_use=lifecycle.counter.used,
-            told=profile.echoes.told,
+            core, models, listener=lifecycle, count_use=lifecycle.counter.used, log_answer=profile.echoes.note_answer
         )
-        sources = StatusSources(models, pauses, lambda: distillation.state, lambda: settings.problem)
-        self._services = [
+        sources = StatusSources(models, capture.pauses, lambda: distillation.state, lambda: settings.problem)
+
+        self._services: Sequence[Service] = (
             distillation,
             capture,
             profile,
             recall,
-            RecordsService(
-                stores,
-                directory,
-                timeline,
-                lambda record: change_condition(record, settings.forgetting()),
-                distillation.wake,
-            ),
+            RecordsService(stores, core.directory, core.timeline, lifecycle.change_condition, distillation.wake),
             SessionsService(stores),
-            PoolsService(stores, identity, directory, folder_pools, world),
-            AccessService(stores, passes, directory, undo, world),
-            CorrectionsService(stores, undo, captures, lifecycle.reactivate, distillation.wake),
+            PoolsService(stores, identity, core.directory, folder_pools, world),
+            AccessService(stores, passes, core.directory, corrections.sessions, world),
+            corrections,
             InboxService(stores, writer, forgetting.start_forgetting),
             forgetting,
             lifecycle,
             maintenance,
             SettingsService(settings, self._follow_settings),
-            StatusService(stores, activity, sources, world.now(), self.stop),
-        ]
+            StatusService(stores, core.activity, sources, world.now(), self.stop),
+        )
+        """Services start in this order and stop in reverse."""
+
+        fd, self._socket = self._supervision.socket or (None, places.socket)
+        if fd is None:
+            self._socket.unlink(missing_ok=True)
+        self._server = RequestServer(self._socket, Dispatcher(self._services, authorisation, writer), self._replies, fd)
 
     def run(self) -> None:
         """Serve until told to stop, then close in order."""
@@ -201,7 +138,7 @@ class Daemon:
         threading.Thread(target=prepare, name="rules", daemon=True).start()
         try:
             self._places.socket_file.write_text(str(self._socket), encoding="utf-8")
-        except OSError as error:  # a full disk: clients of another environment find the socket once there is room
+        except OSError as error:  # a full disk: clients of another environment find the socket once there is space
             log.warning("%s can't be written: %s", self._places.socket_file, error.strerror)
         self._supervision.tell("READY=1")
         log.info("memd is up: %s", self._socket)
@@ -230,14 +167,14 @@ class Daemon:
         self.stores.close()
 
     def stop(self) -> None:
-        """Ask the daemon to end; returns at once."""
+        """Ask the daemon to end; return at once."""
         self._stop.set()
 
     def _disabled(self) -> str:
         return why_disabled(os.environ, self._places)
 
     def _follow_settings(self) -> None:
-        """Have every service follow memd.toml if it changed (U6)."""
+        """Reload every service if memd.toml changed."""
         config = self._settings.refresh()
         if config is None:
             return

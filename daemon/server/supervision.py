@@ -1,8 +1,6 @@
-"""What a service manager is told, and what it hands over: sd_notify, the watchdog, an open socket (U1).
+"""The service manager of this process: sd_notify, the watchdog, an inherited socket.
 
-Comes in: the environment that systemd gives its services. Goes out: datagrams, and the descriptor of a socket that is
-listened on already. Invariants: without a manager nothing happens; the variables are taken out of the environment, so
-that no child believes they are meant for it.
+Without a manager nothing happens. The variables are removed from the environment, so that no child uses them.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ log = logging.getLogger("memd")
 
 
 class Supervision:
-    """The service manager of this process, or none."""
+    """The service manager of this process, if it has one."""
 
     def __init__(self, environment: MutableMapping[str, str], monotonic: Callable[[], float]) -> None:
         self._address = environment.pop("NOTIFY_SOCKET", "")
@@ -42,7 +40,7 @@ class Supervision:
                 log.warning("could not notify the service manager (%s): %s", message, error)
 
     def ping(self, is_well: Callable[[], bool]) -> None:
-        """Tell the watchdog, twice in each of its intervals, that memd is well; who is not well is started anew."""
+        """Tell the watchdog, twice in each of its intervals, that memd is well; it restarts memd otherwise."""
         now = self._monotonic()
         if self._every_s and now - self._pinged_at >= self._every_s and is_well():
             self._pinged_at = now

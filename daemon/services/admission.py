@@ -1,4 +1,4 @@
-"""The gate that every captured event passes: limits, valid Unicode; secrets, private spans and injected memory out."""
+"""The check of every captured event: limits, valid Unicode; removes secrets, private spans and injected memory."""
 
 from __future__ import annotations
 
@@ -8,22 +8,19 @@ import re
 from ...protocol.errors import InvalidRequest, MemdError, TooLarge
 from ...protocol.event import AnyEvent, Captured, Noted, Origin, Reworded, text, with_text
 from ...protocol.instant import LONGEST_TIME, SHORTEST_TIME, parse
-from ...protocol.private import SHUT, shut
+from ...protocol.private import PLACEHOLDER, event_without_private
 from ...protocol.wire import TEXT_LIMIT
 from ...stages.secrets.scan import redact
 
-log = logging.getLogger("memd.committer")
+log = logging.getLogger("memd.capture")
 _INJECTED = re.compile(r"<memd-context\b[^>]{0,200}>.*?(?:</memd-context>|\Z)", re.DOTALL)
 
-
 NAME_LIMIT = 512
-
-
 PATH_LIMIT = 4096
 
 
 def admit(origin: Origin, event: AnyEvent) -> Captured:
-    """The capture of an event. Raises NaiveTime, TooLarge or InvalidRequest."""
+    """Return the capture of an event. Raises NaiveTime, TooLarge or InvalidRequest."""
     if not event.turn or len(event.turn) > NAME_LIMIT:
         raise InvalidRequest("a turn id must have 1 to 512 characters", hint="use the host's own id of the turn")
     if not origin.host or len(origin.document) > NAME_LIMIT:
@@ -31,7 +28,7 @@ def admit(origin: Origin, event: AnyEvent) -> Captured:
     if len(origin.cwd) > PATH_LIMIT:
         raise InvalidRequest(f"the folder's path has {len(origin.cwd):,} characters", hint=f"at most {PATH_LIMIT:,}")
     parse(event.at)
-    event = shut(event)
+    event = event_without_private(event)
     if not SHORTEST_TIME <= len(event.at) <= LONGEST_TIME:
         raise InvalidRequest(
             f"{event.at[:60]!r} is not an RFC 3339 time", hint="use the form 2026-03-04T18:30:00+01:00"
@@ -46,8 +43,8 @@ def admit(origin: Origin, event: AnyEvent) -> Captured:
         words.encode()
     except UnicodeEncodeError as error:
         raise InvalidRequest(f"the text is not valid Unicode: {error.reason}", hint="remove lone surrogates") from error
-    clean, found = redact(_INJECTED.sub("", words) if "<memd-context" in words else words)
-    if isinstance(event, Noted | Reworded) and not clean.replace(SHUT, "").strip():
+    clean, secrets = redact(_INJECTED.sub("", words) if "<memd-context" in words else words)
+    if isinstance(event, Noted | Reworded) and not clean.replace(PLACEHOLDER, "").strip():
         raise InvalidRequest(
             "there is nothing to remember", hint="the text is empty, private, or only memd's own context"
         )
@@ -55,13 +52,13 @@ def admit(origin: Origin, event: AnyEvent) -> Captured:
         document=origin.document,
         event=event if clean == words else with_text(event, clean),
         live=origin.live,
-        redacted=found,
+        redacted=secrets,
     )
 
 
-def bug(error: BaseException) -> MemdError:
-    """What a client is told of an error that is none of the tree."""
-    log.error("internal error while committing", exc_info=error)
+def bug(error: BaseException, doing: str = "committing") -> MemdError:
+    """Log an unexpected error; return the error for the client."""
+    log.error("internal error while %s", doing, exc_info=error)
     return MemdError(
         f"memd failed on this request: {type(error).__name__}", hint="the daemon's log has details: `memd logs`"
     )

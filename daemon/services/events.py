@@ -15,7 +15,6 @@ class Topic(Generic[E]):
         self._listeners: list[Callable[[E], object]] = []
 
     def subscribe(self, listener: Callable[[E], object]) -> None:
-        """Call `listener` with every later event."""
         self._listeners.append(listener)
 
     def publish(self, event: E) -> None:
@@ -27,7 +26,7 @@ class Topic(Generic[E]):
 class CapturesCommitted(NamedTuple):
     """Captures became durable. Published on the write thread.
 
-    `documents`: each document with whether its session is live and goes on.
+    `documents`: each document with whether its session is live and continues.
     `urgent`: a session ended, or the user asked to remember something.
     `closed`: the documents whose session has ended in the journal.
     """
@@ -38,10 +37,10 @@ class CapturesCommitted(NamedTuple):
 
     @property
     def live(self) -> list[str]:
-        """The documents whose session goes on."""
-        return [document for document, goes_on in self.documents.items() if goes_on]
+        """The documents whose live session continues."""
+        return [document for document, continues in self.documents.items() if continues]
 
     @property
     def ended(self) -> list[str]:
-        """The documents whose session is not live or does not go on."""
-        return [document for document, goes_on in self.documents.items() if not goes_on]
+        """The other documents."""
+        return [document for document, continues in self.documents.items() if not continues]

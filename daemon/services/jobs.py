@@ -1,8 +1,6 @@
-"""Long work beside the door: one piece at a time, with progress that a client can ask for.
+"""Long work: one job at a time, with progress that clients can ask for.
 
-Comes in: a name and a callable that reports how far it is. Goes out: `JobState`. Invariants: at most one job runs, a
-second one is refused with the name of the first (P-1); a job that raises ends as `failed` with its error, and the
-daemon lives.
+A second job is refused with the name of the first. A job that raises ends as `failed` with its error.
 """
 
 from __future__ import annotations
@@ -17,7 +15,8 @@ from ...protocol.errors import MemdError, NotFound, Stopping, Unavailable
 from ...protocol.reply import JobState, Problem
 from ..world import World
 
-KEPT = 20
+JOBS = 20
+"""States of finished jobs that memd keeps."""
 
 Report = Mapping[str, str | int | float | list[str]]
 Progress = Callable[[int, int, str], None]
@@ -26,7 +25,7 @@ log = logging.getLogger("memd.jobs")
 
 
 class Jobs:
-    """The lane of long work. `Work` gets a `progress(done, total, detail)` and returns its report."""
+    """Runs jobs. `Work` gets a `progress(done, total, detail)` and returns its report."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -37,7 +36,7 @@ class Jobs:
         self.stopping = threading.Event()
 
     def start(self, name: str, work: Work) -> JobState:
-        """Start a job. Raises Unavailable while another one runs, Stopping when none may begin any more."""
+        """Start a job. Raises Unavailable while another one runs, Stopping after `stop`."""
         if self.stopping.is_set():
             raise Stopping("memd is stopping", hint="send the request again when memd runs")
         with self._lock:
@@ -50,7 +49,7 @@ class Jobs:
             id = self._world.token(4).hex()
             self._running = id
             state = self._states[id] = JobState(id=id, name=name, state="running")
-            for old in list(self._states)[:-KEPT]:
+            for old in list(self._states)[:-JOBS]:
                 del self._states[old]
         self._thread = threading.Thread(target=self._run, args=(id, work), name=name, daemon=True)
         self._thread.start()
@@ -65,7 +64,7 @@ class Jobs:
             self._put(id, state="done", report=dict(report))
         except MemdError as error:
             self._put(id, state="failed", problem=Problem(error.code, error.message, error.hint))
-        except Exception as error:  # a bug in one job must not take the daemon with it
+        except Exception as error:  # a bug in one job must not end the daemon
             log.exception("job %s failed", self._states[id].name)
             self._put(id, state="failed", problem=Problem("error", repr(error), "see `memd logs`"))
         finally:
@@ -77,7 +76,7 @@ class Jobs:
             self._states[id] = msgspec.structs.replace(self._states[id], **changes)
 
     def get(self, id: str) -> JobState:
-        """The state of a job. Raises NotFound."""
+        """Return the state of a job. Raises NotFound."""
         with self._lock:
             if id not in self._states:
                 raise NotFound(
@@ -92,7 +91,7 @@ class Jobs:
             return self._states.get(self._running)
 
     def stop(self) -> None:
-        """Ask the running job to end, and wait a moment for it; its work must be safe to cut off."""
+        """Ask the running job to end, and wait at most a second; a job must be safe to kill."""
         self.stopping.set()
         if self._thread is not None:
             self._thread.join(1.0)

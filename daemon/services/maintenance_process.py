@@ -1,7 +1,6 @@
-"""The side of whoever starts the maintenance child: at most one, told how far it is, ended at once when asked.
+"""The daemon's side of the maintenance child: at most one runs, it reports its progress and can be ended at once.
 
-Comes in: a task. Goes out: its report. Invariant: a child that dies is a finding, not a crash of the daemon: a damaged
-page kills the process that reads it.
+A child that dies counts as a damaged store: a damaged page kills the process that reads it.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ import msgspec
 
 from ...protocol.errors import JournalCorrupt, NotFound, Stopping, Unavailable, by_code
 from ...protocol.places import Places
-from ..projections.replay import Emit, Told
+from ..projections.replay import ReportProgress, TaskReport
 from ..storage.folder_lock import FolderLock
 from ..storage.layout_version import require_current
 from ..world import World
 
 
-class Step(msgspec.Struct, frozen=True, tag="step"):
-    """How far the task is."""
+class TaskStep(msgspec.Struct, frozen=True, tag="step"):
+    """Progress of the task."""
 
     done: int
     total: int
@@ -33,34 +32,34 @@ class Step(msgspec.Struct, frozen=True, tag="step"):
 
 
 class Finished(msgspec.Struct, frozen=True, tag="finished"):
-    """The task is done."""
+    """The task is done, with its report."""
 
-    report: Told
+    report: TaskReport
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
-    """The task could not be done: an error of memd's tree."""
+    """The task failed with one of memd's errors."""
 
     code: str
     message: str
     hint: str
 
 
-Line = Step | Finished | Failed
+Line = TaskStep | Finished | Failed
 
 _lines: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 
 
 class MaintenanceProcess:
-    """One child, or none."""
+    """Runs one child at a time."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         self._ended = False
 
-    def run(self, task: str, folder: Path, names: Sequence[str], emit: Emit) -> Told:
-        """The report of a task. Raises the child's own error, JournalCorrupt if it died, Unavailable, Stopping."""
+    def run(self, task: str, folder: Path, names: Sequence[str], emit: ReportProgress) -> TaskReport:
+        """Run a task and return its report. Raises its error, JournalCorrupt if it died, Unavailable, Stopping."""
         process = self._start(
             [sys.executable, "-P", "-m", "memd.daemon.server.maintenance_child", task, str(folder), *names]
         )
@@ -69,7 +68,7 @@ class MaintenanceProcess:
         try:
             for raw in process.stdout:
                 match _lines.decode(raw):
-                    case Step() as step:
+                    case TaskStep() as step:
                         detail = step.detail
                         emit(step.done, step.total, step.detail)
                     case Finished() as finished:
@@ -92,8 +91,7 @@ class MaintenanceProcess:
                 raise Stopping("memd is stopping", hint="start the task again when memd runs")
             if self._process is not None:
                 raise Unavailable("another maintenance task is running", hint="try again when it has finished")
-            pipe = subprocess.PIPE
-            self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, cwd="/")
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/")
             return self._process
 
     def _reap(self, process: subprocess.Popen[bytes]) -> int:
@@ -106,18 +104,18 @@ class MaintenanceProcess:
         return status
 
     def end(self) -> None:
-        """End the child for good: what it built so far is thrown away at the next start."""
+        """End the child and start no other; the next start of the daemon deletes what the child built so far."""
         with self._lock:
             self._ended = True
             if self._process is not None:
                 self._process.kill()
 
 
-def verify_command(home: Places, world: World, arguments: Sequence[str]) -> Told:
-    """`python -m memd.daemon verify`: the report of `memd verify` without a daemon.
+def verify_command(home: Places, world: World, arguments: Sequence[str]) -> TaskReport:
+    """Return the report of `memd verify` while no daemon runs.
 
-    Raises JournalLocked while one runs, NotFound where there is nothing, UnsupportedFormat for a layout that is not
-    migrated yet, JournalCorrupt when anything is damaged; the report then stands on standard output all the same.
+    Raises JournalLocked while one runs, NotFound without a memory, UnsupportedFormat before a migration,
+    JournalCorrupt for any damage, after it wrote the report to standard output.
     """
     if not (home.data / "journal" / "data.mdb").exists():
         raise NotFound(f"{home.data} holds no memory", hint="MEMD_HOME names the folder; `memd up` creates a memory")
@@ -129,7 +127,5 @@ def verify_command(home: Places, world: World, arguments: Sequence[str]) -> Told
         lock.release()
     if report["damage"]:
         sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
-        raise JournalCorrupt(
-            str(report["verdict"]), hint="; ".join(damage for damage in cast("list[str]", report["damage"]))
-        )
+        raise JournalCorrupt(str(report["verdict"]), hint="; ".join(cast("list[str]", report["damage"])))
     return report

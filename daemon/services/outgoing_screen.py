@@ -1,8 +1,7 @@
-"""The rules of today on everything that goes out: what an older memd believed may hold what it did not know (W5, P-18).
+"""Applies today's secret and injection rules to everything that memd shows (W5, P-18).
 
-Comes in: an answer. Goes out: the same, secrets replaced by placeholders, what speaks to an agent marked as the scan
-stage would mark it now, and how often what was seen. Invariants: no model; nothing is written, `memd scan` does that;
-an answer in which nothing is seen is passed on as it is; words are judged once and remembered, as long as memd runs.
+A record may be older than a rule. Invariants: no model runs and nothing is written (`memd scan` changes the stores); an
+answer without findings is returned unchanged; the verdict on a text is cached while memd runs.
 """
 
 from __future__ import annotations
@@ -17,50 +16,47 @@ import msgspec
 from ...protocol.operation import Cut
 from ...protocol.record import Record
 from ...protocol.reply import Heard, Hit, Line, Recalled
-from ...stages.secrets.scan import SecretSpan, find
+from ...stages.secrets.scan import find
 from ..storage.cuts import replaced
 
-REMEMBERED = 16_384
-"""Texts whose verdict is remembered: 50 µs the first time, a fifth of a microsecond from then on."""
+CACHED = 16_384
+"""Texts with a cached verdict: a text costs 50 µs the first time, a fifth of a microsecond later."""
 
 SUSPECT = 0.5
-"""The share of its score that a record keeps in which the scan sees an injection (T8)."""
+"""Factor on the score of a record in which the scan finds an injection (T8)."""
 
-secrets_in = lru_cache(REMEMBERED)(find)
+secrets_in = lru_cache(CACHED)(find)
 
 
 class Shown(NamedTuple):
-    """A record as it may be shown, and the kinds of what was taken out of it or newly seen in it."""
+    """A record as memd may show it, and the kinds of secrets and injections newly found in it."""
 
     record: Record
     seen: tuple[str, ...] = ()
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(CACHED)
 def flags_in(words: str, material: bool = True) -> tuple[str, ...]:
-    """What the scan stage would mark words with; `material`: somebody else's, not the user's own."""
-    from ...stages.scan import flags_of  # here, for the daemon's start: its expressions take long to compile
+    """Return the flags that the scan stage would give a text; `material`: the text is not the user's own."""
+    from ...stages.scan import flags_of  # late: its expressions take long to compile at the start
 
     return flags_of(words, material=material)
 
 
 def without_secrets(words: str) -> str:
-    """`words` with placeholders for what today's rules see in them."""
-    seen = secrets_in(words)
-    return replaced(words, _cuts(seen)) if seen else words
-
-
-def _cuts(seen: tuple[SecretSpan, ...]) -> tuple[Cut, ...]:
-    return tuple(Cut(0, each.start, each.end, each.rule) for each in seen)
+    """Replace secrets by placeholders."""
+    secrets = secrets_in(words)
+    cuts = tuple(Cut(0, secret.start, secret.end, secret.rule) for secret in secrets)
+    return replaced(words, cuts) if secrets else words
 
 
 def shown(record: Record) -> Shown:
-    """A record as today's rules let it out: the very same where they see nothing."""
+    """Return a record as memd may show it: the same object if the rules find nothing."""
     provenance = record.provenance
     texts = dict.fromkeys((record.content, record.description, provenance.quote, record.value, record.key))
     if record.learnings:
         texts.update(dict.fromkeys(record.learnings.values()))
-    seen = tuple(dict.fromkeys(each.rule for words in texts for each in secrets_in(words)))
+    seen = tuple(dict.fromkeys(secret.rule for words in texts for secret in secrets_in(words)))
     flags = () if provenance.trust == "user" else tuple(f for f in flags_in(record.content) if f not in record.flags)
     if not seen and not flags:
         return Shown(record)
@@ -80,11 +76,11 @@ def shown(record: Record) -> Shown:
 
 
 def screened(answer: Recalled) -> Recalled:
-    """An answer as it may go out; `filtered` counts what is shown only in part, `screened` says why."""
+    """Return an answer as memd may send it; `filtered` also counts the changed texts, `screened` has the kinds."""
     kinds: Counter[str] = Counter()
-    given = (*answer.principles, *answer.hits)
+    before = (*answer.principles, *answer.hits)
     hits: list[Hit] = []
-    for hit in given:
+    for hit in before:
         record, seen = shown(hit.record)
         if seen:
             kinds.update(seen)
@@ -93,24 +89,23 @@ def screened(answer: Recalled) -> Recalled:
                 parts, score = {**parts, "quarantined": SUSPECT}, round(score * SUSPECT, 4)
             hit = msgspec.structs.replace(hit, record=record, score=score, parts=parts)
         hits.append(hit)
-    changed = sum(hit is not before for hit, before in zip(hits, given, strict=True))
-    always = len(answer.principles)
-    turns = tuple(map(_heard, answer.turns))
+    changed = sum(hit is not old for hit, old in zip(hits, before, strict=True))
+    principles = len(answer.principles)
     nearest = answer.nearest
-    linked = tuple(msgspec.structs.replace(each, record=shown(each.record).record) for each in answer.linked)
+    linked = tuple(msgspec.structs.replace(link, record=shown(link.record).record) for link in answer.linked)
     beside = (*(turn.quote for turn in answer.turns), nearest.description if nearest else "", *_deep_words(answer))
     for words in beside:
-        if seen := secrets_in(words):
+        if secrets := secrets_in(words):
             changed += 1
-            kinds.update(each.rule for each in seen)
+            kinds.update(secret.rule for secret in secrets)
     if not changed and linked == answer.linked:
         return answer
     return msgspec.structs.replace(
         answer,
-        hits=tuple(_around(hit) for hit in sorted(hits[always:], key=lambda hit: -hit.score)),
+        hits=tuple(_clean_hit(hit) for hit in sorted(hits[principles:], key=lambda hit: -hit.score)),
         linked=linked,
-        principles=tuple(hits[:always]),
-        turns=turns,
+        principles=tuple(hits[:principles]),
+        turns=tuple(map(_clean_turn, answer.turns)),
         nearest=nearest and msgspec.structs.replace(nearest, description=without_secrets(nearest.description)),
         filtered=answer.filtered + changed,
         screened=dict(kinds),
@@ -118,21 +113,21 @@ def screened(answer: Recalled) -> Recalled:
 
 
 def _deep_words(answer: Recalled) -> Iterator[str]:
-    """What stands around hits and turns, where depth was asked for."""
-    for each in (*answer.hits, *answer.turns):
-        yield from (line.text for line in each.lines)
+    """Yield the transcripts and histories of a deep answer."""
+    for result in (*answer.hits, *answer.turns):
+        yield from (line.text for line in result.lines)
     for hit in answer.hits:
         yield from (state.text for state in hit.history)
 
 
-def _lines(lines: tuple[Line, ...]) -> tuple[Line, ...]:
+def _clean_lines(lines: tuple[Line, ...]) -> tuple[Line, ...]:
     return tuple(msgspec.structs.replace(line, text=without_secrets(line.text)) for line in lines)
 
 
-def _around(hit: Hit) -> Hit:
+def _clean_hit(hit: Hit) -> Hit:
     history = tuple(msgspec.structs.replace(state, text=without_secrets(state.text)) for state in hit.history)
-    return msgspec.structs.replace(hit, lines=_lines(hit.lines), history=history)
+    return msgspec.structs.replace(hit, lines=_clean_lines(hit.lines), history=history)
 
 
-def _heard(turn: Heard) -> Heard:
-    return msgspec.structs.replace(turn, quote=without_secrets(turn.quote), lines=_lines(turn.lines))
+def _clean_turn(turn: Heard) -> Heard:
+    return msgspec.structs.replace(turn, quote=without_secrets(turn.quote), lines=_clean_lines(turn.lines))

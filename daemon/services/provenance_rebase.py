@@ -1,7 +1,6 @@
-"""What a record rests on, and what is left of it where some of that is forgotten (T10).
+"""The turns that a record rests on, and the record without forgotten turns.
 
-Comes in: a record, the archive, the turns that go. Goes out: turns, or the record as it stands without them.
-Invariants: nothing is written here; what is left says nothing that only the turns that go had said.
+The remaining record contains nothing that only the forgotten turns said.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import msgspec
 
 from ...protocol.record import QUOTE_LIMIT, Record
 from ..projections.stores import Stores
-from .statements import folded, is_edited, own_tags
+from .statements import folded, is_edited, line, own_tags
 
 Turn = tuple[str, str]
 CORRECTIONS = "memd:corrections/"
@@ -21,35 +20,34 @@ CORRECTIONS = "memd:corrections/"
 
 
 def cited(record: Record) -> set[Turn]:
-    """The turns that a record rests on, by its spans or as evidence."""
+    """Return the turns that a record cites, as spans or as evidence."""
     provenance = record.provenance
-    spans = (*provenance.spans, *(each.span for each in provenance.evidence))
+    spans = (*provenance.spans, *(evidence.span for evidence in provenance.evidence))
     return {(span.document, span.turn) for span in spans}
 
 
 def stands_on(record: Record) -> set[Turn]:
-    """The turns that a record stands on: all that it cites, but of a correction not those of what it put right, which
-    it cites as its history."""
+    """Return the turns that support a record: all that it cites, without the corrected turns that a correction cites as
+    history."""
     spans, evidence = record.provenance.spans, record.provenance.evidence
     at = next((n for n, span in enumerate(spans) if span.document.startswith(CORRECTIONS)), None)
     if at is None:
         return cited(record)
-    since = dropwhile(lambda each: each.span != spans[at], evidence)
-    return {(span.document, span.turn) for span in (*spans[: at + 1], *(each.span for each in since))}
+    since = dropwhile(lambda item: item.span != spans[at], evidence)
+    return {(span.document, span.turn) for span in (*spans[: at + 1], *(item.span for item in since))}
 
 
 def rebased(stores: Stores, record: Record, turns: Mapping[Turn, object]) -> Record | None:
-    """A record without these turns, in the words of a turn that is left; None where no such words are kept."""
+    """Return a record without these turns, in the words of a remaining turn; None if the archive has no such words."""
     provenance = record.provenance
     if provenance.spans and (provenance.spans[0].document, provenance.spans[0].turn) not in turns:
-        left = in_own_words(without(record, turns))
-        return msgspec.structs.replace(left, rev=record.rev + 1)
-    kept = stands_on(record) - turns.keys()
-    spans = tuple(span for span in provenance.spans if (span.document, span.turn) in kept)
-    evidence = tuple(e for e in provenance.evidence if (e.span.document, e.span.turn) in kept)
+        return msgspec.structs.replace(in_own_words(without(record, turns)), rev=record.rev + 1)
+    remaining = stands_on(record) - turns.keys()
+    spans = tuple(span for span in provenance.spans if (span.document, span.turn) in remaining)
+    evidence = tuple(e for e in provenance.evidence if (e.span.document, e.span.turn) in remaining)
     changed = msgspec.structs.replace(provenance, spans=spans, evidence=evidence)
-    said = [(span, provenance.trust, provenance.said_at) for span in spans]
-    for span, trust, at in (*said, *((each.span, each.trust, each.at) for each in evidence)):
+    sources = [(span, provenance.trust, provenance.said_at) for span in spans]
+    for span, trust, at in (*sources, *((item.span, item.trust, item.at) for item in evidence)):
         words = stores.archive.span(span)
         if not words or not words.strip():
             continue
@@ -61,13 +59,13 @@ def rebased(stores: Stores, record: Record, turns: Mapping[Turn, object]) -> Rec
             trust=trust,
             said_at=at,
             quote=words[:QUOTE_LIMIT],
-            spans=(span, *(each for each in spans if each != span)),
-            evidence=tuple(each for each in evidence if each.span != span),
+            spans=(span, *(other for other in spans if other != span)),
+            evidence=tuple(item for item in evidence if item.span != span),
         )
         return msgspec.structs.replace(
             record,
             content=words,
-            description=record.description if same else " ".join(words.split())[:300],
+            description=record.description if same else line(words),
             key=record.key if same else "",
             value=record.value if same else "",
             tags=record.tags if same else record.tags[:1],
@@ -79,11 +77,11 @@ def rebased(stores: Stores, record: Record, turns: Mapping[Turn, object]) -> Rec
 
 
 def without(record: Record, turns: Mapping[Turn, object]) -> Record:
-    """A record in the same words that names none of these turns, nor a session that it cites no more as its source."""
+    """Return a record with the same words that cites none of these turns, and has a cited session as its source."""
     provenance = record.provenance
     spans = tuple(span for span in provenance.spans if (span.document, span.turn) not in turns)
     evidence = tuple(e for e in provenance.evidence if (e.span.document, e.span.turn) not in turns)
-    documents = {span.document for span in (*spans, *(each.span for each in evidence))}
+    documents = {span.document for span in (*spans, *(item.span for item in evidence))}
     gone = len(spans) < len(provenance.spans) and spans and provenance.source not in documents
     source = spans[0].document if gone else provenance.source
     changed = msgspec.structs.replace(provenance, source=source, spans=spans, evidence=evidence)
@@ -91,7 +89,7 @@ def without(record: Record, turns: Mapping[Turn, object]) -> Record:
 
 
 def in_own_words(record: Record) -> Record:
-    """What the user put into other words, without the keywords and lessons of the words before."""
+    """Return an edited record without the keywords and lessons of its earlier words."""
     if not is_edited(record):
         return record
     return msgspec.structs.replace(record, tags=own_tags(record.tags, record.content), learnings={})

@@ -18,11 +18,9 @@ class Scheduler:
         self._scheduler = BackgroundScheduler(timezone=UTC, job_defaults={"max_instances": 1, "coalesce": True})
 
     def start(self) -> None:
-        """Begin to run jobs."""
         self._scheduler.start()
 
     def stop(self) -> None:
-        """Run no further jobs."""
         self._scheduler.shutdown(wait=False)
 
     def every(self, seconds: float, work: Callable[[], object], name: str) -> None:

@@ -1,4 +1,4 @@
-"""What a service is: its request handlers with their lanes, and how it starts, stops and follows new settings."""
+"""The interface of services: request handlers with their lanes, start, stop, and reload of settings."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ CaptureRequest = Capture | Remember
 
 
 class Reader(NamedTuple):
-    """Who reads: a subject under a grant, these pools (all if none is named), what rests on these sources alone (on any
-    if none is named), until `expires_at` in microseconds."""
+    """The reader of a request: the user, or the holder of a pass.
+
+    `pools`, `sources`: the only ones that the reader may see; empty for all. `expires_at`: microseconds.
+    """
 
     grant: str = ""
     subject: str = ""
@@ -32,15 +34,15 @@ class Reader(NamedTuple):
 
 
 OWNER = Reader()
-"""The user, who asks without a pass and sees everything of this home."""
+"""The user, who sends no pass and sees everything of this home."""
 
 
 class Caller(NamedTuple):
-    """Who asks, as authorised: the limits of the pass, and the memory that its bearer may see.
+    """The authorised asker of a request, with the memory that it may see.
 
     `scope`: the pools to read, in order of precedence; empty for a request without a scope.
-    `permits`: whether a record may be shown; None where every record may.
-    `hears`: whether words of a document may be shown; None where all may.
+    `permits`: tells whether a record may be shown; None if every record may.
+    `hears`: tells whether the text of a document may be shown; None if every document may.
     """
 
     reader: Reader = OWNER
@@ -52,8 +54,8 @@ class Caller(NamedTuple):
 class Handler(NamedTuple):
     """How one request type is answered.
 
-    `under_pass`: whether the bearer of a pass may send it; all others are for the user of this home alone.
-    `scoped`: whether the request names the memory to read by folder, repository, pools or agent.
+    `under_pass`: whether the holder of a pass may send it; otherwise only the user may.
+    `scoped`: whether the request names pools, a folder, a repository or an agent to read.
     """
 
     lane: Lane | Callable[[Any], Lane]
@@ -63,7 +65,7 @@ class Handler(NamedTuple):
 
 
 class CaptureHandler(NamedTuple):
-    """How captures are taken: all that arrived together, in one group on the write thread."""
+    """Takes the captures that arrived together, for one group on the write thread."""
 
     take: Callable[[Sequence[tuple[CaptureRequest, Respond]]], None]
     under_pass: bool = False
@@ -74,7 +76,7 @@ Handlers = Mapping[type[Request], Handler | CaptureHandler]
 
 
 def owner(lane: Lane, function: Callable[[Any], AnyData]) -> Handler:
-    """Return a handler for the user of this home alone, without a scope."""
+    """Return a handler without a scope for requests that only the user may send."""
 
     def answer(request: Any, caller: Caller) -> AnyData:
         return function(request)

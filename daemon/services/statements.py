@@ -1,7 +1,6 @@
-"""What is put into the user's own words: the record of a `remember` before any model saw it, and an edited record.
+"""Records in the user's own words: from `remember` before any model refines it, and after an edit.
 
-Comes in: captured words. Goes out: records. Invariants: a description is one line, so that no text can forge a heading
-in a profile; an edit keeps where the record came from and adds its own place; neither knows a clock or a store.
+A description is one line, so no text can forge a heading in a profile; an edit keeps the sources and adds its own.
 """
 
 from __future__ import annotations
@@ -16,20 +15,19 @@ from ...stages.batch import PERSONAL
 from .outgoing_screen import flags_in
 
 LINE = 300
-"""Characters of a description that no stage has written."""
-
+"""Characters of a description that no stage wrote."""
 
 MARKS = frozenset({PRINCIPLE, CONSOLIDATED})
-"""Tags that are no keywords: no words of a turn."""
+"""Tags that are not keywords of a turn."""
 
 
 def line(words: str) -> str:
-    """The words on one line, cut to `LINE` characters."""
+    """Put a text on one line of at most `LINE` characters."""
     return " ".join(words.split())[:LINE]
 
 
 def provisional(document: str, event: Noted, rev: int = 1) -> Record:
-    """The whole text as a statement, in the user's own pool until route knows better (W1, A2)."""
+    """Return the whole text as a record of the personal pool, until the route stage chooses a pool (W1, A2)."""
     span = Span(document, event.turn, 0, len(event.text))
     flags = flags_in(event.text, event.role != "user")
     return Record(
@@ -55,7 +53,7 @@ def provisional(document: str, event: Noted, rev: int = 1) -> Record:
 
 
 def reworded(before: Record, captured: Captured) -> Record:
-    """`before` in the words of an edit: a new revision, believed as the user's own."""
+    """Return a new revision of `before` with the words of an edit, trusted as the user's own."""
     words, at = text(captured.event), captured.event.at
     span = Span(captured.document, captured.event.turn, 0, len(words))
     provenance = msgspec.structs.replace(
@@ -72,7 +70,7 @@ def reworded(before: Record, captured: Captured) -> Record:
         content=words,
         description=line(words),
         tags=own_tags(before.tags, words),
-        learnings={},  # they were drawn from the words before
+        learnings={},  # they come from the earlier words
         status="active",
         confidence=1.0,
         key="",
@@ -84,27 +82,27 @@ def reworded(before: Record, captured: Captured) -> Record:
 
 
 def own_tags(tags: tuple[str, ...], words: str) -> tuple[str, ...]:
-    """The type, the marks, and of the keywords those that these words hold."""
+    """Return the type, the marks, and the keywords that occur in these words."""
     said = folded(words)
     return tuple(tag for n, tag in enumerate(tags) if not n or tag in MARKS or folded(tag) in said)
 
 
 def is_edited(record: Record) -> bool:
-    """Whether the user put a record into other words: no stage may touch them any more."""
+    """Whether the user edited a record; no stage may change its words then."""
     return any(evidence.kind == "corrected" for evidence in record.provenance.evidence)
 
 
 def folded(words: str) -> str:
-    """Words as they are compared: in any case, however they are spaced, and in one normal form of Unicode."""
+    """Normalise case, white space and Unicode form for comparison."""
     return normalize("NFC", normalize("NFD", " ".join(words.split())).casefold())
 
 
 def is_on_probation(record: Record) -> bool:
-    """Whether a record is quarantined only because it is new or old (T8): one use proves it. What the user did not say,
-    or what looks like an injection, is not proven by being used."""
+    """Whether a record is unconfirmed only because it is new or old, so that one use confirms it (T8). Use confirms
+    nothing that the user did not say or that looks like an injection."""
     return record.status == "quarantined" and record.provenance.trust == "user" and not record.flags
 
 
 def speaker(captured: Captured) -> str:
-    """Who said a turn, in a word."""
+    """Return the role that said a turn."""
     return captured.event.role if isinstance(captured.event, Said) else trust(captured.event)

@@ -1,9 +1,8 @@
-"""What a source says no longer: a turn that a host or a document rewrote takes with it what rested on it alone (W13).
+"""Retires records whose source no longer contains them: a host or a document rewrote the turn.
 
-Comes in: captures with their fates. Goes out: the operations that retire records, and the answer whether a record may
-be believed again because its words are back. Invariants: a record stays if its quote stands in the turn's new words, if
-another turn still vouches for it, or if the user put it into words of their own; a turn without words says nothing; the
-same captures again give the same operations until these are written, so that a kill in between loses none.
+Invariants: a record stays if the new text contains its quote, if another turn supports it, or if the user edited it;
+an empty turn supports nothing; the same captures give the same operations until these are committed, so a kill loses
+none.
 """
 
 from __future__ import annotations
@@ -20,38 +19,33 @@ from .statements import is_edited
 REASON = "its source says it no longer"
 
 
-def withdrawals(stores: Stores, taken: Iterable[tuple[Captured, Fate]]) -> Iterator[Invalidated]:
-    """The retirements that captures bring with them, on the write thread."""
-    for captured, fate in taken:
+def withdrawals(stores: Stores, captures: Iterable[tuple[Captured, Fate]]) -> Iterator[Invalidated]:
+    """Yield the retirements that captures cause. Call it on the write thread."""
+    for captured, fate in captures:
         event = captured.event
         if fate == "accepted" or not isinstance(event, Said | Wrote):
             continue
         turn = (captured.document, event.turn)
         for record in stores.records.many(stores.records.citing(*turn)).values():
-            if record.status in LIVE and not is_edited(record) and not _stands(stores, record, captured, fate):
+            if record.status in LIVE and not is_edited(record) and not _is_supported(stores, record, captured, fate):
                 yield Invalidated(id=record.id, valid_to=event.at, reason=REASON)
 
 
-def _stands(stores: Stores, record: Record, captured: Captured, fate: Fate) -> bool:
-    """Whether a record still rests on something."""
+def _is_supported(stores: Stores, record: Record, captured: Captured, fate: Fate) -> bool:
     turn = (captured.document, captured.event.turn)
     provenance = record.provenance
     quoted = provenance.spans[0]
     if (quoted.document, quoted.turn) != turn or provenance.quote in text(captured.event):
         return True
     if fate == "duplicate" and stores.archive.turn(*turn) is None:
-        return True  # its words have expired: nobody can say what they were
-    others = {(each.document, each.turn) for each in (*provenance.spans, *(e.span for e in provenance.evidence))}
-    return any(_says_something(stores, *other) for other in others - {turn})
-
-
-def _says_something(stores: Stores, document: str, turn: str) -> bool:
-    captured = stores.archive.turn(document, turn)
-    return captured is None or bool(text(captured.event).strip())
+        return True  # its words have expired, so they cannot be compared
+    spans = (*provenance.spans, *(evidence.span for evidence in provenance.evidence))
+    others = (stores.archive.turn(*other) for other in {(span.document, span.turn) for span in spans} - {turn})
+    return any(captured is None or text(captured.event).strip() for captured in others)
 
 
 def is_withdrawn(stores: Stores, record: Record) -> bool:
-    """Whether a record is retired for no other reason than that its source had ceased to say it."""
+    """Whether a record is retired only because its source no longer said it."""
     if record.status != "retired" or record.superseded_by:
         return False
     history = stores.sources.history(record.id)

@@ -1,7 +1,7 @@
 """The write thread: the only thread that appends to the archive and the journal.
 
-Invariants: captures that wait are written as one group, so that one fsync serves them all; nothing is acknowledged
-before its fsync (P-12); work that was accepted before `stop` is finished.
+Invariants: waiting captures are written as one group with one fsync; nothing is acknowledged before its fsync (P-12);
+work that was accepted before `stop` is finished.
 """
 
 from __future__ import annotations
@@ -56,11 +56,9 @@ class WriteThread(Generic[J]):
 
     @property
     def is_alive(self) -> bool:
-        """Whether the thread runs."""
         return self._thread.is_alive()
 
     def start(self) -> None:
-        """Begin to take work."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -124,20 +122,14 @@ class WriteThread(Generic[J]):
                 end = self._monotonic() + self._commit_s * GATHER
             jobs += self._groups.admitted(item)
         self._expected = len(jobs)
-        return jobs, _no_work
-
-
-def _no_work() -> None:
-    pass
+        return jobs, lambda: None
 
 
 class NoCaptures:
-    """The group writer of stores that take no captures: measurements and tests."""
+    """The group writer of stores that take no captures, for measurements and tests."""
 
     def admitted(self, jobs: Sequence[object]) -> list[object]:
-        """Admit nothing."""
         return []
 
     def write_group(self, jobs: Sequence[object]) -> float:
-        """Write nothing."""
         return 0.0

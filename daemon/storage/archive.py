@@ -1,20 +1,19 @@
-"""The archive: raw captures as they were taken, secrets already out, one entry each; local only.
+"""The archive: raw captures without secrets, one log entry each; local only.
 
-Comes in: `Captured` values. Goes out: their seqs, and turns by document. Invariants: `(document, turn)` is taken once
-unless its words changed (then the new entry names the one it replaces); an acknowledged turn is always found and a
-repeated one always recognised (P-7, W13): the index has a row for every turn up to `indexed_seq`, written in one
-transaction with it, and those after it are in memory, read from the log when it is opened. Rows written one by one
-would cost a page each; in sorted batches those of one session share theirs.
+Invariants: `(document, turn)` is stored once unless its text changed, then the new entry names the one it replaces; an
+acknowledged turn is always found and a repeated one always recognised (P-7, W13): the index has a row for every turn up
+to `indexed_seq`, written in one transaction with it, and later turns are in memory, read from the log at opening. Rows
+are written in sorted batches, because single rows would cost a page each.
 """
 
 from __future__ import annotations
 
 from binascii import crc_hqx
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import groupby, takewhile
+from itertools import groupby
 from pathlib import Path
 from typing import Literal
 
@@ -26,20 +25,20 @@ from ...protocol.event import Captured, text, with_text
 from ...protocol.operation import Cut
 from ...protocol.record import Span
 from ..world import World
-from .checksummed_rows import walk
+from .checksummed_rows import rows_with, walk
 from .cuts import replaced
 from .log import Draft, Entry, Log
 
 Fate = Literal["accepted", "duplicate", "changed"]
 INDEX_EVERY = 4096
-"""Turns after which the index is written: as many as a start reads again at most, in some 40 ms."""
+"""Turns after which the index is written; a start reads at most as many again, in some 40 ms."""
 
 _decoder = msgspec.msgpack.Decoder(Captured)
 _encoder = msgspec.msgpack.Encoder()
 
 
 def decode(entry: Entry) -> Captured | None:
-    """The capture in an entry, or None if its payload was removed. Raises JournalCorrupt."""
+    """Return the capture of an entry, or None if its payload was removed. Raises JournalCorrupt."""
     if entry.payload is None:
         return None
     try:
@@ -49,7 +48,6 @@ def decode(entry: Entry) -> Captured | None:
 
 
 def _turn_key(document: str, turn: str) -> bytes:
-    """Where a turn stands in the index: beside the others of its document."""
     return _document_key(document) + blake2b(turn.encode(), digest_size=8).digest()
 
 
@@ -59,34 +57,36 @@ def _document_key(document: str) -> bytes:
 
 
 def _row(key: bytes, seq: int) -> bytes:
-    """A seq in as few bytes as it needs, after a CRC-16 of key and seq: rows are many."""
+    """Return a CRC-16 of key and seq, then the seq in as few bytes as possible."""
     short = seq.to_bytes((seq.bit_length() + 7) // 8)
     return crc_hqx(key + short, 0).to_bytes(2) + short
 
 
 def _seq(key: bytes, row: bytes) -> int:
-    """The seq in a row of the index, 0 if the row is damaged."""
+    """Return the seq of an index row, 0 if the row is damaged."""
     return int.from_bytes(row[2:]) if crc_hqx(key + row[2:], 0).to_bytes(2) == row[:2] else 0
 
 
 class Archive:
     """The log of captures, with an index by document and turn. One thread writes, any thread reads."""
 
-    def __init__(self, folder: Path, world: World, *, readonly: bool = False) -> None:
-        self.log = Log(folder, world, extra=("index",), readonly=readonly)
+    def __init__(
+        self, folder: Path, world: World, *, readonly: bool = False, on_full: Callable[[], None] = lambda: None
+    ) -> None:
+        self.log = Log(folder, world, extra=("index",), readonly=readonly, on_full=on_full)
         self._readonly = readonly
         with self.log.environment.read() as transaction:
             stored = transaction.get(b"indexed_seq", db=self.log.environment.db("meta"))
         self._upto = min(int.from_bytes(stored or b""), self.log.last)
         self._tail: dict[bytes, int] = {}
-        self._read_on()
+        self._read_tail()
 
     @property
     def _index(self) -> lmdb.Database:
         return self.log.environment.db("index")
 
-    def _read_on(self) -> None:
-        """Take in what the log has after what is indexed."""
+    def _read_tail(self) -> None:
+        """Read the entries after the indexed ones."""
         for entry in self.log.read(self._upto):
             if (captured := decode(entry)) is not None:
                 self._tail[_turn_key(captured.document, captured.event.turn)] = entry.seq
@@ -99,10 +99,7 @@ class Archive:
         transaction.put(b"indexed_seq", upto.to_bytes(8), db=self.log.environment.db("meta"))
 
     def index(self) -> None:
-        """Bring the index up to the log's end, which a start must not read again then. Called by the write thread.
-
-        Raises StorageFull: then it stays in memory.
-        """
+        """Write the index up to the log's end. Called by the write thread. Raises StorageFull: it stays in memory."""
         if self._tail:
             self.log.environment.write(lambda transaction: self._write_index(transaction, self._tail, self.log.last))
             self._tail = {}
@@ -113,7 +110,7 @@ class Archive:
         return self.log.last
 
     def take(self, captures: Sequence[Captured]) -> list[Fate]:
-        """Append what is new or changed, durably, as one group; the fate of each capture in order."""
+        """Append new and changed captures durably as one group, and return the fate of each in order."""
         fates: list[Fate] = []
         drafts: list[Draft] = []
         fresh: dict[bytes, int] = {}
@@ -124,7 +121,7 @@ class Archive:
             before, replaces = inside.get(key), fresh.get(key, 0)
             if before is None and (replaces := seqs.get(key, 0)):
                 before = self._at(replaces, key)
-            expired = replaces and before is None  # its words were removed: it is known, and not taken again
+            expired = replaces and before is None  # the text was removed: the turn is known, and not stored again
             if expired or (before is not None and before.event == captured.event):
                 fates.append("duplicate")
                 continue
@@ -149,125 +146,120 @@ class Archive:
             self._tail.update(fresh)
 
     def _seqs_of(self, keys: Sequence[bytes]) -> dict[bytes, int]:
-        """The seqs of the turns that are known, by key."""
-        tail = self._tail  # first: what it no longer holds is in every snapshot that is taken now
-        found = {key: tail[key] for key in keys if key in tail}
-        if len(found) < len(keys):
+        """Return the seqs of the known turns by key."""
+        tail = self._tail  # first: an entry that leaves it is in every later snapshot
+        seqs = {key: tail[key] for key in keys if key in tail}
+        if len(seqs) < len(keys):
             with self.log.environment.read() as transaction:
                 for key in keys:
-                    if key not in found and (stored := transaction.get(key, db=self._index)):
+                    if key not in seqs and (stored := transaction.get(key, db=self._index)):
                         if not (seq := _seq(key, stored)):
-                            raise self._wrong("has a damaged row")
-                        found[key] = seq
-        return found
+                            raise self._index_error("has a damaged row")
+                        seqs[key] = seq
+        return seqs
 
     def seq_of(self, document: str, turn: str) -> int:
-        """The seq of the newest capture of a turn, 0 if there is none."""
-        if self._readonly:  # its owner may have taken more since
-            self._read_on()
+        """Return the seq of the newest capture of a turn, 0 for none."""
+        if self._readonly:  # its owner may have appended more
+            self._read_tail()
         key = _turn_key(document, turn)
         return self._seqs_of([key]).get(key, 0)
 
     def turn(self, document: str, turn: str) -> Captured | None:
-        """The newest capture of a turn, or None."""
-        return self.found(document, turn)[1]
+        """Return the newest capture of a turn, or None."""
+        return self.find(document, turn)[1]
 
-    def found(self, document: str, turn: str) -> tuple[int, Captured | None]:
-        """The newest capture of a turn with its seq; 0 and None where there is none."""
+    def find(self, document: str, turn: str) -> tuple[int, Captured | None]:
+        """Return the newest capture of a turn with its seq; 0 for an unknown turn, None for a removed payload."""
         seq = self.seq_of(document, turn)
         return seq, self._at(seq, _turn_key(document, turn)) if seq else None
 
-    def heard_at(self, document: str) -> int:
-        """When the newest turn of a document came here, in microseconds; 0 if none did."""
+    def newest_at(self, document: str) -> int:
+        """Return when the newest turn of a document was stored, in microseconds; 0 for none."""
         newest = max(self._seqs_in(document).values(), default=0)
         entry = self.log.get(newest) if newest else None
         return entry.header.at if entry else 0
 
     def _seqs_in(self, document: str) -> dict[bytes, int]:
-        """The newest seq of each turn of a document, by key; 0 where the row is damaged."""
-        mark, tail = _document_key(document), list(self._tail.items())
+        """Return the newest seq of each turn of a document by key; 0 for a damaged row."""
+        prefix, tail = _document_key(document), list(self._tail.items())
         with self.log.environment.read() as transaction:
-            cursor = transaction.cursor(self._index)
-            cursor.set_range(mark)
-            rows = takewhile(lambda row: row[0].startswith(mark), cursor.iternext())
-            newest = {key: _seq(key, stored) for key, stored in rows}
-        return newest | {key: number for key, number in tail if key.startswith(mark)}
+            newest = {key: _seq(key, stored) for key, stored in rows_with(transaction, self._index, prefix)}
+        return newest | {key: seq for key, seq in tail if key.startswith(prefix)}
 
     def turns(self, document: str) -> list[Captured]:
-        """The newest captures of a document's turns, in order; those whose words were removed are left out."""
-        found = (self._at(number, key) for key, number in sorted(self._seqs_in(document).items(), key=lambda at: at[1]))
-        return [captured for captured in found if captured]
+        """Return the newest captures of a document's turns, in order, without removed payloads."""
+        seqs = sorted((seq, key) for key, seq in self._seqs_in(document).items())
+        return [captured for seq, key in seqs if (captured := self._at(seq, key))]
 
     def span(self, span: Span) -> str | None:
-        """The words of a span as they were captured, or None where the turn is unknown or its words are removed."""
+        """Return the captured text of a span, or None if the turn is unknown or its payload removed."""
         captured = self.turn(span.document, span.turn)
         return text(captured.event)[span.start : span.end] if captured else None
 
     def expire(self, seqs: Sequence[int]) -> None:
-        """Remove payload and blind of these captures, all or none; their headers stay. Called by the write thread.
+        """Remove payload and blind of these captures, all or none. Called by the write thread. Raises StorageFull.
 
-        Raises StorageFull. The index comes first: it can't be read from the log any more once their names are gone.
+        The index is written first, because the log no longer has the names of these turns afterwards.
         """
         self.index()
         self.log.erase(seqs)
 
     @property
     def cut_by(self) -> int:
-        """The seq of the last operation whose cuts were made; 0 for none."""
+        """The seq of the last operation whose cuts were applied, 0 for none."""
         with self.log.environment.read() as transaction:
             return int.from_bytes(transaction.get(b"cut_by", db=self.log.environment.db("meta")) or b"")
 
     def cut(self, cuts: Sequence[Cut], by: int) -> None:
-        """Put placeholders in the place of secrets, once for the operation `by`, all or none. Called by the writing
-        thread. Raises StorageFull."""
+        """Replace secrets by placeholders, once for the operation `by`, all or none. Called by the write thread. Raises
+        StorageFull."""
         if self.cut_by >= by:
             return
         payloads: dict[int, bytes] = {}
         for seq, group in groupby(cuts, key=lambda cut: cut.seq):
             entry = self.log.get(seq)
             if entry is None or (captured := decode(entry)) is None:
-                continue  # its words have expired, or it is forgotten
-            made = tuple(group)
-            words = replaced(text(captured.event), made)
-            rules = tuple(cut.rule for cut in made)
-            captured = msgspec.structs.replace(
-                captured, event=with_text(captured.event, words), redacted=(*captured.redacted, *rules)
-            )
+                continue  # expired or forgotten
+            own = tuple(group)
+            event = with_text(captured.event, replaced(text(captured.event), own))
+            rules = (*captured.redacted, *(cut.rule for cut in own))
+            captured = msgspec.structs.replace(captured, event=event, redacted=rules)
             payloads[seq] = _encoder.encode(captured)
         meta = self.log.environment.db("meta")
         self.log.rewrite(payloads, lambda transaction: transaction.put(b"cut_by", by.to_bytes(8), db=meta))
 
     def around(self, document: str, turn: str, before: int, after: int) -> list[tuple[int, Captured]]:
-        """The captures of one document around a turn, in order, with their seqs: for DEEP and `memd why`."""
+        """Return the captures of a document around a turn, in order, with their seqs."""
         seq = self.seq_of(document, turn)
         if not seq:
             return []
         newest = self._seqs_in(document)
         if not all(newest.values()):
-            raise self._wrong("has a damaged row")
+            raise self._index_error("has a damaged row")
         places = sorted((number, key) for key, number in newest.items())
-        here = bisect_left(places, (seq, b""))
-        found = ((number, self._at(number, key)) for number, key in places[max(0, here - before) : here + after + 1])
-        return [(number, captured) for number, captured in found if captured]
+        place = bisect_left(places, (seq, b""))
+        near = places[max(0, place - before) : place + after + 1]
+        return [(number, captured) for number, key in near if (captured := self._at(number, key))]
 
     def _at(self, seq: int, key: bytes) -> Captured | None:
-        """The capture to which an index row points; the log vouches for what it says, the index for nothing."""
+        """Return the capture of an index row, None if its payload was removed; the log checks it, the row does not."""
         entry = self.log.get(seq)
         captured = decode(entry) if entry else None
         if entry is None or (captured and _turn_key(captured.document, captured.event.turn) != key):
-            raise self._wrong(f"does not match capture {seq}")
+            raise self._index_error(f"does not match capture {seq}")
         return captured
 
-    def _wrong(self, what: str) -> JournalCorrupt:
-        self.log.environment.suspect = True
+    def _index_error(self, what: str) -> JournalCorrupt:
+        self.log.environment.mark_suspect()
         return JournalCorrupt(f"the archive's index {what}", hint="`memd down && memd up` writes it anew")
 
     def after(self, seq: int, limit: int) -> list[tuple[int, Captured]]:
-        """At most `limit` captures after `seq`, in order, with their seqs; removed ones are left out."""
+        """Return the captures among the `limit` entries after `seq`, in order, with their seqs."""
         return [(e.seq, captured) for e in self.log.slice(seq, limit) if (captured := decode(e)) is not None]
 
     def is_indexed(self) -> bool:
-        """Whether the rows of the index are what was written, and found by their keys. 1 µs a row."""
+        """Whether the index is undamaged and its rows are found by their keys. 1 µs a row."""
         try:
             with self.log.environment.read() as transaction:
                 return all(_seq(key, stored) for key, stored in walk(transaction, self._index))
@@ -275,13 +267,13 @@ class Archive:
             return False
 
     def reindex(self) -> None:
-        """Write the index anew: from the log, and for turns whose words were removed from the rows that hold."""
+        """Write the index again: from the log, and for turns with removed payload from its undamaged rows."""
         self._upto = 0
-        self._read_on()
+        self._read_tail()
 
         def work(transaction: lmdb.Transaction) -> None:
-            held = ((key, _seq(key, stored)) for key, stored in transaction.cursor(self._index).iternext())
-            rows = {key: seq for key, seq in held if seq}
+            index = transaction.cursor(self._index).iternext()
+            rows = {key: seq for key, stored in index if (seq := _seq(key, stored))}
             transaction.drop(self._index, delete=False)
             self._write_index(transaction, {**rows, **self._tail}, self.log.last)
 

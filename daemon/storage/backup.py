@@ -1,10 +1,10 @@
-"""Backups: consistent copies of journal and archive, taken while writes go on, read back before they count (U3).
+"""Backups of journal and archive, taken while writes go on and read back before they count (U3).
 
-Comes in: the two open logs and a folder. Goes out: `<folder>/<UTC time>/{journal,archive,manifest.json}`. Invariants:
-- the journal is copied first, so that every capture an operation speaks of is in the copy of the archive;
-- a backup has its name only once it was read back in a child process, chain and checksums, and its manifest is on the
-  disk; whatever was cut off lies under a name that starts with a dot and is cleared away by the next backup;
-- a manifest holds the last seqs, the hashes of the last headers and of the files, and the format.
+Layout: `<folder>/<UTC time>/{journal,archive,manifest.json}`. Invariants:
+- the journal is copied first, so that the archive's copy has every capture that an operation names;
+- a backup gets its name after a child process verified chain and checksums and its manifest is on the disk; an
+  unfinished one has a name that starts with a dot, and the next backup deletes it;
+- a manifest has the last seqs, the hashes of the last headers and of the files, and the format.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from hashlib import blake2b
+from hashlib import blake2b, file_digest
 from pathlib import Path
 from threading import Event
 
@@ -25,28 +25,27 @@ import msgspec
 from ... import __version__
 from ...protocol.errors import JournalCorrupt, NotFound, Refused, Stopping, StorageFull
 from ...protocol.instant import from_micros
-from ...protocol.keeping import BackupInfo, BackupList
 from ...protocol.places import Places
+from ...protocol.reply import BackupInfo, BackupList
 from ..world import World
 from .archive import Archive
 from .durable_files import replace, sync
 from .journal import JournalLog
-from .layout_version import LAYOUT
 from .log import FORMAT, Log
-from .migrations import check_first, is_first
+from .migrations import LAYOUT, check_first, is_first
 
 FOLDER = "backups"
 STORES = ("journal", "archive")
 MANIFEST = "manifest.json"
 CHECK_POLL_S = 0.2
-KEPT = re.compile(r"layout-(\d+)(-\d+)?")
-"""The name of what a migration from that layout kept: a backup without a manifest, and never the newest."""
+MIGRATION_COPY = re.compile(r"layout-(\d+)(-\d+)?")
+"""The name of a migration's copy of that layout: a backup without a manifest, never the newest."""
 
 UNCOUNTED = -1
 
 
 class Copied(msgspec.Struct, frozen=True, kw_only=True):
-    """One store in a backup: its last seq, the hash of its last header, the hash and size of its file."""
+    """One store in a backup; `fingerprint` is the hash of its last header."""
 
     last: int
     fingerprint: str
@@ -55,7 +54,7 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a backup holds, written after it was verified. `at` is microseconds in UTC."""
+    """The content of a backup, written after its verification. `at` in microseconds in UTC."""
 
     format: int
     layout: int = 1
@@ -64,7 +63,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     stores: dict[str, Copied]
 
     def info(self, name: str) -> BackupInfo:
-        """The same in the words of the protocol."""
+        """Return the manifest as the protocol's type."""
         return BackupInfo(
             name=name,
             at=from_micros(self.at),
@@ -78,9 +77,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_backup(journal: JournalLog, archive: Archive, folder: Path, world: World, stopping: Event) -> Path:
-    """Take a backup into a new folder below `folder` and read it back; its path. A job calls this, never two at once.
+    """Write a backup to a new folder below `folder`, verify it and return its path. Never two at once.
 
-    Raises StorageFull, JournalCorrupt when the copy does not read back, Stopping, Refused for a folder of others.
+    Raises StorageFull, JournalCorrupt if the verification fails, Stopping, Refused for a folder of another user.
     """
     _private(folder)
     for left in folder.glob(".partial-*"):
@@ -130,27 +129,27 @@ def _free_name(folder: Path, at: int) -> str:
 
 
 def backups(folder: Path) -> list[tuple[str, Manifest]]:
-    """The finished backups in a folder, oldest first; what has no readable manifest or lacks a store is none."""
-    found: list[tuple[str, Manifest]] = []
+    """Return the complete backups in a folder, with a readable manifest and all stores, oldest first."""
+    complete: list[tuple[str, Manifest]] = []
     for path in folder.glob(f"[!.]*/{MANIFEST}"):
         try:
             manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             continue
         if manifest.stores.keys() >= {*STORES} and _is_whole(path.parent):
-            found.append((path.parent.name, manifest))
-    return sorted(found, key=lambda pair: (pair[1].at, pair[0]))
+            complete.append((path.parent.name, manifest))
+    return sorted(complete, key=lambda pair: (pair[1].at, pair[0]))
 
 
 def _is_whole(path: Path) -> bool:
     return all((path / name / "data.mdb").is_file() for name in STORES)
 
 
-def _kept(folder: Path) -> list[tuple[str, Manifest]]:
-    """What migrations kept in a folder. The stores are not opened, so nothing is counted or hashed."""
-    found: list[tuple[str, Manifest]] = []
+def _migration_copies(folder: Path) -> list[tuple[str, Manifest]]:
+    """Return the copies of migrations in a folder, without opening their stores."""
+    copies: list[tuple[str, Manifest]] = []
     for path in folder.glob("layout-*"):
-        named = KEPT.fullmatch(path.name)
+        named = MIGRATION_COPY.fullmatch(path.name)
         if not named or (path / MANIFEST).exists() or not _is_whole(path):
             continue
         sizes = {name: (path / name / "data.mdb").stat().st_size for name in STORES}
@@ -158,17 +157,17 @@ def _kept(folder: Path) -> list[tuple[str, Manifest]]:
             name: Copied(last=UNCOUNTED, fingerprint="", file_hash="", size_bytes=size) for name, size in sizes.items()
         }
         layout, at = int(named[1]), path.stat().st_mtime_ns // 1000
-        found.append((path.name, Manifest(format=layout, layout=layout, version="", at=at, stores=stores)))
-    return found
+        copies.append((path.name, Manifest(format=layout, layout=layout, version="", at=at, stores=stores)))
+    return copies
 
 
 def restorable(folder: Path) -> list[tuple[str, Manifest]]:
-    """The backups in a folder and what migrations kept there, oldest first."""
-    return sorted([*backups(folder), *_kept(folder)], key=lambda pair: (pair[1].at, pair[0]))
+    """Return the backups and the copies of migrations in a folder, oldest first."""
+    return sorted([*backups(folder), *_migration_copies(folder)], key=lambda pair: (pair[1].at, pair[0]))
 
 
 def listed(own: Path, folder: str) -> BackupList:
-    """What can be restored from a folder; from memd's own, which need not be there yet, for "". Raises NotFound."""
+    """List what can be restored from a folder, or for "" from memd's own, which may not exist. Raises NotFound."""
     where = Path(folder) if folder else own
     if folder and not where.is_dir():
         raise NotFound(f"there is no folder {folder}", hint="give the folder of an earlier `memd backup --to`")
@@ -176,7 +175,7 @@ def listed(own: Path, folder: str) -> BackupList:
 
 
 def newest(folder: Path, name: str = "newest") -> tuple[Path, Manifest]:
-    """The backup of that name, or the newest; of what migrations kept only by its name. Raises NotFound."""
+    """Return the backup or migration copy of that name, or the newest backup. Raises NotFound."""
     for known, manifest in reversed(backups(folder) if name == "newest" else restorable(folder)):
         if name in (known, "newest"):
             return folder / known, manifest
@@ -184,7 +183,7 @@ def newest(folder: Path, name: str = "newest") -> tuple[Path, Manifest]:
     hint = f"there are: {names}" if names else "`memd backup` makes one; `--from FOLDER` reads another folder"
     if not folder.is_dir():
         raise NotFound(f"no backup: there is no folder {folder}", hint=hint)
-    if (folder / MANIFEST).exists() or KEPT.fullmatch(folder.name):
+    if (folder / MANIFEST).exists() or MIGRATION_COPY.fullmatch(folder.name):
         raise NotFound(
             f"{folder} is a backup, not a folder of backups", hint=f"use `--from {folder.parent} {folder.name}`"
         )
@@ -196,30 +195,30 @@ def newest(folder: Path, name: str = "newest") -> tuple[Path, Manifest]:
 
 
 def is_newer(journal: JournalLog, archive: Archive, folder: Path) -> bool:
-    """Whether anything was written since the newest backup in a folder, or there is none."""
-    found = backups(folder)
-    if not found:
+    """Whether something was written since the newest backup in a folder, or there is none."""
+    existing = backups(folder)
+    if not existing:
         return bool(journal.last or archive.last)
-    stores = found[-1][1].stores
+    stores = existing[-1][1].stores
     logs = {"journal": journal.log, "archive": archive.log}
     return any(log.fingerprint(log.last) != stores[name].fingerprint for name, log in logs.items())
 
 
 def rotate(folder: Path, keep: int) -> list[str]:
-    """Remove all finished backups but the newest `keep` (at least one); the names of those that went."""
+    """Remove all complete backups except the newest `keep` (at least one); return the removed names."""
     removed = [name for name, _ in backups(folder)[: -max(1, keep)]]
     for name in removed:
         doomed = folder / f".partial-{name}"
-        (folder / name).rename(doomed)  # half a backup must never look like one
+        (folder / name).rename(doomed)  # so that an interrupted removal leaves no backup
         shutil.rmtree(doomed, ignore_errors=True)
     return removed
 
 
 # --- reading back ------------------------------------------------------------------------------------------------
 def check_in_child(folder: Path, stopping: Event | None = None) -> dict[str, Copied]:
-    """`check` in a process of its own, at low priority: a damaged page may kill whoever reads it.
+    """Run `check` in a child process at low priority, because a damaged page may kill the reader.
 
-    Raises JournalCorrupt with the child's reason, Stopping when the daemon ends meanwhile.
+    Raises JournalCorrupt with the child's reason, Stopping if the daemon stops meanwhile.
     """
     command = [sys.executable, "-P", "-m", "memd.daemon", "check-backup", str(folder)]
     process = subprocess.Popen(
@@ -227,7 +226,7 @@ def check_in_child(folder: Path, stopping: Event | None = None) -> dict[str, Cop
     )
     while True:
         try:
-            told, complaint = process.communicate(timeout=CHECK_POLL_S)
+            output, errors = process.communicate(timeout=CHECK_POLL_S)
             break
         except subprocess.TimeoutExpired as error:
             if stopping is not None and stopping.is_set():
@@ -235,27 +234,27 @@ def check_in_child(folder: Path, stopping: Event | None = None) -> dict[str, Cop
                 process.wait()
                 raise Stopping("memd is stopping", hint="memd makes the backup after the next start") from error
     if process.returncode:
-        said = complaint.decode(errors="replace").splitlines()
-        named = [line.removeprefix("memd: ") for line in said if line.startswith("memd: ")]
-        reason = (named or said[-1:] or [f"the process that read it ended with status {process.returncode}"])[0]
+        lines = errors.decode(errors="replace").splitlines()
+        named = [line.removeprefix("memd: ") for line in lines if line.startswith("memd: ")]
+        reason = (named or lines[-1:] or [f"the process that read it ended with status {process.returncode}"])[0]
         raise JournalCorrupt(
             f"{folder.name.removeprefix('.partial-')} failed verification: {reason}",
             hint="`memd verify` checks the live store; `memd backup --list` shows the others",
         )
-    return msgspec.json.decode(told, type=dict[str, Copied])
+    return msgspec.json.decode(output, type=dict[str, Copied])
 
 
 def check(folder: Path, world: World) -> dict[str, Copied]:
-    """Every hash and link of a backup; its files first, if its manifest is written. Raises JournalCorrupt, NotFound."""
+    """Check every hash and link of a backup, first its files, if it has a manifest. Raises JournalCorrupt, NotFound."""
     file = folder / MANIFEST
     manifest = msgspec.json.decode(file.read_bytes(), type=Manifest) if file.exists() else None
-    hashes, said = as_written(folder, manifest), manifest.stores if manifest else {}
+    hashes = file_hashes(folder, manifest)
     stores: dict[str, Copied] = {}
     for name, digest in hashes.items():
         size = (folder / name / "data.mdb").stat().st_size
         last, tip = check_first(folder / name) if is_first(folder / name) else _check_log(folder / name, world)
         stores[name] = Copied(last=last, fingerprint=tip, file_hash=digest, size_bytes=size)
-    if said and said != stores:
+    if manifest and manifest.stores != stores:
         raise JournalCorrupt(f"{folder.name} does not match its manifest", hint="use another backup")
     return stores
 
@@ -269,40 +268,33 @@ def _check_log(folder: Path, world: World) -> tuple[int, str]:
         log.close()
 
 
-def as_written(folder: Path, manifest: Manifest | None) -> dict[str, str]:
-    """The hash of each file of a backup, held against its manifest. Raises JournalCorrupt, NotFound."""
+def file_hashes(folder: Path, manifest: Manifest | None) -> dict[str, str]:
+    """Return the hash of each file of a backup, compared with its manifest. Raises JournalCorrupt, NotFound."""
     hashes: dict[str, str] = {}
     for name in STORES:
         file = folder / name / "data.mdb"
         if not file.exists():
             raise NotFound(f"{folder} has no {name}", hint="it is not a backup of memd")
-        hashes[name] = _file_hash(file)
+        with file.open("rb") as stream:
+            hashes[name] = file_digest(stream, lambda: blake2b(digest_size=32)).hexdigest()
         if manifest and manifest.stores[name].file_hash != hashes[name]:
             raise JournalCorrupt(f"the {name} of {folder.name} does not match its checksum", hint="use another backup")
     return hashes
 
 
-def _file_hash(path: Path) -> str:
-    digest = blake2b(digest_size=32)
-    with path.open("rb") as stream:
-        while piece := stream.read(1 << 20):
-            digest.update(piece)
-    return digest.hexdigest()
-
-
 def check_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
-    """`check-backup FOLDER`: what `check_in_child` starts."""
+    """Run `check-backup FOLDER`, which `check_in_child` starts."""
     os.nice(10)
     return check(Path(arguments[0]), world)
 
 
 def list_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
-    """`list-backups [FOLDER]`: the list without a daemon, which may be why one needs it. Raises NotFound."""
+    """Run `list-backups [FOLDER]`: list backups without a daemon. Raises NotFound."""
     return msgspec.to_builtins(listed(places.data / FOLDER, *arguments or [""]))
 
 
 def tips_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
-    """`read-tips FOLDER JOURNAL_SEQ ARCHIVE_SEQ`: the last seqs there, and the hashes of the headers at those."""
+    """Run `read-tips FOLDER JOURNAL_SEQ ARCHIVE_SEQ`: return the last seqs, and the hashes of the headers at those."""
     tips: dict[str, object] = {}
     for name, seq in zip(STORES, arguments[1:], strict=True):
         if (Path(arguments[0]) / name / "data.mdb").exists():

@@ -1,8 +1,7 @@
-"""The ballast: a file that only takes up room, so that a full disk still leaves some for what must go on.
+"""A reserve file that leaves space on a full disk for work that must finish.
 
-Comes in: refused writes. Goes out: room, and whether the disk is full. Invariants: the disk counts as full from the
-first refused write until the ballast, and a margin beside it, could be written again: that is the probe, so memd
-resumes by itself and not before there is room for what it promises (finishing a group, forgetting, a clean stop).
+Invariants: the disk counts as full from the first refused write until the reserve and a margin can be written again, so
+memd resumes by itself, and only with space to finish a group, to forget and to stop.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ from ..world import World
 from .durable_files import sync
 
 MARGIN = 1 << 20
-"""Bytes that must be free beside the ballast before memd takes new things."""
+"""Bytes that must be free beside the reserve before memd accepts writes."""
 
 PROBE_S = 1.0
-"""The least time between two probes while the disk is full."""
+"""Seconds between two probes while the disk is full."""
 
 log = logging.getLogger("memd.store")
 
 
 class Ballast:
-    """`size` bytes kept in one file; 0 keeps none and still probes."""
+    """A file of `size` bytes; with 0 there is no file, only the probe."""
 
     def __init__(self, file: Path, size: int, world: World) -> None:
         self._file, self._size, self._world = file, size, world
@@ -35,11 +34,11 @@ class Ballast:
             self.release()
 
     def size_bytes(self) -> int:
-        """Bytes it holds on the disk now."""
+        """Return the bytes that it uses on the disk."""
         return self._file.stat().st_blocks * 512 if self._file.exists() else 0
 
     def release(self) -> None:
-        """The disk refused a write: give the room back."""
+        """Free its space after a refused write."""
         if not self.full:
             log.error("the disk is full: memd rejects captures until there is free space")
         self.full = True
@@ -47,7 +46,7 @@ class Ballast:
         self._file.unlink(missing_ok=True)
 
     def regained(self) -> bool:
-        """Whether the disk takes writes again; probes at most once a second."""
+        """Whether the disk accepts writes again; probes at most once a second."""
         if not self.full:
             return True
         if self._world.monotonic() - self._probed < PROBE_S or not self._probe():
@@ -73,12 +72,12 @@ class Ballast:
         return True
 
     def _fill(self, file: Path, size: int) -> None:
-        """A file that has its blocks, not only its length. Raises OSError."""
-        with file.open("wb") as opened:
+        """Write a file with allocated blocks. Raises OSError."""
+        with file.open("wb") as stream:
             if size and hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(opened.fileno(), 0, size)
+                os.posix_fallocate(stream.fileno(), 0, size)
             else:
                 for start in range(0, size, MARGIN):
-                    opened.write(self._world.token(min(MARGIN, size - start)))
-                opened.flush()
-            os.fsync(opened.fileno())
+                    stream.write(self._world.token(min(MARGIN, size - start)))
+                stream.flush()
+            os.fsync(stream.fileno())

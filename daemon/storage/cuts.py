@@ -1,8 +1,6 @@
-"""Secrets cut out of words: the words after it, and where everything else in them stands then (P-18).
+"""Replaces secrets in a text by placeholders, and maps places in the old text to the new one (P-18).
 
-Comes in: a text and its cuts, in order and apart. Goes out: the text with placeholders, and places moved along.
-Invariants: pure; `moved` of a place in the old words is the same place in the new ones, and a place inside of a secret
-becomes the edge of its placeholder, so that a span never begins or ends within one.
+Invariants: a place inside a secret becomes the edge of its placeholder, so that no span starts or ends within one.
 """
 
 from __future__ import annotations
@@ -13,22 +11,22 @@ from ...protocol.operation import Cut
 
 
 def placeholder(cut: Cut) -> str:
-    """What stands where the secret was."""
+    """Return the text that replaces a secret."""
     return f"[redacted:{cut.rule}]"
 
 
-def replaced(words: str, cuts: Sequence[Cut]) -> str:
-    """`words` with a placeholder for each cut."""
+def replaced(text: str, cuts: Sequence[Cut]) -> str:
+    """Return `text` with a placeholder for each cut; cuts are in order and do not overlap."""
     parts: list[str] = []
     at = 0
     for cut in cuts:
-        parts += (words[at : cut.start], placeholder(cut))
+        parts += (text[at : cut.start], placeholder(cut))
         at = cut.end
-    return "".join(parts) + words[at:]
+    return "".join(parts) + text[at:]
 
 
 def moved(start: int, end: int, cuts: Sequence[Cut]) -> tuple[int, int]:
-    """Where characters `start:end` stand after these cuts; those of a secret that they hold a part of, whole."""
+    """Return the place of characters `start:end` after these cuts, widened to whole placeholders."""
     return _moved(start, cuts, is_end=False), _moved(end, cuts, is_end=True)
 
 
@@ -46,12 +44,12 @@ def _moved(place: int, cuts: Sequence[Cut], *, is_end: bool) -> int:
 
 
 def joined(cuts: Iterable[Cut]) -> tuple[Cut, ...]:
-    """These cuts of one capture in order; where some overlap, the whole of them under the first's rule."""
-    found: list[Cut] = []
-    for cut in sorted(cuts, key=lambda each: (each.start, -each.end)):
-        if found and cut.start < found[-1].end:
-            last = found[-1]
-            found[-1] = Cut(last.seq, last.start, max(last.end, cut.end), last.rule)
+    """Return the cuts of one capture in order, overlapping ones joined under the rule of the first."""
+    joined: list[Cut] = []
+    for cut in sorted(cuts, key=lambda cut: (cut.start, -cut.end)):
+        if joined and cut.start < joined[-1].end:
+            last = joined[-1]
+            joined[-1] = Cut(last.seq, last.start, max(last.end, cut.end), last.rule)
         else:
-            found.append(cut)
-    return tuple(found)
+            joined.append(cut)
+    return tuple(joined)

@@ -1,7 +1,6 @@
-"""Files that are still there after a power cut: written whole, synced, and their names synced.
+"""Files that survive a power failure: written whole, with file and folder flushed.
 
-Comes in: paths and bytes. Goes out: the same on the disk. Invariant: a name is on the disk only when its folder was
-synced after it was made; so whoever makes, renames or removes a file that matters syncs the folder too.
+Invariant: a new, renamed or removed name is durable only after a flush of its folder.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from pathlib import Path
 
 
 def sync(path: Path) -> None:
-    """What was written to this file, or the names in this folder, is on the disk when this returns."""
+    """Flush a file, or the names in a folder."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -20,7 +19,7 @@ def sync(path: Path) -> None:
 
 
 def sync_tree(folder: Path) -> None:
-    """Every file and every name below a folder is on the disk when this returns."""
+    """Flush every file and every name below a folder."""
     for at, _, names in os.walk(folder):
         for name in names:
             sync(Path(at) / name)
@@ -28,7 +27,7 @@ def sync_tree(folder: Path) -> None:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Put `content` into a file, all or nothing, on the disk when this returns. Raises OSError."""
+    """Replace the content of a file atomically and flush it. Raises OSError."""
     fresh = path.with_name(path.name + ".new")
     with fresh.open("wb") as file:
         file.write(content)
@@ -39,6 +38,6 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, if it is there; its name is gone from the disk when this returns."""
+    """Remove a file, if it exists, and flush its folder."""
     path.unlink(missing_ok=True)
     sync(path.parent)

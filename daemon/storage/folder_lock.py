@@ -1,8 +1,4 @@
-"""One process a home: an exclusive lock on the data folder, taken before anything in it is opened (P-11, P-26).
-
-Comes in: a folder. Goes out: the lock, or the process that holds it. Invariant: the kernel lets go of it with the
-process, so nothing stale is ever left behind.
-"""
+"""An exclusive lock on the data folder, taken before anything in it is opened (P-11, P-26)."""
 
 from __future__ import annotations
 
@@ -15,11 +11,11 @@ from pathlib import Path
 from ...protocol.errors import JournalLocked
 
 HOLDER_S, HOLDER_TRIES = 1.0, 100
-"""How long, and how often, the holder's number is looked for."""
+"""Seconds to wait for the holder's process id, and the number of reads in them."""
 
 
 class FolderLock:
-    """An exclusive lock on a folder, held as long as the process lives. Raises JournalLocked, naming the holder."""
+    """The lock. Raises JournalLocked, naming the process that holds it."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -34,19 +30,19 @@ class FolderLock:
                 hint="only one daemon may use a home: see `memd status`, or run `memd down`",
             ) from error
         self._file.truncate(0)
-        with suppress(OSError):  # a full disk: the number only says who it is
+        with suppress(OSError):  # a full disk: the id is only informative
             os.write(self._file.fileno(), str(os.getpid()).encode())
 
     def _holder(self) -> str:
-        """Who holds it: a process that has only just taken it writes its number a moment later."""
+        """Return the holder's process id, which it writes a moment after it takes the lock."""
         for _ in range(HOLDER_TRIES):
             self._file.seek(0)
-            if found := self._file.read().strip():
-                return found
+            if holder := self._file.read().strip():
+                return holder
             time.sleep(HOLDER_S / HOLDER_TRIES)
         return "unknown"
 
     def release(self) -> None:
-        """Let go of the folder."""
+        """Release the lock."""
         self._file.truncate(0)
         self._file.close()

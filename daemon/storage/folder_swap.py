@@ -1,21 +1,21 @@
-"""A fresh projection takes the place of an old one: built aside, complete, then renamed; safe to cut off anywhere.
+"""Replaces a projection's folder by one that was built beside it; safe to interrupt anywhere.
 
-Comes in: the folder of the projections. Goes out: folders in their places. Invariants: what lies below `building` is of
-no use to anybody after a stop, and goes; a folder `NAME.next` is complete, and becomes `NAME` whenever it is found.
+Invariants: the content of `building` is deleted at the next start; a folder `NAME.next` is complete and becomes `NAME`.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
+
+from .durable_files import sync
 
 BUILDING = "building"
 NEXT, OLD = ".next", ".old"
 
 
 def fresh_folder(projections: Path) -> Path:
-    """An empty folder to build in."""
+    """Make an empty folder to build in."""
     folder = projections / BUILDING
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, parents=True)
@@ -23,14 +23,14 @@ def fresh_folder(projections: Path) -> Path:
 
 
 def promote(projections: Path, name: str) -> None:
-    """Move `building/NAME`, closed and on the disk, to its place."""
+    """Move `building/NAME`, closed and flushed, to its place."""
     (projections / BUILDING / name).rename(projections / (name + NEXT))
-    _sync(projections)
+    sync(projections)
     _finish(projections, name)
 
 
 def settle(projections: Path) -> None:
-    """Finish the swaps that a stop cut off, and discard what was only half built."""
+    """Finish interrupted swaps, and delete unfinished folders."""
     if projections.exists():
         shutil.rmtree(projections / BUILDING, ignore_errors=True)
         for complete in projections.glob("*" + NEXT):
@@ -45,11 +45,5 @@ def _finish(projections: Path, name: str) -> None:
     if place.exists():
         place.rename(old)
     (projections / (name + NEXT)).rename(place)
-    _sync(projections)
+    sync(projections)
     shutil.rmtree(old, ignore_errors=True)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    os.fsync(descriptor)
-    os.close(descriptor)

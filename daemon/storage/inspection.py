@@ -1,9 +1,8 @@
-"""Stores looked at after an unclean stop, in a child process, before the daemon maps them.
+"""Checks the stores after an unclean stop, in a child process, before the daemon maps them.
 
-Comes in: a data folder and the names of its stores. Goes out: what is wrong with each, or nothing. Invariants: LMDB
-does not check the pages it maps, and a bad one kills the process that reads it; so the stores are first read through
-in a child whose death is a finding, and the daemon opens what passed. Where only the process was killed, the pages are
-the kernel's and whole; where the machine went down or opening itself failed, every page is looked at as plain bytes.
+LMDB does not check the pages that it maps, and a damaged one kills the process that reads it: the death of the child
+is a finding. If only the process was killed, the kernel's pages are whole; after a power failure, or if opening failed,
+every page is checked as plain bytes.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ MOST_TABLES = 64
 TABLES = "projections/tables"
 """Every row of these has a checksum."""
 
-MENDED = b"index"
-"""A table that a start writes anew where it is damaged: its rows are read here, and judged there."""
+REPAIRED = b"index"
+"""A table that a start writes again if it is damaged: the start checks its rows."""
 
 
 class InspectionFinding(msgspec.Struct, frozen=True):
-    """A store with what is wrong with it, "" if nothing is; `done` is False in the line that announces it."""
+    """The problem of a store, "" for none; `done` is False in the line that announces the check."""
 
     store: str
     done: bool = False
@@ -44,37 +43,34 @@ class InspectionFinding(msgspec.Struct, frozen=True):
 
 
 def inspect(folder: Path, stores: Sequence[str], *, thorough: bool = True) -> dict[str, str]:
-    """The damaged ones among `stores`, each with what is wrong with it. A store that does not exist is sound.
+    """Return the damaged stores, each with its problem. A store that does not exist is sound.
 
-    `thorough`: each page as bytes, the whole chain; otherwise each row, and the chain since the last checkpoint.
+    `thorough` checks each page as bytes and the whole chain; else each row, and the chain since the last checkpoint.
     """
     left = [store for store in stores if (folder / store / "data.mdb").exists()]
-    found: dict[str, str] = {}
+    problems: dict[str, str] = {}
     while left:
         command = [sys.executable, "-P", "-m", __name__, "thorough" if thorough else "quick", str(folder), *left]
-        told = subprocess.run(
+        result = subprocess.run(
             command, check=False, capture_output=True, stdin=subprocess.DEVNULL, cwd="/", timeout=TIMEOUT_S
         )
-        lines = [msgspec.json.decode(line, type=InspectionFinding) for line in told.stdout.splitlines()]
+        lines = [msgspec.json.decode(line, type=InspectionFinding) for line in result.stdout.splitlines()]
         for line in lines:
             if line.done:
                 left.remove(line.store)
                 if line.problem:
-                    found[line.store] = line.problem
-        if left:  # it died of the store it had announced last, or before any
-            culprit = left.pop(0)
-            found[culprit] = f"the process that read it crashed: {_death(told.returncode, told.stderr)}"
-    return found
-
-
-def _death(code: int, said: bytes) -> str:
-    if code < 0:
-        return signal.Signals(-code).name
-    return said.decode(errors="replace").strip().rpartition("\n")[2] or f"exit code {code}"
+                    problems[line.store] = line.problem
+        if left:  # the child died of the store that it announced last, or before any
+            if (code := result.returncode) < 0:
+                reason = signal.Signals(-code).name
+            else:
+                reason = result.stderr.decode(errors="replace").strip().rpartition("\n")[2] or f"exit code {code}"
+            problems[left.pop(0)] = f"the process that read it crashed: {reason}"
+    return problems
 
 
 def _verify(folder: Path) -> list[str]:
-    """Every page as plain bytes: structure, order, counts, free pages. 7 µs a row."""
+    """Check every page as plain bytes: structure, order, counts, free pages. 7 µs a row."""
     try:
         return pages.verify(str(folder))
     except (pages.VerifyError, OSError) as error:
@@ -82,41 +78,41 @@ def _verify(folder: Path) -> list[str]:
 
 
 def _walk(folder: Path, sealed: bool) -> list[str]:
-    """Every row through LMDB itself, and its checksum where it has one. A bad page may end the process. 1 µs a row."""
-    wrong: list[str] = []
+    """Read every row through LMDB, and its checksum if `sealed`. A bad page may end the process. 1 µs a row."""
+    problems: list[str] = []
     try:
         environment = lmdb.open(str(folder), max_dbs=MOST_TABLES, readonly=True, create=False)
         with environment.begin() as transaction:
             for name in [name for name, _ in transaction.cursor().iternext()]:
-                if name == MENDED:
+                if name == REPAIRED:
                     continue
                 try:
                     for key, stored in walk(transaction, environment.open_db(name, transaction, create=False)):
                         if sealed:
                             unseal(key, stored, "a row")
                 except MemdError as error:
-                    wrong.append(f"{name.decode()}: {error.message}")
+                    problems.append(f"{name.decode()}: {error.message}")
         environment.close()
     except (lmdb.Error, UnicodeDecodeError) as error:
-        return [*wrong, str(error)]
-    return wrong
+        return [*problems, str(error)]
+    return problems
 
 
 class _Child:
-    """The stores of one folder, looked at in order. Reading any of them may end the process."""
+    """Checks the stores of one folder in order. Reading any of them may end the process."""
 
     def __init__(self, folder: Path, thorough: bool) -> None:
         self._folder, self._thorough = folder, thorough
         self._point = Checkpoint()
 
     def problem(self, store: str) -> str:
-        """What is wrong with one store, "" if nothing is."""
-        wrong = _verify(self._folder / store) if self._thorough else []
-        if not wrong and (not self._thorough or store == TABLES):
-            wrong = _walk(self._folder / store, sealed=store == TABLES)
-        if wrong:
-            more = f" and {len(wrong) - PROBLEMS} more" if len(wrong) > PROBLEMS else ""
-            return "; ".join(wrong[:PROBLEMS]) + more
+        """Return the problem of one store, "" for none."""
+        problems = _verify(self._folder / store) if self._thorough else []
+        if not problems and (not self._thorough or store == TABLES):
+            problems = _walk(self._folder / store, sealed=store == TABLES)
+        if problems:
+            more = f" and {len(problems) - PROBLEMS} more" if len(problems) > PROBLEMS else ""
+            return "; ".join(problems[:PROBLEMS]) + more
         try:
             if store == "journal":
                 journal = JournalLog(self._folder / store, real_world())
@@ -129,16 +125,16 @@ class _Child:
         except JournalCorrupt as error:
             return error.message
         except StoreError:
-            pass  # no damage: whoever opens it next hears why it can't be
+            pass  # no damage: the next opening raises it again
         return ""
 
 
 def main(thorough: bool, folder: Path, stores: Sequence[str]) -> None:
-    """The child: one line before each store, one after it."""
+    """Run the child: write one line before each store and one after it."""
     child = _Child(folder, thorough)
     for store in stores:
-        for found in (InspectionFinding(store), None):
-            line = found or InspectionFinding(store, True, child.problem(store))
+        for announcement in (InspectionFinding(store), None):
+            line = announcement or InspectionFinding(store, True, child.problem(store))
             sys.stdout.write(msgspec.json.encode(line).decode() + "\n")
             sys.stdout.flush()
 

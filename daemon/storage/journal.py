@@ -1,13 +1,12 @@
-"""The journal: the log of operations, the truth from which everything else is replayed (U3, W8).
+"""The journal: the log of operations, from which every projection is replayed (U3, W8).
 
-Comes in: operations. Goes out: logged operations with seq and time. Invariant: a group of operations is one
-transaction, so a contradiction's retirement and its successor are never apart (P-8). Where a payload was removed, what
-its redaction left is read in its place, so that replay believes of everything else what it believed (T10).
+Invariants: a group of operations is one transaction, so a retirement and its successor are never apart (P-8); where a
+payload was removed, a read returns the remainder that its redaction left, so that replay of the rest is equal (T10).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import lmdb
@@ -27,12 +26,14 @@ _remnants = msgspec.msgpack.Decoder(Remnant)
 class JournalLog:
     """The log of operations, typed."""
 
-    def __init__(self, folder: Path, world: World, *, readonly: bool = False) -> None:
-        self.log = Log(folder, world, extra=("remnants",), readonly=readonly, quick=True)
+    def __init__(
+        self, folder: Path, world: World, *, readonly: bool = False, on_full: Callable[[], None] = lambda: None
+    ) -> None:
+        self.log = Log(folder, world, extra=("remnants",), readonly=readonly, quick=True, on_full=on_full)
 
     @property
     def last(self) -> int:
-        """The seq of the last operation."""
+        """The seq of the last operation, 0 for none."""
         return self.log.last
 
     def commit(self, operations: Sequence[AnyOperation]) -> list[Logged]:
@@ -55,33 +56,37 @@ class JournalLog:
         return [Logged(seq=e.seq, at=e.header.at, operation=o) for e, o in zip(entries, operations, strict=True)]
 
     def checkpoint(self) -> Checkpoint:
-        """The last checkpoint, or one at the beginning of time."""
+        """Return the last checkpoint, or an empty one."""
         with self.log.environment.read() as transaction:
             stored = transaction.get(b"checkpoint", db=self.log.environment.db("meta"))
-        found = self.get(int.from_bytes(stored)) if stored else None
-        return found.operation if found and isinstance(found.operation, Checkpoint) else Checkpoint()
+        entry = self.get(int.from_bytes(stored)) if stored else None
+        return entry.operation if entry and isinstance(entry.operation, Checkpoint) else Checkpoint()
 
     def slice(self, after: int, limit: int) -> list[Logged]:
-        """At most `limit` operations after `after`, in order."""
+        """Return at most `limit` operations after `after`, in order."""
         return [self._logged(entry) for entry in self.log.slice(after, limit)]
 
     def read(self, after: int = 0) -> Iterator[Logged]:
-        """All operations after `after`, in order, in short transactions."""
+        """Yield all operations after `after`, in order, in short transactions."""
         return map(self._logged, self.log.read(after))
 
     def get(self, seq: int) -> Logged | None:
-        """The operation at `seq`, or None."""
+        """Return the operation at `seq`, or None."""
         entry = self.log.get(seq)
         return self._logged(entry) if entry else None
 
+    def seq_at(self, at: int) -> int:
+        """Return the seq of the last operation at or before a time in microseconds, 0 for none."""
+        return self.log.seq_at(at)
+
     def _logged(self, entry: Entry) -> Logged:
-        """An entry as an operation; where its payload was removed, what a redaction left in its place."""
+        """Decode an entry; for a removed payload, the remainder that its redaction left."""
         header, payload = entry.header, entry.payload
         kind = header.kind
         if payload is None:
             kind, payload = self._remnant(header.seq) or (kind, None)
-        found = operation.Unknown(name=kind) if payload is None else operation.decode(kind, payload)
-        return Logged(seq=header.seq, at=header.at, operation=found)
+        decoded = operation.Unknown(name=kind) if payload is None else operation.decode(kind, payload)
+        return Logged(seq=header.seq, at=header.at, operation=decoded)
 
     def _remnant(self, seq: int) -> tuple[str, bytes] | None:
         key = seq.to_bytes(8)

@@ -1,10 +1,9 @@
-"""The layout of the data folder: its number, the history beside it, and the way from an older one.
+"""The layout of the data folder: its number and history in `format.json`, and migrations from older layouts.
 
-Comes in: a locked data folder, before anything in it is opened. Goes out: the same in the layout this version knows, or
-an error. Invariants: an empty store is never made beside one that was there: a folder is new, known, migrated or
-refused; `format.json` is written after what it speaks of is on the disk; a migration works on stores of which a copy
-lies in `backups/`, and one that was cut off starts again from that copy, which the file `migrating` names until all is
-done; unless an older memd wrote to the stores meanwhile: then they are copied anew.
+Invariants: memd never makes an empty store beside an existing one: a folder is new, known, migrated or rejected;
+`format.json` is written after the stores it describes are on the disk; a migration works on stores that are copied to
+`backups/`, and an interrupted one starts again from that copy, which the file `migrating` names until the end, unless
+an older memd changed the stores meanwhile: then they are copied again.
 """
 
 from __future__ import annotations
@@ -21,35 +20,32 @@ from ...protocol.errors import JournalCorrupt, StorageFull, UnsupportedFormat
 from ...protocol.instant import from_micros
 from ..failpoint import reach
 from ..world import World
+from .backup import check_in_child
 from .durable_files import remove, replace, sync, sync_tree
-from .migrations import to_blocks
-
-LAYOUT = 2
-"""The layout this version writes. 1: `journal/` and `archive/` (LMDB), `projections/` and `vectors/` (disposable).
-2: the entries of both logs lie in blocks."""
+from .migrations import LAYOUT, to_blocks
 
 STORES = ("journal", "archive")
 DISPOSABLE = ("projections", "vectors")
 OURS = frozenset({*STORES, *DISPOSABLE, "backups"})
 PASSING = frozenset({"lock", "ballast", "lost+found"})
-"""Names that may stand in a folder without stores."""
+"""Names that may exist in a folder without stores."""
 
 LIKE_OURS = (".", "replaced-", "running", "format.json.", "ballast.", "sums.json", "model.json")
-"""Beginnings of the same: hidden files, what a restore set aside, what a start that was cut off left."""
+"""Prefixes of such names: hidden files, stores that a restore moved aside, files of an interrupted start."""
 
 MIGRATING = "migrating"
-"""The file that names the copy from which a migration that was cut off starts again. Without it a copy is one of a
-migration that was finished, and what stands in the folder is newer."""
+"""The file that names the copy from which an interrupted migration starts again. Without it a copy belongs to a
+finished migration, and the folder is newer."""
 
 Migration = Callable[[Path, World], None]
 MIGRATIONS: Mapping[int, Migration] = {1: to_blocks}
-"""By the layout they start from: each changes the stores of a folder in place to the next layout."""
+"""By their first layout: each changes the stores of a folder in place to the next layout."""
 
 log = logging.getLogger("memd.store")
 
 
 class Written(msgspec.Struct, frozen=True):
-    """One line of the history: which memd brought the folder to this layout, when."""
+    """One line of the history: the version of memd that made this layout, and when."""
 
     layout: int
     memd: str
@@ -64,7 +60,7 @@ class Format(msgspec.Struct, frozen=True):
 
 
 def read_format(folder: Path) -> Format | None:
-    """What `format.json` says, None without one. Raises UnsupportedFormat where it can't be understood."""
+    """Return the content of `format.json`, None without it. Raises UnsupportedFormat if it does not parse."""
     try:
         return msgspec.json.decode((folder / "format.json").read_bytes(), type=Format)
     except FileNotFoundError:
@@ -79,22 +75,22 @@ def read_format(folder: Path) -> Format | None:
 def bring_up(
     folder: Path, world: World, *, layout: int = LAYOUT, migrations: Mapping[int, Migration] = MIGRATIONS
 ) -> bool:
-    """Bring a folder to `layout`; True if its stores are new and `settle` is to be called once they are made.
+    """Migrate a folder to `layout`; True if it is new, and the caller has to call `settle` after it made the stores.
 
-    Raises UnsupportedFormat for a layout without a way, JournalCorrupt for a store that is gone, StorageFull.
+    Raises UnsupportedFormat for a layout without a migration, JournalCorrupt for a missing store, StorageFull.
     """
-    found = read_format(folder)
-    if found is None:
-        return _look_without_format(folder)
-    _refuse_newer(folder, found, layout)
-    while found.layout < layout:
-        if found.layout not in migrations:
+    format = read_format(folder)
+    if format is None:
+        return _check_without_format(folder)
+    _refuse_newer(folder, format, layout)
+    while format.layout < layout:
+        if format.layout not in migrations:
             raise UnsupportedFormat(
-                f"{folder} has layout {found.layout}, which this version cannot migrate to {layout}",
+                f"{folder} has layout {format.layout}, which this version cannot migrate to {layout}",
                 hint="migrate it with an intermediate version first",
             )
-        found = _migrate(folder, found, migrations[found.layout], world)
-    if (folder / MIGRATING).exists():  # also where only this was cut off
+        format = _migrate(folder, format, migrations[format.layout], world)
+    if (folder / MIGRATING).exists():  # also if only its removal was interrupted
         reach("migration:written")
         remove(folder / MIGRATING)
     for name in STORES:
@@ -107,29 +103,29 @@ def bring_up(
 
 
 def require_current(folder: Path) -> None:
-    """Raises UnsupportedFormat for a folder of another layout: what reads beside the daemon can't understand it."""
-    found = read_format(folder)
-    if found is None:
+    """Raise UnsupportedFormat for a folder of another layout, for programs that read it beside the daemon."""
+    format = read_format(folder)
+    if format is None:
         return
-    _refuse_newer(folder, found, LAYOUT)
-    if found.layout < LAYOUT:
+    _refuse_newer(folder, format, LAYOUT)
+    if format.layout < LAYOUT:
         raise UnsupportedFormat(
-            f"{folder} has layout {found.layout}, of an older memd; memd {__version__} reads {LAYOUT}",
+            f"{folder} has layout {format.layout}, of an older memd; memd {__version__} reads {LAYOUT}",
             hint="`memd up` migrates it and keeps a copy of the old layout",
         )
 
 
-def _refuse_newer(folder: Path, found: Format, layout: int) -> None:
-    if found.layout > layout:
-        newest = found.history[-1].memd if found.history else "a later version"
+def _refuse_newer(folder: Path, format: Format, layout: int) -> None:
+    if format.layout > layout:
+        newest = format.history[-1].memd if format.history else "a later version"
         raise UnsupportedFormat(
-            f"{folder} has layout {found.layout}, written by memd {newest}; memd {__version__} reads layout {layout}",
+            f"{folder} has layout {format.layout}, written by memd {newest}; memd {__version__} reads layout {layout}",
             hint=f"install memd {newest} or later",
         )
 
 
-def _look_without_format(folder: Path) -> bool:
-    """A folder without `format.json` is new, was cut off while it was made, or is none of ours."""
+def _check_without_format(folder: Path) -> bool:
+    """Raise UnsupportedFormat unless a folder without `format.json` is new, or its creation was interrupted."""
     names = {path.name for path in folder.iterdir()} - PASSING
     strange = sorted(name for name in names - OURS if not name.startswith(LIKE_OURS))
     if strange or ("archive" in names and "journal" not in names):
@@ -141,7 +137,7 @@ def _look_without_format(folder: Path) -> bool:
 
 
 def settle(folder: Path, world: World, *, layout: int = LAYOUT) -> None:
-    """The stores of a new folder are made and on the disk: from now on they are never made again."""
+    """Flush the stores of a new folder and write `format.json`, so that they are never made again."""
     for name in STORES:
         sync_tree(folder / name)
     _write(folder, Format(layout), layout, world)
@@ -155,21 +151,21 @@ def _write(folder: Path, before: Format, layout: int, world: World) -> Format:
 
 
 def prepare(folder: Path, incoming: Path, world: World) -> None:
-    """Beside stores of today's layout that are to take the place of the folder's: a `format.json`, where its own says
-    anything else. What a migration that was cut off was still making goes: it may be the room that they need."""
+    """Write a `format.json` beside the incoming stores, which have the current layout, if the folder's differs. Delete
+    the unfinished files of an interrupted migration, whose space the stores may need."""
     for left in (*(folder / f"{name}.new" for name in STORES), *(folder / "backups").glob("layout-*.new")):
         shutil.rmtree(left, ignore_errors=True)
     try:
-        found = read_format(folder) or Format(0)
+        format = read_format(folder) or Format(0)
     except UnsupportedFormat:  # its history is lost
-        found = Format(0)
-    if found.layout != LAYOUT:
-        _write(incoming, found, LAYOUT, world)
+        format = Format(0)
+    if format.layout != LAYOUT:
+        _write(incoming, format, LAYOUT, world)
 
 
 def take_over(folder: Path, incoming: Path) -> None:
-    """Those stores are in place: their `format.json` counts, and the copy of a migration that was cut off never comes
-    over them. May be done twice, and is on the disk when this returns."""
+    """Take the `format.json` of the incoming stores after they are in place, and end an interrupted migration, so that
+    its copy never replaces them. Idempotent and flushed."""
     if (incoming / "format.json").exists():
         for name in DISPOSABLE:
             shutil.rmtree(folder / name, ignore_errors=True)
@@ -178,69 +174,67 @@ def take_over(folder: Path, incoming: Path) -> None:
     remove(folder / MIGRATING)
 
 
-def _migrate(folder: Path, found: Format, migration: Migration, world: World) -> Format:
-    log.info("migrating %s from layout %d", folder, found.layout)
-    kept = folder / "backups" / _copy_name(folder, found.layout)
+def _migrate(folder: Path, format: Format, migration: Migration, world: World) -> Format:
+    log.info("migrating %s from layout %d", folder, format.layout)
+    copy = folder / "backups" / _copy_name(folder, format.layout)
     try:
-        if kept.exists():  # cut off before: what stands in the folder may be half migrated
+        if copy.exists():  # an interrupted migration: the folder may be half migrated
             for path in folder.iterdir():
-                if path.is_dir() and path.name != "backups" and not (kept / path.name).exists():
-                    shutil.rmtree(path)  # made by the migration: it would stand in its own way
-            _copy(kept, folder)
+                if path.is_dir() and path.name != "backups" and not (copy / path.name).exists():
+                    shutil.rmtree(path)  # made by the interrupted migration
+            _copy(copy, folder)
         else:
-            _snapshot(folder, kept)
+            _snapshot(folder, copy)
         reach("migration:begun")
         migration(folder, world)
         for name in DISPOSABLE:
             shutil.rmtree(folder / name, ignore_errors=True)
-        remove(folder / "sums.json")  # of files that are no more
+        remove(folder / "sums.json")  # its files were replaced
         sync_tree(folder)
         reach("migration:done")
-        return _write(folder, found, found.layout + 1, world)
+        return _write(folder, format, format.layout + 1, world)
     except OSError as error:
         raise StorageFull(
-            f"could not migrate from layout {found.layout}: {error.strerror}",
-            hint=f"free some space and start again; the old stores are safe in {kept}",
+            f"could not migrate from layout {format.layout}: {error.strerror}",
+            hint=f"free some space and start again; the old stores are safe in {copy}",
         ) from error
 
 
 def _copy_name(folder: Path, layout: int) -> str:
-    """The copy of the migration from this layout that was cut off; a name that none has where none was."""
+    """Return the name of the copy of an interrupted migration from this layout, or an unused name."""
     name = f"layout-{layout}"
     marked = (folder / MIGRATING).read_text() if (folder / MIGRATING).exists() else ""
-    if (marked == name or marked.startswith(f"{name}-")) and not _went_on(folder, folder / "backups" / marked):
+    if (marked == name or marked.startswith(f"{name}-")) and not _changed_since(folder, folder / "backups" / marked):
         return marked
     free = (name, *(f"{name}-{number}" for number in range(2, 1000)))
-    return next(each for each in free if not (folder / "backups" / each).exists())
+    return next(name for name in free if not (folder / "backups" / name).exists())
 
 
-def _went_on(folder: Path, kept: Path) -> bool:
-    """Whether the stores say anything else than the copy of them: then an older memd, which knows of no mark, wrote
-    them since. A migration keeps the last seq and hash of each; one that was cut off may leave what does not read."""
-    from .backup import check_in_child
-
-    if not kept.exists():
+def _changed_since(folder: Path, copy: Path) -> bool:
+    """Whether the stores differ from their copy, because an older memd, which ignores the mark, wrote to them. A
+    migration keeps the last seq and hash of each store; an interrupted one may leave unreadable stores."""
+    if not copy.exists():
         return False
     try:
-        now, then = check_in_child(folder), check_in_child(kept)
+        now, then = check_in_child(folder), check_in_child(copy)
     except JournalCorrupt:
         return False
     if all((now[name].last, now[name].fingerprint) == (then[name].last, then[name].fingerprint) for name in STORES):
         return False
-    log.warning("%s changed after it was copied to %s; copying it again", folder, kept)
+    log.warning("%s changed after it was copied to %s; copying it again", folder, copy)
     return True
 
 
-def _snapshot(folder: Path, kept: Path) -> None:
-    """Copy the stores, then name the copy in the mark: so a copy without its mark is none that was cut off."""
-    fresh = kept.with_name(kept.name + ".new")
+def _snapshot(folder: Path, copy: Path) -> None:
+    """Copy the stores, then name the copy in the mark: a copy without a mark belongs to a finished migration."""
+    fresh = copy.with_name(copy.name + ".new")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(mode=0o700, parents=True)
     _copy(folder, fresh)
-    replace(folder / MIGRATING, kept.name.encode())
+    replace(folder / MIGRATING, copy.name.encode())
     reach("migration:marked")
-    fresh.rename(kept)
-    sync(kept.parent)
+    fresh.rename(copy)
+    sync(copy.parent)
     sync(folder)
 
 

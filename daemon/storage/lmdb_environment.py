@@ -1,18 +1,20 @@
-"""One LMDB environment: shared reads, one writer, growth and a full disk handled in one place.
+"""One LMDB environment: shared reads, one writer, growth of the map and a full disk.
 
-Comes in: a folder. Goes out: transactions. Invariants: a write transaction is only begun by the thread that owns
-writing; a full map grows and the whole transaction is redone; nobody reads while the map grows; a refused write leaves
-the environment readable and usable (tried: default mode survives ENOSPC, `writemap` dies by SIGBUS).
+Invariants: only the thread that owns writing begins a write transaction; when the map is full it grows and the whole
+transaction runs again; no reader is active while the map grows; a refused write leaves the environment readable and
+usable (tested: the default mode survives ENOSPC, `writemap` dies by SIGBUS).
 """
 
 from __future__ import annotations
 
+import ctypes
+import sys
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import lmdb
 
@@ -20,19 +22,17 @@ from ...protocol.errors import JournalCorrupt, StorageFull, StoreError
 from .durable_files import sync
 
 T = TypeVar("T")
+Transaction = lmdb.Transaction
+Table: TypeAlias = "lmdb.Database"  # the class has no public name at run time
 DAMAGED = (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.InvalidError, lmdb.PanicError)
 CLOSE_S = 10.0
-"""How long readers are waited for at the end."""
+"""Seconds that `close` waits for readers."""
 
 MAP_SIZE = 16 << 30
-"""Address space reserved at first, in bytes; it costs nothing until it is used."""
-
+"""Bytes of address space reserved at first; unused address space costs nothing."""
 
 REWRITE_ROWS = 256
-
-
-def _nothing() -> None:
-    pass
+MADV_DONTNEED = 4
 
 
 def _append(transaction: lmdb.Transaction, database: lmdb.Database, rows: Sequence[tuple[bytes, bytes]]) -> None:
@@ -53,9 +53,11 @@ class Environment:
         map_size: int = MAP_SIZE,
         readonly: bool = False,
         alone: bool = False,
+        on_full: Callable[[], None] = lambda: None,
     ) -> None:
-        """`readonly`: for a child of the process that owns the folder; `alone`: for a folder that nobody else opens,
-        without LMDB's lock file: that is mapped, and on a full disk ends the process that writes into it.
+        """`readonly`: for a child of the process that owns the folder. `alone`: for a folder that no other process
+        opens, without LMDB's lock file, which is mapped and on a full disk kills the process that writes it. `on_full`
+        is called when the disk refused a write, before StorageFull is raised.
 
         Raises JournalCorrupt, StorageFull, StoreError where address space is limited.
         """
@@ -64,10 +66,9 @@ class Environment:
         self._gate = threading.Condition()
         self._readers = 0
         self._growing = False
-        self.refused: Callable[[], None] = _nothing
-        """Called when the disk refused a write, before StorageFull is raised: whoever has room to give gives it."""
+        self._on_full = on_full
         self.suspect = False
-        """Whether anything read from it was damaged: the next start must look at all of it."""
+        """Whether anything read from it was damaged: the next start must check all of it."""
         self._open(map_size)
 
     def _open(self, map_size: int) -> None:
@@ -101,10 +102,14 @@ class Environment:
                 f"{self.folder} can't be opened: {error}", hint="restore the newest backup, or move the folder away"
             ) from error
 
-    def replace(self, move: Callable[[], None]) -> None:
-        """Close, let `move` put other files in the place of these, open them. Readers wait; only the writer calls it.
+    def mark_suspect(self) -> None:
+        """Note that a reader found damage."""
+        self.suspect = True
 
-        A handle of before is of no use afterwards: ask `db` again. An env that stayed open would serve the old files.
+    def replace(self, move: Callable[[], None]) -> None:
+        """Close, let `move` replace the files, open them. Readers wait; only the writer calls it.
+
+        Earlier handles are invalid afterwards: call `db` again. An open environment would serve the old files.
         """
         with self._gate:
             self._growing = True
@@ -123,16 +128,16 @@ class Environment:
 
     @property
     def handles(self) -> Mapping[str, lmdb.Database]:
-        """The handles of all named databases, valid until `replace`."""
+        """The handles of all named databases by name, valid until `replace`."""
         return self._db
 
     def db(self, name: str) -> lmdb.Database:
-        """The handle of a named database."""
+        """Return the handle of a named database."""
         return self._db[name]
 
     @contextmanager
     def read(self) -> Generator[lmdb.Transaction]:
-        """A read transaction: a snapshot of the last commit. Keep it short; an open one pins old pages."""
+        """Open a snapshot of the last commit. Keep it short: it pins old pages."""
         with self._gate:
             while self._growing:
                 self._gate.wait()
@@ -148,7 +153,7 @@ class Environment:
                 self._gate.notify_all()
 
     def write(self, work: Callable[[lmdb.Transaction], T]) -> T:
-        """`work` in one write transaction, redone from the start if the map was full.
+        """Run `work` in one write transaction, again from the start if the map was full.
 
         Raises StorageFull or JournalCorrupt: then nothing was written.
         """
@@ -160,8 +165,8 @@ class Environment:
                 self._grow()
             except DAMAGED as error:
                 raise self._damaged(error) from error
-            except lmdb.Error as error:  # which one it is differs by file system
-                self.refused()
+            except lmdb.Error as error:  # its class differs by file system
+                self._on_full()
                 raise self._full(error) from error
 
     def _full(self, error: Exception) -> StorageFull:
@@ -198,15 +203,14 @@ class Environment:
                 self._gate.notify_all()
 
     def sync(self) -> None:
-        """Everything committed so far is on the disk when this returns."""
+        """Flush everything committed so far to the disk."""
         self._lmdb.sync(True)
 
     def rewrite(self, folder: Path) -> None:
-        """The rows of the last commit in a new environment in a new folder, on the disk when this returns; writes go on
-        meanwhile.
+        """Write and flush the rows of the last commit to a new environment in a new folder, while writes go on.
 
-        LMDB's own copy takes pages as they are, and in the unused end of a page it leaves what that memory held before:
-        words that were removed since (seen). Rows alone carry nothing else. Raises StorageFull.
+        LMDB's own copy keeps removed bytes in the unused ends of pages (observed); rows carry nothing else. Raises
+        StorageFull.
         """
         size = self._lmdb.info()["map_size"]
         fresh = Environment(folder, self._databases, durable=False, map_size=size, alone=True)
@@ -225,7 +229,7 @@ class Environment:
             sync(path)
 
     def free_bytes(self) -> int:
-        """Bytes of the data file that hold nothing any more: what a compact copy would leave behind."""
+        """Return the bytes of the data file that a compact copy would save."""
         with self.read() as transaction:
             stats = [self._lmdb.stat(), *(transaction.stat(database) for database in self._db.values())]
         pages = sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
@@ -233,11 +237,29 @@ class Environment:
         return max(0, used - (pages + 2) * stats[0]["psize"])
 
     def size_bytes(self) -> int:
-        """Bytes of the data file on disk."""
+        """Return the bytes of the data file on disk."""
         return (self.folder / "data.mdb").stat().st_blocks * 512
 
     def close(self) -> None:
-        """Close, once nobody reads any more: a copy that is under way would read unmapped memory."""
+        """Close after the last reader, which would else read unmapped memory."""
         with self._gate:
             self._gate.wait_for(lambda: not self._readers, CLOSE_S)
         self._lmdb.close()
+
+
+def evict_pages(folder: Path) -> None:
+    """Take the mapped read-only pages of the files below `folder` out of resident memory (P-2), on Linux.
+
+    A start reads a hundred thousand rows through LMDB's map, and every page of them would count as memd's. A page that
+    is read again comes from the system's cache at the cost of a minor fault.
+    """
+    if sys.platform != "linux":
+        return
+    below = f"{folder.resolve()}/"
+    with suppress(OSError):
+        libc = ctypes.CDLL(None)
+        for line in Path("/proc/self/maps").read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+            fields = line.split(maxsplit=5)  # from-to, rights, offset, device, inode, path
+            if len(fields) == 6 and fields[5].startswith(below) and "w" not in fields[1]:
+                start, end = (int(address, 16) for address in fields[0].split("-"))
+                libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), MADV_DONTNEED)

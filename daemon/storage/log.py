@@ -1,15 +1,14 @@
-"""The log: an append-only chain of entries over LMDB, whose payloads can be removed without breaking the chain.
+"""An append-only chain of entries over LMDB, whose payloads can be removed without breaking the chain.
 
-Comes in: drafts (kind, version, payload). Goes out: entries with seq, time and hash. Invariants:
-- seq runs 1, 2, 3 … without a hole; what a header says is never changed;
-- `payload_hash = blake2b(blind ‖ payload)`, and each header holds the hash of the header before it, so the chain
-  verifies over headers alone and a removed payload can't be guessed from its hash;
-- entries lie in blocks (`block.py`), each under the seq of its last; what is read is checked against the block after
-  its own (the last one against the tip that its group wrote beside it), so a header is vouched for as well as a
-  payload, and a hole is never taken for the end;
-- one thread appends; a group is one transaction and on the disk (fsync) when `append` returns;
-- a payload is removed or rewritten only in a group that says so first; a rewritten one vouches for itself;
-- `put`'s return value is checked: LMDB says False, not an error, for a key out of order.
+Invariants:
+- seq runs 1, 2, 3 … without a hole; a header never changes;
+- `payload_hash = blake2b(blind ‖ payload)`, and each header has the hash of the previous header, so the chain verifies
+  over headers alone and a removed payload cannot be guessed from its hash;
+- entries are in blocks (`protocol/block.py`), each under the seq of its last entry; a read checks a block against the
+  next one, or the last one against the stored tip, so damaged headers, payloads and holes are detected;
+- one thread appends; a group is one transaction and flushed (fsync) when `append` returns;
+- a payload is removed or rewritten only after a group announced it; a rewritten payload has its own checksum;
+- `put`'s return value is checked: LMDB returns False, without an error, for a key out of order.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ FORMAT = 2
 GENESIS = bytes(TIP)
 BLIND = 16
 READ_BLOCKS = 32
-"""Blocks that are kept as they were read: whoever asks for an entry often asks for its neighbour next."""
+"""Decoded blocks in the cache: a read is often followed by a read of the next entry."""
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """What is to be appended."""
+    """An entry to be appended."""
 
     kind: str
     version: int
@@ -46,19 +45,19 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
-    """A header with its payload; `payload` is None once it was removed."""
+    """A header with its payload; `payload` is None if it was removed."""
 
     header: Header
     payload: bytes | None
 
     @property
     def seq(self) -> int:
-        """Position in the log, from 1."""
+        """The position in the log, from 1."""
         return self.header.seq
 
 
 class End(NamedTuple):
-    """Where the log ends: the last seq, the hash of the last header, its time."""
+    """The end of the log: the last seq, the hash of the last header, its time."""
 
     seq: int
     tip: bytes
@@ -67,7 +66,7 @@ class End(NamedTuple):
 
 _encode = msgspec.msgpack.Encoder().encode
 Short = tuple[int, list[bytes], list[Kept]]
-"""A block that is not full yet: its first seq, the tip before each entry, the entries."""
+"""A block that is not full: its first seq, the tip before each entry, the entries."""
 
 Alongside = Callable[[lmdb.Transaction, Sequence[Entry]], None]
 
@@ -85,19 +84,26 @@ class Log:
         readonly: bool = False,
         alone: bool = False,
         quick: bool = False,
+        on_full: Callable[[], None] = lambda: None,
     ) -> None:
-        """`readonly` and `alone`: as for `Environment`; `quick`: as for `Packer`.
+        """`readonly`, `alone` and `on_full`: as for `Environment`; `quick`: as for `Packer`.
 
         Raises JournalCorrupt, UnsupportedFormat.
         """
         self.environment = Environment(
-            folder, ("meta", "blocks", *extra), durable=True, map_size=map_size, readonly=readonly, alone=alone
+            folder,
+            ("meta", "blocks", *extra),
+            durable=True,
+            map_size=map_size,
+            readonly=readonly,
+            alone=alone,
+            on_full=on_full,
         )
         self._world, self._packer = world, block.Packer(quick=quick)
         self._read: dict[bytes, tuple[bytes, list[Entry], bytes]] = {}
-        """Blocks that were read: by key the row, its entries, the tip after it."""
+        """The cache of decoded blocks: by key the row, its entries, the tip after it."""
         self._short: Short | None = None
-        """The last block, if it is open and was written here."""
+        """The last block, if it is open and this object wrote it."""
         if not readonly:
             self.environment.write(self._check_format)
         with self.environment.read() as transaction:
@@ -114,17 +120,17 @@ class Log:
 
     @property
     def tip(self) -> bytes:
-        """The hash of the last header: whoever knows it and its seq can verify what comes after alone."""
+        """The hash of the last header."""
         return self._end.tip
 
     def _check_format(self, transaction: lmdb.Transaction) -> None:
         meta = self.environment.db("meta")
-        found = transaction.get(b"format", db=meta)
-        if found is None:
+        stored = transaction.get(b"format", db=meta)
+        if stored is None:
             transaction.put(b"format", str(FORMAT).encode(), db=meta)
-        elif int(found) != FORMAT:
+        elif int(stored) != FORMAT:
             raise UnsupportedFormat(
-                f"{self.environment.folder} has format {int(found)}, this version reads {FORMAT}",
+                f"{self.environment.folder} has format {int(stored)}, this version reads {FORMAT}",
                 hint="install the version of memd that wrote it, or a newer one",
             )
 
@@ -142,11 +148,13 @@ class Log:
         return End(last.seq, tip, last.at)
 
     def _corrupt(self, what: str) -> JournalCorrupt:
-        folder, self.environment.suspect = self.environment.folder, True
-        return JournalCorrupt(f"the {folder.name} is damaged: {what}", hint="see `memd verify`, `memd restore-backup`")
+        self.environment.mark_suspect()
+        return JournalCorrupt(
+            f"the {self.environment.folder.name} is damaged: {what}", hint="see `memd verify`, `memd restore-backup`"
+        )
 
     def append(self, drafts: Sequence[Draft], alongside: Alongside | None = None) -> list[Entry]:
-        """Append a group durably, in order. `alongside` writes what belongs to the entries in the same transaction.
+        """Append a group durably, in order. `alongside` writes more rows in the same transaction.
 
         Raises StorageFull: then nothing of the group was written.
         """
@@ -155,23 +163,23 @@ class Log:
 
         def work(transaction: lmdb.Transaction) -> tuple[list[Entry], bytes, Short | None]:
             seq, tip, at = self._end
-            first, tips, kept = self._unfinished(transaction)
+            first, tips, stored = self._unfinished(transaction)
             entries: list[Entry] = []
             blinds = self._world.token(BLIND * len(drafts))
             for start, draft in zip(range(0, len(blinds), BLIND), drafts, strict=True):
                 seq, at = seq + 1, max(self._world.now(), at + 1)
-                one = Kept(at, draft.kind, draft.version, blinds[start : start + BLIND] + draft.payload)
-                kept.append(one)
+                entry = Kept(at, draft.kind, draft.version, blinds[start : start + BLIND] + draft.payload)
+                stored.append(entry)
                 tips.append(tip)
-                header, tip = header_of(seq, tip, one)
+                header, tip = header_of(seq, tip, entry)
                 entries.append(Entry(header, draft.payload))
-            rows = self._packer.rows(first, tips, kept)
+            rows = self._packer.rows(first, tips, stored)
             self._put(transaction, rows)
             transaction.put(b"tip", tip, db=self.environment.db("meta"))
             if alongside is not None:
                 alongside(transaction, entries)
             start = int.from_bytes(rows[-2][0]) + 1 - first if len(rows) > 1 else 0
-            short = (first + start, tips[start:], kept[start:]) if block.is_open(rows[-1][1]) else None
+            short = (first + start, tips[start:], stored[start:]) if block.is_open(rows[-1][1]) else None
             return entries, tip, short
 
         entries, tip, self._short = self.environment.write(work)
@@ -179,15 +187,14 @@ class Log:
         return entries
 
     def _unfinished(self, transaction: lmdb.Transaction) -> Short:
-        """What the next block begins with: the entries of the last one, taken out, if that is open; the seq of the
-        first of them, and the tip before each."""
+        """Delete the last block if it is open and return it, as the start of the next block."""
         cursor = transaction.cursor(self._blocks)
         if not cursor.last() or not block.is_open(row := cursor.value()):
             return self._end.seq + 1, [], []
         if self._short is not None:
             cursor.delete()
-            first, tips, kept = self._short
-            return first, [*tips], [*kept]
+            first, tips, stored = self._short
+            return first, [*tips], [*stored]
         entries, tip = self._entries(cursor.key(), row)
         if entries[-1].seq != self._end.seq or tip != self._end.tip:
             raise self._corrupt(f"entry {self._end.seq} is not the last one that was written")
@@ -195,50 +202,52 @@ class Log:
         return entries[0].seq, [entry.header.previous for entry in entries], self._decoded(row)
 
     def _put(self, transaction: lmdb.Transaction, rows: list[tuple[bytes, bytes]]) -> None:
-        """Rows behind all that are there."""
+        """Put rows after all existing ones."""
         _, added = transaction.cursor(self._blocks).putmulti(rows, append=True, overwrite=False)
         if added != len(rows):
             raise self._corrupt(f"entry {int.from_bytes(rows[0][0])} or an earlier one cannot be appended")
 
     def erase(self, seqs: Sequence[int]) -> None:
-        """Remove payload and blind of these entries, all or none; headers stay. The bytes go with `compact` (T10)."""
+        """Remove payload and blind of these entries, all or none; the bytes leave the file with `compact` (T10)."""
         self.environment.write(lambda transaction: self._replace(transaction, dict.fromkeys(seqs, REMOVED)))
 
     def rewrite(self, payloads: Mapping[int, bytes], alongside: Callable[[lmdb.Transaction], object]) -> None:
-        """Put other payloads in place of these, all or none; headers stay, and the chain verifies. What was there goes
-        from the file with `compact` (P-18). `alongside` writes in the same transaction. Raises StorageFull."""
-        others = {seq: block.rewritten(seq, payload) for seq, payload in payloads.items()}
+        """Replace payloads, all or none; the chain still verifies. The old bytes leave the file with `compact` (P-18).
+        `alongside` writes in the same transaction. Raises StorageFull."""
+        replacements = {seq: block.rewritten(seq, payload) for seq, payload in payloads.items()}
 
         def work(transaction: lmdb.Transaction) -> None:
-            self._replace(transaction, others)
+            self._replace(transaction, replacements)
             alongside(transaction)
 
         self.environment.write(work)
 
-    def _replace(self, transaction: lmdb.Transaction, others: Mapping[int, bytes]) -> None:
-        """Other bytes in place of blind and payload of these entries, each block written once."""
+    def _replace(self, transaction: lmdb.Transaction, replacements: Mapping[int, bytes]) -> None:
+        """Replace blind and payload of these entries, writing each block once."""
         self._read, self._short = {}, None
         cursor = transaction.cursor(self._blocks)
         done = 0
-        for seq in sorted(others):
+        for seq in sorted(replacements):
             if seq <= done or not cursor.set_range(seq.to_bytes(8)):
                 continue
             key, row = cursor.item()
-            kept, done = self._decoded(row), int.from_bytes(key)
-            for number, each in enumerate(kept, done - len(kept) + 1):
-                if number in others:
-                    was = each.payload_hash or digest(each.stored)
-                    kept[number - done - 1] = msgspec.structs.replace(each, stored=others[number], payload_hash=was)
-            transaction.put(key, block.encode(block.previous_of(row), kept, self._packer.strategy), db=self._blocks)
+            entries, done = self._decoded(row), int.from_bytes(key)
+            for number, entry in enumerate(entries, done - len(entries) + 1):
+                if number in replacements:
+                    payload_hash = entry.payload_hash or digest(entry.stored)
+                    entries[number - done - 1] = msgspec.structs.replace(
+                        entry, stored=replacements[number], payload_hash=payload_hash
+                    )
+            transaction.put(key, block.encode(block.previous_of(row), entries, self._packer.strategy), db=self._blocks)
 
     def get(self, seq: int) -> Entry | None:
-        """The entry at `seq`, checked against its hash, or None past the end. Raises JournalCorrupt."""
+        """Return the entry at `seq`, checked against its hash, or None past the end. Raises JournalCorrupt."""
         return next(iter(self.slice(seq - 1, 1)), None) if seq > 0 else None
 
     def slice(self, after: int, limit: int) -> list[Entry]:
-        """At most `limit` entries after `after`, each checked against its hashes. Raises JournalCorrupt."""
+        """Return at most `limit` entries after `after`, each checked against its hashes. Raises JournalCorrupt."""
         entries: list[Entry] = []
-        end = self._end  # before the snapshot, which therefore holds at least that much
+        end = self._end  # before the snapshot, which therefore has at least these entries
         seq, tip = after, b""
         with self.environment.read() as transaction:
             cursor = transaction.cursor(self._blocks)
@@ -248,19 +257,19 @@ class Log:
                     raise self._corrupt(f"the chain breaks before entry {seq + 1}")
                 if len(entries) >= limit:
                     return entries[:limit]
-                found, tip = self._entries(key, row)
-                if (first := found[0].seq) != seq + 1:
+                block_entries, tip = self._entries(key, row)
+                if (first := block_entries[0].seq) != seq + 1:
                     if entries or first > seq:
                         raise self._corrupt(f"there is no entry {seq + 1}")
-                    found = found[after + 1 - first :]
-                entries += found
-                seq = found[-1].seq
+                    block_entries = block_entries[after + 1 - first :]
+                entries += block_entries
+                seq = block_entries[-1].seq
             if seq < end.seq or (entries and tip != transaction.get(b"tip", db=self.environment.db("meta"))):
                 raise self._corrupt(f"the chain breaks after entry {seq}")
         return entries[:limit]
 
     def read(self, after: int = 0, *, size: int = 512) -> Iterator[Entry]:
-        """All entries after `after`, in slices, each in a transaction of its own so that no old page is pinned."""
+        """Yield all entries after `after`, each slice from its own transaction, so that no old page is pinned."""
         while group := self.slice(after, size):
             yield from group
             after = group[-1].seq
@@ -272,18 +281,18 @@ class Log:
             raise self._corrupt(f"cannot decode a block: {error}") from error
 
     def _entries(self, key: bytes, row: bytes) -> tuple[list[Entry], bytes]:
-        """The entries of a block and the tip after it, which the next one vouches for."""
+        """Return the entries of a block and the tip after it, which the next block confirms."""
         read = self._read
-        if (found := read.get(key)) and found[0] == row:
-            return found[1], found[2]
-        kept, tip = self._decoded(row), block.previous_of(row)
+        if (cached := read.get(key)) and cached[0] == row:
+            return cached[1], cached[2]
+        decoded, tip = self._decoded(row), block.previous_of(row)
         entries: list[Entry] = []
-        for seq, each in enumerate(kept, int.from_bytes(key) - len(kept) + 1):  # `header_of`, inline: there are many
-            stored = each.stored
-            payload_hash = each.payload_hash or blake2b(stored, digest_size=TIP).digest()
-            header = Header(seq, tip, payload_hash, each.kind, each.version, each.at)
+        for seq, kept in enumerate(decoded, int.from_bytes(key) - len(decoded) + 1):  # `header_of`, inlined for speed
+            stored = kept.stored
+            payload_hash = kept.payload_hash or blake2b(stored, digest_size=TIP).digest()
+            header = Header(seq, tip, payload_hash, kept.kind, kept.version, kept.at)
             tip = blake2b(_encode(header), digest_size=TIP).digest()
-            entries.append(Entry(header, self._vouched(seq, stored) if each.payload_hash else stored[BLIND:]))
+            entries.append(Entry(header, self._vouched(seq, stored) if kept.payload_hash else stored[BLIND:]))
         if not entries or entries[0].seq < 1:
             raise self._corrupt(f"the block that ends with entry {int.from_bytes(key)} does not match its checksum")
         if len(read) >= READ_BLOCKS:
@@ -298,25 +307,25 @@ class Log:
             raise self._corrupt(str(error)) from error
 
     def stored(self, seqs: Sequence[int]) -> dict[int, bytes]:
-        """By seq, what stands at these places: blind and payload, or what took their place."""
-        found: dict[int, bytes] = {}
+        """Return by seq the stored bytes of these entries: blind and payload, or their replacement."""
+        by_seq: dict[int, bytes] = {}
         with self.environment.read() as transaction:
             cursor = transaction.cursor(self._blocks)
             for seq in seqs:
                 if cursor.set_range(seq.to_bytes(8)):
-                    kept = self._decoded(cursor.value())
-                    place = seq - int.from_bytes(cursor.key()) + len(kept) - 1
+                    entries = self._decoded(cursor.value())
+                    place = seq - int.from_bytes(cursor.key()) + len(entries) - 1
                     if place >= 0:
-                        found[seq] = kept[place].stored
-        return found
+                        by_seq[seq] = entries[place].stored
+        return by_seq
 
     def fingerprint(self, seq: int) -> str:
-        """The hash of the header at `seq`, which vouches for everything up to it; "" where there is no such entry."""
+        """Return the hash of the header at `seq`, which confirms all entries up to it; "" without such an entry."""
         entry = self.get(seq) if seq <= self.last else None
         return digest(_encode(entry.header)).hex() if entry else ""
 
     def seq_at(self, at: int) -> int:
-        """The seq of the last entry whose time, in microseconds, is not after `at`; 0 if there is none."""
+        """Return the seq of the last entry at or before a time in microseconds, 0 for none."""
         low, high = 0, self.last
         while low < high:
             middle = (low + high + 1) // 2
@@ -327,9 +336,9 @@ class Log:
         return low
 
     def verify(self, after: int = 0, tip: bytes = b"") -> int:
-        """Check every hash and every link after `after`, whose header has the hash `tip`; how many entries hold.
+        """Check every hash and link after `after`, whose header has the hash `tip`, and return the number of entries.
 
-        Without a `tip` the first link after `after` is taken as it stands. Raises JournalCorrupt.
+        Without a `tip` the first link is not checked. Raises JournalCorrupt.
         """
         if after == 0:
             tip = GENESIS

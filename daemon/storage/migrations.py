@@ -1,14 +1,14 @@
-"""The ways from older layouts of the data folder to the next (P-13).
+"""Migrations of the data folder's layout (P-13), and reads of logs of layout 1.
 
-Comes in: the stores of a folder of which a copy lies in `backups/`. Goes out: the same entries, as the next layout
-keeps them. Invariants: every header and payload, and what stands in place of a removed one, is what it was: the chain
-ends with the same hash; an entry that the chain does not vouch for is an error, never carried over.
+Invariants: every header, payload and replacement of a removed payload stays the same, and the chain ends with the same
+hash; an entry that does not match the chain is an error.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice, zip_longest
 from pathlib import Path
 
@@ -22,17 +22,21 @@ from .durable_files import sync
 from .lmdb_environment import Environment
 from .log import BLIND
 
+LAYOUT = 2
+"""The layout this version writes. 1: `journal/` and `archive/` (LMDB), `projections/` and `vectors/` (disposable).
+2: the entries of both logs lie in blocks."""
+
 GROUP = 512
 FIRST: Mapping[str, str] = {"journal": "remnants", "archive": "index"}
-"""The logs of layout 1, each with the table beside its entries."""
+"""The logs of layout 1, each with its other table."""
 
 _headers = msgspec.msgpack.Decoder(Header)
 
 
 def to_blocks(folder: Path, world: World) -> None:
-    """Layout 1 to 2: entries that had a row for the header and one for the payload go into blocks.
+    """Migrate layout 1 to 2: put entries with a row for the header and one for the payload into blocks.
 
-    Raises JournalCorrupt, StorageFull. `world` is not asked.
+    Raises JournalCorrupt, StorageFull. `world` is unused.
     """
     for name, beside in FIRST.items():
         fresh = folder / f"{name}.new"
@@ -67,11 +71,11 @@ def _pack(old: Environment, new: Environment, beside: str) -> None:
 
 
 def _chained(old: Environment, snapshot: lmdb.Transaction) -> Iterator[tuple[bytes, Kept, bytes]]:
-    """Each entry between the hash of the header before it and that of its own."""
+    """Yield each entry between the hash of the previous header and that of its own."""
     seq, tip = 0, bytes(TIP)
     for seq, (header, kept) in enumerate(_entries(old, snapshot), 1):
-        found, after = header_of(seq, tip, kept)
-        if found != header:
+        computed, after = header_of(seq, tip, kept)
+        if computed != header:
             raise JournalCorrupt(f"the chain breaks at entry {seq}", hint="see `memd restore-backup`")
         yield tip, kept, after
         tip = after
@@ -96,50 +100,44 @@ def _entries(old: Environment, snapshot: lmdb.Transaction) -> Iterator[tuple[Hea
 
 
 def is_first(folder: Path) -> bool:
-    """Whether the log in this folder, which nobody has open, is of layout 1. Raises JournalCorrupt."""
-    environment = Environment(folder, (), durable=False, readonly=True, alone=True)
-    try:
-        with environment.read() as snapshot:
-            return snapshot.get(b"payloads") is not None
-    finally:
-        environment.close()
+    """Whether the closed log in this folder has layout 1. Raises JournalCorrupt."""
+    with _opened(folder) as (_, snapshot):
+        return snapshot.get(b"payloads") is not None
 
 
 def check_first(folder: Path) -> tuple[int, str]:
-    """The last seq of a log of layout 1 and the hash of its header, every entry held against the chain.
+    """Check every entry of a log of layout 1 against the chain; return its last seq and the hash of its last header.
 
     Raises JournalCorrupt; a damaged page may end the process.
     """
-    environment = Environment(folder, ("meta", "headers", "payloads"), durable=False, readonly=True, alone=True)
     last, tip = 0, b""
-    try:
-        with environment.read() as snapshot:
-            for _, _, after in _chained(environment, snapshot):
-                last, tip = last + 1, after
-        return last, tip.hex()
-    finally:
-        environment.close()
+    with _opened(folder, "meta", "headers", "payloads") as (environment, snapshot):
+        for _, _, after in _chained(environment, snapshot):
+            last, tip = last + 1, after
+    return last, tip.hex()
 
 
 def payloads_in_first(folder: Path, kind: str) -> Iterator[bytes]:
-    """The payloads of one kind that a log of layout 1 still holds, in order. Raises JournalCorrupt."""
-    environment = Environment(folder, ("headers", "payloads"), durable=False, readonly=True, alone=True)
-    try:
-        with environment.read() as snapshot:
-            for header, kept in _entries(environment, snapshot):
-                left = vouched(header.seq, kept.stored) if kept.payload_hash else kept.stored[BLIND:]
-                if header.kind == kind and left is not None:
-                    yield left
-    finally:
-        environment.close()
+    """Yield the remaining payloads of one kind in a log of layout 1, in order. Raises JournalCorrupt."""
+    with _opened(folder, "headers", "payloads") as (environment, snapshot):
+        for header, kept in _entries(environment, snapshot):
+            payload = vouched(header.seq, kept.stored) if kept.payload_hash else kept.stored[BLIND:]
+            if header.kind == kind and payload is not None:
+                yield payload
 
 
 def stored_in_first(folder: Path, seqs: Sequence[int]) -> dict[int, bytes]:
-    """What stands in a log of layout 1 at these seqs: blind and payload, or what took their place."""
-    environment = Environment(folder, ("payloads",), durable=False, readonly=True, alone=True)
+    """Return the stored bytes of these entries of a log of layout 1: blind and payload, or their replacement."""
+    with _opened(folder, "payloads") as (environment, snapshot):
+        rows = {seq: snapshot.get(seq.to_bytes(8), db=environment.db("payloads")) for seq in seqs}
+        return {seq: stored for seq, stored in rows.items() if stored is not None}
+
+
+@contextmanager
+def _opened(folder: Path, *tables: str) -> Generator[tuple[Environment, lmdb.Transaction]]:
+    environment = Environment(folder, tables, durable=False, readonly=True, alone=True)
     try:
         with environment.read() as snapshot:
-            found = {seq: snapshot.get(seq.to_bytes(8), db=environment.db("payloads")) for seq in seqs}
-            return {seq: stored for seq, stored in found.items() if stored is not None}
+            yield environment, snapshot
     finally:
         environment.close()

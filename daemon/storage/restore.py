@@ -1,9 +1,8 @@
-"""Restoring a backup: the present stores are moved aside, never deleted, and the backup's are put in their place (U3).
+"""Restores a backup: moves the present stores aside, never deletes them, and puts the backup's in their place (U3).
 
-Comes in: the name of a backup, with the daemon down. Goes out: what was put back, and what of the present is not in it.
-Invariants: the backup is verified first, by a child that reads all of it; what is put in place is of today's layout;
-the plan stands in a file before anything is moved, and every step may be done twice, so that a start after a power cut
-finishes what was begun before it opens a store (`finish`); projections go and are rebuilt by replay.
+Invariants: a child process verifies the whole backup first; the new stores have the current layout; the plan is in a
+file before any move, and every step may run twice, so that a start after a power failure finishes the restore
+(`finish`); projections are deleted and replayed.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ PROJECTIONS = "projections"
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Where the stores come from and where the present ones go, both inside the data folder."""
+    """The source of the stores and the target of the present ones, both inside the data folder."""
 
     incoming: str
     replaced: str
@@ -44,10 +43,10 @@ class Tip(msgspec.Struct, frozen=True):
 
 
 def restore_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
-    """`restore-backup [--preview] [--from FOLDER] [NAME]`: verifies, tells what would be lost, restores.
+    """Run `restore-backup [--preview] [--from FOLDER] [NAME]`: verify, report what would be lost, restore.
 
-    Raises NotFound, JournalCorrupt for a damaged backup, UnsupportedFormat for one of a layout from which there is no
-    way to today's, StorageFull, JournalLocked while a daemon runs.
+    Raises NotFound, JournalCorrupt for a damaged backup, UnsupportedFormat for a layout without a migration,
+    StorageFull, JournalLocked while a daemon runs.
     """
     words = [word for word in arguments if word != "--preview"]
     folder = places.data / FOLDER
@@ -61,7 +60,7 @@ def restore_command(places: Places, world: World, arguments: Sequence[str]) -> M
 
     lock = FolderLock(places.data)
     try:
-        finish(places.data)  # one that was cut off: what is there now is what it puts there
+        finish(places.data)  # an interrupted one: its stores are the present ones
         backup, manifest = newest(folder, *words)
         manifest = _verified(backup, manifest)
         report: dict[str, object] = {"backup": msgspec.to_builtins(manifest.info(backup.name)), "verified": True}
@@ -74,7 +73,7 @@ def restore_command(places: Places, world: World, arguments: Sequence[str]) -> M
 
 
 def _verified(backup: Path, manifest: Manifest) -> Manifest:
-    """The manifest with what was found in the stores, which of those that a migration kept it does not say."""
+    """Return the manifest with the verified stores, which the copy of a migration does not list."""
     if manifest.layout > LAYOUT or any(layout not in MIGRATIONS for layout in range(manifest.layout, LAYOUT)):
         by = f"memd {manifest.version}" if manifest.version else f"a memd of layout {manifest.layout}"
         raise UnsupportedFormat(
@@ -85,13 +84,13 @@ def _verified(backup: Path, manifest: Manifest) -> Manifest:
 
 
 def _newer(data: Path, manifest: Manifest) -> dict[str, int]:
-    """How many operations and captures are in the present stores but not in the backup; -1 where they don't read."""
+    """Return how many entries of each present store are not in the backup; -1 if it is unreadable."""
     seqs = [str(manifest.stores[name].last) for name in STORES]
     command = [sys.executable, "-P", "-m", "memd.daemon", "read-tips", str(data), *seqs]
-    told = subprocess.run(command, capture_output=True, check=False, cwd="/")
-    if told.returncode:
+    result = subprocess.run(command, capture_output=True, check=False, cwd="/")
+    if result.returncode:
         return dict.fromkeys(STORES, -1)
-    tips = msgspec.json.decode(told.stdout, type=dict[str, Tip])
+    tips = msgspec.json.decode(result.stdout, type=dict[str, Tip])
     newer: dict[str, int] = {}
     for name in STORES:
         tip, copied = tips.get(name), manifest.stores[name]
@@ -99,14 +98,14 @@ def _newer(data: Path, manifest: Manifest) -> dict[str, int]:
             newer[name] = 0
         elif not copied.last or tip.fingerprint == copied.fingerprint:
             newer[name] = tip.last - copied.last
-        else:  # another history: nothing of the present is known to be in the backup
+        else:  # another history: no present entry is known to be in the backup
             newer[name] = tip.last
     return newer
 
 
 def restore(data: Path, backup: Path, layout: int, world: World) -> Path:
-    """Put a verified backup of that layout in place; the folder that holds what was there. The caller holds the data
-    folder's lock. Raises StorageFull, JournalCorrupt: then nothing was moved."""
+    """Put a verified backup of that layout in place and return the folder with the previous stores. Needs the folder's
+    lock. Raises StorageFull, JournalCorrupt: then nothing was moved."""
     mark = world.now()
     plan = Plan(incoming=f"incoming-{mark}", replaced=f"replaced-{mark}")
     incoming = data / plan.incoming
@@ -136,10 +135,10 @@ def restore(data: Path, backup: Path, layout: int, world: World) -> Path:
 
 
 def finish(data: Path) -> bool:
-    """Carry out the plan of a restore, or what is left of it; whether there was one. Needs the folder's lock."""
+    """Carry out the rest of a restore's plan; whether there was one. Needs the folder's lock."""
     file = data / PLAN
     if not file.exists():
-        for left in data.glob("incoming-*"):  # of one that was cut off before it had a plan
+        for left in data.glob("incoming-*"):  # interrupted before it had a plan
             shutil.rmtree(left, ignore_errors=True)
         return False
     reach("restore:planned")

@@ -1,8 +1,7 @@
-"""How long raw captures are kept: by age and by size for each pool, sparing what records rest on (T10, U3).
+"""Removes raw captures by age and by size of each pool, except those that records rest on (T10, U3).
 
-Comes in: limits, the archive, and whose turn is cited. Goes out: what was removed. Invariants: only payload and blind
-go, headers stay and the chain verifies; nothing is removed that the distiller has not seen; whether a turn is cited is
-asked again in the moment of its removal, on the write thread.
+Invariants: only payload and blind are removed, headers stay and the chain verifies; captures after the distiller's
+cursor stay; whether a turn is cited is checked again on the write thread at its removal.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ DAY = 86_400 * 1_000_000
 MB = 1_000_000
 
 
-class Held(msgspec.Struct, frozen=True):
-    """A capture that is still in the archive: where, when it was taken (microseconds), whose, how big."""
+class StoredCapture(msgspec.Struct, frozen=True):
+    """A capture that is still in the archive; `at` is its time of storage in microseconds."""
 
     seq: int
     at: int
@@ -31,8 +30,8 @@ class Held(msgspec.Struct, frozen=True):
 
 
 class Retention:
-    """Finds what is over its limit and removes it. `by_pool` are the limits of the pools that have their own,
-    `pool_of` gives a document's pool, `is_cited` whether a record rests on a turn."""
+    """Finds captures over their limit and removes them. `by_pool` are limits of single pools, `pool_of` returns a
+    document's pool, `is_cited` whether a record rests on a turn."""
 
     def __init__(
         self,
@@ -49,36 +48,38 @@ class Retention:
     def _limit(self, pool: str) -> Keep:
         return self._by_pool.get(pool, self._keep)
 
-    def over_limit(self, upto: int, now: int, progress: Callable[[int], None] = lambda seq: None) -> Iterator[Held]:
-        """What is too old, or the oldest of a pool that is too big, in order; cited turns count, but are spared.
+    def over_limit(
+        self, upto: int, now: int, progress: Callable[[int], None] = lambda seq: None
+    ) -> Iterator[StoredCapture]:
+        """Yield captures that are too old, or the oldest of a pool that is too large, in order, except cited ones.
 
-        Reads in slices and stops at the first capture that no limit can reach; `now` in microseconds.
+        Reads in slices and stops at the first capture below every limit; `now` in microseconds.
         """
         excess = self._excess(upto)
         shortest = min((keep.days for keep in self._limits if keep.days), default=0.0) * DAY
-        for each in self._held(upto):
-            progress(each.seq)
-            young = not shortest or now - each.at <= shortest
+        for capture in self._stored(upto):
+            progress(capture.seq)
+            young = not shortest or now - capture.at <= shortest
             if young and not any(bytes_over > 0 for bytes_over in excess.values()):
                 return
-            keep = self._limit(each.pool)
-            old = bool(keep.days) and now - each.at > keep.days * DAY
-            if (old or excess.get(each.pool, 0) > 0) and not self._is_cited(each.document, each.turn):
-                if each.pool in excess:
-                    excess[each.pool] -= each.size_bytes
-                yield each
+            keep = self._limit(capture.pool)
+            old = bool(keep.days) and now - capture.at > keep.days * DAY
+            if (old or excess.get(capture.pool, 0) > 0) and not self._is_cited(capture.document, capture.turn):
+                if capture.pool in excess:
+                    excess[capture.pool] -= capture.size_bytes
+                yield capture
 
     def _excess(self, upto: int) -> dict[str, float]:
-        """Bytes that each pool is over its limit; nothing is read while the whole archive is below the smallest."""
+        """Return the bytes of each pool over its limit; reads nothing while the archive is below the smallest limit."""
         smallest = min((keep.mb for keep in self._limits if keep.mb), default=0.0) * MB
         if not smallest or self._archive.log.environment.size_bytes() <= smallest:
             return {}
         size: dict[str, int] = {}
-        for each in self._held(upto):
-            size[each.pool] = size.get(each.pool, 0) + each.size_bytes
+        for capture in self._stored(upto):
+            size[capture.pool] = size.get(capture.pool, 0) + capture.size_bytes
         return {pool: total - mb * MB for pool, total in size.items() if (mb := self._limit(pool).mb)}
 
-    def _held(self, upto: int) -> Iterator[Held]:
+    def _stored(self, upto: int) -> Iterator[StoredCapture]:
         pools: dict[str, str] = {}
         after = 0
         while after < upto and (group := self._archive.log.slice(after, SLICE)):
@@ -91,10 +92,10 @@ class Retention:
                 if document not in pools:
                     pools[document] = self._pool_of(document)
                 size = len(entry.payload or b"")
-                yield Held(entry.seq, entry.header.at, pools[document], document, captured.event.turn, size)
+                yield StoredCapture(entry.seq, entry.header.at, pools[document], document, captured.event.turn, size)
 
-    def remove(self, doomed: Sequence[Held]) -> int:
-        """Remove the words of these captures, but for those cited by now; bytes removed. On the write thread."""
-        gone = [each for each in doomed if not self._is_cited(each.document, each.turn)]
-        self._archive.expire([each.seq for each in gone])
-        return sum(each.size_bytes for each in gone)
+    def remove(self, doomed: Sequence[StoredCapture]) -> int:
+        """Remove the payloads of those captures that no record cites, and return their bytes. On the write thread."""
+        uncited = [capture for capture in doomed if not self._is_cited(capture.document, capture.turn)]
+        self._archive.expire([capture.seq for capture in uncited])
+        return sum(capture.size_bytes for capture in uncited)

@@ -1,8 +1,7 @@
-"""The mark of a running daemon: a file that a clean stop changes back, and what it says about the last one.
+"""A marker file that tells the next start how the last daemon ended.
 
-Comes in: a data folder. Goes out: how the last daemon ended. Invariants: the mark is on the disk before any store is
-opened, and taken back only after everything else is on the disk; so a store that may hold half a write is never taken
-for a whole one. Where the machine does not say when it was started, every unclean end counts as a power cut.
+Invariants: the mark is on the disk before any store is opened, and `clean` only after everything else is on the disk.
+Where the machine does not tell its boot, every unclean end counts as a power failure.
 """
 
 from __future__ import annotations
@@ -15,22 +14,22 @@ from typing import Literal
 from .durable_files import replace
 
 End = Literal["clean", "killed", "opening", "power"]
-"""`clean`; `killed` while serving; killed while `opening` (what it opened may be why); the machine went down."""
+"""`killed`: while serving; `opening`: killed while it opened the stores, perhaps by them; `power`: power failure."""
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def boot_mark() -> str:
-    """What changes when the machine starts anew, "" where that can't be told."""
+    """Return an id of the machine's current boot, "" if unknown."""
     if BOOT_ID.exists():
         return BOOT_ID.read_text(encoding="ascii").strip()
     try:  # macOS
-        told = subprocess.run(
+        result = subprocess.run(
             ["/usr/sbin/sysctl", "-n", "kern.bootsessionuuid"], check=False, capture_output=True, text=True
         )
     except OSError:
         return ""
-    return told.stdout.strip()
+    return result.stdout.strip()
 
 
 CLEAN, LENGTH = "clean", 64
@@ -39,8 +38,8 @@ CLEAN, LENGTH = "clean", 64
 class Marker:
     """The file `running` in a data folder: `<boot mark> opening`, `<boot mark> serving` or, after a clean end, `clean`.
 
-    It is changed in its place: on a disk that is full to the last block there is no room for another. What a cut-off
-    write leaves of it names no boot, so it counts as a power cut.
+    It is written in place, because a full disk has no space for another file. An interrupted write leaves no boot id
+    and counts as a power failure.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -60,19 +59,19 @@ class Marker:
         return "killed" if phase == "serving" else "opening"
 
     def opening(self) -> None:
-        """From here on the stores may be touched. Raises OSError on a full disk."""
+        """Mark that the stores may change from now on. Raises OSError on a full disk."""
         self._put(f"{self._boot} opening")
 
     def serving(self) -> None:
-        """The stores are open. Not synced: if it is lost, the next start is the more careful."""
+        """Mark that the stores are open. Not flushed: if it is lost, the next start checks more."""
         self._put(f"{self._boot} serving", synced=False)
 
     def clear(self) -> None:
-        """Everything is on the disk."""
+        """Mark that everything is on the disk."""
         self._put(CLEAN)
 
-    def _put(self, words: str, *, synced: bool = True) -> None:
-        content = words.ljust(LENGTH).encode("ascii")
+    def _put(self, text: str, *, synced: bool = True) -> None:
+        content = text.ljust(LENGTH).encode("ascii")
         if not self._file.exists():
             replace(self._file, content)
             return

@@ -1,15 +1,15 @@
-"""How a data folder is opened and closed: what is checked before its stores are touched, and what makes an end clean.
+"""Checks a data folder before its stores are opened, and marks a clean end.
 
-Comes in: a locked folder. Goes out: the same, ready to be opened, or an error that names the store, the newest backup
-and the command. Invariants: after an unclean stop journal and archive were read by a child before the daemon maps them;
-projections that may hold half a write are thrown away, the journal has it all; a clean end is one where everything was
-on the disk before the mark went.
+Invariants: after an unclean stop a child reads journal and archive before the daemon maps them; projections that may
+hold half a write are deleted and replayed; an end is clean if everything was on the disk before the mark changed.
 """
 
 from __future__ import annotations
 
 import logging
 import shutil
+import zlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -24,23 +24,26 @@ from .archive import Archive
 from .backup import FOLDER, newest
 from .ballast import Ballast
 from .durable_files import remove, replace, sync_tree
-from .file_checksums import sums_of
 from .inspection import TABLES, inspect
 from .journal import JournalLog
 from .layout_version import DISPOSABLE, STORES, bring_up, settle
 from .run_marker import Marker
 
 CHECKPOINT_EVERY = 10_000
-"""Entries of both logs after which a checkpoint is due while running."""
+"""Entries of both logs after which a running daemon writes a checkpoint."""
 
 CHECKPOINT_AT_CLOSE = 256
-"""The same when a clean stop could write one."""
+"""The same for a clean stop."""
 
+LOCKS = frozenset({"lock.mdb", ".tantivy-writer.lock", ".tantivy-meta.lock"})
+"""Files that change without meaning."""
+
+CHUNK = 1 << 20
 log = logging.getLogger("memd.store")
 
 
 class StartupChecks:
-    """One run of the daemon on one folder, seen from the disk."""
+    """The checks of one run of the daemon on one folder."""
 
     def __init__(self, folder: Path, world: World, ballast: Ballast) -> None:
         """Raises UnsupportedFormat, JournalCorrupt, StorageFull."""
@@ -79,8 +82,7 @@ class StartupChecks:
             shutil.rmtree(self._folder / name, ignore_errors=True)
 
     def _inspect(self, thorough: bool) -> None:
-        found = inspect(self._folder, [*STORES, TABLES, "vectors"], thorough=thorough)
-        for store, problem in found.items():
+        for store, problem in inspect(self._folder, [*STORES, TABLES, "vectors"], thorough=thorough).items():
             if store in STORES:
                 raise self._corrupt(f"the {store} is damaged: {problem}")
             self._discard(store.split("/")[0], problem)
@@ -94,26 +96,26 @@ class StartupChecks:
         return JournalCorrupt(what, hint=hint)
 
     def _compare_sums(self) -> None:
-        """What a clean stop left must still be there: a bit that flipped since is not served."""
+        """Compare the files with the checksums of the last clean stop."""
         try:
-            written = msgspec.json.decode(self._sums.read_bytes(), type=dict[str, int])
+            checksums = msgspec.json.decode(self._sums.read_bytes(), type=dict[str, int])
         except (OSError, msgspec.MsgspecError):
-            written = {}
+            checksums = {}
         for name in (*STORES, *DISPOSABLE):
             if not (self._folder / name).exists() or sums_of(self._folder, name) == {
-                path: value for path, value in written.items() if path.startswith(name + "/")
+                path: value for path, value in checksums.items() if path.startswith(name + "/")
             }:
                 continue
             if name in DISPOSABLE:
                 self._discard(name, "changed since the last run")
-            elif written:
+            elif checksums:
                 self._changed = True
         if self._changed:
             log.warning("journal or archive changed since the last run: checking every page")
             self._inspect(thorough=True)
 
     def opened(self, journal: JournalLog, archive: Archive) -> Checkpoint:
-        """The logs are open: verify what came after the last checkpoint; that checkpoint. Raises JournalCorrupt."""
+        """Verify the opened logs after the last checkpoint and return it. Raises JournalCorrupt."""
         try:
             point = journal.checkpoint()
             journal.log.verify(point.journal_seq, point.journal_tip)
@@ -128,21 +130,21 @@ class StartupChecks:
         return point
 
     def serving(self) -> None:
-        """Every store is open and in step."""
+        """Note that every store is open and in step."""
         try:
             self._marker.serving()
-        except OSError as error:  # the next start is the more careful
+        except OSError as error:  # the next start checks more
             log.warning("the mark can't be written: %s", error)
 
-    def doubt(self) -> None:
-        """Something that was read was damaged: the next start looks at everything."""
+    def mark_suspect(self) -> None:
+        """Note that a reader found damage: the next start checks everything."""
         try:
             self._marker.opening()
         except OSError as error:
             log.warning("the mark can't be written: %s", error)
 
     def closed(self) -> None:
-        """Every store is closed: bring all of it to the disk, and only then call the end clean."""
+        """Flush all closed stores, write their checksums and mark the end as clean."""
         try:
             for name in DISPOSABLE:
                 sync_tree(self._folder / name)
@@ -157,12 +159,30 @@ class StartupChecks:
 
 
 def checkpoint(journal: JournalLog, archive: Archive) -> Checkpoint:
-    """A checkpoint of both logs as they are now."""
+    """Return a checkpoint at the end of both logs."""
     return Checkpoint(
         journal_seq=journal.last, journal_tip=journal.log.tip, archive_seq=archive.last, archive_tip=archive.log.tip
     )
 
 
 def due(point: Checkpoint, journal: JournalLog, archive: Archive, every: int = CHECKPOINT_EVERY) -> bool:
-    """Whether so many entries came since a checkpoint that a new one is worth its place."""
+    """Whether at least `every` entries came since a checkpoint."""
     return journal.last + archive.last - point.journal_seq - point.archive_seq >= every
+
+
+def sums_of(root: Path, name: str) -> dict[str, int]:
+    """Return the CRC-32 of every file below `root / name` by path relative to `root`. Raises OSError.
+
+    Two threads read, because zlib releases the interpreter's lock.
+    """
+    files = sorted(path for path in (root / name).rglob("*") if path.is_file() and path.name not in LOCKS)
+    with ThreadPoolExecutor(2) as pool:
+        return dict(zip((str(path.relative_to(root)) for path in files), pool.map(_sum, files), strict=True))
+
+
+def _sum(file: Path) -> int:
+    value = 0
+    with file.open("rb", buffering=0) as stream:
+        while chunk := stream.read(CHUNK):
+            value = zlib.crc32(chunk, value)
+    return value

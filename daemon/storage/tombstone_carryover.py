@@ -1,8 +1,7 @@
-"""What was forgotten stays forgotten over a restore: tombstones carried from the present journal to an older one (T10).
+"""Carries tombstones over a restore: what the present journal has forgotten stays forgotten in an older one (T10).
 
-Comes in: the journal that a restore sets aside. Goes out: a file with turns, in names alone; the next start forgets
-them again in what was restored. Invariants: the set-aside journal may be why one restores, so a child reads it, and one
-that can't be read carries nothing; the file goes only after its turns are forgotten in the journal that is live now.
+Invariants: the present journal may be damaged, so a child reads it, and an unreadable one carries nothing; the file
+holds names only, and is deleted after its turns are forgotten in the restored journal.
 """
 
 from __future__ import annotations
@@ -27,19 +26,20 @@ Turn = tuple[str, str]
 
 
 class Carried(msgspec.Struct, frozen=True):
-    """Every turn that is forgotten: `(document, turn)`."""
+    """Every forgotten turn, as `(document, turn)`."""
 
     turns: tuple[Turn, ...] = ()
 
 
 def redactions_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
-    """`read-redactions FOLDER`: the turns that the journal there has forgotten."""
-    found = [each for each in _operations(Path(arguments[0]) / "journal", world) if isinstance(each, Redacted)]
-    return {"turns": [(one.document, turn) for each in found for one in each.turns for turn in one.turns]}
+    """Run `read-redactions FOLDER`: return the turns that the journal in FOLDER has forgotten."""
+    operations = _operations(Path(arguments[0]) / "journal", world)
+    documents = (turns for operation in operations if isinstance(operation, Redacted) for turns in operation.turns)
+    return {"turns": [(turns.document, turn) for turns in documents for turn in turns.turns]}
 
 
 def _operations(folder: Path, world: World) -> Iterator[AnyOperation]:
-    """Those of any layout that can carry what was forgotten: an upgrade may have been cut off before it came here."""
+    """Yield at least the redactions of a journal of any layout: an upgrade may have been interrupted."""
     if is_first(folder):
         yield from (decode(REDACTED, payload) for payload in payloads_in_first(folder, REDACTED))
         return
@@ -49,20 +49,20 @@ def _operations(folder: Path, world: World) -> Iterator[AnyOperation]:
 
 
 def carry(data: Path) -> int:
-    """Before a restore moves the stores: note what they have forgotten; how many turns."""
+    """Note the forgotten turns before a restore moves the stores, and return their number."""
     if not (data / "journal" / "data.mdb").exists():
         return 0
     command = [sys.executable, "-P", "-m", "memd.daemon", "read-redactions", str(data)]
-    told = subprocess.run(command, capture_output=True, check=False, cwd="/")
-    found = msgspec.json.decode(told.stdout, type=Carried) if not told.returncode else Carried()
-    turns = tuple(dict.fromkeys((*found.turns, *carried(data))))
+    result = subprocess.run(command, capture_output=True, check=False, cwd="/")
+    forgotten = msgspec.json.decode(result.stdout, type=Carried) if not result.returncode else Carried()
+    turns = tuple(dict.fromkeys((*forgotten.turns, *carried(data))))
     if turns:
         replace(data / FILE, msgspec.json.encode(Carried(turns)))
     return len(turns)
 
 
 def carried(data: Path) -> tuple[Turn, ...]:
-    """The turns that a restore carried over and that are not forgotten again yet."""
+    """Return the turns that a restore carried over and that are not yet forgotten again."""
     try:
         return msgspec.json.decode((data / FILE).read_bytes(), type=Carried).turns
     except (OSError, msgspec.MsgspecError):
@@ -70,6 +70,6 @@ def carried(data: Path) -> tuple[Turn, ...]:
 
 
 def settle(data: Path) -> None:
-    """They are forgotten again: the file goes."""
+    """Delete the file, after its turns are forgotten again."""
     if (data / FILE).exists():
         remove(data / FILE)

@@ -89,7 +89,10 @@ def test_a_round_trip_keeps_every_field_and_twice_changes_nothing_P25(
     assert (told.added, told.refused) == (len(everything(here)), ())
     assert everything(there) == everything(here)
     for each in everything(here).values():
-        assert there.keys.get(each.pool, each.key) == here.keys.get(each.pool, each.key) or not each.key
+        assert (
+            there.records.holding_key(each.pool, each.key) == here.records.holding_key(each.pool, each.key)
+            or not each.key
+        )
     last = there.journal.last
     again = import_records(there, wish)
     assert (again.added, again.known, there.journal.last) == (0, len(wish.records), last)
@@ -104,7 +107,7 @@ def test_a_record_that_is_here_stays_and_its_key_is_not_taken_P7(tmp_path: Path)
     told = import_records(stores, ImportRecords(records=tuple(ExportedRecord(record=each) for each in theirs)))
     assert (told.added, told.known, told.differing) == (2, 0, 1)
     found = everything(stores)
-    assert found[theirs[0].id].content == "mine" and stores.keys.get("personal", "k") == theirs[0].id
+    assert found[theirs[0].id].content == "mine" and stores.records.holding_key("personal", "k") == theirs[0].id
     assert found[theirs[1].id].needs_review and not found[theirs[2].id].key
     stores.close()
 

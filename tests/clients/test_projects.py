@@ -1,7 +1,7 @@
 """The invented projects on which the weights of evidence are fitted: two sets that share nothing (Q2, Q6)."""
 
 from memd.clients.bench.read.conversations import PROJECTS, projects
-from memd.clients.bench.read.ranking import PARTS, WITHOUT, CandidateList, fitted
+from memd.clients.bench.read.ranking import PARTS, VARIANTS, CandidateList, fitted
 
 
 def test_what_is_tried_was_not_fitted_on_Q2() -> None:
@@ -38,5 +38,5 @@ def test_a_fit_weighs_what_tells_the_answers_Q2() -> None:
 
 
 def test_an_ablation_leaves_out_parts_that_there_are_Q2() -> None:
-    left_out = {name for options in WITHOUT.values() for name in options.weights}
-    assert left_out <= set(PARTS) and len(WITHOUT) > 8
+    left_out = {name for options in VARIANTS.without.values() for name in options.weights}
+    assert left_out <= set(PARTS) and len(VARIANTS.without) > 8

@@ -276,7 +276,7 @@ def test_what_is_left_of_a_backup_is_none_U3(tmp_path: Path, gone: str) -> None:
     for file in [path / gone] if gone == MANIFEST else [*(path / gone).iterdir()]:
         file.unlink()
     assert backups(folder) == [] and is_newer(journal, archive, folder)
-    with pytest.raises(NotFound, match="only a part"):
+    with pytest.raises(NotFound, match="not a complete backup"):
         newest(folder, path.name)
     journal.close()
     archive.close()
@@ -287,8 +287,8 @@ def test_a_backup_that_is_named_wrongly_is_told_how_to_be_named(tmp_path: Path) 
     path = write_backup(journal, archive, tmp_path / "copies", real_world(), threading.Event())
     with pytest.raises(NotFound, match="is a backup") as wrong:
         newest(path)
-    assert wrong.value.hint == f"write `--from {path.parent} {path.name}`"
-    with pytest.raises(NotFound, match="no path"):
+    assert wrong.value.hint == f"use `--from {path.parent} {path.name}`"
+    with pytest.raises(NotFound, match="not the name of a backup but a path"):
         newest(path.parent, str(path))
     with pytest.raises(NotFound, match="there is no folder"):
         newest(path.parent / "nowhere")

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from memd.daemon.config import load_config
 from memd.daemon.forgetting_rules import Rules
 from memd.daemon.projections.stores import Stores
-from memd.daemon.services.forgetting import count_folding as folding
+from memd.daemon.services.forgetting import compaction as folding
+from memd.daemon.services.forgetting.compaction import renew
 from memd.daemon.services.forgetting.forget_closure import ForgetScope, find_loss
-from memd.daemon.services.forgetting.projection_renewal import renew
 from memd.daemon.services.lifecycle.counting import UseCounter
 from memd.protocol.errors import BadConfig
 from memd.protocol.fading import Archived, Count, Counted, Folded, Restored

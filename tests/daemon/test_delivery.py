@@ -49,7 +49,7 @@ def test_a_sticky_host_prints_a_revision_once_and_again_when_its_context_is_new_
     assert offered(deliveries, "r1")[0], "it counts once the hook says that it printed it"
     assert printed(deliveries, "r1")
     assert offered(deliveries, "r1") == (False, "the session already has this revision")
-    assert offered(deliveries, "r2") == (True, "it changed")
+    assert offered(deliveries, "r2") == (True, "the profile changed")
     assert printed(deliveries, "r2") and not offered(deliveries, "r2")[0]
     for trigger in ("start", "resume", "clear", "compact"):
         due, why = offered(deliveries, "r2", trigger)

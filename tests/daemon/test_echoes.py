@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from memd.clients.python import Client
-from memd.daemon.projections.folded import open_folded
+from memd.daemon.projections.folded import open_tables
 from memd.daemon.services.profile.echo_ledger import EchoLedger
 from memd.daemon.storage.archive import Archive
 from memd.daemon.world import real_world
@@ -109,7 +109,7 @@ def test_what_nobody_in_particular_was_told_comes_back_from_anybody_for_a_while_
     with daemon.client() as client:
         id = client.remember("The ferry to the orchard leaves at noon.").record.id
     daemon.terminate()
-    folded = open_folded(daemon.places.data / "projections" / "tables")
+    folded = open_tables(daemon.places.data / "projections" / "tables")
     archive = Archive(daemon.places.data / "archive", real_world())
     given = EchoLedger(tmp_path, folded.records, archive, lambda: 1_800_000_000_000_000)
 

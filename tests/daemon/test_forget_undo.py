@@ -14,9 +14,8 @@ from memd.clients.importers.claude_code import read
 from memd.clients.python.client import remembering
 from memd.daemon.projections.record_reducer import apply as step
 from memd.daemon.projections.stores import Stores
-from memd.daemon.services.forgetting.compaction import compact_log
+from memd.daemon.services.forgetting.compaction import compact_log, renew
 from memd.daemon.services.forgetting.forget_closure import ForgetScope, find_loss
-from memd.daemon.services.forgetting.projection_renewal import renew
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.block import plain
@@ -148,6 +147,7 @@ def test_an_edit_is_taken_back_and_brought_back_P9(daemon: Any) -> None:
         assert client.get(tabs.id).content == "I prefer four spaces for indentation."
 
 
+@pytest.mark.slow
 def test_an_edit_of_what_nobody_confirmed_leaves_it_unconfirmed_when_it_is_taken_back_P9(daemon: Any) -> None:
     with daemon.client() as client:
         tabs = client.remember(remembering("The user prefers tabs for indentation.", role="assistant")).record
@@ -161,6 +161,7 @@ def test_an_edit_of_what_nobody_confirmed_leaves_it_unconfirmed_when_it_is_taken
         assert beliefs(client) == after and client.get(tabs.id).status == "active"
 
 
+@pytest.mark.slow
 def test_what_was_corrected_twice_comes_back_when_both_are_undone_P9(daemon: Any) -> None:
     with daemon.client() as client:
         client.capture(*user(1, "first", "I prefer tabs for indentation."))
@@ -175,6 +176,7 @@ def test_what_was_corrected_twice_comes_back_when_both_are_undone_P9(daemon: Any
         assert client.get(tabs.id).status == "active"
 
 
+@pytest.mark.slow
 def test_redo_brings_no_correction_back_beside_a_newer_one_P9(daemon: Any) -> None:
     with daemon.client() as client:
         client.capture(*user(1, "first", "I prefer tabs for indentation."))
@@ -189,6 +191,7 @@ def test_redo_brings_no_correction_back_beside_a_newer_one_P9(daemon: Any) -> No
         assert active.id == newer.id
 
 
+@pytest.mark.slow
 def test_what_is_believed_again_takes_no_key_from_another_P9(daemon: Any) -> None:
     with daemon.client() as client:
         client.capture(*user(1, "first", "I prefer tabs for indentation."))
@@ -235,7 +238,7 @@ def test_every_command_says_of_what_undo_hid_that_redo_shows_it_T10(daemon: Any)
             for id in (record.id, record.id[:8].upper()):
                 with pytest.raises(NotFound, match=f"^no record '{id}'") as told:
                     ask(id)
-                assert "`memd redo` shows" in told.value.hint
+                assert "`memd redo` brings back" in told.value.hint
         ended(client, client.redo(["first"]))
         for number in range(33):  # of 33 ids two begin with the same of 32 letters
             client.remember(f"Lamp {number} stands in room {number}.")
@@ -244,7 +247,7 @@ def test_every_command_says_of_what_undo_hid_that_redo_shows_it_T10(daemon: Any)
         for ask in asked:
             with pytest.raises(NotFound, match=f"^several records start with '{shared}'") as told:
                 ask(shared)
-            assert told.value.hint == "give more of the id"
+            assert told.value.hint == "give more characters of the id"
 
 
 def test_compaction_changes_no_answer_and_frees_what_was_removed_P20(daemon: Any) -> None:

@@ -7,12 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from memd.daemon.services.capture.capture_writer import CaptureWriter
-from memd.daemon.services.capture.intake import CaptureJob
+from memd.daemon.services.capture.capture_writer import CaptureJob, CaptureWriter
 from memd.daemon.services.capture.pauses import PauseRegister
 from memd.daemon.services.events import CapturesCommitted, Topic
 from memd.daemon.services.pools.identity import Identity
-from memd.daemon.services.pools.pool_opening import PoolOpening
+from memd.daemon.services.pools.pools_service import PoolOpening
 from memd.daemon.services.write_thread import WriteThread
 from memd.protocol.errors import MemdError
 from memd.protocol.event import Origin, Said

@@ -58,4 +58,4 @@ def test_the_data_of_another_user_is_refused_wherever_it_lies(home: dict[str, st
     data.mkdir(mode=0o700)
     os.chown(data, OTHER, OTHER)
     code, said = start(home)
-    assert code == 7 and "belongs to uid" in said
+    assert code == 7 and f"the owner of {data} is uid" in said

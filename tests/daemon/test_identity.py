@@ -12,8 +12,7 @@ import pytest
 
 from memd.daemon.projections.folded import TableSet
 from memd.daemon.services.pools.identity import Identity, PoolIdentity
-from memd.daemon.services.pools.remote import canonical_remote
-from memd.daemon.services.pools.repo_probe import ID_FILE, RepoProbe
+from memd.daemon.services.pools.repo_probe import ID_FILE, RepoProbe, canonical_remote
 from memd.protocol.event import Repository
 from memd.protocol.operation import AliasAdded
 from memd.protocol.reply import Logged
@@ -60,7 +59,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 class Machine:
-    """An identity over real tables; a session writes down what it shows, as the committer does."""
+    """An identity over real tables; a session writes down what it shows, as the write thread does."""
 
     def __init__(self, folder: Path) -> None:
         self.folded = TableSet(folder)
@@ -157,7 +156,7 @@ def test_a_fork_is_the_same_once_the_user_says_so_P3(machine: Machine, repositor
     git(repository, "remote", "add", "origin", ADA)
     fork = clone(repository, "fork", EVE)
     pool = machine.session(repository)
-    root = machine.place(fork).sight.root_commit
+    root = machine.place(fork).probed.root_commit
     name = f"repository:{root}@example.org/eve/orchard"
     machine.write(AliasAdded(pool=pool, names=(name,), by="user"))
     assert machine.session(fork) == pool == machine.session(clone(repository, "another", EVE))
@@ -170,7 +169,7 @@ def test_a_renamed_remote_keeps_the_pool_for_every_clone_P3(machine: Machine, re
     second = clone(repository, "second", ADA)
     pool = machine.session(repository)
     git(repository, "remote", "set-url", "origin", "git@example.org:ada/garden.git")
-    assert "has been that project's before" in machine.place(repository).evidence
+    assert "belonged to that project before" in machine.place(repository).evidence
     assert machine.session(repository) == pool
     assert machine.session(second) == pool  # still under the old name
     assert machine.session(clone(repository, "third", "https://example.org/ada/garden")) == pool
@@ -204,7 +203,7 @@ def test_a_shallow_clone_does_not_know_its_root_and_joins_by_remote_P3(
 ) -> None:
     git(repository, "remote", "add", "origin", ADA)
     shallow = clone(repository, "shallow", ADA, "--depth=1")
-    assert machine.place(shallow).sight.root_commit == ""
+    assert machine.place(shallow).probed.root_commit == ""
     assert machine.session(shallow) == machine.session(repository)
     other = fresh()  # the full one is seen first
     assert other.session(repository) == other.session(shallow)
@@ -215,7 +214,7 @@ def test_a_shallow_clone_that_is_completed_keeps_its_pool_P3(machine: Machine, r
     shallow = clone(repository, "shallow", ADA, "--depth=1")
     pool = machine.session(shallow)
     git(shallow, "fetch", "--unshallow", f"file://{repository}")
-    assert machine.place(shallow).sight.root_commit == git(repository, "rev-list", "--max-parents=0", "HEAD")
+    assert machine.place(shallow).probed.root_commit == git(repository, "rev-list", "--max-parents=0", "HEAD")
     assert machine.session(shallow) == pool
 
 
@@ -324,14 +323,14 @@ def test_a_look_that_takes_long_keeps_nobody_and_is_taken_up_later_P3(tmp_path: 
         going.wait(20)
         return ()
 
-    sights = RepoProbe(time.monotonic, slow)
-    assert sights.look(str(repository), 0.02).state == "unseen"
+    probe = RepoProbe(time.monotonic, slow)
+    assert probe.probe(str(repository), 0.02).state == "unseen"
     going.set()
-    assert sights.look(str(repository), 20).root_commit
+    assert probe.probe(str(repository), 20).root_commit
 
 
 def test_a_known_checkout_is_not_walked_again_P3(machine: Machine, repository: Path) -> None:
-    root = machine.place(repository).sight.root_commit
+    root = machine.place(repository).probed.root_commit
     machine.session(repository)
-    sights = RepoProbe(time.monotonic, lambda _: ("ff" * 20, root))
-    assert sights.look(str(repository), 20).root_commit == root
+    probe = RepoProbe(time.monotonic, lambda _: ("ff" * 20, root))
+    assert probe.probe(str(repository), 20).root_commit == root

@@ -1,6 +1,7 @@
 """An import that is cut off anywhere: run again, it completes; nothing is lost or there twice (P-7, P-12, W13)."""
 
 import contextlib
+import os
 import threading
 import time
 from pathlib import Path
@@ -50,20 +51,30 @@ def killed_in_the_middle(daemon: Any, path: Path, after_s: float) -> None:
     daemon.settle()
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, list[tuple[object, ...]]]:
+    """The captures and the records of an import that nothing interrupts."""
+    home = tmp_path_factory.mktemp("whole")
+    home.chmod(0o700)
+    daemon = RunningDaemon({**os.environ, "MEMD_HOME": str(home)})
+    daemon.start()
+    accepted, _ = send(daemon, SAMPLE)
+    daemon.settle()
+    records = beliefs(daemon)
+    daemon.terminate()
+    return accepted, records
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("after_s", [0.02, 0.1, 0.6, 1.2])
 def test_sigkill_at_any_time_of_an_import_changes_nothing_in_the_end_P12(
-    daemon: Any, tmp_path: Path, after_s: float
+    daemon: Any, whole: tuple[int, list[tuple[object, ...]]], after_s: float
 ) -> None:
-    whole = RunningDaemon({**daemon.environment, "MEMD_HOME": str(tmp_path / "whole")})
-    Path(whole.environment["MEMD_HOME"]).mkdir(mode=0o700)
-    whole.start()
-    accepted, _ = send(whole, SAMPLE)
-    whole.settle()
     killed_in_the_middle(daemon, SAMPLE, after_s)
-    assert beliefs(daemon) == beliefs(whole)
+    accepted, records = whole
+    assert beliefs(daemon) == records
     with daemon.client() as client:
         assert client.status().archive_seq == accepted
-    whole.terminate()
 
 
 def test_the_same_session_again_writes_no_operation_W13(daemon: Any) -> None:

@@ -100,6 +100,7 @@ def test_the_words_of_a_failed_capture_can_be_forgotten_T10(failed: Any) -> None
     assert [path for path in home.rglob("*") if path.is_file() and b"xylofon" in plain(path.read_bytes())] == []
 
 
+@pytest.mark.slow
 def test_a_retry_that_is_cut_off_loses_and_doubles_nothing_P12(failed: Any) -> None:
     for place in ("journal:before-commit", "journal:committed"):
         failed.terminate()

@@ -33,6 +33,7 @@ def test_what_was_remembered_is_recalled_at_once_by_another_client_W1(daemon: An
         assert "lamp29" in reader.profile().text
 
 
+@pytest.mark.slow
 def test_sigkill_loses_nothing_acknowledged_and_doubles_nothing_P12(daemon: Any) -> None:
     ids: list[str] = []
     for round_ in range(3):

@@ -163,7 +163,10 @@ def test_where_the_model_before_is_gone_words_answer_and_the_answer_says_so_P14(
     daemon.start()
     with held(daemon, folder):
         found = recall(daemon, "orders service Postgres")
-        assert found.hits[0].record.content == SAID[2] and "0 of 3 records are embedded" in found.note
+        assert (
+            found.hits[0].record.content == SAID[2]
+            and "0 of 3 records have a vector of the current model" in found.note
+        )
         with daemon.client() as client:
             told = client.status().reembedding
         assert told is not None and told.by_words and told.model.startswith("second")
@@ -208,6 +211,7 @@ def test_a_folder_that_is_no_model_is_refused_with_the_reason(daemon: RunningDae
     assert recall(daemon, QUESTION).hits
 
 
+@pytest.mark.slow
 def test_a_chosen_folder_that_is_gone_at_a_start_is_told_and_memd_answers(
     daemon: RunningDaemon, tmp_path: Path
 ) -> None:
@@ -221,7 +225,7 @@ def test_a_chosen_folder_that_is_gone_at_a_start_is_told_and_memd_answers(
     arrived(daemon, "minilm")
     assert recall(daemon, QUESTION).hits
     with daemon.client() as client:
-        assert any("the chosen model can't be used" in trouble for trouble in client.status().troubles)
+        assert any("cannot use the chosen model" in trouble for trouble in client.status().troubles)
     daemon.terminate()
     (tmp_path / "away").rename(second)
     daemon.start()
@@ -229,6 +233,7 @@ def test_a_chosen_folder_that_is_gone_at_a_start_is_told_and_memd_answers(
     shutil.rmtree(second)
 
 
+@pytest.mark.slow
 def test_a_forgotten_record_leaves_no_vector_of_any_model_T10(daemon: RunningDaemon, tmp_path: Path) -> None:
     remember(daemon, *SAID)
     second = make_model(tmp_path / "second", "second", 128)

@@ -134,7 +134,7 @@ def test_a_damaged_backup_of_an_older_layout_is_refused_P11(daemon: Any, tmp_pat
     file = path / "archive" / "data.mdb"
     file.write_bytes(file.read_bytes().replace(b"The lamp7 stands", b"She lamp7 stands"))
     refused = offline(daemon, "restore-backup", path.name)
-    assert refused.returncode == 5 and "not what was written" in refused.stderr, refused
+    assert refused.returncode == 5 and "does not match its checksum" in refused.stderr, refused
     assert not list(daemon.places.data.glob("replaced-*"))
 
 

@@ -19,12 +19,12 @@ from memd.daemon.projections.pool_directory import PoolDirectory
 from memd.daemon.projections.stores import Stores
 from memd.daemon.services.access.authorisation import Authorisation
 from memd.daemon.services.access.passes import Passes, covers
-from memd.daemon.services.pools.folder_pools import FolderPools
 from memd.daemon.services.pools.identity import Identity
+from memd.daemon.services.pools.pools_service import FolderPools
 from memd.daemon.services.profile.context_package import ContextPackager
 from memd.daemon.services.profile.hot import ProfileCache
 from memd.daemon.services.profile.profile_lines import ProfileLines
-from memd.daemon.services.recall.recent_answers import RecentAnswers
+from memd.daemon.services.recall.feedback import RecentAnswers
 from memd.daemon.services.recall.warm import SearchIndexes, WarmRecall
 from memd.daemon.services.search_model import SearchModel
 from memd.daemon.services.service import Handler, Reader
@@ -92,7 +92,7 @@ def test_a_pass_ends_though_it_was_verified_before_A1(tmp_path: Path) -> None:
     token = passes.sign(READER)
     assert passes.verify(token) == READER
     clock[0] = READER.expires_at
-    with pytest.raises(Denied, match="past its time"):
+    with pytest.raises(Denied, match="has expired"):
         passes.verify(token)
 
 
@@ -110,7 +110,7 @@ def test_another_key_counts_once_the_user_trusts_it_A1(passes: Passes, tmp_path:
 def test_a_key_that_others_may_read_signs_nothing_A1(passes: Passes, tmp_path: Path) -> None:
     passes.sign(READER)
     (tmp_path / "pass.key").chmod(0o644)
-    with pytest.raises(Denied, match="others may read"):
+    with pytest.raises(Denied, match="other users can read"):
         passes.sign(READER)
 
 

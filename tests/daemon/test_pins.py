@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from memd.daemon.projections.stores import Stores
-from memd.daemon.services.corrections.pinning import CAPS, pinned
+from memd.daemon.services.corrections.corrections_service import CAPS, pinned
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.errors import InvalidRequest
@@ -47,11 +47,11 @@ def test_a_full_layer_and_a_flagged_record_are_refused_with_a_way_out_R9(stores:
     assert last is not None
     with pytest.raises(InvalidRequest) as caught:
         pinned(stores, last, True)
-    assert "full: 40" in caught.value.message and "memd unpin" in caught.value.hint
+    assert "full: it holds 40 of at most 40" in caught.value.message and "memd unpin" in caught.value.hint
     stores.commit([Pinned(id="id3", pinned=False, layer="L3")])
     assert pinned(stores, last, True).record.layer == "L1"
     stores.commit(added(record(99, flags=("injection",)), record(98, status="archived")))
-    for id, hint in (("id99", "memd edit"), ("id98", "believed")):
+    for id, hint in (("id99", "memd edit"), ("id98", "active records")):
         with pytest.raises(InvalidRequest) as caught:
             pinned(stores, stores.records.get(id), True)  # type: ignore[arg-type]
         assert hint in caught.value.hint

@@ -121,7 +121,7 @@ def test_no_proposal_puts_a_record_wider_than_its_sources_A2_P17(stores: Stores,
     for found in stores.records.everything():
         assert holds(found), (found.pool, found.provenance)
     live = [(each.pool, each.key) for each in stores.records.everything() if each.key and each.status == "active"]
-    assert all(stores.keys.get(*place) for place in live)
+    assert all(stores.records.holding_key(*place) for place in live)
 
 
 @settings(max_examples=60 * EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

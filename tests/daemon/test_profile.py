@@ -14,7 +14,7 @@ from memd.daemon.projections.profile import PARTS, ProfileCards, part
 from memd.daemon.projections.stores import Stores
 from memd.daemon.services.profile.hot import CLOSE
 from memd.daemon.services.profile.open_items import closes, is_open
-from memd.daemon.services.profile.profile_line_filter import is_worth_a_line
+from memd.daemon.services.profile.profile_lines import is_worth_a_line
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.event import Captured, Said
@@ -146,7 +146,7 @@ def test_half_is_personal_and_half_the_projects_Q1(stores: Stores) -> None:
     assert abs(pools.count(PERSONAL) - pools.count(ORCHARD)) <= 1 and 350 <= told.tokens <= 500, (
         "what lasts takes no more than its share"
     )
-    assert "## Project orchard" in static and "Outside of a project" not in static
+    assert "## Project orchard" in static and "This folder is not in a known project" not in static
 
 
 def test_outside_of_a_project_it_says_so_P8(stores: Stores) -> None:
@@ -272,7 +272,7 @@ def test_a_thread_closes_when_a_later_turn_says_so_Q1(stores: Stores, words: str
     stores.take([Captured(document="h:s", event=turn) for turn in turns])
     assert is_open(promise, stores.archive, ()) != closed
     told = hot_of(stores).profile((PERSONAL, ORCHARD), 500, 0)
-    assert ("## Open threads in orchard" in told.text) != closed
+    assert ("## Open items in orchard" in told.text) != closed
 
 
 def test_a_thread_closes_by_what_another_session_taught_Q1(stores: Stores) -> None:

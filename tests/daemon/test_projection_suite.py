@@ -26,7 +26,7 @@ from memd.daemon.world import real_world
 from memd.protocol import fading as f
 from memd.protocol import operation as o
 from memd.protocol.event import Captured, Noted, Origin, Said, ToolCalled, Wrote
-from memd.protocol.learning import Sample
+from memd.protocol.fading import Sample
 from memd.protocol.record import Evidence, Provenance, Record, Signal, Span
 from tests.conftest import EXAMPLES
 
@@ -237,7 +237,7 @@ class TheTables(Seam):
         with projection.environment.read() as transaction:
             return {
                 name: list(transaction.cursor(projection.environment.db(name)).iternext())
-                for name in projection.databases
+                for name in projection.environment.handles
             }
 
 

@@ -81,7 +81,7 @@ def state(stores: Stores) -> dict[str, object]:
     records = {each.id: each for each in stores.records.everything()}
     return {
         "records": records,
-        "keys": {key: stores.keys.get("personal", key) for key in ("k0", "k1", "k2")},
+        "keys": {key: stores.records.holding_key("personal", key) for key in ("k0", "k1", "k2")},
         "history": {id: stores.sources.history(id) for id in records},
         "recent": [each.id for each in stores.records.recent("personal", None, 100)],
         "cited": stores.records.citing("h:s"),
@@ -94,6 +94,7 @@ def state(stores: Stores) -> dict[str, object]:
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=25 * EXAMPLES, deadline=None)
 @given(STEPS, STEPS)
 def test_replay_equals_live_from_nothing_and_from_any_applied_seq_U3(
@@ -119,18 +120,18 @@ def test_replay_equals_live_from_nothing_and_from_any_applied_seq_U3(
 def test_a_key_names_one_live_record_and_is_free_after_it_retires_R1(tmp_path: Path) -> None:
     stores = opened(tmp_path)
     stores.commit([Added(record=record(1, key="user.prefers.indentation"), decision=WHY)])
-    assert stores.keys.get("personal", "user.prefers.indentation") == "id1"
+    assert stores.records.holding_key("personal", "user.prefers.indentation") == "id1"
     new = Added(
         record=record(2, key="user.prefers.indentation"), retires=(Retirement("id1", AT, "replaced"),), decision=WHY
     )
     stores.commit([new])
-    assert stores.keys.get("personal", "user.prefers.indentation") == "id2"
+    assert stores.records.holding_key("personal", "user.prefers.indentation") == "id2"
     old = stores.records.get("id1")
     assert (
         old is not None and old.status == "retired" and old.superseded_by == "id2" and old.retired_at > old.learned_at
     )
     stores.commit([Invalidated(id="id2", valid_to=AT, reason="wrong")])
-    assert stores.keys.get("personal", "user.prefers.indentation") == ""
+    assert stores.records.holding_key("personal", "user.prefers.indentation") == ""
     stores.close()
 
 

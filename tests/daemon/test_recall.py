@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.daemon.services.recall.scorer import FEATURES, LEAD, final
-from memd.daemon.services.recall.scorer_training import decoded, encoded, trained
-from memd.daemon.services.recall.selection import by_chance, folded, within
+from memd.daemon.services.recall.scorer import FEATURES, LEAD, decoded, encoded, final, trained
+from memd.daemon.services.recall.selection import by_chance, deduplicated, within
 from memd.protocol import request
 from memd.protocol.errors import InvalidRequest, NotFound
 from memd.protocol.event import Origin
-from memd.protocol.learning import Sample
+from memd.protocol.fading import Sample
 from memd.protocol.operation import PoolOpened, SessionOpened
 from memd.protocol.recall import Recall, Recalled
 from memd.protocol.record import Provenance, Record, Signal, Span, record_id
@@ -147,7 +146,7 @@ def test_principles_come_with_every_answer_within_a_fifth_of_the_budget_Q8(daemo
 def test_options_are_for_measurements_alone(daemon: Any) -> None:
     from memd.protocol.recall import RecallOptions
 
-    with daemon.client() as client, pytest.raises(InvalidRequest, match="measurements"):
+    with daemon.client() as client, pytest.raises(InvalidRequest, match="benchmarks"):
         client.ask(Recall(query="x", options=RecallOptions(floor=0.0)), Recalled)
 
 
@@ -219,7 +218,7 @@ def test_what_says_the_same_is_folded_and_what_differs_is_not_Q2() -> None:
         "Port 8080 is open on the gateway of the lab",
         "Port 8081 is open on the gateway of the lab",
     ]
-    kept = folded([Found(1 - n / 10, record("personal", "t", n, text), []) for n, text in enumerate(texts)])
+    kept = deduplicated([Found(1 - n / 10, record("personal", "t", n, text), []) for n, text in enumerate(texts)])
     assert [each.record.description for each in kept] == [texts[0], *texts[2:]]
     assert len(kept[0].alike) == 1
 

@@ -115,7 +115,7 @@ def test_the_first_session_opens_the_pointer_and_leaving_closes_it_P2_P4(
         assert client.leave(str(repository), back=True).left is False
         assert client.recall(question, cwd=str(repository)).hits[0].record.id == id
         assert client.leave(pool=pool, back=True).left is False  # again
-        with pytest.raises(NotFound, match="no project"):
+        with pytest.raises(NotFound, match="not a known project"):
             client.leave(str(tmp_path / "elsewhere"))
 
 
@@ -239,12 +239,12 @@ def test_a_record_moves_with_its_key_and_history_and_stays_there_P3(daemon: Any,
         if held.status == "active" and held.key == record.key:
             taken = client.move_records([again], pool)
             assert taken.unkeyed == (again,) and client.get(again).needs_review
-        with pytest.raises(NotFound, match="nothing was moved"):
+        with pytest.raises(NotFound, match="memd moved no record"):
             client.move_records([note, "zzzzzzzz"], "personal")
         with pytest.raises(NotFound, match="no pool"):
             client.move_records([note], "nowhere")
         edge = client.list(key=f"user works_on {pool}").records[0]
-        with pytest.raises(InvalidRequest, match="projects are yours"):
+        with pytest.raises(InvalidRequest, match="projects you work on"):
             client.move_records([edge.id], pool)
         assert client.get(note).pool == pool
     daemon.kill()

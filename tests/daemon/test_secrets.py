@@ -1,4 +1,4 @@
-"""Secrets at the door, and `memd scan` over what is stored: named by kind, cut out to the last byte (W5, P-18)."""
+"""Secrets in new captures, and `memd scan` over what is stored: named by kind, cut out to the last byte (W5, P-18)."""
 
 import subprocess
 import sys
@@ -61,11 +61,11 @@ def test_the_door_takes_out_what_the_first_net_does_not_know_P18(daemon: Any) ->
     assert report["captures"] == 0 and report["records"] == [] and report["rules"] == []
 
 
-def test_what_the_user_names_is_scanned_at_the_door_too_P18(daemon: Any, tmp_path: Path) -> None:
+def test_what_the_user_names_is_scanned_too_P18(daemon: Any, tmp_path: Path) -> None:
     with daemon.client() as client:
         told = client.open_agent("bot", role=f"clones with {KEY}", perspectives=["cost", KEY])
         assert (told.role, told.perspectives) == (f"clones with {MARK}", ("cost", MARK))
-        with pytest.raises(InvalidRequest, match="holds a secret") as refused:
+        with pytest.raises(InvalidRequest, match="contains a secret") as refused:
             client.open_agent(KEY)
         assert KEY not in str(refused.value)
         assert client.bind_scope(str(tmp_path), title=f"orchard {KEY}").title == f"orchard {MARK}"
@@ -169,7 +169,7 @@ def test_a_secret_found_late_is_cut_out_and_every_span_moves_with_its_words_P18(
         assert (said.duplicate, said.accepted, said.changed) == (1, 0, 0), "the transcript imported again"
         why = client.why(rows["holds"].id)
         assert [change.kind for change in why.changes] == ["added", "updated", "updated"]
-        assert "secret was taken out" in why.changes[-1].decision.reason
+        assert "secret was redacted" in why.changes[-1].decision.reason
     daemon.terminate()
     for kind, name in STORES:
         store = kind(daemon.places.data / name, real_world())

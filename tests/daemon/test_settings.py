@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.daemon.config import Config, parsed
-from memd.daemon.services.settings.settings import AT_NEXT_START, Settings, toml
+from memd.daemon.services.settings.settings_service import AT_NEXT_START, Settings, toml
 from memd.protocol.errors import BadConfig
 from memd.protocol.event import Origin, Said
 from memd.protocol.request import Remember
@@ -58,7 +58,7 @@ def test_a_setting_is_written_checked_and_followed_and_comments_stay_U6(daemon: 
                 client.put_setting(name, value)
         with pytest.raises(BadConfig, match=r"forgetting\.capacity: expected int, got str") as refused:
             client.put_setting("forgetting.capacity", "many")
-        assert "nothing was changed" in refused.value.hint and str(file) not in refused.value.hint
+        assert "memd changed nothing" in refused.value.hint and str(file) not in refused.value.hint
         assert file.read_text() == before
         told = {each.name: each for each in client.put_setting("ballast_mb", "3").settings}
         assert told["ballast_mb"].waits and told["ballast_mb"].value == "8.0"
@@ -89,7 +89,7 @@ def test_what_the_environment_says_counts_before_the_file_and_is_told(tmp_path: 
     settings = Settings(tmp_path, {"MEMD_IDLE_S": "7"})
     (one,) = (each for each in settings.list().settings if each.name == "idle_s")
     assert (one.value, one.source, one.default) == ("7.0", "environment", "20.0")
-    with pytest.raises(BadConfig, match="MEMD_IDLE_S decides"):
+    with pytest.raises(BadConfig, match="MEMD_IDLE_S sets idle_s"):
         settings.put("idle_s", "9")
 
 

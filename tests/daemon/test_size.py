@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from memd.daemon.projections.stores import size_of
-from memd.daemon.storage.lmdb_environment import Environment
-from memd.daemon.storage.page_eviction import let_go
+from memd.daemon.storage.lmdb_environment import Environment, evict_pages
 
 
 def test_files_that_vanish_while_we_look_do_not_end_a_status_U6(tmp_path: Path) -> None:
@@ -50,7 +49,7 @@ def test_pages_that_were_read_leave_memory_and_are_found_again_P2(tmp_path: Path
 
     assert read() == 20_000_000
     before = resident()
-    let_go(tmp_path)
+    evict_pages(tmp_path)
     assert before - resident() > 15_000_000
     assert read() == 20_000_000
     environment.close()

@@ -1,5 +1,6 @@
 """Sleep: what a year does to memory at four paces, what is archived, what comes back (T2, T5-T9, T12)."""
 
+import os
 from collections.abc import Iterator
 from math import exp
 from pathlib import Path
@@ -9,22 +10,19 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from memd.daemon.config import Config
 from memd.daemon.forgetting_rules import Rules
 from memd.daemon.projections.counters import KINDS
-from memd.daemon.projections.pool_directory import PoolDirectory
 from memd.daemon.projections.salience import recency, salience
 from memd.daemon.projections.strength import DAY, pace, share_of_day, slept
 from memd.daemon.projections.timeline import Timeline
 from memd.daemon.server.dispatch import table_of
+from memd.daemon.services.core import core_of
 from memd.daemon.services.corrections.corrections_service import CorrectionsService
-from memd.daemon.services.corrections.undo import SessionUndo
-from memd.daemon.services.events import CapturesCommitted, Topic
-from memd.daemon.services.jobs import Jobs
 from memd.daemon.services.lifecycle.lifecycle_service import LifecycleService
 from memd.daemon.services.lifecycle.review import due_at
 from memd.daemon.services.lifecycle.sleep import Sleep
 from memd.daemon.services.records.records_service import RecordsService
-from memd.daemon.services.scheduler import Scheduler
 from memd.daemon.services.service import Caller, Handler
 from memd.protocol.errors import InvalidRequest
 from memd.protocol.event import Captured, Noted, Origin, Said
@@ -42,6 +40,7 @@ from memd.protocol.lifetime import (
     Slumbered,
 )
 from memd.protocol.operation import Added, SessionClosed, SessionOpened
+from memd.protocol.places import places
 from memd.protocol.record import Record, Signal, Span
 from tests.daemon.living import AT, WHY, Running, added, record, used
 
@@ -187,15 +186,11 @@ class Life(LifecycleService):
     """The services of time over the same stores, asked as the user of the home."""
 
     def __init__(self, running: Running, rules: Rules) -> None:
-        stores, world, captures = running.stores, running.world, Topic[CapturesCommitted]()
-        directory, self._stores = PoolDirectory(stores), stores
-        super().__init__(
-            stores, running.writer, Scheduler(world), directory, lambda: rules, lambda: None, captures, world
-        )
-        undo = SessionUndo(stores, running.writer, Jobs(world), lambda: None)
-        self.corrections = CorrectionsService(stores, undo, captures, self.reactivate, lambda: None)
-        timeline = Timeline(stores.records, stores.sources, stores.journal)
-        self.records = RecordsService(stores, directory, timeline, lambda record: "", lambda: None)
+        home = places({"MEMD_HOME": str(running.stores.folder)}, os.getuid())
+        core = core_of(running.stores, home, lambda: Config(forgetting=rules), running.world)
+        super().__init__(core, running.writer, encode=lambda: None)
+        self.corrections = CorrectionsService(core, running.writer, reactivate=self.reactivate, distil=lambda: None)
+        self.records = RecordsService(core.stores, core.directory, core.timeline, lambda record: "", lambda: None)
 
     def answer(self, request: Any) -> Any:
         """What the dispatch table answers; a scope names its pools."""

@@ -103,6 +103,7 @@ def test_forgetting_a_correction_brings_nothing_back_and_takes_nothing_along_T10
     assert replayed(daemon, client)[old] == row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nth", range(3))
 def test_any_of_a_chain_of_three_corrections_goes_alone_T10(daemon: Any, client: Client, nth: int) -> None:
     ids = [remember(daemon, client, OLD, "t01")]
@@ -116,6 +117,7 @@ def test_any_of_a_chain_of_three_corrections_goes_alone_T10(daemon: Any, client:
     replayed(daemon, client)
 
 
+@pytest.mark.slow
 def test_a_statement_that_replaced_another_outlives_it_T10(daemon: Any, client: Client) -> None:
     old = remember(daemon, client, "I prefer tabs for indentation.", "t01")
     new = remember(daemon, client, "I prefer spaces for indentation.", "t02")
@@ -129,6 +131,7 @@ def test_a_statement_that_replaced_another_outlives_it_T10(daemon: Any, client: 
     assert replayed(daemon, client)[new] == row
 
 
+@pytest.mark.slow
 def test_an_edited_correction_and_what_restates_it_outlive_the_old_value_T10(daemon: Any, client: Client) -> None:
     old = remember(daemon, client, OLD, "t01")
     new = client.correct(old, NEW).record.id
@@ -144,6 +147,7 @@ def test_an_edited_correction_and_what_restates_it_outlive_the_old_value_T10(dae
     assert replayed(daemon, client)
 
 
+@pytest.mark.slow
 def test_what_says_the_old_value_in_no_turn_of_its_own_goes_with_it_T10(daemon: Any, client: Client) -> None:
     turn = Said(
         turn="u1",

@@ -199,7 +199,7 @@ def test_under_sudo_each_command_refuses_with_a_hint(home: dict[str, str], comma
         check=False,
         timeout=60,
     )
-    assert done.returncode != 0 and "run it as the user who owns the memory" in done.stdout + done.stderr
+    assert done.returncode != 0 and "as the user who owns the memory" in done.stdout + done.stderr
 
 
 def test_a_fault_stands_in_status_with_its_time_and_reason_U6(daemon: Any, memd_text: Callable[[], str]) -> None:
@@ -207,12 +207,12 @@ def test_a_fault_stands_in_status_with_its_time_and_reason_U6(daemon: Any, memd_
         naive = Said(turn="1", at="2026-03-04T18:30:00", role="user", text="I use vim.")
         assert client.capture(Origin(host="h", session="s"), [naive]).refused
         refused = client.status().last["refused"]
-        assert refused.at and refused.what == "h:s: 1 events: '2026-03-04T18:30:00' has no offset"
+        assert refused.at and refused.what == "h:s: 1 events: '2026-03-04T18:30:00' has no UTC offset"
         client.pause()
         client.capture(Origin(host="h", session="s"), [Said(turn="2", at=AT, role="user", text="I use vim.")])
         assert client.status().last["skipped"].what == "h:s: 1 events: paused"
     text = memd_text()
-    assert "has no offset" in text and "paused" in text and "just now" in text
+    assert "has no UTC offset" in text and "paused" in text and "just now" in text
 
 
 @pytest.fixture

@@ -146,6 +146,7 @@ class Past:
         self.journal.close()
 
 
+@pytest.mark.slow
 @settings(max_examples=HISTORIES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(OPERATIONS, min_size=1, max_size=14),

@@ -68,6 +68,7 @@ def test_all_is_well_beside_a_running_daemon_and_without_one(daemon: Any) -> Non
     assert json.loads(told.stdout)["verdict"] == report["verdict"] or json.loads(told.stdout)["intact"] == 1
 
 
+@pytest.mark.slow
 def test_a_changed_row_is_named_and_made_anew_while_reads_go_on(daemon: Any) -> None:
     ids = filled(daemon)
     daemon.terminate()
@@ -108,6 +109,7 @@ def test_a_changed_row_is_named_and_made_anew_while_reads_go_on(daemon: Any) -> 
         assert finished(client, client.verify()).report["damage"] == []
 
 
+@pytest.mark.slow
 def test_a_record_is_there_that_was_added_during_a_rebuild(daemon: Any) -> None:
     filled(daemon)
     with daemon.client() as client:
@@ -125,6 +127,7 @@ def test_a_record_is_there_that_was_added_during_a_rebuild(daemon: Any) -> None:
         assert finished(client, client.verify()).report["damage"] == []
 
 
+@pytest.mark.slow
 def test_a_flipped_byte_of_the_journal_is_named_and_nothing_else_is_judged(daemon: Any) -> None:
     filled(daemon)
     with daemon.client() as client:

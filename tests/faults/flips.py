@@ -76,7 +76,9 @@ def reads(stores: Stores) -> Mapping[str, Callable[[], object]]:
         "records": lambda: [records.get(id) for id in ids],
         "recent": lambda: records.recent("personal", None, 1000),
         "tally": records.tally,
-        "keys": lambda: [(id, stores.keys.get("personal", found.key)) for id in ids if (found := records.get(id))],
+        "keys": lambda: [
+            (id, stores.records.holding_key("personal", found.key)) for id in ids if (found := records.get(id))
+        ],
         "history": lambda: [stores.sources.history(id) for id in ids],
         "sessions": lambda: [stores.sources.session(document) for document in sorted({name for name, _ in turns})],
         "progress": stores.sources.progress,

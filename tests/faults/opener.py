@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from memd.daemon.projections.folded import open_folded
+from memd.daemon.projections.folded import open_tables
 from memd.daemon.projections.stores import Stores
 from memd.daemon.storage import run_marker
 from memd.daemon.storage.layout_version import bring_up
@@ -55,7 +55,7 @@ def check(stores: Stores, promises: list[Promise]) -> str:
 
 def _compare_with_replay(stores: Stores) -> str:
     with tempfile.TemporaryDirectory(dir=stores.folder) as scratch:
-        fresh = open_folded(Path(scratch) / "tables")
+        fresh = open_tables(Path(scratch) / "tables")
         while group := stores.journal.slice(fresh.tables.applied_seq, 500):
             fresh.tables.apply(group)
         live, replayed = list(stores.records.everything()), list(fresh.records.everything())

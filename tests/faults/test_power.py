@@ -14,7 +14,7 @@ from tests.faults.recording import Recording, why_not
 
 CUTS = 30 if FAULT_ROUNDS == 1 else 50 * FAULT_ROUNDS
 
-pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not() or "-")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(why_not()), reason=why_not() or "-")]
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from memd.clients.service.launchd import Launchd
-from memd.clients.service.systemd import Systemd
+from memd.clients.service import Launchd, Systemd
 from memd.protocol.places import places
 
 SYSTEMD = Path(__file__).resolve().parents[2] / "systemd"

@@ -1,8 +1,8 @@
-"""Conversations with labelled questions: LoCoMo's, and two invented samples for fitting (dialogues, projects).
+"""Conversations with labelled questions: LoCoMo's, and two invented samples for fitting (dialogues, projects); and the
+pools that they fill through `import_records`, each note one record as it is, with the vector that memd computes.
 
-Of LoCoMo the text of a turn is stored, with its speaker's name and an image's caption; evidence is as the audit
-corrected it; a question whose evidence names no known turn is left out. The samples have a train and a test set that
-share no person, project or topic; they are the same each time.
+LoCoMo's evidence is as the audit corrected it; a question whose evidence names no known turn is left out. The train and
+test sets of the samples share no person, project or topic.
 """
 
 from __future__ import annotations
@@ -10,21 +10,40 @@ from __future__ import annotations
 import json
 import random
 import re
+import time
 import tomllib
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
+from ....protocol import request
+from ....protocol.errors import Unavailable
+from ....protocol.event import Origin
+from ....protocol.operation import PoolOpened, SessionOpened
+from ....protocol.recall import Recall, Recalled, RecallOptions
+from ....protocol.record import Provenance, Record, Span, record_id
+from ....protocol.reply import ExportedRecord
+from ...python.client import Client
 from ..measurement import BenchOptions
-from .seeded_pools import SeedNote
 
-ANSWERABLE = frozenset({1, 2, 3, 4})
-"""LoCoMo's categories of questions that the conversation answers; 5 is of questions that it does not."""
-
+ANSWERABLE = frozenset({1, 2, 3, 4})  # LoCoMo's categories; the conversation does not answer questions of category 5
 SAMPLES = Path(__file__).parents[1] / "samples"
 Half = Literal["train", "test"]
+
+
+class SeedNote(msgspec.Struct, frozen=True, kw_only=True):
+    """A text that becomes one record, an edge if it has a `key`. `session`: the document it belongs to."""
+
+    name: str
+    text: str
+    at: str
+    session: str
+    author: str = "user"
+    language: str = "en"
+    key: str = ""
 
 
 class LabelledQuestion(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,15 +86,9 @@ def _locomo(number: int, content: dict[str, Any], corrected: dict[str, list[str]
         turns: list[dict[str, Any]] = sessions.get(f"session_{session}") or []
         for place, turn in enumerate(turns):
             image = f" [image: {turn['blip_caption']}]" if "blip_caption" in turn else ""
-            notes.append(
-                SeedNote(
-                    name=turn["dia_id"],
-                    text=f"{turn['speaker']}: {turn['text']}{image}",
-                    at=(begin + place * _BETWEEN_TURNS).isoformat(),
-                    session=f"talk-{number}-{session}",
-                    author=turn["speaker"],
-                )
-            )
+            author, at = turn["speaker"], (begin + place * _BETWEEN_TURNS).isoformat()
+            text, talk = f"{author}: {turn['text']}{image}", f"talk-{number}-{session}"
+            notes.append(SeedNote(name=turn["dia_id"], text=text, at=at, session=talk, author=author))
         session += 1
     known = {note.name for note in notes}
     questions: list[LabelledQuestion] = []
@@ -121,8 +134,7 @@ def dialogues(half: Half) -> list[Conversation]:
 
 def _dialogue(dialogue: Dialogue) -> Conversation:
     name = "-".join(dialogue.people.values()).lower()
-    notes: list[SeedNote] = []
-    places: dict[str, str] = {}
+    notes, places = list[SeedNote](), dict[str, str]()
     for number, session in enumerate(dialogue.sessions):
         begin = datetime.fromisoformat(session.at)
         for place, line in enumerate(session.lines.strip().splitlines()):
@@ -147,9 +159,7 @@ def _dialogue(dialogue: Dialogue) -> Conversation:
 # --- invented projects: developers who talk about several parts of a project in similar words -----------------------
 PROJECTS = SAMPLES / "projects.toml"
 _FIRST_DAY = datetime(2023, 1, 9, 9, tzinfo=UTC)
-DATED = 0.25
-"""The share of the questions that name a month."""
-
+DATED = 0.25  # the share of the questions that name a month
 PARTS, NAMED, SHORT = 3, 0.5, 5
 """The number of parts of a project for which a topic is repeated; of its lines with at least `SHORT` words, the share
 that name the part themselves, as a statement does that is understood without context."""
@@ -163,7 +173,7 @@ class Project(msgspec.Struct, frozen=True):
     people: tuple[str, ...]
 
 
-class Topic(msgspec.Struct, frozen=True):
+class ConversationTopic(msgspec.Struct, frozen=True):
     """Lines with slots, the values of the slots, and questions with the places of their answers."""
 
     lines: tuple[str, ...]
@@ -173,7 +183,7 @@ class Topic(msgspec.Struct, frozen=True):
 
 class ProjectSet(msgspec.Struct, frozen=True):
     projects: tuple[Project, ...]
-    topics: tuple[Topic, ...]
+    topics: tuple[ConversationTopic, ...]
 
 
 def projects(half: Half) -> list[Conversation]:
@@ -182,9 +192,8 @@ def projects(half: Half) -> list[Conversation]:
     return [_project(project, sample.topics, chance) for project in sample.projects]
 
 
-def _project(project: Project, topics: tuple[Topic, ...], chance: random.Random) -> Conversation:
-    notes: list[SeedNote] = []
-    questions: list[LabelledQuestion] = []
+def _project(project: Project, topics: tuple[ConversationTopic, ...], chance: random.Random) -> Conversation:
+    notes, questions = list[SeedNote](), list[LabelledQuestion]()
     pairs = [
         (topic, part)
         for topic in topics
@@ -210,3 +219,80 @@ def _project(project: Project, topics: tuple[Topic, ...], chance: random.Random)
             evidence = frozenset(f"{number}:{place}" for place in places)
             questions.append(LabelledQuestion(text=text, evidence=evidence, category=1))
     return Conversation(name=project.name, notes=tuple(notes), questions=tuple(questions))
+
+
+# --- pools that conversations fill ------------------------------------------------------------------------------------
+WITH_OPTIONS = {"MEMD_BENCH": "1"}  # the setting of a daemon that accepts `RecallOptions`
+GROUP = 500
+UNLIMITED_TOKENS = 10_000_000
+IDLE_POLLS = 4
+
+
+class SeededPool(msgspec.Struct, frozen=True, kw_only=True):
+    """A filled pool: the name of each note by the id of its record."""
+
+    pool: str
+    names: dict[str, str]
+
+    def ask(self, client: Client, query: str, options: RecallOptions | None = None, limit: int = 20) -> Recalled:
+        """An answer from this pool with the parts of its scores; no token budget unless the limit is the usual 20."""
+        pools, budget = (self.pool,), 1500 if limit == 20 else UNLIMITED_TOKENS
+        wish = Recall(query=query, pools=pools, limit=limit, budget_tokens=budget, explain=True, options=options)
+        return client.ask(wish, Recalled)
+
+    def ranked(self, answer: Recalled) -> tuple[str, ...]:
+        return tuple(self.names[hit.record.id] for hit in answer.hits)
+
+
+def fill(client: Client, pool: str, notes: Sequence[SeedNote]) -> SeededPool:
+    """Import notes into a pool. Raises Unavailable if one is refused."""
+    names: dict[str, str] = {}
+    begins = {note.session: note.at for note in reversed(notes)}
+    sessions = tuple(
+        SessionOpened(document=session, origin=Origin(host="bench", session=session), project=pool, at=at)
+        for session, at in begins.items()
+    )
+    for start in range(0, len(notes), GROUP):
+        records = [_record(pool, note) for note in notes[start : start + GROUP]]
+        names.update((record.id, note.name) for record, note in zip(records, notes[start:], strict=False))
+        wish = request.ImportRecords(
+            records=tuple(ExportedRecord(record=record) for record in records),
+            sessions=sessions,
+            pools=(PoolOpened(pool=pool, title=pool),),
+        )
+        if refused := client.import_records(wish).refused:
+            raise Unavailable(f"{len(refused)} notes were refused: {refused[0].problem.message}")
+    return SeededPool(pool=pool, names=names)
+
+
+def _record(pool: str, note: SeedNote) -> Record:
+    return Record(
+        id=record_id(pool, note.session, note.name, 0, 0),
+        pool=pool,
+        kind="edge" if note.key else "note",
+        key=note.key,
+        content=note.text,
+        description=note.text,
+        language=note.language,
+        valid_from=note.at,
+        provenance=Provenance(
+            author=note.author,
+            source=note.session,
+            trust="user",
+            spans=(Span(note.session, note.name, 0, len(note.text)),),
+            quote=note.text[:500],
+            said_at=note.at,
+        ),
+    )
+
+
+def await_vectors(client: Client, most_s: float = 900.0) -> None:
+    """Wait until every record has its vector. Raises Unavailable when it takes longer than `most_s` seconds."""
+    end, idle = time.monotonic() + most_s, 0
+    client.distil()
+    while idle < IDLE_POLLS:
+        time.sleep(0.5)
+        status = client.status()
+        idle = idle + 1 if not status.pending and not status.unembedded else 0
+        if time.monotonic() > end:
+            raise Unavailable(f"{status.unembedded} records have no vector after {most_s:.0f} s")

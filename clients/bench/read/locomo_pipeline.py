@@ -1,8 +1,7 @@
 """LoCoMo through the whole pipeline: the turns that become records, and whether the records that answer are found.
 
-Each of the two speakers has a memory of their own, in which they are the user and the other one is the assistant. A
-question goes to the memory of the speaker it names, with "the user" for the name, and to both memories if it names both
-or none. A turn that no record rests on is not found by its transcript here.
+Each of the two speakers has a memory in which they are the user and the other one is the assistant. A question goes to
+the memory of the speaker it names, with "the user" for the name, and to both if it names both or none.
 """
 
 from __future__ import annotations
@@ -20,9 +19,8 @@ from ...python.client import Client
 from ..measurement import BenchOptions, Figure, PartResult, at_least, at_most, mean_figure, share
 from ..session_data import records
 from ..temporary_daemon import settle, temporary_daemon
-from .conversations import ANSWERABLE, Conversation, locomo
+from .conversations import ANSWERABLE, WITH_OPTIONS, Conversation, await_vectors, locomo
 from .ranking import recall_at, reciprocal_rank
-from .seeded_pools import WITH_OPTIONS, await_vectors
 
 FIRST = 10
 BUDGET = 1500

@@ -1,7 +1,7 @@
 """The quality of ranking: LoCoMo by fitted and by shipped weights, without each part, the fit of those; abstention.
 
-Each turn of a conversation is one memory. The abstention floor is off, but for `abstention`. Weights are tried on other
-conversations than those they were fitted on; what ships is fitted on invented conversations alone, then rounded.
+Each turn is one memory. Weights are tried on other conversations than those they were fitted on; what ships is fitted
+on invented conversations alone, then rounded.
 """
 
 from __future__ import annotations
@@ -11,12 +11,24 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from ....protocol.recall import RecallOptions
 from ...python.client import Client
 from ..measurement import BenchOptions, Figure, PartResult, Target, at_least, at_most, mean_figure, share
 from ..temporary_daemon import temporary_daemon
-from .conversations import ANSWERABLE, SAMPLES, Conversation, dialogues, locomo, projects
-from .seeded_pools import WITH_OPTIONS, SeededPool, await_vectors, fill
+from .conversations import (
+    ANSWERABLE,
+    SAMPLES,
+    WITH_OPTIONS,
+    Conversation,
+    SeededPool,
+    await_vectors,
+    dialogues,
+    fill,
+    locomo,
+    projects,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,36 +41,17 @@ LISTED = 200
 OFF = RecallOptions(floor=0.0, priority=False)
 UNFOLDED = RecallOptions(floor=0.0, priority=False, fold=False)
 """With every line listed on its own: many lines say nearly the same, and the right one must rank above those."""
-
-CUMULATIVE = {
-    "words (BM25)": ("words",),
-    "vectors": ("sense",),
-    "words and vectors": ("words", "sense"),
-    "+ neighbours": ("words", "sense", "before", "after"),
-    "+ replies": ("words", "sense", "before", "after", "reply", "asks"),
-    "+ size": ("words", "sense", "before", "after", "reply", "asks", "size"),
-    "+ named subjects": ("words", "sense", "before", "after", "reply", "asks", "size", "named"),
-    "+ dates, graph (all)": PARTS,
-}
 ALONE = "words alone"
-WITHOUT: dict[str, RecallOptions] = {
-    "words (BM25)": RecallOptions(weights={"words": 0.0}),
-    "vectors": RecallOptions(weights={"sense": 0.0}),
-    "neighbours": RecallOptions(weights={"before": 0.0, "after": 0.0}),
-    "replies": RecallOptions(weights={"reply": 0.0, "asks": 0.0}),
-    "size": RecallOptions(weights={"size": 0.0}),
-    "named subjects": RecallOptions(weights={"named": 0.0}),
-    "dates and short forms": RecallOptions(expand=False),
-    "graph": RecallOptions(graph=False),
-    "folding": RecallOptions(fold=False),
-    "whose word, use, age": RecallOptions(priority=False),
-    ALONE: RecallOptions(
-        weights=dict.fromkeys((part for part in PARTS if part != "words"), 0.0),
-        expand=False,
-        graph=False,
-        priority=False,
-    ),
-}
+
+
+class RankingVariants(msgspec.Struct, frozen=True):
+    """`cumulative`: parts of a score, from one to all; `without`: options without one part, or all but one."""
+
+    cumulative: dict[str, tuple[str, ...]]
+    without: dict[str, RecallOptions]
+
+
+VARIANTS = msgspec.json.decode((SAMPLES / "ranking_variants.json").read_bytes(), type=RankingVariants)
 
 
 # --- questions with their ranked answers -----------------------------------------------------------------------------
@@ -127,16 +120,12 @@ def _figures(
 
 
 def _filled(client: Client, conversations: dict[str, Conversation]) -> list[tuple[Conversation, SeededPool]]:
-    """Each conversation, by the name of its pool, with that pool."""
     return [(item, fill(client, f"project/{name}", item.notes)) for name, item in conversations.items()]
 
 
 # --- fitting ---------------------------------------------------------------------------------------------------------
 def fitted(lists: Sequence[CandidateList], columns: Sequence[int]) -> NDArray[np.float64]:
-    """A weight for each column, by Adam on the cross entropy of each list (ListNet; Cao et al. 2007).
-
-    Deterministic. Lists without an answer are left out.
-    """
+    """A weight for each column, by Adam on the cross entropy of each list with an answer (ListNet; Cao et al. 2007)."""
     import numpy as np
 
     samples: list[tuple[NDArray[np.float64], list[int]]] = []
@@ -192,8 +181,7 @@ def relevance(options: BenchOptions) -> PartResult:
             dict(zip(PARTS, map(float, _without_group(lists, group, range(len(PARTS)))), strict=True))
             for group in groups
         ]
-        fit: list[Ranking] = []
-        shipped: list[Ranking] = []
+        fit, shipped = list[Ranking](), list[Ranking]()
         for group, pair in enumerate(filled):
             fit += _rankings(client, *pair, RecallOptions(floor=0.0, priority=False, weights=weights[group]), LISTED)
             shipped += _rankings(client, *pair, OFF, LISTED)
@@ -204,7 +192,7 @@ def relevance(options: BenchOptions) -> PartResult:
     for category in sorted({ranking.category for ranking in fit}):
         of_category = [ranking.recall for ranking in fit if ranking.category == category]
         figures.append(mean_figure(f"  recall@10, category {category}", of_category))
-    for name, parts in CUMULATIVE.items():
+    for name, parts in VARIANTS.cumulative.items():
         figures += _figures(name, _cross_fitted(lists, groups, [PARTS.index(part) for part in parts]))
     means = ", ".join(f"{part} {fmean(weights[group][part] for group in groups):.2f}" for part in PARTS)
     return PartResult(
@@ -221,7 +209,7 @@ def ablation(options: BenchOptions) -> PartResult:
     with temporary_daemon({**WITH_OPTIONS, "MEMD_RELEVANCE_FLOOR": "0"}) as client:
         filled = _filled(client, {f"talk-{number}": item for number, item in enumerate(conversations)})
         await_vectors(client)
-        for name, recall_options in {"whole": RecallOptions(), **WITHOUT}.items():
+        for name, recall_options in {"whole": RecallOptions(), **VARIANTS.without}.items():
             options.progress(f"read/ablation: {name}")
             rankings = [ranking for pair in filled for ranking in _rankings(client, *pair, recall_options, 50)]
             label = name if name in ("whole", ALONE) else f"without {name}"
@@ -277,8 +265,7 @@ def weights(options: BenchOptions) -> PartResult:
 
 # --- abstention: recall must tell questions that the store can't answer from those that it can (P-23, Q10) -----------
 OTHER_QUESTIONS = 40
-UNKNOWN = SAMPLES / "unknown.txt"
-"""Authored questions of a developer about projects that no store here knows."""
+UNKNOWN = SAMPLES / "unknown.txt"  # authored questions about projects that no store here knows
 
 
 class AnswerStrength(NamedTuple):
@@ -291,9 +278,7 @@ def abstention(options: BenchOptions) -> PartResult:
     conversations = locomo(options)
     unknown_texts = UNKNOWN.read_text(encoding="utf-8").splitlines()
     chance = random.Random(7)
-    known: list[AnswerStrength] = []
-    fifth: list[AnswerStrength] = []
-    others: list[AnswerStrength] = []
+    known, fifth, others = list[AnswerStrength](), list[AnswerStrength](), list[AnswerStrength]()
     unknown: list[AnswerStrength] = []
     with temporary_daemon(WITH_OPTIONS) as client:
         filled = _filled(client, {f"talk-{number}": item for number, item in enumerate(conversations)})
@@ -304,7 +289,9 @@ def abstention(options: BenchOptions) -> PartResult:
                 strengths.append(_strength(client, question.text, pool))
             for other in conversations:
                 if other.name != conversation.name:
-                    others += [_strength(client, text, pool) for text in _some(other, chance)]
+                    texts = [question.text for question in other.questions if question.category in ANSWERABLE]
+                    texts = chance.sample(texts, min(OTHER_QUESTIONS, len(texts)))
+                    others += [_strength(client, text, pool) for text in texts]
             unknown += [_strength(client, text, pool) for text in unknown_texts]
     return PartResult(
         (
@@ -318,11 +305,6 @@ def abstention(options: BenchOptions) -> PartResult:
         ),
         shows_not="whether an answer is right when recall does not abstain",
     )
-
-
-def _some(conversation: Conversation, chance: random.Random) -> list[str]:
-    texts = [question.text for question in conversation.questions if question.category in ANSWERABLE]
-    return chance.sample(texts, min(OTHER_QUESTIONS, len(texts)))
 
 
 def _strength(client: Client, text: str, pool: SeededPool) -> AnswerStrength:

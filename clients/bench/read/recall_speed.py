@@ -1,9 +1,5 @@
-"""Latency of a recall over the real socket, beside a bare echo and the bare libraries, in a pool that grows.
-
-One pool holds all records, a fifth of them active. memd, tantivy, hnswlib and the echo take turns question by question,
-so that a busy moment affects all. The libraries are called directly, over the same active texts and as many vectors,
-for as many candidates.
-"""
+"""Latency of a recall in a pool that grows, alternating with a bare echo and with the bare libraries over the same
+texts and as many vectors; a fifth of the records is active."""
 
 from __future__ import annotations
 
@@ -39,8 +35,7 @@ MB = 1_000_000
 def speed(options: BenchOptions) -> PartResult:
     """A recall in one pool of 1,000, 10,000 and 100,000 records, a fifth of them active."""
     sizes = QUICK if options.quick else SIZES
-    figures: list[Figure] = []
-    medians: list[float] = []
+    figures, medians = list[Figure](), list[float]()
     with temporary_daemon() as client:
         figures.append(_memory("memory, idle, empty", client, most=110))
     for size in sizes:
@@ -79,9 +74,7 @@ def _alternated(
     """Milliseconds of memd, of the bare libraries together and of the echo, question by question."""
     size = len(wire.encode_data(client.recall(questions[0]), 0, "msgpack"))
     words, vectors = bare_words(texts), bare_vectors(len(texts))
-    ours: list[float] = []
-    bare: list[float] = []
-    echoed: list[float] = []
+    ours, bare, echoed = list[float](), list[float](), list[float]()
     with echo_call(client.places.run / "echo.sock", size) as echo:
         for question in questions:
             ours.append(elapsed_ms(client.recall, question))
@@ -160,7 +153,6 @@ def _throughput(path: Path, questions: Sequence[str]) -> list[Figure]:
 
 
 def _recall_rate(path: str, questions: Sequence[str]) -> float:
-    """Recalls a second of one connection that asks without a pause."""
     connection, count = Connection(Path(path), Deadline(60_000)), 0
     end = (begin := time.monotonic()) + SECONDS
     while time.monotonic() < end:

@@ -120,8 +120,7 @@ def _forms(answer: Recalled, context: str) -> Iterator[tuple[str, AnyEvent]]:
 
 def echoes(options: BenchOptions) -> PartResult:
     """Recalled memory that a session repeats, in nine forms and as the user's paraphrase: nothing is learnt from it."""
-    learnt: list[str] = []
-    restated: list[str] = []
+    learnt, restated = list[str](), list[str]()
     with temporary_daemon() as client:
         first = Origin(host="bench", session="first")
         client.capture(first, [Said(turn="1", at=_AT.format(day=4, hour=0), role="user", text=FACT)])

@@ -1,14 +1,9 @@
-"""Pool identity: one pool for a project however it is checked out, another pool for another project (P3, P-17).
-
-Each case has a daemon of its own, so that none depends on repositories that another case showed. Sessions are opened
-through the socket, as hooks and imports do.
-"""
+"""Pool identity: one pool for a project however it is checked out, another pool for another project (P3, P-17)."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,9 +16,12 @@ from ..temporary_daemon import temporary_daemon
 AT = "2026-03-04T10:00:00+01:00"
 ADA, EVE = "git@example.org:ada/orchard.git", "https://example.org/eve/orchard"
 
+Pools = tuple[list[str], list[str]]
+"""The pools that must be one, and those that must not be among them."""
+
 
 class GitCase:
-    """A daemon, and a repository `orchard` of two commits with Ada's remote."""
+    """A daemon, and a repository `orchard` of two commits with Ada's remote; a method named `a_…` is a case."""
 
     def __init__(self, client: Client, folder: Path) -> None:
         self._client, self.folder = client, folder
@@ -57,102 +55,69 @@ class GitCase:
         origin = Origin(host="bench", session=f"s{self._sessions}", cwd=cwd, repository=hint)
         return self._client.capture(origin, [Said(turn="1", at=AT, role="user", text="hello")]).pool
 
+    def a_worktree(self) -> Pools:
+        self.git(self.repository, "worktree", "add", str(self.folder / "tree"))
+        return [self.pool(), self.pool(self.folder / "tree")], []
 
-Pools = tuple[list[str], list[str]]
-"""The pools that must be one, and those that must not be among them."""
+    def a_second_clone_over_https(self) -> Pools:
+        return [self.pool(), self.pool(self.clone("second", "https://example.org/Ada/orchard"))], []
 
+    def a_fork(self) -> Pools:
+        return [self.pool()], [self.pool(self.clone("fork", EVE))]
 
-def a_worktree(case: GitCase) -> Pools:
-    case.git(case.repository, "worktree", "add", str(case.folder / "tree"))
-    return [case.pool(), case.pool(case.folder / "tree")], []
+    def a_fork_that_is_seen_first(self) -> Pools:
+        others = [self.pool(self.clone("fork", EVE))]
+        return [self.pool()], others
 
+    def a_renamed_remote_and_folder(self) -> Pools:
+        pools = [self.pool()]
+        self.git(self.repository, "remote", "set-url", "origin", "git@example.org:ada/garden.git")
+        pools.append(self.pool())
+        return [*pools, self.pool(self.repository.rename(self.folder / "garden"))], []
 
-def a_second_clone_over_https(case: GitCase) -> Pools:
-    second = case.clone("second", "https://example.org/Ada/orchard")
-    return [case.pool(), case.pool(second)], []
+    def a_shallow_clone(self) -> Pools:
+        return [self.pool(), self.pool(self.clone("shallow", ADA, "--depth=1"))], []
 
+    def a_completed_shallow_clone(self) -> Pools:
+        shallow = self.clone("shallow", ADA, "--depth=1")
+        pools = [self.pool(shallow)]
+        self.git(shallow, "fetch", "--unshallow", f"file://{self.repository}")
+        return [*pools, self.pool(shallow), self.pool()], []
 
-def a_fork(case: GitCase) -> Pools:
-    fork = case.clone("fork", EVE)
-    return [case.pool()], [case.pool(fork)]
+    def a_remote_that_is_added_later(self) -> Pools:
+        self.git(self.repository, "remote", "remove", "origin")
+        pools = [self.pool()]
+        self.git(self.repository, "remote", "add", "origin", ADA)
+        pools.append(self.pool())
+        return [*pools, self.pool(self.clone("second", ADA))], [self.pool(self.clone("fork", EVE))]
 
+    def a_deleted_folder(self) -> Pools:
+        pools = [self.pool()]
+        shutil.rmtree(self.repository)
+        return [*pools, self.pool(self.repository / "src")], [self.pool(self.folder / "never")]
 
-def a_fork_that_is_seen_first(case: GitCase) -> Pools:
-    other = case.pool(case.clone("fork", EVE))
-    return [case.pool()], [other]
+    def a_container_path_with_a_hint(self) -> Pools:
+        root = self.git(self.repository, "rev-list", "--max-parents=0", "HEAD")
+        hint = Repository(root="/inside/orchard", root_commit=root, remote="https://example.org/ada/orchard")
+        inside = self.pool("/inside/orchard", hint)
+        return [self.pool(), inside], [self.pool("/inside/orchard")]
 
-
-def a_renamed_remote_and_folder(case: GitCase) -> Pools:
-    pools = [case.pool()]
-    case.git(case.repository, "remote", "set-url", "origin", "git@example.org:ada/garden.git")
-    pools.append(case.pool())
-    moved = case.repository.rename(case.folder / "garden")
-    return [*pools, case.pool(moved)], []
-
-
-def a_shallow_clone(case: GitCase) -> Pools:
-    shallow = case.clone("shallow", ADA, "--depth=1")
-    return [case.pool(), case.pool(shallow)], []
-
-
-def a_completed_shallow_clone(case: GitCase) -> Pools:
-    shallow = case.clone("shallow", ADA, "--depth=1")
-    pools = [case.pool(shallow)]
-    case.git(shallow, "fetch", "--unshallow", f"file://{case.repository}")
-    return [*pools, case.pool(shallow), case.pool()], []
-
-
-def a_remote_that_is_added_later(case: GitCase) -> Pools:
-    case.git(case.repository, "remote", "remove", "origin")
-    pools = [case.pool()]
-    case.git(case.repository, "remote", "add", "origin", ADA)
-    pools.append(case.pool())
-    return [*pools, case.pool(case.clone("second", ADA))], [case.pool(case.clone("fork", EVE))]
-
-
-def a_deleted_folder(case: GitCase) -> Pools:
-    pools = [case.pool()]
-    shutil.rmtree(case.repository)
-    return [*pools, case.pool(case.repository / "src")], [case.pool(case.folder / "never")]
-
-
-def a_container_path_with_a_hint(case: GitCase) -> Pools:
-    root = case.git(case.repository, "rev-list", "--max-parents=0", "HEAD")
-    hint = Repository(root="/inside/orchard", root_commit=root, remote="https://example.org/ada/orchard")
-    inside = case.pool("/inside/orchard", hint)
-    return [case.pool(), inside], [case.pool("/inside/orchard")]
-
-
-def a_folder_without_git(case: GitCase) -> Pools:
-    plain = case.folder / "plain"
-    plain.mkdir()
-    return [case.pool(plain), case.pool(plain)], [case.pool(), case.pool(case.folder)]
-
-
-CASES: tuple[Callable[[GitCase], Pools], ...] = (
-    a_worktree,
-    a_second_clone_over_https,
-    a_fork,
-    a_fork_that_is_seen_first,
-    a_renamed_remote_and_folder,
-    a_shallow_clone,
-    a_completed_shallow_clone,
-    a_remote_that_is_added_later,
-    a_deleted_folder,
-    a_container_path_with_a_hint,
-    a_folder_without_git,
-)
+    def a_folder_without_git(self) -> Pools:
+        plain = self.folder / "plain"
+        plain.mkdir()
+        return [self.pool(plain), self.pool(plain)], [self.pool(), self.pool(self.folder)]
 
 
 def identity(options: BenchOptions) -> PartResult:
     """Worktree, clone, fork, rename, shallow clone, late remote, deleted folder, container: each the right pool."""
     wrong: list[str] = []
-    for case in CASES:
-        name = case.__name__.replace("_", " ")
+    cases = [name for name in vars(GitCase) if name.startswith("a_")]
+    for case in cases:
+        name = case.replace("_", " ")
         options.progress(f"write/identity: {name}")
         with TemporaryDirectory(prefix="memd-bench-") as folder, temporary_daemon() as client:
-            same, others = case(GitCase(client, Path(folder)))
+            same, others = getattr(GitCase(client, Path(folder)), case)()
         if len(set(same)) != 1 or set(same) & set(others) or "" in same:
             wrong.append(f"{name}: one project has {', '.join(same)}; others {', '.join(others) or 'none'}")
-    figure = zero_figure("cases with a wrong pool", len(wrong), len(CASES))
+    figure = zero_figure("cases with a wrong pool", len(wrong), len(cases))
     return PartResult((figure,), notes=tuple(wrong), shows_not="submodules, and repositories that share no commit")

@@ -1,9 +1,5 @@
-"""Contradictions, and delivery order: a later statement retires the one it contradicts (T1, W6, P-8); sessions that are
-sent twice, interrupted, shuffled or halved give the same records (W13, P-7, P-12).
-
-Each order of delivery has a home of its own. Records are compared by all fields that do not depend on when they were
-learnt.
-"""
+"""A later statement retires the one it contradicts (T1, W6, P-8); sessions that are sent twice, interrupted, shuffled
+or halved give the same records in all fields but the time of learning (W13, P-7, P-12)."""
 
 from __future__ import annotations
 
@@ -53,8 +49,7 @@ def pairs(path: Path) -> list[StatementPair]:
 
 def reconcile(options: BenchOptions) -> PartResult:
     """Authored pairs of statements: the old one is retired or both are kept, and the old one is never ranked first."""
-    figures: list[Figure] = []
-    notes: list[str] = []
+    figures, notes = list[Figure](), list[str]()
     more = sorted((options.data / "reconcile").glob("*.json")) if options.data else []
     for path in (PAIRS, *more):
         options.progress(f"write/reconcile: {path.stem}")
@@ -195,8 +190,7 @@ def any_order(options: BenchOptions) -> PartResult:
         "in halves": [[_half(session, 0) for session in sessions], [_half(session, 1) for session in sessions]],
     }
     whole = _delivered([sessions])
-    figures: list[Figure] = []
-    notes: list[str] = []
+    figures, notes = list[Figure](), list[str]()
     for name, steps in orders.items():
         options.progress(f"write/order: {name}")
         other = _delivered(steps)
@@ -211,10 +205,8 @@ def any_order(options: BenchOptions) -> PartResult:
 
 
 def _changes() -> Iterator[CapturedSession]:
-    """Two sessions of authored statements, the second of which changes those of the first.
-
-    Real sessions hold few facts with an exact key, and an order of delivery could reverse only those.
-    """
+    """Two authored sessions, the second of which changes statements of the first: real ones hold few facts with an
+    exact key, the only ones that an order of delivery could reverse."""
     authored = pairs(PAIRS)
     for name, at, texts in (("old", OLD, [pair.old for pair in authored]), ("new", NEW, [p.new for p in authored])):
         events = tuple(Said(turn=str(n), at=at, role="user", text=text) for n, text in enumerate(texts))
@@ -222,7 +214,6 @@ def _changes() -> Iterator[CapturedSession]:
 
 
 def _delivered(steps: Sequence[Sequence[CapturedSession]]) -> RecordSet:
-    """The records of a new daemon that distils after each step."""
     with temporary_daemon() as client:
         for sessions in steps:
             deliver(client, sessions)

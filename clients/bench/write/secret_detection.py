@@ -1,8 +1,5 @@
-"""Secrets (W5, P-18) and invisible characters (P-19): detected, without false alarms, and not on the disk afterwards.
-
-Texts are judged by the daemon's own scan, in its own process. Misses and false alarms are reported by rule; no secret
-is printed.
-"""
+"""Secrets (W5, P-18) and invisible characters (P-19): detected by the daemon's own scan, without false alarms, and not
+on the disk afterwards. No secret is printed."""
 
 from __future__ import annotations
 
@@ -24,25 +21,9 @@ from ..temporary_daemon import empty_home, offline, running, settle
 
 NAMED = 12
 AT = "2026-03-04T10:00:00+01:00"
-LEAST = 12
-"""Characters of the shortest secret that is searched for on the disk: shorter ones occur there by chance."""
-
-OF_ANOTHER_RULE = {
-    "anthropic-api-key": {"anthropic-admin-api-key", "model-api-key"},
-    "anthropic-admin-api-key": {"anthropic-api-key", "model-api-key"},
-    "clickhouse-cloud-api-secret-key": {"generic-api-key"},
-    "np.slack.2": {"slack-user-token", "slack-legacy-bot-token"},
-    "np.slack.4": {"slack-bot-token", "slack-legacy-bot-token"},
-    "np.slack.6": {"slack-bot-token", "slack-user-token"},
-    "np.hashicorp.1": {"vault-service-token"},
-    "np.hashicorp.2": {"vault-batch-token"},
-    "np.hashicorp.4": {"vault-token-near"},
-    "np.aws.2": {"generic-secret"},
-    "np.generic.1": {"azure-ad-client-secret", "generic-api-key"},
-    "np.twitch.1": {"generic-api-key"},
-    "np.newrelic.2": {"new-relic-license-key"},
-    "np.odbc.1": {"quoted-password"},
-}
+LEAST = 12  # characters of the shortest secret that is searched for on the disk: shorter ones occur by chance
+SAMPLES = Path(__file__).parents[1] / "samples"
+OF_ANOTHER_RULE = msgspec.json.decode((SAMPLES / "other_secret_rules.json").read_bytes(), type=dict[str, set[str]])
 """Negative rows are labelled by rule: each near miss of one rule here holds a real secret of these other rules."""
 
 
@@ -54,10 +35,6 @@ class ScanOutput(msgspec.Struct, frozen=True):
     flagged: tuple[bool, ...]
     seconds: float
     again: float
-
-    @property
-    def rules(self) -> tuple[tuple[str, ...], ...]:
-        return tuple(tuple(rule for rule, _, _ in hits) for hits in self.hits)
 
 
 def scanned(environment: Mapping[str, str], texts: Sequence[str]) -> ScanOutput:
@@ -98,7 +75,7 @@ def secrets(options: BenchOptions) -> PartResult:
         options.progress("write/secrets: real transcripts")
         real = scanned(environment, texts)
     judged = [JudgedRow(row, of_row) for row, of_row in zip(rows, hits, strict=True)]
-    alarms = [rule for rules in real.rules for rule in rules]
+    alarms = [rule for hits in real.hits for rule, _, _ in hits]
     left, searched = _on_disk(judged)
     figures = (
         *_figures(judged),
@@ -181,9 +158,6 @@ def _strings(line: str) -> Iterator[str]:
 
 
 # --- invisible characters --------------------------------------------------------------------------------------------
-CHARACTERS = Path(__file__).parents[1] / "samples" / "characters.json"
-
-
 class CharacterCases(msgspec.Struct, frozen=True):
     """`hidden`: bidi controls, zero-width characters, tags, stray variation selectors, homoglyphs inside of a word.
     `honest`: emoji, flags, joined scripts, right-to-left text, other alphabets, symbols."""
@@ -194,7 +168,7 @@ class CharacterCases(msgspec.Struct, frozen=True):
 
 def invisible(options: BenchOptions) -> PartResult:
     """Bidi, zero-width, tag and homoglyph cases all found; no alarm on emoji, flags and right-to-left text."""
-    cases = msgspec.json.decode(CHARACTERS.read_bytes(), type=CharacterCases)
+    cases = msgspec.json.decode((SAMPLES / "characters.json").read_bytes(), type=CharacterCases)
     with empty_home() as (_, environment):
         output = scanned(environment, [*cases.hidden, *cases.honest])
     flags = dict(zip((*cases.hidden, *cases.honest), output.flagged, strict=True))

@@ -1,8 +1,5 @@
-"""Speed of the write path: a long session imported and distilled, the profile meanwhile, and the cost of idling.
-
-The import is the command that a user runs. The echo is measured as often and with as many bytes as the daemon, beside a
-process of the worker's niceness that uses as much CPU as distilling did.
-"""
+"""Speed of the write path: a long session imported by `memd import`, the profile meanwhile beside an echo under the
+same CPU load, and the cost of idling."""
 
 from __future__ import annotations
 
@@ -56,9 +53,7 @@ def imported(options: BenchOptions) -> PartResult:
 def hot(options: BenchOptions) -> PartResult:
     """The profile while a long session is distilled, beside an echo next to a process that uses as much CPU."""
     path = large_session(options)
-    times: list[float] = []
-    floors: list[float] = []
-    shares: list[float] = []
+    times, floors, shares = list[float](), list[float](), list[float]()
     for number in range(1 if options.quick else ROUNDS):
         options.progress(f"write/hot: round {number + 1}")
         with temporary_daemon() as client:
@@ -77,10 +72,8 @@ def hot(options: BenchOptions) -> PartResult:
 
 
 def _distilling(client: Client, times: list[float]) -> tuple[float, int]:
-    """Ask for the profile until all is distilled, and add the milliseconds of each call to `times`.
-
-    Returns the share of a core that distilling used, and the niceness of the worker. Raises Unavailable.
-    """
+    """Ask for the profile until all is distilled, and add the milliseconds of each call to `times`. Returns the share
+    of a core that distilling used, and the niceness of the worker. Raises Unavailable."""
     pid = client.status().pid
     client.distil()
     niceness, cpu, begin = 0, cpu_s(pid), time.perf_counter()
@@ -95,7 +88,6 @@ def _distilling(client: Client, times: list[float]) -> tuple[float, int]:
 
 
 def _paced(call: Callable[[], object], count: int, times: list[float]) -> None:
-    """Add the milliseconds of so many calls, each after a pause."""
     for _ in range(count):
         time.sleep(PACE_S)
         times.append(elapsed_ms(call))

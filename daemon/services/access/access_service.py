@@ -1,8 +1,7 @@
-"""`grant`, `revoke`, `grants`: the user's say over who reads what (A1, A3).
+"""The access service: `grant`, `revoke` and `grants` decide who may read what (A1, A3).
 
-Comes in: requests. Goes out: a pass, or what is no longer shown. Invariants: a pass is told once and kept nowhere; what
-a revoked source led to leaves every read with the one commit that says so, and comes back the same way; on the
-write thread, but for the list.
+Invariants: a pass is shown once and stored nowhere; one commit hides everything from a revoked source from all reads,
+and one commit shows it again.
 """
 
 from __future__ import annotations
@@ -47,7 +46,6 @@ class AccessService(Service):
 
     @property
     def handlers(self) -> Handlers:
-        """Grants, written by the user alone."""
         return {
             Grant: owner("write", self.grant),
             Revoke: owner("write", self.revoke),
@@ -55,7 +53,7 @@ class AccessService(Service):
         }
 
     def start(self) -> None:
-        """Load what verifies passes, beside everything else."""
+        """Load the libraries that verify passes, in the background."""
         self._passes.prepare()
 
     def grant(self, request: Grant) -> PassGranted:
@@ -63,7 +61,6 @@ class AccessService(Service):
         return self._show_again(request) if request.back else self._grant(request)
 
     def list(self, request: ListGrants) -> Grants:
-        """List what is granted and what is revoked."""
         return Grants(grants=tuple(self._stores.grants.all()), sources=self._stores.grants.sources())
 
     def _grant(self, request: Grant) -> PassGranted:
@@ -92,7 +89,7 @@ class AccessService(Service):
     def _show_again(self, request: Grant) -> PassGranted:
         if request.subject or request.pools or not request.sources:
             raise InvalidRequest("no revoked source was named", hint="name only revoked sources")
-        revoked = {each.source for each in self._stores.grants.sources()}
+        revoked = {entry.source for entry in self._stores.grants.sources()}
         if unknown := [source for source in request.sources if source not in revoked]:
             raise NotFound(f"{', '.join(unknown)} is not revoked", hint="`memd grants` lists revoked sources")
         documents = self._documents(request.sources)
@@ -106,7 +103,7 @@ class AccessService(Service):
                 "no grant or source was named", hint="give the id of a grant or a source; `memd grants` lists both"
             )
         if request.id:
-            grant = self._found(request.id)
+            grant = self._grant_of(request.id)
             if not grant.revoked_at:
                 self._stores.commit([Revoked(grants=(grant.id,))])
             return Revocation(grants=(grant.id,))
@@ -115,23 +112,23 @@ class AccessService(Service):
         hidden, again = self._effects.hide_source(documents, Revoked(sources=sources))
         return Revocation(documents=documents, hidden=hidden, believed_again=again)
 
-    def _found(self, id: str) -> GrantState:
-        found = [each for each in self._stores.grants.all() if each.id.startswith(id.strip().lower())]
-        if len(found) != 1:
-            raise NotFound(f"{'several grants start with' if found else 'no grant'} {id!r}", hint="see `memd grants`")
-        return found[0]
+    def _grant_of(self, id: str) -> GrantState:
+        grants = [grant for grant in self._stores.grants.all() if grant.id.startswith(id.strip().lower())]
+        if len(grants) != 1:
+            raise NotFound(f"{'several grants start with' if grants else 'no grant'} {id!r}", hint="see `memd grants`")
+        return grants[0]
 
     def _named(self, name: str) -> tuple[str, ...]:
-        """The source of that name: as it stands, or the document of a session that is named without its host."""
+        """Return the source of that name, or the document of a session that is named without its host."""
         known = self._stores.sources.sessions()
         if any(covers(name, document) for document in known):
             return (name,)
-        found = sorted(each for each in known if each.partition(":")[2] == name)
-        if len(found) != 1:
-            what = f"several sessions are named {name!r}" if found else f"memd has no captures from {name!r}"
-            raise NotFound(what, hint="name a host (`claude-code`), or a session as `memd show ID` names it")
-        return tuple(found)
+        documents = sorted(document for document in known if document.partition(":")[2] == name)
+        if len(documents) != 1:
+            problem = f"several sessions are named {name!r}" if documents else f"memd has no captures from {name!r}"
+            raise NotFound(problem, hint="name a host (`claude-code`), or a session as `memd show ID` names it")
+        return tuple(documents)
 
     def _documents(self, sources: tuple[str, ...]) -> tuple[str, ...]:
         known = self._stores.sources.sessions()
-        return tuple(sorted(each for each in known if any(covers(source, each) for source in sources)))
+        return tuple(sorted(name for name in known if any(covers(source, name) for source in sources)))

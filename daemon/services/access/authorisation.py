@@ -1,7 +1,7 @@
-"""Authorisation of a request: who asks, which pools the request reads, and what of them the caller may see.
+"""Authorises each request: verifies the pass, resolves the pools that the request reads, and limits what it may see.
 
-Invariants: it is decided before any ranking; a pool that does not exist is an error; a pass only takes away; nothing of
-a revoked source is shown to anybody (A1, A3, P2, P8).
+Invariants: this happens before any ranking; a pool that does not exist is an error; a pass only restricts; nobody sees
+anything from a revoked source (A1, A3, P2, P8).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class FolderScope(Protocol):
 
 
 class Authorisation:
-    """Decides once for each request, before its handler is called. Any thread may call it."""
+    """Authorises a request once, before its handler is called. Any thread may call it."""
 
     def __init__(self, stores: Stores, passes: Verifier, directory: PoolDirectory, folder_scope: FolderScope) -> None:
         self._stores, self._passes, self._directory, self._folder_scope = stores, passes, directory, folder_scope
         self._revoked = OperationCache(stores)
 
     def caller(self, request: Request, handler: Handler | CaptureHandler) -> Caller:
-        """Return who asks, and what that caller may read. Raises Denied, NotFound for a pool that does not exist."""
+        """Return the caller with its limits and scope. Raises Denied, NotFound for a pool that does not exist."""
         if request.token and not handler.under_pass:
             raise Denied(
                 f"this pass is read-only: `{request.__struct_config__.tag}` is not allowed",
@@ -45,7 +45,7 @@ class Authorisation:
         return Caller(reader, scope, self.permits(reader), self.hears(reader))
 
     def reader(self, token: str) -> Reader:
-        """Return the bearer of a pass, or the user without one. Raises Denied."""
+        """Return the holder of a pass, or the user without one. Raises Denied."""
         if not token:
             return OWNER
         reader = self._passes.verify(token)
@@ -55,7 +55,7 @@ class Authorisation:
         return reader
 
     def _scope(self, request: Any, reader: Reader) -> tuple[str, ...]:
-        """Return the pools to read, the user's own first, an agent's own last."""
+        """Return the pools to read: the personal pool first, an agent's pool last."""
         pools = tuple(dict.fromkeys(self._directory.named(pool) for pool in request.pools))
         wanted = pools or self._folder_scope(request.cwd, request.repository)
         own = agent_pool(getattr(request, "agent", ""))
@@ -70,7 +70,7 @@ class Authorisation:
         return allowed
 
     def permits(self, reader: Reader = OWNER) -> Permits | None:
-        """Return whether a reader may see a record; None where nothing is to be checked: no pass, no revoked source."""
+        """Return the test whether a reader may see a record; None if every record is permitted."""
         hears = self.hears(reader)
         if hears is None and not reader.pools:
             return None
@@ -85,7 +85,7 @@ class Authorisation:
         return permitted
 
     def hears(self, reader: Reader = OWNER) -> Callable[[str], bool] | None:
-        """Return whether a reader may see words of a document; None where nothing is to be checked."""
+        """Return the test whether a reader may see the text of a document; None if every document is permitted."""
         grants = self._stores.grants
         revoked = self._revoked.get("revoked", lambda: tuple(entry.source for entry in grants.sources()))
         sources = reader.sources

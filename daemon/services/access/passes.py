@@ -1,8 +1,7 @@
-"""The access pass: a JWT signed with EdDSA, verified on this machine (A1).
+"""Access passes: JWTs signed with EdDSA and verified on this machine (A1).
 
-Comes in: a pass. Goes out: what its bearer may read, or `Denied`. Invariants: memory enforces and never decides,
-whoever holds a key that this home trusts does; the home's own key is made when it is first used, and its owner alone
-may read it; PyJWT and cryptography are imported when a pass is signed or verified, and at no other time.
+Invariants: memd trusts whoever has a key in this home; memd creates the home's own key at its first use, readable only
+by the owner; PyJWT and cryptography are imported only when a pass is signed or verified.
 """
 
 from __future__ import annotations
@@ -25,24 +24,23 @@ if TYPE_CHECKING:
     from jwt.types import Options
 
 ALGORITHM, NAME = "EdDSA", "memd"
-REMEMBERED = 64
-"""Passes whose signature is not verified again: that takes half a millisecond each."""
-
+VERIFIED = 64
+"""Most passes in the cache of verified signatures; verifying one takes half a millisecond."""
 
 _OWN_CLOCK: Options = {"verify_exp": False, "verify_iat": False, "verify_nbf": False}
-"""The daemon's own clock judges times, not the library's."""
+"""The daemon checks times itself, with its own clock."""
 
 
 class Verifier(Protocol):
-    """The port: whatever can tell a good pass from a bad one."""
+    """The port that verifies a pass."""
 
     def verify(self, token: str) -> Reader:
-        """The bearer of a pass. Raises Denied."""
+        """Return the holder of a pass. Raises Denied."""
         ...
 
 
 class _Claims(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pass must say."""
+    """The claims of a pass."""
 
     sub: str
     jti: str
@@ -53,7 +51,7 @@ class _Claims(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Passes:
-    """Signs with the home's own key, verifies with that and with the keys that the user put into a folder."""
+    """Signs with the home's own key; verifies with it and with the public keys in a folder."""
 
     def __init__(self, own: Path, trusted: Path, now: Callable[[], int]) -> None:
         """`own`: the file of the private key; `trusted`: a folder of public keys, `*.pem`; `now`: microseconds."""
@@ -61,12 +59,12 @@ class Passes:
         self._known: dict[str, Reader] = {}
 
     def prepare(self) -> None:
-        """Load the libraries in a thread of its own where passes were signed before: 0.1 s that no question waits."""
+        """Load the libraries (0.1 s) in a thread if this home has signed passes before."""
         if self._own.exists():
             threading.Thread(target=importlib.import_module, args=("jwt",), name="passes", daemon=True).start()
 
     def sign(self, reader: Reader) -> str:
-        """A pass for a reader. Raises Denied where the key of this home can't be used."""
+        """Sign a pass for a reader. Raises Denied if the key of this home is unusable."""
         import jwt
 
         claims: dict[str, object] = {
@@ -82,11 +80,11 @@ class Passes:
         return jwt.encode(claims, self._private_key(), algorithm=ALGORITHM)
 
     def verify(self, token: str) -> Reader:
-        """The bearer of a pass: a good signature, made for memd, not past its time. Raises Denied."""
+        """Return the holder of a pass with a good signature, for memd, that has not expired. Raises Denied."""
         reader = self._known.get(token)
         if reader is None:
             reader = self._verified(token)
-            if len(self._known) >= REMEMBERED:
+            if len(self._known) >= VERIFIED:
                 self._known.clear()
             self._known[token] = reader
         if reader.expires_at <= self._now():
@@ -98,8 +96,8 @@ class Passes:
 
         for key in self._public_keys():
             try:
-                told = jwt.decode(token, key, [ALGORITHM], audience=NAME, options=_OWN_CLOCK)
-                claims = msgspec.convert(told, _Claims)
+                payload = jwt.decode(token, key, [ALGORITHM], audience=NAME, options=_OWN_CLOCK)
+                claims = msgspec.convert(payload, _Claims)
                 if claims.nbf * 1e6 > self._now():
                     raise Denied(
                         f"the pass of {claims.sub} is not valid yet", hint="its `nbf` claim says when it becomes valid"
@@ -129,7 +127,7 @@ class Passes:
                 yield key
 
     def _private_key(self) -> Ed25519PrivateKey:
-        """This home's own key, made now if there is none. Raises Denied if others could read it."""
+        """Return this home's own key, created if missing. Raises Denied if other users can read it."""
         from cryptography.hazmat.primitives import serialization as form
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -155,12 +153,12 @@ class Passes:
 
 
 def covers(source: str, document: str) -> bool:
-    """Whether a document is of a source: a host, a session's document, or one of its subagents."""
+    """Whether a source (a host, a session's document, or a document with subagents) includes a document."""
     return document == source or document.startswith((f"{source}:", f"{source}/"))
 
 
 def check_source(source: str) -> str:
-    """A source as a pass names it. Raises InvalidRequest for one that would cover nothing or everything."""
+    """Return a source without white space. Raises InvalidRequest for one that would cover nothing or everything."""
     name = source.strip()
     if not name or name.endswith((":", "/")):
         raise InvalidRequest(f"{source!r} is not a source", hint="name a host (`claude-code`) or a session's document")

@@ -2,51 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 from ....protocol.errors import Forgotten, MemdError, Stopping, Withheld
 from ....protocol.reply import AnyData, Taken
 from ....protocol.request import Capture, Remember
 from ....protocol.running import Pause, Pauses, Resume
 from ...config import Config
-from ...world import World
-from ..activity import Activity
-from ..events import Topic
+from ..core import Core
 from ..service import CaptureHandler, CaptureRequest, Handlers, Respond, Service, owner
 from ..write_thread import WriteThread
-from .intake import CaptureJob
+from .capture_writer import CaptureJob, CaptureWriter, SessionOpenings
 from .pauses import PauseRegister
 from .spool_reader import SpoolReader
 
 
 class CaptureService(Service):
-    """Hands captures to the write thread and records what became of them."""
+    """Hands captures to the write thread and records rejected and skipped ones."""
 
     name = "capture"
 
     def __init__(
         self,
-        writer: WriteThread[CaptureJob],
-        pauses: PauseRegister,
-        spool: Path,
-        activity: Activity,
-        world: World,
-        spool_s: float,
-        resumed: Topic[None],
+        core: Core,
+        openings: SessionOpenings,
+        together: Callable[[], AbstractContextManager[object]],
+        disabled: Callable[[], str],
     ) -> None:
-        """`resumed` hears of the end of a pause; `spool_s` is the interval at which the spool folder is read."""
-        self._writer, self._pauses, self._activity, self._resumed = writer, pauses, activity, resumed
-        self._spool = SpoolReader(spool, self.take, activity.note, world, spool_s)
+        """`together`: the context in which the answers of a group are given; `disabled`: why memd is switched off."""
+        config, world = core.config(), core.world
+        home = os.environ.get("HOME", "/")
+        self.pauses = PauseRegister(core.places.state, config.ignored_folders, home, world.now, disabled)
+        groups = CaptureWriter(core.stores, openings, self.pauses, core.captures, together, world.monotonic)
+        self.writer = WriteThread(groups, world.monotonic)
+        self._activity, self._resumed = core.activity, core.resumed
+        self._spool = SpoolReader(core.places.spool, self.take, core.activity.note, world, config.spool_s)
 
     @property
     def handlers(self) -> Handlers:
-        """Captures in groups; pauses beside them."""
+        """Captures in groups; pauses on the slow lane."""
         captures = CaptureHandler(self.take)
         return {
             Capture: captures,
             Remember: captures,
-            Pause: owner("slow", self.pause),
+            Pause: owner("slow", lambda request: self.pauses.pause(request.folder, request.for_s)),
             Resume: owner("slow", self.resume),
         }
 
@@ -56,28 +57,24 @@ class CaptureService(Service):
 
     def reload(self, config: Config) -> None:
         """Ignore the folders of these settings."""
-        self._pauses.follow(config.ignored_folders)
+        self.pauses.follow(config.ignored_folders)
 
     def stop(self) -> None:
         """Stop reading the spool."""
         self._spool.stop()
 
     def take(self, arrived: Sequence[tuple[CaptureRequest, Respond]]) -> None:
-        """Queue what arrived together; each request is answered once, from the write thread."""
+        """Queue requests that arrived together; the write thread answers each once."""
         jobs = [CaptureJob(request, self._noted(request, respond)) for request, respond in arrived]
         try:
-            self._writer.submit(jobs)
+            self.writer.submit(jobs)
         except Stopping as error:
             for job in jobs:
                 job.respond(error)
 
-    def pause(self, request: Pause) -> Pauses:
-        """Begin a pause. Raises InvalidRequest, StorageFull."""
-        return self._pauses.pause(request.folder, request.for_s)
-
     def resume(self, request: Resume) -> Pauses:
         """End a pause. Raises InvalidRequest, NotFound, StorageFull."""
-        resumed = self._pauses.resume(request.folder)
+        resumed = self.pauses.resume(request.folder)
         self._resumed.publish(None)
         return resumed
 

@@ -1,4 +1,7 @@
-"""Groups of captures on their way into the archive: what is written, and what each client is answered."""
+"""Groups of captures on their way into the archive: admission, what is written, and the answer of each client.
+
+memd refuses what it cannot take with a reason that names the turn; it cuts nothing silently.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import Protocol
 import msgspec
 
 from ....protocol.errors import Forgotten, MemdError, StoreError, by_code
-from ....protocol.event import Noted, Origin, SessionEnded
+from ....protocol.event import Captured, Noted, Origin, SessionEnded
 from ....protocol.operation import (
     Added,
     AnyOperation,
@@ -23,17 +26,40 @@ from ....protocol.operation import (
 )
 from ....protocol.private import without_private
 from ....protocol.record import LIVE, explicit_id
-from ....protocol.reply import AnyData, Remembered, Taken
+from ....protocol.reply import AnyData, Refusal, Remembered, Taken
 from ....protocol.request import Capture, Remember
+from ....protocol.running import Skip
+from ....protocol.wire import problem
 from ....stages.batch import PERSONAL
 from ....stages.secrets.scan import redact
 from ...projections.stores import Stores
-from ..admission import bug
+from ...storage.archive import Fate
+from ..admission import admit, bug
 from ..events import CapturesCommitted, Topic
+from ..service import CaptureRequest, Respond
 from ..statements import is_edited, provisional
 from ..withdrawal import withdrawals
-from .intake import CaptureJob, Intake
 from .pauses import PauseRegister
+
+log = logging.getLogger("memd.capture")
+
+
+class CaptureJob(msgspec.Struct):
+    """A capture request and its state. `ends`: it ends its session; `why`: the reason for skipped events."""
+
+    request: CaptureRequest
+    respond: Respond
+    document: str = ""
+    captures: list[Captured] = []
+    refused: list[Refusal] = []
+    forgotten: int = 0
+    skipped: int = 0
+    why: Skip = ""
+    fates: list[Fate] = []
+    ends: bool = False
+
+    def __post_init__(self) -> None:
+        self.document = self.request.origin.document
 
 
 class SessionOpenings(Protocol):
@@ -42,9 +68,6 @@ class SessionOpenings(Protocol):
     def pool(self, origin: Origin, at: str) -> str:
         """Return the project pool of an origin, opened if it is new; "" for the user's own."""
         ...
-
-
-log = logging.getLogger("memd.committer")
 
 
 class CaptureWriter:
@@ -62,20 +85,54 @@ class CaptureWriter:
         """`together`: the context in which the answers of a group are given."""
         self._stores, self._openings, self._pauses = stores, openings, pauses
         self._committed, self._together, self._monotonic = committed, together, monotonic
-        self._intake = Intake(stores.sources, pauses)
         self._projects: dict[str, str] = {}
         self._closed: set[str] = set()
         self._projects_at = 0
 
     def admitted(self, jobs: Sequence[CaptureJob]) -> list[CaptureJob]:
-        """Return the jobs whose captures may enter the archive; the others have been refused with a reason."""
-        return self._intake.admitted(jobs)
+        """Return the jobs that can be written, with their captures; answer the others with an error."""
+        admitted: list[CaptureJob] = []
+        disabled = self._pauses.disabled()
+        for job in jobs:
+            try:
+                self._admit(job, disabled)
+                admitted.append(job)
+            except Exception as error:  # of one job alone: the others are not to blame
+                job.respond(bug(error))
+        return admitted
+
+    def _admit(self, job: CaptureJob, disabled: bool) -> None:
+        request = job.request
+        events = (
+            request.events
+            if isinstance(request, Capture)
+            else (Noted(turn=request.turn, at=request.at, text=request.text, role=request.role),)
+        )
+        for event in events:
+            try:
+                captured = admit(request.origin, event)
+                if why := "disabled" if disabled else self._skip(captured, request.origin):
+                    job.skipped, job.why = job.skipped + 1, why
+                else:
+                    job.captures.append(captured)
+                    job.ends |= isinstance(event, SessionEnded)
+            except MemdError as error:
+                log.warning("rejected turn %s of %s: %s", event.turn[:80], job.document[:80], error.message)
+                job.refused.append(Refusal(event.turn, problem(error)))
+
+    def _skip(self, captured: Captured, origin: Origin) -> Skip:
+        """Return why memd does not take an event, "" if it does. A session from before a pause may end in it."""
+        why = self._pauses.skip(origin, captured.event.at)
+        if why in ("paused", "ignored") and isinstance(captured.event, SessionEnded):
+            session = self._stores.sources.session(captured.document)
+            return "" if session and not session.closed_at else why
+        return why
 
     def write_group(self, jobs: Sequence[CaptureJob]) -> float:
         """Write the captures of these jobs durably, answer each, and return the seconds that the commit took."""
         try:
             answers, commit_s = self._write(jobs)
-        except Exception as error:  # whatever it is, every client is answered, and the thread goes on
+        except Exception as error:  # every client gets an answer, and the thread continues
             if len(jobs) > 1 and not isinstance(error, StoreError):  # one job is to blame: write each alone
                 for job in jobs:
                     if again := self.admitted([CaptureJob(job.request, job.respond)]):
@@ -121,25 +178,29 @@ class CaptureWriter:
             log.exception("post-commit notification failed")
 
     def _drop_forgotten(self, jobs: Sequence[CaptureJob]) -> None:
-        """A forgotten turn is never taken again (T10)."""
-        gone = self._stores.forgotten.among((each.document, each.event.turn) for job in jobs for each in job.captures)
+        """Drop captures of forgotten turns."""
+        gone = self._stores.forgotten.among(
+            (captured.document, captured.event.turn) for job in jobs for captured in job.captures
+        )
         if gone:
             for job in jobs:
-                kept = [each for each in job.captures if (each.document, each.event.turn) not in gone]
-                job.forgotten, job.captures = len(job.captures) - len(kept), kept
+                remaining = [
+                    captured for captured in job.captures if (captured.document, captured.event.turn) not in gone
+                ]
+                job.forgotten, job.captures = len(job.captures) - len(remaining), remaining
 
     def _projects_of(self, jobs: Sequence[CaptureJob]) -> Mapping[str, str]:
-        """The project of each of these documents that is open; kept for as long as the journal stands still."""
+        """Return the project of each of these documents that is open; cached until the journal grows."""
         if self._projects_at != self._stores.journal.last:
             self._projects_at, self._projects, self._closed = self._stores.journal.last, {}, set()
         if wanted := {job.document for job in jobs if job.document not in self._projects}:
-            found = self._stores.sources.sessions_of(wanted)
-            self._projects.update((document, session.opened.project) for document, session in found.items())
-            self._closed.update(document for document, session in found.items() if session.closed_at)
+            sessions = self._stores.sources.sessions_of(wanted)
+            self._projects.update((document, session.opened.project) for document, session in sessions.items())
+            self._closed.update(document for document, session in sessions.items() if session.closed_at)
         return self._projects
 
     def _session_openings(self, jobs: Sequence[CaptureJob]) -> list[AnyOperation]:
-        """Sessions that are seen for the first time; a pool that is new is opened before."""
+        """Open new sessions, after their pools."""
         operations: list[AnyOperation] = []
         opened: set[str] = set()
         known = self._projects_of(jobs)
@@ -156,7 +217,7 @@ class CaptureWriter:
         return operations
 
     def _resumed(self, jobs: Sequence[CaptureJob]) -> list[AnyOperation]:
-        """Live sessions that had ended and go on: they will end once more (W2)."""
+        """Resume live sessions that had ended and go on; they will end once more."""
         operations: dict[str, AnyOperation] = {}
         self._projects_of(jobs)
         if not self._closed:
@@ -169,7 +230,7 @@ class CaptureWriter:
         return list(operations.values())
 
     def _closings(self, jobs: Sequence[CaptureJob]) -> list[AnyOperation]:
-        """Sessions that ended; also where only the capture of it was written the last time."""
+        """Close sessions that ended, also where the last write stopped after the capture."""
         operations: list[AnyOperation] = []
         for job in jobs:
             for captured, fate in zip(job.captures, job.fates, strict=True) if job.ends else ():
@@ -182,7 +243,7 @@ class CaptureWriter:
         return operations
 
     def _provisional(self, jobs: Sequence[CaptureJob]) -> list[AnyOperation]:
-        """The records of each `remember`, before any model has seen them (W1); what is there already is left out."""
+        """Add the record of each `remember`; existing records are left out."""
         operations: dict[str, AnyOperation] = {}
         for job in jobs:
             if not (isinstance(job.request, Remember) and job.captures and isinstance(job.captures[0].event, Noted)):
@@ -227,5 +288,5 @@ class CaptureWriter:
 
 
 def _goes_on(job: CaptureJob) -> bool:
-    """Whether a job's session is live and has not ended with it."""
+    """Return whether a job's session is live and has not ended with it."""
     return job.request.origin.live and not isinstance(job.captures[-1].event, SessionEnded)

@@ -1,9 +1,8 @@
-"""What clients left in the spool folder while they could not wait, or while no daemon ran: taken in by itself (W10).
+"""Reads the spool files that clients wrote while no daemon ran or while they could not wait.
 
-Comes in: the spool folder. Goes out: requests for the committer. Invariants: a file is renamed before it is read, under
-the locks of those who lock it, so nobody appends to what is about to be removed; it is removed once every request in it
-is acknowledged, so a crash takes it again, which is harmless because turns are idempotent; what the committer finds
-invalid, or does not read, is put aside and told; order holds within a file.
+Invariants: a file is renamed under its writers' locks before it is read, so nobody appends to it afterwards; it is
+removed once every request in it is acknowledged (a crash reads it again: turns are idempotent); an invalid request is
+moved to a `.rejected` file; order holds within a file.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ from ..service import CaptureRequest, Respond
 
 TAKEN, REJECTED = ".taken", ".rejected"
 LOCKED = ".spool"
-"""Frames, whose writers lock. The other kind, `LINES`, has one writer a file, who does not."""
+"""Frames; their writers lock the file. A file of the other kind, `LINES`, has one writer, which does not."""
 
 LOCKED_S = 30.0
-"""What lies in a locked spool for this long is not delivered by the client that wrote it."""
+"""Age at which the daemon delivers a locked spool instead of its client."""
 
 REJECTED_LIMIT = 16 * 1024 * 1024
 ANSWER_S = 60.0
@@ -39,8 +38,7 @@ log = logging.getLogger("memd.spool")
 
 
 class SpoolReader:
-    """Empties one spool folder; a thread of its own looks into it now and then: the scheduler would take four times as
-    much of an idle machine."""
+    """Reads one spool folder on a thread of its own; the scheduler would cost an idle machine four times as much."""
 
     def __init__(
         self,
@@ -55,11 +53,11 @@ class SpoolReader:
         self._thread = threading.Thread(target=self._run, name="spool", daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Wait for no answer any more: what was not acknowledged stays where it is."""
+        """End the thread without waiting for answers; unacknowledged requests stay in their files."""
         self._stopping.set()
         if self._thread.ident is not None:
             self._thread.join()
@@ -68,11 +66,11 @@ class SpoolReader:
         while not self._stopping.wait(self._every_s):
             try:
                 self.tick()
-            except Exception:  # one file must not keep all others waiting for ever
+            except Exception:  # one file must not block all others
                 log.exception("could not empty the spool")
 
     def tick(self) -> None:
-        """Take in what was renamed before, then rename what is there now: whoever was writing has ended till then."""
+        """Read the files that the last tick renamed, then rename the present ones; by then their writers have ended."""
         try:
             names = sorted(os.listdir(self._folder))
             for name in names:
@@ -90,10 +88,10 @@ class SpoolReader:
         taken = path.with_name(path.name + TAKEN)
         if taken.exists() or not path.is_file():
             return
-        found = path.stat()
-        if path.suffix == LOCKED and self._world.now() / 1e6 - found.st_mtime < LOCKED_S:
+        status = path.stat()
+        if path.suffix == LOCKED and self._world.now() / 1e6 - status.st_mtime < LOCKED_S:
             return
-        if not found.st_size:
+        if not status.st_size:
             if path.suffix == LINES and not _writes(path):
                 path.unlink()
             return
@@ -101,7 +99,7 @@ class SpoolReader:
             if path.suffix == LOCKED:
                 for suffix in (".drain", ".lock"):
                     if not _locked(path.with_suffix(suffix), locks):
-                        return  # a client delivers it, or writes: next time
+                        return  # a client delivers or writes: try at the next tick
             if path.suffix == LINES:
                 take_lines(path, taken)
             else:
@@ -121,7 +119,7 @@ class SpoolReader:
             sync(self._folder)
 
     def _commit(self, path: Path, bodies: Sequence[bytes], as_lines: bool) -> str:
-        """Have the requests committed; why some of them have to wait, "" if none does."""
+        """Commit requests; return why some of them must wait, "" if none must."""
         wishes: list[tuple[bytes, CaptureRequest]] = []
         for body in bodies:
             try:
@@ -129,7 +127,7 @@ class SpoolReader:
                 if not isinstance(wish, Capture | Remember):
                     raise InvalidRequest(f"a spool may not hold a {type(wish).__name__} request")
                 wishes.append((body, wish))
-            except UnknownRequest as error:  # of a later version: the daemon that knows it will come
+            except UnknownRequest as error:  # of a later version of memd, which will read it
                 return error.message
             except MemdError as error:
                 self._set_aside(path, body + b"\n" if as_lines else framed(body), error.message)
@@ -180,7 +178,7 @@ class SpoolReader:
 
 
 def _refusal(answer: AnyData | MemdError) -> str:
-    if isinstance(answer, Forgotten | Withheld):  # it is done with: nobody need send it again
+    if isinstance(answer, Forgotten | Withheld):  # final: no client needs to send it again
         return ""
     if isinstance(answer, MemdError):
         return answer.message
@@ -188,7 +186,7 @@ def _refusal(answer: AnyData | MemdError) -> str:
 
 
 def _writes(path: Path) -> bool:
-    """Whether the process whose number a `NAME-PID-….lines` bears is still there."""
+    """Return whether the process that writes a `NAME-PID-….lines` file still runs."""
     pid = path.name.split("-")[1] if path.name.count("-") > 1 else ""
     if not pid.isdecimal():
         return True

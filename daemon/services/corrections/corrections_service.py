@@ -1,55 +1,115 @@
-"""The user's hand on time: how a record and a subject changed, what is right, what comes back (T1, T7).
+"""Corrections of single records and sessions: edit, correct, restore, pin, undo, redo.
 
-Comes in: requests. Goes out: replies; `correct` and `restore` write, on the write thread. Invariants: a version
-is the fold of the operations up to it, by the same step as everywhere; what is forgotten or hidden is in no version;
-a correction retires the wrong record in the same entry that adds the right one.
+A correction retires the wrong record in the same entry that adds the right one. A pinned personal record becomes L1, a
+project's record L2; each layer has a cap, and no flagged record is promoted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Literal
 
 import msgspec
 
 from ....protocol.errors import InvalidRequest
 from ....protocol.event import Origin, Reworded, text
+from ....protocol.fading import Released
 from ....protocol.instant import micros
 from ....protocol.lifetime import Correct, RecordList, Restore
-from ....protocol.operation import Added, AnyOperation, Decision, Retirement, SessionClosed, SessionOpened, Updated
-from ....protocol.record import LIVE, record_id
-from ....protocol.reply import JobState, Remembered
+from ....protocol.operation import (
+    Added,
+    AnyOperation,
+    Decision,
+    Pinned,
+    Retirement,
+    SessionClosed,
+    SessionOpened,
+    Updated,
+)
+from ....protocol.record import LIVE, PRINCIPLE, Layer, Record, record_id
+from ....protocol.reply import Remembered
 from ....protocol.request import Edit, Redo, Undo
 from ....protocol.running import Pin
 from ....stages.batch import PERSONAL
 from ...projections.stores import Stores
 from ..admission import admit
-from ..events import CapturesCommitted, Topic
+from ..core import Core
+from ..events import CapturesCommitted
 from ..outgoing_screen import shown
 from ..service import Handlers, Service, owner
-from ..statements import reworded
-from .pinning import pinned
+from ..statements import is_on_probation, reworded
+from ..write_thread import Writer
 from .undo import SessionUndo
 
-ALIKE = 0.3
-"""The share of a subject's words that a record must hold to be in its timeline."""
+CAPS: dict[Layer, int] = {"L1": 40, "L2": 300}
+"""Records of a layer in one pool, at most (R9)."""
+
+PRINCIPLES = 20
+"""Principles of one pool, at most (Q8)."""
+
+NAMES: dict[Layer, str] = {"L1": "identity (L1)", "L2": "the project's playbook (L2)"}
+
+
+def pinned(stores: Stores, before: Record, wanted: bool, principle: bool = False) -> Remembered:
+    """Pin or unpin a record. Raises InvalidRequest with the way out."""
+    layer: Layer = "L3"
+    if wanted:
+        layer = "L1" if before.pool == PERSONAL else "L2"
+        _check(stores, before, layer, principle)
+    if principle and not wanted:
+        raise InvalidRequest("a principle must be pinned", hint="`memd unpin` removes the pin and the principle")
+    is_principle = PRINCIPLE in before.tags
+    if (before.pinned, before.layer) == (wanted, layer) and is_principle in (principle, wanted):
+        return Remembered(record=before, duplicate=True)
+    released = [Released(ids=(before.id,), why="pinned")] if wanted and is_on_probation(before) else []
+    marked = wanted and (principle or is_principle)
+    stores.commit([Pinned(id=before.id, pinned=wanted, layer=layer, principle=marked), *released])
+    after = stores.records.get(before.id)
+    assert after is not None
+    return Remembered(record=after)
+
+
+def _check(stores: Stores, before: Record, layer: Layer, principle: bool) -> None:
+    if before.status not in LIVE:
+        raise InvalidRequest(f"{before.id[:8]} is {before.status}", hint="only active records can be pinned")
+    if before.flags:
+        raise InvalidRequest(
+            f"{before.id[:8]} is marked {', '.join(before.flags)}: a pinned record goes to every agent",
+            hint=f"`memd edit {before.id[:8]} …` replaces its text with your own words; pin it after that",
+        )
+    held = stores.records.many(stores.inbox.held([before.pool])).values()
+    others = [record for record in held if record.layer == layer and record.id != before.id]
+    if principle and sum(PRINCIPLE in record.tags for record in others) >= PRINCIPLES:
+        raise InvalidRequest(
+            f"there are already {PRINCIPLES} principles, the maximum",
+            hint="`memd unpin` one of them, or pin this record without --principle",
+        )
+    if len(others) >= CAPS[layer]:
+        weakest = min(
+            others, key=lambda record: (record.signal.importance * record.confidence, record.learned_at, record.id)
+        )
+        raise InvalidRequest(
+            f"{NAMES[layer]} is full: it holds {len(others)} of at most {CAPS[layer]} records",
+            hint=f"`memd unpin` one that matters less, such as {weakest.id[:8]}: {weakest.description[:80]}",
+        )
 
 
 class CorrectionsService(Service):
-    """Changes of single records and of whole sessions, on the user's word."""
+    """Changes of single records and of whole sessions that the user asks for."""
 
     name = "corrections"
 
     def __init__(
         self,
-        stores: Stores,
-        undo: SessionUndo,
-        captures: Topic[CapturesCommitted],
+        core: Core,
+        writer: Writer,
+        *,
         reactivate: Callable[[Sequence[str], Literal["asked", "recalled"]], tuple[str, ...]],
         distil: Callable[[], None],
     ) -> None:
         """`reactivate`: brings archived records back, on the write thread; `distil`: wakes the distiller."""
-        self._stores, self._undo, self._captures = stores, undo, captures
+        self._stores, self._captures = core.stores, core.captures
+        self.sessions = SessionUndo(core.stores, writer, core.jobs, distil)
         self._reactivate, self._distil = reactivate, distil
 
     @property
@@ -60,29 +120,21 @@ class CorrectionsService(Service):
             Correct: owner("write", self.correct),
             Restore: owner("write", self.restore),
             Pin: owner("write", self.pin),
-            Undo: owner("slow", self.undo),
-            Redo: owner("slow", self.redo),
+            Undo: owner("slow", lambda request: self.sessions.undo(request.names)),
+            Redo: owner("slow", lambda request: self.sessions.redo(request.names)),
         }
-
-    def undo(self, request: Undo) -> JobState:
-        """Start to undo sessions. Raises NotFound, InvalidRequest, Unavailable."""
-        return self._undo.undo(request.names)
-
-    def redo(self, request: Redo) -> JobState:
-        """Start to bring undone sessions back. Raises NotFound, Unavailable."""
-        return self._undo.redo(request.names)
 
     def pin(self, request: Pin) -> Remembered:
         """Pin or unpin a record. Raises NotFound, InvalidRequest."""
         return pinned(self._stores, self._stores.records.named(request.id), request.pinned, request.principle)
 
     def restore(self, request: Restore) -> RecordList:
-        """Archived records, by ids or beginnings, are believed again. Raises NotFound, InvalidRequest."""
+        """Make archived records active again, by ids or their beginnings. Raises NotFound, InvalidRequest."""
         if not request.ids:
             raise InvalidRequest("no record was named", hint="`memd list --status archived` lists archived records")
         wanted = list(dict.fromkeys(self._stores.records.named(id).id for id in request.ids))
         back = self._reactivate(wanted, "asked")
-        records = tuple(shown(each).record for each in self._stores.records.many(back).values())
+        records = tuple(shown(record).record for record in self._stores.records.many(back).values())
         if not records:
             raise InvalidRequest(
                 "none of these records is archived",
@@ -91,13 +143,10 @@ class CorrectionsService(Service):
         return RecordList(records=records, left=len(wanted) - len(records))
 
     def correct(self, request: Correct) -> Remembered:
-        """The user's word against a record: it is retired, and what is right takes its place. Raises NotFound,
-        InvalidRequest, TooLarge."""
+        """Retire a record as wrong and add the user's statement in its place. Raises NotFound, InvalidRequest,
+        TooLarge."""
         before = self._stores.records.named(request.id)
-        if before.status not in (*LIVE, "archived"):
-            by = self._stores.records.successor(before)
-            hint = f"correct {by[:8]}, which replaced it" if by else "remember it anew"
-            raise InvalidRequest(f"{before.id[:8]} is {before.status}", hint=hint)
+        self._require(before, (*LIVE, "archived"), "correct")
         until = request.since
         if until and before.valid_from and micros(until) < micros(before.valid_from):
             raise InvalidRequest(
@@ -108,11 +157,9 @@ class CorrectionsService(Service):
         captured = admit(origin, event)
         id = record_id(before.pool, captured.document, captured.event.turn, 0, 0)
         self._stores.take([captured])
-        operations: list[AnyOperation] = []
-        if self._stores.sources.session(origin.document) is None:
-            project = "" if before.pool == PERSONAL else before.pool
-            opened = SessionOpened(document=origin.document, origin=origin, project=project, at=request.at)
-            operations += [opened, SessionClosed(document=origin.document, at=request.at)]
+        operations = self._opening(origin, before, request.at)
+        if operations:
+            operations.append(SessionClosed(document=origin.document, at=request.at))
         right = msgspec.structs.replace(
             reworded(before, captured),
             id=id,
@@ -123,7 +170,7 @@ class CorrectionsService(Service):
             valid_from=until or before.valid_from,
             needs_review=False,
         )
-        # one that was never true ends where it began
+        # a record that was never true ends at its beginning
         retired = Retirement(before.id, until or before.valid_from, "corrected by the user")
         decision = Decision(action="add", reason="the user said that the record before is wrong")
         self._stores.commit([*operations, Added(record=right, retires=(retired,), decision=decision)])
@@ -133,26 +180,33 @@ class CorrectionsService(Service):
         return Remembered(record=corrected)
 
     def edit(self, request: Edit) -> Remembered:
-        """Put a record into the user's words, Raises NotFound, InvalidRequest, TooLarge."""
+        """Replace a record's text by the user's. Raises NotFound, InvalidRequest, TooLarge."""
         before = self._stores.records.named(request.id)
-        if before.status not in LIVE:
-            by = self._stores.records.successor(before)
-            hint = f"edit {by[:8]}, which replaced it" if by else "remember it anew"
-            raise InvalidRequest(f"{before.id[:8]} is {before.status}", hint=hint)
+        self._require(before, LIVE, "edit")
         origin = Origin(host="memd", session=f"edits/{before.id}")
         event = Reworded(turn=f"{before.id}:{before.rev + 1}", at=request.at, record=before.id, text=request.text)
         captured = admit(origin, event)
         if text(captured.event) == before.content:  # the same edit again, because its answer was lost
             return Remembered(record=before, duplicate=True)
         self._stores.take([captured])
-        operations: list[AnyOperation] = []
-        if self._stores.sources.session(origin.document) is None:
-            project = "" if before.pool == PERSONAL else before.pool  # it is said of that record, so said there
-            operations.append(SessionOpened(document=origin.document, origin=origin, project=project, at=request.at))
-        record = reworded(before, captured)
-        operations.append(Updated(record=record, decision=Decision(action="update", reason="edited by the user")))
-        self._stores.commit(operations)
+        decision = Decision(action="update", reason="edited by the user")
+        updated = Updated(record=reworded(before, captured), decision=decision)
+        self._stores.commit([*self._opening(origin, before, request.at), updated])
         self._captures.publish(CapturesCommitted({origin.document: False}, urgent=True))
         edited = self._stores.records.get(before.id)
         assert edited is not None
         return Remembered(record=edited)
+
+    def _require(self, record: Record, statuses: Collection[str], verb: str) -> None:
+        """Raise InvalidRequest for a record of another status, with the record to change instead."""
+        if record.status not in statuses:
+            successor = self._stores.records.successor(record)
+            hint = f"{verb} {successor[:8]}, which replaced it" if successor else "remember it anew"
+            raise InvalidRequest(f"{record.id[:8]} is {record.status}", hint=hint)
+
+    def _opening(self, origin: Origin, record: Record, at: str) -> list[AnyOperation]:
+        """Open the session of a correction in the pool of its record, if it is new."""
+        if self._stores.sources.session(origin.document) is not None:
+            return []
+        project = "" if record.pool == PERSONAL else record.pool
+        return [SessionOpened(document=origin.document, origin=origin, project=project, at=at)]

@@ -1,7 +1,7 @@
-"""What the user says about memd's own running: pause, resume, try failed captures again, decide on proposals.
+"""The inbox: agents propose to forget or change records, the user decides.
 
-Comes in: requests. Goes out: what is true afterwards, or a job. Invariants: an agent may propose and never decide; the
-word on a proposal and what follows from it are one commit, so a kill leaves nothing half done.
+Invariants: a decision and its effect are one commit; no proposal hides a pinned record; what comes back stands as it
+stood, but retired if another record holds its key by now.
 """
 
 from __future__ import annotations
@@ -11,24 +11,28 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from ....protocol.errors import InvalidRequest, NotFound
-from ....protocol.operation import AnyOperation, ChangeDecided, ChangeProposed, Decision, Retirement, Step, Updated
+from ....protocol.operation import (
+    AnyOperation,
+    ChangeDecided,
+    ChangeProposed,
+    Decision,
+    Hidden,
+    Retirement,
+    Shift,
+    Step,
+    Unhidden,
+    Updated,
+)
 from ....protocol.record import LIVE, Record
 from ....protocol.reply import Decided, JobState
 from ....protocol.request import Forget
-from ....protocol.running import (
-    Decide,
-    Inbox,
-    ListInbox,
-    Proposed,
-    ProposeForget,
-    Waiting,
-)
+from ....protocol.running import Decide, Inbox, ListInbox, Proposed, ProposeForget, Waiting
 from ...failpoint import reach
 from ...projections.inbox import PendingProposal, proposal_id
 from ...projections.stores import Stores
+from ..record_history import entries
 from ..service import Handlers, Service, owner
 from ..write_thread import Writer
-from .hiding import bring_back, hide, may_hide
 
 
 class InboxService(Service):
@@ -60,11 +64,11 @@ class InboxService(Service):
         if not records:
             raise InvalidRequest("forget what?", hint="name records by id")
         ids = {proposal_id(id): id for id in records}
-        fresh = [each for each in ids if self._stores.inbox.get(each) is None]
+        fresh = [id for id in ids if self._stores.inbox.get(id) is None]
         operations: list[AnyOperation] = [
-            ChangeProposed(id=each, what="forget", record=ids[each], by=request.by[:80]) for each in fresh
+            ChangeProposed(id=id, what="forget", record=ids[id], by=request.by[:80]) for id in fresh
         ]
-        hidden = [records[ids[each]] for each in fresh if may_hide(records[ids[each]])] if request.hide else []
+        hidden = [records[ids[id]] for id in fresh if may_hide(records[ids[id]])] if request.hide else []
         if hidden:
             operations.append(hide(hidden))
         if operations:
@@ -74,28 +78,28 @@ class InboxService(Service):
         return Proposed(ids=tuple(ids), known=len(ids) - len(fresh), hidden=gone, shown=shown)
 
     def list(self, request: ListInbox) -> Inbox:
-        """List the proposals, those that are open by default."""
+        """List the proposals, only open ones by default."""
         asked = self._stores.inbox.list(decided=request.all)
-        shown = [self._waiting(each) for each in asked]
-        kept = [each for each in shown if request.all or each.state == "open"]
-        standing = sum(each.state == "open" for each in shown)
-        return Inbox(proposals=tuple(kept[: max(1, request.limit)]), open=standing)
+        shown = [self._waiting(pending) for pending in asked]
+        listed = [proposal for proposal in shown if request.all or proposal.state == "open"]
+        standing = sum(proposal.state == "open" for proposal in shown)
+        return Inbox(proposals=tuple(listed[: max(1, request.limit)]), open=standing)
 
     def _waiting(self, asked: PendingProposal) -> Waiting:
-        what = asked.what
-        found = self._stores.records.many(filter(None, (what.record, what.against)))
-        old, new = found.get(what.record), found.get(what.against)
+        proposal = asked.what
+        records = self._stores.records.many(filter(None, (proposal.record, proposal.against)))
+        old, new = records.get(proposal.record), records.get(proposal.against)
         return Waiting(
-            id=what.id,
-            what=what.what,
-            record=what.record,
+            id=proposal.id,
+            what=proposal.what,
+            record=proposal.record,
             line=old.description if old else "",
-            state=asked.state if asked.state != "open" or _stands(what, old, new) else "moot",
-            by=what.by or what.document,
-            against=what.against,
+            state=asked.state if asked.state != "open" or _stands(proposal, old, new) else "moot",
+            by=proposal.by or proposal.document,
+            against=proposal.against,
             against_line=new.description if new else "",
-            label=what.label,
-            reason=what.reason,
+            label=proposal.label,
+            reason=proposal.reason,
             at=asked.at,
         )
 
@@ -104,34 +108,36 @@ class InboxService(Service):
         ids = self._stores.inbox.starting(request.id.strip().lower())
         asked = self._stores.inbox.get(ids[0]) if len(ids) == 1 else None
         if asked is None:
-            what = "several proposals start with" if ids else "no proposal"
-            raise NotFound(f"{what} {request.id!r}", hint="`memd inbox` lists them")
+            problem = "several proposals start with" if ids else "no proposal"
+            raise NotFound(f"{problem} {request.id!r}", hint="`memd inbox` lists them")
         if asked.state != "open":
             raise InvalidRequest(f"{asked.what.id[:8]} is already {asked.state}", hint="`memd inbox --all` shows it")
         if request.accept and asked.what.what == "forget":
             return Decided(open=self._open(), job=self._forget(asked.what))
         return self._writer.run(lambda: self._settle(asked.what, request.accept)).result()
 
-    def _forget(self, what: ChangeProposed) -> JobState:
-        """Forgotten for good by the job that `memd forget` is; the word on it is in the commit that says so (T10)."""
-        return self._start_forgetting(Forget(ids=(what.record,)), [ChangeDecided(id=what.id, accepted=True)])
+    def _forget(self, proposal: ChangeProposed) -> JobState:
+        """Start the job of `memd forget`; its first commit contains the decision."""
+        return self._start_forgetting(Forget(ids=(proposal.record,)), [ChangeDecided(id=proposal.id, accepted=True)])
 
-    def _settle(self, what: ChangeProposed, accept: bool) -> Decided:
-        """The user's word with what follows from it, in one commit. On the write thread."""
-        asked = self._stores.inbox.get(what.id)
+    def _settle(self, proposal: ChangeProposed, accept: bool) -> Decided:
+        """Commit the decision with its effect. On the write thread."""
+        asked = self._stores.inbox.get(proposal.id)
         if asked is None or asked.state != "open":
-            raise InvalidRequest(f"someone decided {what.id[:8]} in the meantime", hint="`memd inbox --all` shows it")
-        operations: list[AnyOperation] = [ChangeDecided(id=what.id, accepted=accept)]
+            raise InvalidRequest(
+                f"someone decided {proposal.id[:8]} in the meantime", hint="`memd inbox --all` shows it"
+            )
+        operations: list[AnyOperation] = [ChangeDecided(id=proposal.id, accepted=accept)]
         if accept:
-            found = self._stores.records.many((what.record, what.against))
-            old, new = found.get(what.record), found.get(what.against)
-            if old is None or new is None or not _stands(what, old, new):
+            records = self._stores.records.many((proposal.record, proposal.against))
+            old, new = records.get(proposal.record), records.get(proposal.against)
+            if old is None or new is None or not _stands(proposal, old, new):
                 raise InvalidRequest(
                     "one of the two records is no longer active, so the proposal cannot be accepted",
-                    hint=f"`memd inbox reject {what.id[:8]}` removes it from the list",
+                    hint=f"`memd inbox reject {proposal.id[:8]}` removes it from the list",
                 )
-            operations.insert(0, _replaced(old, new, what))
-        elif what.what == "forget" and (back := bring_back(self._stores, what.record)):
+            operations.insert(0, _replaced(old, new, proposal))
+        elif proposal.what == "forget" and (back := bring_back(self._stores, proposal.record)):
             operations.append(back)
         self._stores.commit(operations)
         reach("inbox:decided")
@@ -141,14 +147,14 @@ class InboxService(Service):
         return self.list(ListInbox()).open
 
 
-def _stands(what: ChangeProposed, old: Record | None, new: Record | None) -> bool:
-    if what.what == "forget":
+def _stands(proposal: ChangeProposed, old: Record | None, new: Record | None) -> bool:
+    if proposal.what == "forget":
         return old is not None
     return old is not None and new is not None and old.status in LIVE and new.status in LIVE
 
 
-def _replaced(old: Record, new: Record, what: ChangeProposed) -> Updated:
-    """`new` believed instead of `old`, whose key it takes if it was kept from it."""
+def _replaced(old: Record, new: Record, proposal: ChangeProposed) -> Updated:
+    """Return `new` as the successor of `old`; it takes the key of `old` if that was withheld."""
     key = new.key or (old.key if new.value and old.pool == new.pool else "")
     record = msgspec.structs.replace(
         new,
@@ -158,9 +164,51 @@ def _replaced(old: Record, new: Record, what: ChangeProposed) -> Updated:
         needs_review=False,
         supersedes=tuple(dict.fromkeys((*new.supersedes, old.id))),
     )
-    steps = (Step("inbox", f"accepted by the user: proposal {what.id}"),)
+    steps = (Step("inbox", f"accepted by the user: proposal {proposal.id}"),)
     return Updated(
         record=record,
-        retires=(Retirement(old.id, new.valid_from or new.provenance.said_at, f"{what.reason}: {new.id}"),),
+        retires=(Retirement(old.id, new.valid_from or new.provenance.said_at, f"{proposal.reason}: {new.id}"),),
         decision=Decision(action="update", reason=f"the user accepted it as the replacement of {old.id}", steps=steps),
     )
+
+
+def may_hide(record: Record) -> bool:
+    """Return whether an agent may hide a record."""
+    return not record.held and record.status != "hidden"
+
+
+def hide(records: Sequence[Record]) -> Hidden:
+    """Return the operation that hides these records from all reads."""
+    before = tuple(
+        Shift(record.id, record.status, record.valid_to, record.retired_at, record.superseded_by) for record in records
+    )
+    return Hidden(documents=(), before=before, after=tuple(_hidden(shift) for shift in before))
+
+
+def _hidden(was: Shift) -> Shift:
+    return Shift(was.id, "hidden", was.valid_to, was.retired_at, was.superseded_by)
+
+
+def bring_back(stores: Stores, id: str) -> Unhidden | None:
+    """Return the operation that shows a record again that an agent hid; None if no agent hid it."""
+    record = stores.records.get(id)
+    if record is None or record.status != "hidden":
+        return None
+    for entry in entries(stores, id, newest_first=True):
+        if not isinstance(entry.operation, Hidden):
+            continue
+        if entry.operation.documents:
+            return None
+        was = next(shift for shift in entry.operation.before if shift.id == id)
+        return Unhidden(hidden=entry.seq, documents=(), after=(_fitting(stores, record, was),))
+    return None
+
+
+def _fitting(stores: Stores, record: Record, was: Shift) -> Shift:
+    """Return its earlier state; retired if another record took its key meanwhile."""
+    holder = stores.records.holding_key(record.pool, record.key) if record.key and was.status in LIVE else ""
+    if not holder or holder == record.id:
+        return was
+    other = stores.records.get(holder)
+    until = other.valid_from if other else ""
+    return msgspec.structs.replace(was, status="retired", valid_to=until, superseded_by=holder)

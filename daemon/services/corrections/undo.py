@@ -1,38 +1,40 @@
-"""Taking a session back, and bringing it back: reversible, unlike forgetting (T10, P-9).
+"""Undo and redo of sessions: reversible, unlike forgetting.
 
-Comes in: documents. Goes out: a report. Invariants: records that rest on those documents alone become `hidden`, those
-that others vouch for stay, in the words they had before one of these edited them; what the hidden ones had retired is
-believed again unless something else replaced it; the operation says how each record stood, so bringing back restores
-the identical set; a record that changed meanwhile, or whose key another holds now, is left as it is and counted.
+Invariants: a record that rests on the undone documents alone becomes `hidden`; one with other sources stays, in the
+words that it had before an undone edit; records that the hidden ones had retired become active again unless something
+else replaced them; the operation stores each record's state, so redo restores the identical set; a record that changed
+meanwhile, or whose key is held by another now, is left and counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+import msgspec
 
 from ....protocol.errors import NotFound, Stopping, Unavailable
-from ....protocol.operation import AnyOperation, Hidden, Revoked, Shift, Unhidden, Updated
+from ....protocol.operation import AnyOperation, Decision, Hidden, Revoked, Shift, Unhidden, Updated
 from ....protocol.record import LIVE, Record
 from ....protocol.reply import JobState
-from ...projections.record_reducer import apply
 from ...projections.stores import Stores
 from .. import provenance_rebase as grounds
 from ..jobs import Jobs, Progress, Report
+from ..record_history import versions
+from ..statements import is_edited
 from ..write_thread import Writer
-from .rewording import brought_back, taken_back
 
 POLL_S = 0.05
 STALLED_S = 60.0
 
 
 class SessionUndo:
-    """Undo and redo in one home. `distil` wakes the distiller: what waits is distilled first, so none comes later."""
+    """Undo and redo in one home. `distil` wakes the distiller: it processes waiting captures first."""
 
     def __init__(self, stores: Stores, writer: Writer, jobs: Jobs, distil: Callable[[], None]) -> None:
         self._stores, self._writer, self._jobs, self._distil = stores, writer, jobs, distil
 
     def undo(self, names: Sequence[str]) -> JobState:
-        """Take sessions back. Raises NotFound, InvalidRequest for a name of several, Unavailable beside a job."""
+        """Start to undo sessions. Raises NotFound, InvalidRequest for an ambiguous name, Unavailable beside a job."""
         documents = self._documents(names)
 
         def work(progress: Progress) -> Report:
@@ -42,15 +44,15 @@ class SessionUndo:
         return self._jobs.start("undo", work)
 
     def redo(self, names: Sequence[str]) -> JobState:
-        """Bring them back. Raises NotFound if nothing of them was taken back, Unavailable beside a job."""
+        """Start to redo sessions. Raises NotFound if they were not undone, Unavailable beside a job."""
         documents = self._documents(names)
         if not any(self._stores.forgotten.hiding(document) for document in documents):
             raise NotFound(f"{', '.join(names)} was not undone", hint="`memd undo` undoes a session")
         return self._jobs.start("redo", lambda _: self._writer.run(lambda: self._redo(documents)).result())
 
     def hide_source(self, documents: tuple[str, ...], revoked: Revoked) -> tuple[int, int]:
-        """Hide all that was derived from these documents, whoever else vouches for it, in the commit that revokes them:
-        records hidden, records believed again (A3). On the write thread."""
+        """Hide all records derived from these documents, in the commit that revokes them; return the numbers of hidden
+        and revived records. On the write thread."""
         hidden, revived, _ = self._resting_on(documents, derived=True)
         operations: list[AnyOperation] = [revoked]
         operations += self._hiding(documents, hidden, revived)
@@ -58,7 +60,7 @@ class SessionUndo:
         return len(hidden), len(revived)
 
     def show_revoked(self, documents: tuple[str, ...]) -> int:
-        """Bring back what revoking these documents hid, and nothing that the user took back: how many records (A3)."""
+        """Show the records that revoking these documents hid; return their number."""
         return self._show(documents, revoked=True)[0]
 
     def _documents(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -71,7 +73,7 @@ class SessionUndo:
         return tuple(sorted(documents))
 
     def _settle(self, documents: Iterable[str], progress: Progress) -> None:
-        """Wait until what is captured so far is distilled."""
+        """Wait until the captures so far are distilled."""
         stores = self._stores
         upto = stores.archive.last
         done = before = stores.sources.progress().archive_seq
@@ -91,10 +93,10 @@ class SessionUndo:
     # --- on the write thread -----------------------------------------------------------------------------------
     def _hide(self, documents: tuple[str, ...]) -> Report:
         hidden, revived, staying = self._resting_on(documents, derived=False)
-        edits = [(each, edit) for each in staying if (edit := taken_back(self._stores, each, documents))]
+        edits = [(record, edit) for record in staying if (edit := undone_edit(self._stores, record, documents))]
         if operations := self._hiding(documents, hidden, revived, edits):
             self._stores.commit([*operations, *(edit for _, edit in edits)])
-        self._distil()  # what has its old words again may have no vector for them
+        self._distil()  # records with their old words may lack a vector
         return {
             "documents": list(documents),
             "hidden": len(hidden),
@@ -106,9 +108,9 @@ class SessionUndo:
     def _resting_on(
         self, documents: tuple[str, ...], *, derived: bool
     ) -> tuple[dict[str, Record], list[Record], list[Record]]:
-        """Records that stand on these documents alone (with `derived`, that have words of theirs), those to believe
-        again without them, and those that stay because something else vouches for them. What a correction put right
-        does not vouch for it."""
+        """Return the records that stand on these documents alone (with `derived`: that quote them), the records that
+        become active without them, and the records that other sources support. The subject of a correction does not
+        support it."""
         inside = set(documents)
         hidden: dict[str, Record] = {}
         before: dict[str, Record] = {}
@@ -127,7 +129,7 @@ class SessionUndo:
                 hidden[record.id] = record
             else:
                 staying.append(record)
-        revived = [each for each in retired if each.id not in hidden and self._is_free(each, hidden, before)]
+        revived = [record for record in retired if record.id not in hidden and self._is_free(record, hidden, before)]
         return hidden, revived, staying
 
     def _hiding(
@@ -137,31 +139,28 @@ class SessionUndo:
         revived: Sequence[Record],
         edits: Sequence[tuple[Record, Updated]] = (),
     ) -> list[AnyOperation]:
-        before = tuple(_standing(record) for record in (*hidden.values(), *revived, *(each for each, _ in edits)))
+        before = tuple(_standing(record) for record in (*hidden.values(), *revived, *(record for record, _ in edits)))
         after = tuple(_standing(record, "hidden") for record in hidden.values())
         after += tuple(self._before_retirement(record) for record in revived)
         after += tuple(_standing(edit.record) for _, edit in edits)
         return [Hidden(documents=documents, before=before, after=after)] if before else []
 
     def _is_free(self, record: Record, hidden: dict[str, Record], before: dict[str, Record]) -> bool:
-        """Whether all that replaced this record in turn is hidden, now or `before`, and its key is free."""
+        """Return whether all successors of a record are hidden, now or `before`, and its key is free."""
         by, seen = record.superseded_by, set[str]()
-        while by not in seen and (found := hidden.get(by) or before.get(by)):
+        while by not in seen and (replacement := hidden.get(by) or before.get(by)):
             seen.add(by)
-            by = found.superseded_by
+            by = replacement.superseded_by
         if not seen & hidden.keys() or (by and by not in seen and self._stores.records.get(by) is not None):
             return False
         return not self._is_taken(record, self._before_retirement(record), set(hidden))
 
     def _before_retirement(self, record: Record) -> Shift:
-        """How a retired record stood when it was last believed."""
-        row: Record | None = None
+        """Return the state in which a retired record was last active."""
         last = record
-        for seq in self._stores.sources.history(record.id):
-            entry = self._stores.journal.get(seq)
-            row = apply(row, record.id, entry) if entry else row
-            if row is not None and row.status not in ("retired", "hidden"):
-                last = row
+        for _, version in versions(self._stores, record.id):
+            if version is not None and version.status not in ("retired", "hidden"):
+                last = version
         if last is record:  # it was never believed
             return _standing(record)
         return Shift(record.id, last.status, last.valid_to, 0, "")
@@ -171,7 +170,7 @@ class SessionUndo:
         return {"documents": list(documents), "brought_back": shown, "left": left}
 
     def _show(self, documents: tuple[str, ...], *, revoked: bool) -> tuple[int, int]:
-        """Bring back what undoing hid, or what revoking did: how many records, and how many are left as they are."""
+        """Reverse undos, or revocations; return how many records came back and how many were left."""
         wanted = {seq for document in documents for seq in self._stores.forgotten.hiding(document)}
         shown = left = 0
         for seq in sorted(wanted, reverse=True):
@@ -180,24 +179,24 @@ class SessionUndo:
                 continue
             shifts, skipped = self._restorable(entry.operation)
             hidden = entry.operation
-            stayed = {each.id for each in hidden.after if each.status in LIVE}
+            stayed = {shift.id for shift in hidden.after if shift.status in LIVE}
             edited = self._stores.records.many(was.id for was in shifts if was.status in LIVE and was.id in stayed)
-            found = (brought_back(self._stores, each, hidden.documents, seq) for each in edited.values())
-            edits = [edit for edit in found if edit]
+            candidates = (redone_edit(self._stores, record, hidden.documents, seq) for record in edited.values())
+            edits = [edit for edit in candidates if edit]
             self._stores.commit([Unhidden(hidden=seq, documents=hidden.documents, after=tuple(shifts)), *edits])
-            since = len(edited) - len(edits)  # they have other words by now
+            since = len(edited) - len(edits)  # edited again since
             shown, left = shown + len(shifts) - since, left + skipped + since
         self._distil()
         return shown, left
 
     def _by_revoking(self, seq: int) -> bool:
-        """Whether records were hidden because their source was revoked: that stands right before it."""
+        """Return whether records were hidden by a revocation, which is the operation before."""
         entry = self._stores.journal.get(seq - 1)
         return entry is not None and isinstance(entry.operation, Revoked)
 
     def _restorable(self, hidden: Hidden) -> tuple[list[Shift], int]:
-        """The shifts that still fit, and how many don't: forgotten, changed, their key is held by another, or what they
-        had replaced was replaced anew."""
+        """Return the shifts that still fit, and how many do not: the record was forgotten, changed or replaced again,
+        or its key is held."""
         now = self._stores.records.many(shift.id for shift in hidden.before)
         anew = {was.superseded_by for was in hidden.before if was.id in now and _is_replaced_anew(now[was.id], was)}
         shifts: list[Shift] = []
@@ -214,7 +213,7 @@ class SessionUndo:
     def _is_taken(self, record: Record, was: Shift, ids: set[str]) -> bool:
         if was.status not in LIVE or not record.key:
             return False
-        holder = self._stores.keys.get(record.pool, record.key)
+        holder = self._stores.records.holding_key(record.pool, record.key)
         return bool(holder) and holder not in ids
 
 
@@ -223,7 +222,7 @@ def _documents(turns: Iterable[grounds.Turn]) -> set[str]:
 
 
 def _is_replaced_anew(record: Record, was: Shift) -> bool:
-    """Whether another than before replaced a record that was believed again."""
+    """Return whether another record than before replaced a revived one."""
     return (
         bool(was.superseded_by) and record.status == "retired" and record.superseded_by not in ("", was.superseded_by)
     )
@@ -237,3 +236,48 @@ def _standing(record: Record, status: str = "") -> Shift:
         record.retired_at,
         record.superseded_by,
     )
+
+
+def undone_edit(stores: Stores, now: Record, documents: Collection[str]) -> Updated | None:
+    """Return `now` with the words from before these documents' edits; None if its words are from elsewhere."""
+    if not is_edited(now) or not _is_of(now, documents):
+        return None
+    then = next((row for row in _versions(stores, now.id) if not _is_of(row, documents)), None)
+    return _reworded(stores, now, then, documents, "the edit was undone") if then else None
+
+
+def redone_edit(stores: Stores, now: Record, documents: Collection[str], seq: int) -> Updated | None:
+    """Return `now` with the words that the operation at `seq` undid; None if it has newer ones."""
+    then = next(iter(_versions(stores, now.id, seq)), None)
+    if then is None or not is_edited(then) or not _is_of(then, documents) or _is_of(now, documents):
+        return None
+    return _reworded(stores, now, then, documents, "the edit was redone")
+
+
+def _is_of(record: Record, documents: Collection[str]) -> bool:
+    """Return whether a record's words are from one of these documents."""
+    return record.provenance.spans[0].document in documents
+
+
+def _versions(stores: Stores, id: str, before: int = 0) -> list[Record]:
+    """Return the states of a record, newest first, up to the operation `before` if one is given."""
+    return [version for _, version in versions(stores, id, before) if version][::-1]
+
+
+def _reworded(stores: Stores, now: Record, then: Record, documents: Collection[str], reason: str) -> Updated | None:
+    if now.status not in LIVE or then.status not in LIVE:
+        return None
+    provenance = then.provenance
+    since = [e for e in now.provenance.evidence if e not in provenance.evidence and e.span.document not in documents]
+    taken = stores.records.holding_key(now.pool, then.key) not in ("", now.id) if then.key else False
+    record = msgspec.structs.replace(
+        then,
+        pool=now.pool,
+        placed=now.placed,
+        rev=now.rev + 2,  # the undo or redo before it is a revision too
+        key="" if taken else then.key,
+        needs_review=taken or then.needs_review,
+        review=now.review,
+        provenance=msgspec.structs.replace(provenance, evidence=(*provenance.evidence, *since)),
+    )
+    return Updated(record=record, decision=Decision(action="update", reason=reason))

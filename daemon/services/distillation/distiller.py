@@ -1,9 +1,8 @@
-"""The distiller: drives captures through the worker and proposals into the journal, in order, until none is pending.
+"""The distiller: takes captures through the worker and commits the resulting operations, in order.
 
-Comes in: wake-ups (a session's end, idleness, an explicit remember). Goes out: operations, and the cursor that says how
-far the archive is distilled. Invariants: the cursor is committed with what it produced, so a kill at any point loses
-and doubles nothing; a proposal that went stale is judged again, at most three times, then added with `needs_review`; a
-capture that fails after its retries is recorded and passed over, never dropped silently (P-12); at most one worker.
+Invariants: the cursor is committed with the operations of its batch, so a kill loses and doubles nothing; a stale
+proposal is judged again at most three times, then added with `needs_review`; a capture that fails after its retries
+becomes a dead letter.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from typing import TypedDict
 
 import msgspec
 import numpy as np
@@ -41,21 +39,14 @@ DEATHS = 4
 """A worker may be killed from outside; the same captures are to blame when it died of them this often."""
 
 HELD_S = 1.0
-"""While memd is paused everywhere, how often it is looked whether it still is."""
+"""Interval between checks whether a pause of all folders still holds."""
 
 Closing = Callable[[Distillate], AnyOperation]
-"""What is committed with what a batch led to: the cursor, or the word on a dead letter."""
+"""Returns the operation that ends a batch: the cursor, or the state of a dead letter."""
 
 PAUSE_S, LONGEST_PAUSE_S = 1.0, 300.0
 BATCH_CHARACTERS = 256 * 1024
 log = logging.getLogger("memd.distiller")
-
-
-class DocumentPools(TypedDict):
-    """Where what a document says may lie: its project's pool and its agent's own, "" for none."""
-
-    project: str
-    agent: str
 
 
 class DistillationLoop:
@@ -73,38 +64,37 @@ class DistillationLoop:
         judge: Callable[[], Callable[[Record], Record]],
         paused: Callable[[], bool],
     ) -> None:
-        """`given`: what memd told each session before; `judge`: what marks a new record as on probation; `paused`:
-        whether nothing is to be distilled now."""
+        """`given`: texts that each session received from memd; `judge`: marks new records as on probation; `paused`:
+        whether distillation is paused."""
         self._stores, self._writer, self._worker, self._models, self._config = stores, writer, worker, models, config
         self._given, self._judge_of, self._paused = given, judge, paused
-        self._letters: queue.SimpleQueue[tuple[DeadLetter, Future[str]]] = queue.SimpleQueue()
+        self._dead_letters: queue.SimpleQueue[tuple[DeadLetter, Future[str]]] = queue.SimpleQueue()
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="distiller", daemon=True)
-        self.seconds: Counter[str] = Counter()
         self.trouble = ""
         self._alone = 0
         self._died_at, self._deaths = 0, 0
         self._cut_by = 0
 
     def start(self) -> None:
-        """Begin; what was left pending by the last run is done first."""
+        """Start the thread; it begins with pending captures."""
         self._wake.set()
         self._thread.start()
 
     def wake(self) -> None:
-        """Distil what is pending, soon."""
+        """Distil pending captures soon."""
         self._wake.set()
 
     def retry(self, letter: DeadLetter) -> Future[str]:
-        """Try a dead letter again, soon: why it stays one, "" if it is done; WorkerUnusable if there is no worker."""
+        """Retry a dead letter soon: the result is the new failure or "". Raises WorkerUnusable in the future."""
         future: Future[str] = Future()
-        self._letters.put((letter, future))
+        self._dead_letters.put((letter, future))
         self._wake.set()
         return future
 
     def stop(self) -> None:
-        """End at once: what is not committed yet is done by the next start."""
+        """End at once; the next start distils uncommitted captures."""
         self._stopping.set()
         self._wake.set()
         self._worker.end(for_good=True)
@@ -117,7 +107,7 @@ class DistillationLoop:
                 self._worker.end()
                 self._wake.wait()
             self._wake.clear()
-            self._retry_letters()
+            self._retry_dead_letters()
             if self._paused():
                 self._worker.end()
                 self._wake.wait(HELD_S)
@@ -125,7 +115,7 @@ class DistillationLoop:
                 continue
             try:
                 while not self._stopping.is_set() and not self._paused() and self._work():
-                    self._retry_letters()
+                    self._retry_dead_letters()
                 self.trouble, pause_s = "", PAUSE_S
             except (WorkerDied, WorkerUnusable) as error:
                 pause_s = self._pause(f"the worker failed: {error}", pause_s)
@@ -136,16 +126,16 @@ class DistillationLoop:
     def _work(self) -> bool:
         return self._distil_some() or self._embed_some() or self._advance()
 
-    def _retry_letters(self) -> None:
-        while not self._stopping.is_set() and not self._letters.empty():
-            letter, future = self._letters.get()
+    def _retry_dead_letters(self) -> None:
+        while not self._stopping.is_set() and not self._dead_letters.empty():
+            letter, future = self._dead_letters.get()
             try:
                 future.set_result(self._retry(letter))
-            except Exception as error:  # whoever waits for the future hears of it
+            except Exception as error:  # the caller of `result` gets it
                 future.set_exception(error)
 
     def _retry(self, letter: DeadLetter) -> str:
-        """Distil one capture again, alone; what comes of it and of the letter is one commit (P-12)."""
+        """Distil one capture again, alone; commit the result and the state of the dead letter together."""
         failed: Failure | None = None
 
         def closing(distillate: Distillate) -> AnyOperation:
@@ -155,13 +145,13 @@ class DistillationLoop:
 
         for again in (True, False):
             try:
-                if items := self._item(letter):
+                if items := self._items_of(letter):
                     self._distil(items, closing)
                     return failed.error if failed else ""
                 break
             except (WorkerDied, JournalCorrupt) as error:
                 if again and isinstance(error, WorkerDied) and not isinstance(error, TaskCrashed):
-                    continue  # perhaps from outside: a second death is its own
+                    continue  # the first death may have another cause
                 failed = Failure(letter.id, letter.document, letter.turn, "worker", str(error)[:300])
                 break
         operation = self._retried(letter, failed)
@@ -171,17 +161,17 @@ class DistillationLoop:
     def _retried(self, letter: DeadLetter, failed: Failure | None) -> Retried:
         return Retried(archive_seq=letter.id, document=letter.document, turn=letter.turn, failed=failed)
 
-    def _item(self, letter: DeadLetter) -> list[Item]:
-        """The capture of a letter; none if its words are gone, or a later version of the turn took its place."""
+    def _items_of(self, letter: DeadLetter) -> list[Item]:
+        """Return the capture of a dead letter; none if its text is gone or a later version of the turn replaced it."""
         archive = self._stores.archive
         self._cut_by = archive.cut_by
         for seq, captured in archive.after(letter.id - 1, 1):
             if seq == letter.id == archive.seq_of(captured.document, captured.event.turn):
-                return [Item(seq=seq, captured=captured, **self._places(captured.document))]
+                return [self._item(seq, captured)]
         return []
 
     def _pause(self, trouble: str, pause_s: float) -> float:
-        """Say what is wrong, wait, and come back: nothing is lost, the captures are in the archive."""
+        """Record the problem and wait; return the next pause. Captures stay in the archive."""
         if not self._stopping.is_set():
             self.trouble = trouble
             log.error("%s; retrying in %.0f s", trouble, pause_s)
@@ -190,28 +180,28 @@ class DistillationLoop:
         return min(pause_s * 2, LONGEST_PAUSE_S)
 
     def _next_items(self) -> tuple[list[Item], int]:
-        """What is distilled next, one capture alone while the one that stopped a batch is looked for."""
+        """Return the next items, one alone while searching for the capture that kills the worker."""
         self._cut_by = self._stores.archive.cut_by
         cursor = self._stores.sources.progress().archive_seq
         most = 1 if self._alone else self._config().batch_captures
         items: list[Item] = []
         size, upto = 0, min(cursor + most, self._stores.archive.last)
         for seq, captured in self._stores.archive.after(cursor, most):
-            items.append(Item(seq=seq, captured=captured, **self._places(captured.document)))
+            items.append(self._item(seq, captured))
             upto = seq
             size += len(getattr(captured.event, "text", ""))
             if size > BATCH_CHARACTERS:
                 break
         return items, upto
 
-    def _places(self, document: str) -> DocumentPools:
-        """The project that a document feeds, "" for the user's own pool: as decided when it was opened, and joined; and
-        its agent's own pool, if the user opened one (P5)."""
-        session = self._stores.sources.session(document)
+    def _item(self, seq: int, captured: Captured) -> Item:
+        """Add the document's project as decided when it was opened ("" for the user's own pool) and its agent's own
+        pool."""
+        session = self._stores.sources.session(captured.document)
         home = self._stores.aliases.home(session.opened.project) if session and session.opened.project else ""
         agent = agent_pool(session.opened.origin.agent) if session else ""
         known = agent if agent and self._stores.sources.pool(agent) is not None else ""
-        return {"project": "" if home == PERSONAL else home, "agent": known}
+        return Item(seq=seq, captured=captured, project="" if home == PERSONAL else home, agent=known)
 
     def _distil_some(self) -> bool:
         try:
@@ -233,7 +223,7 @@ class DistillationLoop:
         return True
 
     def _is_to_blame(self, seq: int, error: WorkerDied) -> bool:
-        """Whether the captures from `seq` on stop the worker: it says so, or died of the same ones again and again."""
+        """Return whether the captures from `seq` on crash the worker, by its report or by repeated deaths."""
         self._deaths = self._deaths + 1 if self._died_at == seq else 1
         self._died_at = seq
         return isinstance(error, TaskCrashed) or self._deaths >= DEATHS
@@ -247,7 +237,7 @@ class DistillationLoop:
         return True
 
     def _set_aside(self, seq: int, document: str, turn: str, error: Exception) -> None:
-        """Pass over one capture that can't be distilled, and list it (P-12)."""
+        """Skip one capture that can't be distilled, and list it as a dead letter."""
         log.error("capture %d failed and is now a dead letter: %s", seq, error)
         failure = Failure(seq, document, turn, "worker", str(error)[:300])
         cursor = Distilled(archive_seq=seq, captures=1, candidates=0, failed=(failure,))
@@ -257,21 +247,20 @@ class DistillationLoop:
         self._worker.load(self._models.searching.folder)
         given = self._given(item.captured for item in items)
         distillate = self._worker.ask(DistilItems(items=tuple(items), given=given), Distillate)
-        self.seconds.update(distillate.seconds)
         end = closing(distillate)
         for rounds in range(1, ROUNDS + 1):
             proposals = self._judge(distillate, rounds)
-            conflicts = self._hold(items, proposals)
+            conflicts = self._find_conflicts(items, proposals)
             if not self._commit(items, proposals, (end, conflicts), final=rounds == ROUNDS):
                 break
 
-    def _hold(self, items: Sequence[Item], proposals: Sequence[Proposal]) -> Conflicts:
-        """What the sessions that end here say against what is held on to (T13)."""
+    def _find_conflicts(self, items: Sequence[Item], proposals: Sequence[Proposal]) -> Conflicts:
+        """Return conflicts between pinned records and the sessions that end here."""
         question = pin_conflicts.question(self._stores, items, proposals)
         return self._worker.ask(question, Conflicts) if question else Conflicts(found=())
 
     def _pass_over(self, upto: int) -> bool:
-        """Nothing is left of the captures up to `upto`: they were forgotten before they were distilled (T10)."""
+        """Advance the cursor over captures that were forgotten before they were distilled."""
         if upto <= self._stores.sources.progress().archive_seq:
             return False
         cursor = Distilled(archive_seq=upto, captures=0, candidates=0)
@@ -291,10 +280,10 @@ class DistillationLoop:
         )
 
     def _neighbours(self, id: str, candidate: Candidate) -> list[Known]:
-        """What memd knows that is near a candidate: its own record, the holder of its key, the nearest by vector."""
+        """Return the known records near a candidate: itself, the holder of its key, the nearest by vector."""
         pools = tuple(dict.fromkeys(pool for pool in (candidate.pool, PERSONAL, candidate.item.project) if pool))
         similar: dict[str, float] = {id: 1.0}
-        if candidate.key and (holder := self._stores.keys.get(candidate.pool, candidate.key)):
+        if candidate.key and (holder := self._stores.records.holding_key(candidate.pool, candidate.key)):
             similar.setdefault(holder, 0.0)
         vector = np.frombuffer(candidate.vector, np.float32)
         if len(vector):
@@ -311,11 +300,8 @@ class DistillationLoop:
         *,
         final: bool,
     ) -> list[str]:
-        """Commit the batch with its end and its conflicts, all or nothing; the ids to judge again, if any went stale.
-
-        A batch is dropped if a turn of it was forgotten or a secret cut out meanwhile: it is read and distilled again
-        without it (T10, P-18).
-        """
+        """Commit the batch with its end and its conflicts, all or nothing; return the ids of stale proposals. A batch
+        is dropped if a turn of it was forgotten or redacted meanwhile, and is read and distilled again."""
         vectors = [(p.record.description, p.vector) for p in proposals if p.vector]
 
         def work() -> list[str]:
@@ -328,8 +314,8 @@ class DistillationLoop:
             standing = [_unsure(p) if p.record.id in again else p for p in proposals]
             spared = [pin_conflicts.spare(self._stores, p) for p in standing]
             operations: list[AnyOperation] = operations_of(self._stores, [p for p, _ in spared], self._judge_of())
-            coming = [each.record.id for each in operations if isinstance(each, Added | Updated)]
-            conflicts = [*(each for _, found in spared for each in found), *end[1].found]
+            coming = [operation.record.id for operation in operations if isinstance(operation, Added | Updated)]
+            conflicts = [*(conflict for _, pairs in spared for conflict in pairs), *end[1].found]
             self._stores.vector_store.put(vectors)
             self._stores.commit([*operations, *pin_conflicts.proposed(self._stores, conflicts, coming), end[0]])
             return []
@@ -337,7 +323,7 @@ class DistillationLoop:
         return self._writer.run(work).result()
 
     def _embed_some(self) -> bool:
-        """Give vectors to records that have none of this model's: edited ones, or all after a change of model."""
+        """Embed records without a vector of the current model."""
         missing = self._stores.vectors.missing(256)
         if not missing:
             return False
@@ -349,7 +335,7 @@ class DistillationLoop:
         return True
 
     def _advance(self) -> bool:
-        """Towards another model, until there is something to distil: each change of hands loads a model."""
+        """Embed for the next model until there is something to distil; each switch loads a model."""
         went = False
         while not self._stopping.is_set() and not self._wake.is_set() and self._models.advance(self._worker):
             went = True
@@ -357,12 +343,12 @@ class DistillationLoop:
 
     @property
     def worker_state(self) -> str:
-        """`running`, `idle` while there is no process, `paused`, or what is wrong."""
+        """`running`, `idle` without a process, `paused`, or the problem."""
         return self.trouble or ("paused" if self._paused() else "running" if self._worker.alive else "idle")
 
 
 def _cursor(items: Sequence[Item], upto: int, distillate: Distillate) -> Distilled:
-    """The pipeline's cursor behind these items."""
+    """Return the cursor after these items."""
     rejected = Counter(f"{rejection.stage}: {rejection.reason}" for rejection in distillate.batch.rejections)
     return Distilled(
         archive_seq=upto,
@@ -374,7 +360,7 @@ def _cursor(items: Sequence[Item], upto: int, distillate: Distillate) -> Distill
 
 
 def _unsure(proposal: Proposal) -> Proposal:
-    """A proposal that never stood still: added beside what it may contradict, for the user to look at."""
+    """Mark a proposal whose neighbours kept changing for review; it retires nothing."""
     record = msgspec.structs.replace(proposal.record, needs_review=True)
     decision = msgspec.structs.replace(proposal.decision, reason=f"{proposal.decision.reason}; its neighbours changed")
     return msgspec.structs.replace(proposal, record=record, decision=decision, retires=())

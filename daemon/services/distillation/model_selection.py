@@ -1,8 +1,7 @@
-"""Which model the user chose, which one every record has a vector of, and which of the two can search now.
+"""The embedding models: the one that the user chose, the one that every record has a vector of, the one that searches.
 
-Comes in: `model.json` of the data folder, and folders of weights. Goes out: the models to start with. Invariants: a
-chosen folder that can't be used is told and passed over, never a daemon that does not start; a model is tried in a
-child process before it is chosen, because its libraries are not to be loaded here.
+Invariants: a chosen folder that can't be used is reported and skipped, the daemon starts all the same; a model is
+tried in a child process before it is chosen, because the daemon does not load its libraries.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ CHECK_S = 120.0
 
 
 class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """`model.json`. A folder that is "" is the package's own; `complete` is what every record had a vector of last."""
+    """`model.json`. Folder "" is the package's own; `complete` is the last model that every record had a vector of."""
 
     wanted: str = ""
     complete_folder: str = ""
@@ -41,8 +40,7 @@ class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SearchableModel(NamedTuple):
-    """A model that can search: its folder as it was chosen, its manifest, its table (None where it has none), and how
-    many word pieces a text is by its own tokenizer."""
+    """A model that can search. `encode` is None without a query table; `pieces` counts word pieces."""
 
     folder: str
     info: registry.ModelInfo
@@ -56,7 +54,7 @@ class SearchableModel(NamedTuple):
 
 
 class ModelSelection(NamedTuple):
-    """What a start finds: the model to search with, the one to change to (often the same), and what is wrong."""
+    """The models at start: the one that searches, the one to change to (often the same), and the problem."""
 
     choice: ModelChoice
     searching: SearchableModel
@@ -65,7 +63,7 @@ class ModelSelection(NamedTuple):
 
 
 def folder_of(name: str) -> str:
-    """The folder that a user names, "" for the package's own. Raises InvalidRequest for a relative one."""
+    """Return the folder that a user names, "" for the package's own. Raises InvalidRequest for a relative one."""
     if name in ("", DEFAULT):
         return ""
     if not Path(name).is_absolute():
@@ -74,12 +72,12 @@ def folder_of(name: str) -> str:
 
 
 def path_of(folder: str) -> Path:
-    """Where the files of a chosen folder lie."""
+    """Return the path of a chosen folder."""
     return Path(folder) if folder else registry.WEIGHTS
 
 
 def load_choice(data: Path) -> ModelChoice:
-    """What was chosen; the package's own model without a file. Raises BadConfig."""
+    """Return the choice; the package's own model without a file. Raises BadConfig."""
     try:
         return msgspec.json.decode((data / FILE).read_bytes(), type=ModelChoice)
     except FileNotFoundError:
@@ -91,7 +89,7 @@ def load_choice(data: Path) -> ModelChoice:
 
 
 def save_choice(data: Path, choice: ModelChoice) -> None:
-    """Keep a choice, on the disk when this returns. Raises StorageFull."""
+    """Write the choice to the disk. Raises StorageFull."""
     try:
         replace(data / FILE, msgspec.json.encode(choice))
     except OSError as error:
@@ -99,21 +97,21 @@ def save_choice(data: Path, choice: ModelChoice) -> None:
 
 
 def load_model(folder: str) -> SearchableModel:
-    """The model of a folder, with its table mapped. Raises ModelMissing."""
+    """Load the model of a folder, with its query table mapped. Raises ModelMissing."""
     path = path_of(folder)
-    found = registry.info(path)
-    if not found.queries:
-        return SearchableModel(folder, found, None)
+    info = registry.info(path)
+    if not info.queries:
+        return SearchableModel(folder, info, None)
     table = QueryTable(path)
-    return SearchableModel(folder, found, table.encode, table.tokens.count)
+    return SearchableModel(folder, info, table.encode, table.tokens.count)
 
 
 def find(data: Path) -> ModelSelection:
-    """The models to start with. Raises ModelMissing where not even the package's own can be used, BadConfig."""
+    """Return the models to start with. Raises BadConfig, ModelMissing if the package's own can't be used."""
     choice, trouble = load_choice(data), ""
     try:
         wanted = load_model(choice.wanted)
-    except Exception as error:  # of whatever library a damaged file went to
+    except Exception as error:  # any library may fail on a damaged file
         if not choice.wanted:
             raise
         wanted = load_model("")
@@ -128,7 +126,7 @@ def find(data: Path) -> ModelSelection:
 
 
 def check(folder: str) -> None:
-    """Use a model in a child process, once. Raises ModelMissing with what is wrong with it."""
+    """Use a model once in a child process. Raises ModelMissing with the problem."""
     command = [sys.executable, "-P", "-m", "memd.daemon", "check-model", folder or DEFAULT]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/", timeout=CHECK_S)
@@ -143,49 +141,47 @@ def check(folder: str) -> None:
 
 
 def state_of(folder: str, *, searches: bool, wanted: bool) -> ModelState:
-    """What `memd model list` says of a folder; never raises."""
+    """Return the entry of a folder in `memd model list`; never raises."""
     path = path_of(folder)
     try:
-        found = registry.info(path)
+        info = registry.info(path)
     except ModelMissing as error:
         return ModelState(folder=str(path), searches=searches, wanted=wanted, problem=error.message)
-    sizes = [(path / name).stat().st_size for name in found.files if (path / name).exists()]
+    sizes = [(path / name).stat().st_size for name in info.files if (path / name).exists()]
     return ModelState(
-        id=found.id,
-        version=found.version,
-        dimension=found.dimension,
+        id=info.id,
+        version=info.version,
+        dimension=info.dimension,
         size_bytes=sum(sizes),
         folder=str(path),
         package=not folder,
         searches=searches,
         wanted=wanted,
-        problem="" if len(sizes) == len(found.files) else "files are missing; `memd model verify` lists them",
+        problem="" if len(sizes) == len(info.files) else "files are missing; `memd model verify` lists them",
     )
 
 
 def states(wanted: str, searching: SearchableModel) -> tuple[ModelState, ...]:
-    """The package's own model, the one chosen and the one that searches, each once."""
+    """Return the package's own model, the chosen one and the searching one, each once."""
     folders = dict.fromkeys(("", wanted, searching.folder))
-    return tuple(state_of(each, searches=each == searching.folder, wanted=each == wanted) for each in folders)
+    return tuple(state_of(folder, searches=folder == searching.folder, wanted=folder == wanted) for folder in folders)
 
 
 # --- commands for when no daemon runs ------------------------------------------------------------------------
 def check_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
-    """`check-model [FOLDER]`: the model's files and vectors, without a FOLDER of the one chosen.
-
-    Raises ModelMissing when anything is wrong; the report then stands on standard output all the same.
-    """
+    """`check-model [FOLDER]`: check a model's files and vectors, by default of the chosen one. Raises ModelMissing
+    when anything is wrong, after printing the report."""
     from ....models.probes import problems_of
 
     folder = folder_of(arguments[0]) if arguments else load_choice(places.data).wanted
     path = path_of(folder)
-    found, problems = registry.info(path), problems_of(path)
+    info, problems = registry.info(path), problems_of(path)
     report: dict[str, object] = {
-        "id": found.id,
-        "version": found.version,
-        "dimension": found.dimension,
+        "id": info.id,
+        "version": info.version,
+        "dimension": info.dimension,
         "folder": str(path),
-        "files": sorted(found.files),
+        "files": sorted(info.files),
         "intact": not problems,
         "problems": problems,
     }
@@ -196,7 +192,7 @@ def check_command(places: Places, world: World, arguments: Sequence[str]) -> Map
 
 
 def use_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
-    """`use-model FOLDER`: check it and choose it; the next start embeds again. Raises JournalLocked, ModelMissing."""
+    """`use-model FOLDER`: check and choose a model; the next start embeds again. Raises JournalLocked, ModelMissing."""
     folder = folder_of(arguments[0] if arguments else DEFAULT)
     places.data.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = FolderLock(places.data)
@@ -210,6 +206,6 @@ def use_command(places: Places, world: World, arguments: Sequence[str]) -> Mappi
 
 
 def list_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
-    """`list-models`: as `memd model list`, without a daemon."""
-    found = find(places.data)
-    return msgspec.to_builtins(ModelList(models=states(found.choice.wanted, found.searching)))
+    """`list-models`: `memd model list` without a daemon."""
+    selection = find(places.data)
+    return msgspec.to_builtins(ModelList(models=states(selection.choice.wanted, selection.searching)))

@@ -1,8 +1,7 @@
-"""Reconcile, the second step: what a proposal becomes, if nothing it rests on changed meanwhile (W6).
+"""The second step of reconcile: turns proposals into operations if nothing that they rest on changed meanwhile.
 
-Comes in: proposals with the revisions they were judged against. Goes out: operations, or the ids to judge again.
-Invariants: no model here; a proposal whose record is there already changes nothing (P-7); what the user edited stays as
-the user put it, and where; evidence of the same turn is counted once; no record lies wider than any of its sources.
+Invariants: no model here; a record that exists already changes nothing; an edited record keeps its words and its pool;
+evidence of one turn counts once; no record is in a wider pool than any of its sources.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from ..statements import is_edited
 from ..withdrawal import is_withdrawn
 
 UNRELATED = 2
-"""Neighbours that are noted of those that had no bearing on a decision, the nearest; they are most of its bytes."""
+"""Most unrelated neighbours that a decision keeps, the nearest ones; they are most of its bytes."""
 
 
 def stale(stores: Stores, proposals: Sequence[Proposal]) -> list[str]:
-    """Ids of the proposals that must be judged again: a neighbour changed, or their key was taken meanwhile."""
+    """Return ids of proposals to judge again: a neighbour changed, or their key was taken meanwhile."""
     coming = {proposal.record.id for proposal in proposals}
     wanted = {neighbour.id for p in proposals for neighbour in p.decision.neighbours} - coming
     now = stores.records.many(wanted)
@@ -41,14 +40,14 @@ def _key_taken(stores: Stores, proposal: Proposal, judged: dict[str, int]) -> bo
     record = proposal.record
     if not record.key or proposal.decision.action == "noop" or record.status not in LIVE:
         return False
-    holder = stores.keys.get(record.pool, record.key)
+    holder = stores.records.holding_key(record.pool, record.key)
     return bool(holder) and holder != record.id and holder not in judged
 
 
 def operations_of(
     stores: Stores, proposals: Sequence[Proposal], judged: Callable[[Record], Record] = lambda record: record
 ) -> list[AnyOperation]:
-    """The operations of proposals that stand, in order; what is there already is left out. `judged`: what is new."""
+    """Return the operations of proposals, in order, without those that exist. `judged`: marks new records."""
     known = stores.records.many({p.record.id for p in proposals} | {p.target for p in proposals if p.target} - {""})
     made: dict[str, Record] = {}
     operations: list[AnyOperation] = []
@@ -57,14 +56,14 @@ def operations_of(
         record, decision = _placed(stores, placing, proposal.record), _noted(proposal.decision)
         before = made.get(record.id) or known.get(record.id)
         if before is not None and before.status == "hidden":
-            continue  # it was taken back: saying it again in the same turn does not bring it back
+            continue  # undone: the same turn does not bring it back
         if decision.action == "noop":
             target = made.get(proposal.target) or known.get(proposal.target)
             if target is None or proposal.evidence is None or _has(target, proposal):
                 continue
             if placing.may_rest(target, proposal.evidence):
                 operations.append(Merged(id=target.id, evidence=proposal.evidence, decision=decision))
-            elif before is None:  # it says the same in another pool, which must not hear of it
+            elif before is None:  # the same statement of a pool that this one must not see
                 record = made[record.id] = judged(record)
                 operations.append(Added(record=record, decision=msgspec.structs.replace(decision, action="add")))
         elif before is None:
@@ -80,30 +79,30 @@ def operations_of(
 
 
 def _noted(decision: Decision) -> Decision:
-    """A decision as the journal keeps it: its last step is left out where it says no more than the reason."""
+    """Shorten a decision for the journal: without a last step that repeats the reason."""
     said = decision.steps and decision.steps[-1].what == f"{decision.action}: {decision.reason}"
-    unrelated = [each for each in decision.neighbours if each.label == "unrelated"]
+    unrelated = [neighbour for neighbour in decision.neighbours if neighbour.label == "unrelated"]
     left_out = set[Neighbour](unrelated[UNRELATED:])
     return msgspec.structs.replace(
         decision,
         steps=decision.steps[:-1] if said else decision.steps,
-        neighbours=tuple(each for each in decision.neighbours if each not in left_out),
+        neighbours=tuple(neighbour for neighbour in decision.neighbours if neighbour not in left_out),
     )
 
 
 def _takes_its_place(stores: Stores, before: Record, decision: Decision) -> bool:
-    """Whether a proposal becomes the next revision of the record with its id."""
+    """Return whether a proposal becomes the next revision of the record with its id."""
     if before.status in LIVE:
         return not is_edited(before) and (decision.action == "update" or before.status == "provisional")
     return is_withdrawn(stores, before)  # its source says it again
 
 
 def _placed(stores: Stores, placing: Placing, record: Record) -> Record:
-    """The record where it may lie; a key that is held there is not taken from its holder."""
+    """Move a record to the pool where it may be; it takes no key from another record there."""
     placed = placing.narrowed(record)
     if placed.pool == record.pool or not placed.key:
         return placed
-    holder = stores.keys.get(placed.pool, placed.key)
+    holder = stores.records.holding_key(placed.pool, placed.key)
     return placed if holder in ("", placed.id) else msgspec.structs.replace(placed, key="", needs_review=True)
 
 

@@ -1,13 +1,11 @@
-"""The way from one model to another, while answers go on (P-14).
+"""The change from one embedding model to another while answers go on.
 
-Comes in: a choice of the user, or a package whose model is another one than before. Goes out: what questions are
-compared with, how far the way is, and what an answer must say meanwhile. Invariants:
-- the table that encodes a question and the vectors it is compared with change in one assignment, so they are always of
-  one model;
-- the model that searches goes on, with its own vectors, until every record has a vector of the coming one; a stop loses
-  one batch at most, since vectors lie under model and text, and those of the model before stay for the way back;
-- where the model before is gone, the new one searches at once: a record without a vector is found by its words, and
-  every answer says so.
+Invariants:
+- the table that encodes a question and the vectors that it is compared with change in one assignment;
+- the old model searches with its own vectors until every record has a vector of the new one; a stop loses at most one
+  batch, and the old vectors stay in case the user goes back;
+- without the old model the new one searches at once; memd finds records without a vector by keywords, and answers say
+  so.
 """
 
 from __future__ import annotations
@@ -33,13 +31,13 @@ from .worker_process import WorkerDied, WorkerProcess, WorkerUnusable
 
 BATCH = 64
 ATTEMPTS = 3
-"""Failures of a coming model, one after the other, before it waits for the next start or the next choice."""
+"""Consecutive failures of the next model before it waits for the next start or choice."""
 
 log = logging.getLogger("memd.models")
 
 
 class NextModel:
-    """A model on its way: its vectors so far, and the records that have none."""
+    """The next model: its vectors so far, and the records without one."""
 
     def __init__(self, model: SearchableModel, store: VectorStore) -> None:
         self.model, self.store = model, store
@@ -48,23 +46,23 @@ class NextModel:
         self.failures, self.problem = 0, ""
 
     def count(self, stores: Stores) -> None:
-        """Look which records have no vector yet."""
+        """Find the records that have no vector yet."""
         self.left, self.total = lacking(self.store, stores.records)
 
 
 class EmbeddingModels:
     """The models of one home. The distiller's thread advances, any thread reads, the write thread changes."""
 
-    def __init__(self, stores: Stores, writer: Writer, data: Path, found: ModelSelection) -> None:
+    def __init__(self, stores: Stores, writer: Writer, data: Path, selection: ModelSelection) -> None:
         self._stores, self._writer, self._data = stores, writer, data
-        self._choice, self._trouble = found.choice, found.trouble
-        self.searching: SearchableModel = found.searching
-        self.sense = _sense(stores.vectors, found.searching)
-        self._changed = found.choice.complete not in ("", self.searching.id) or stores.vectors.lost(BATCH)
+        self._choice, self._trouble = selection.choice, selection.trouble
+        self.searching: SearchableModel = selection.searching
+        self.sense = _sense(stores.vectors, selection.searching)
+        self._changed = selection.choice.complete not in ("", self.searching.id) or stores.vectors.lost(BATCH)
         """The vectors of before can't be searched any more: their model or they themselves are gone."""
         self._coming: NextModel | None = None
-        if found.wanted.id != self.searching.id:
-            self._coming = self._begin(found.wanted)
+        if selection.wanted.id != self.searching.id:
+            self._coming = self._begin(selection.wanted)
 
     def _begin(self, model: SearchableModel) -> NextModel:
         coming = NextModel(model, self._stores.vector_store.of(model.id, model.info.dimension))
@@ -74,7 +72,7 @@ class EmbeddingModels:
     # --- what is told ------------------------------------------------------------------------------------------------
     @property
     def reembedding(self) -> Reembedding | None:
-        """How far the way is, None when there is none to go."""
+        """The progress of a change of model; None without one."""
         if (coming := self._coming) is not None:
             done = coming.total - len(coming.left)
             return Reembedding(model=coming.model.id, done=done, total=coming.total, problem=coming.problem)
@@ -94,7 +92,7 @@ class EmbeddingModels:
 
     @property
     def note(self) -> str:
-        """What an answer must say of the model: "" unless records are found by their words alone."""
+        """A remark for answers; "" unless memd finds records by keywords alone."""
         held, total = self._stores.vectors.counts if self._changed else (0, 0)
         if held >= total:
             return ""
@@ -104,20 +102,18 @@ class EmbeddingModels:
 
     @property
     def troubles(self) -> tuple[str, ...]:
-        """What is wrong with the models, for `memd status`."""
+        """Problems of the models, for `memd status`."""
         problem = self._coming.problem if self._coming else ""
         return tuple(filter(None, (self._trouble, problem)))
 
     def list(self) -> ModelList:
-        """The models that are there, and what each is for."""
+        """List the models on this machine."""
         return ModelList(models=states(self._choice.wanted, self.searching), reembedding=self.reembedding)
 
     # --- a choice ----------------------------------------------------------------------------------------------------
     def use(self, name: str, jobs: Jobs, wake: Callable[[], None]) -> JobState:
-        """Start to check a model and choose it; the way to it goes on after the job.
-
-        Raises InvalidRequest for a relative folder, Unavailable beside another job.
-        """
+        """Start to check and choose a model; re-embedding continues after the job. Raises InvalidRequest for a
+        relative folder, Unavailable beside another job."""
         folder = folder_of(name)
 
         def work(progress: Progress) -> Report:
@@ -135,7 +131,7 @@ class EmbeddingModels:
         return jobs.start("model", work)
 
     def _choose(self, model: SearchableModel, coming: NextModel | None) -> None:
-        """On the write thread, as every change of what searches is."""
+        """Choose a model. On the write thread."""
         self._save(wanted=model.folder)
         self._trouble = ""
         if model.id == self.searching.id:  # the same vectors, perhaps with another table
@@ -152,7 +148,7 @@ class EmbeddingModels:
 
     # --- the way -----------------------------------------------------------------------------------------------------
     def advance(self, worker: WorkerProcess) -> bool:
-        """One batch towards the coming model; whether there is more to do. Called when nothing else waits."""
+        """Embed one batch with the next model; return whether there is more to do."""
         coming = self._coming
         if coming is None:
             self._settle()
@@ -172,26 +168,26 @@ class EmbeddingModels:
     def _step(self, coming: NextModel, worker: WorkerProcess) -> None:
         if not coming.left:
             coming.count(self._stores)  # records that came meanwhile
-            if len(coming.left) <= BATCH:  # so few are embedded after the change, like any new record
+            if len(coming.left) <= BATCH:  # the rest is embedded after the change, like new records
                 self._change(coming)
                 return
         worker.load(coming.model.folder)
         records = self._stores.records.many(coming.left[-BATCH:])
         texts = [(id, record.description) for id, record in records.items()]
         rows = worker.ask(EmbedTexts(texts=tuple(text for _, text in texts)), Embedded).vectors
-        found = [(id, text, raw) for (id, text), raw in zip(texts, rows, strict=True)]
-        self._writer.run(lambda: put_standing(coming.store, self._stores.records, found)).result()
+        embedded = [(id, text, raw) for (id, text), raw in zip(texts, rows, strict=True)]
+        self._writer.run(lambda: put_standing(coming.store, self._stores.records, embedded)).result()
         reach("model:embedded")
         del coming.left[-BATCH:]
 
     def _change(self, coming: NextModel) -> None:
-        """Search with the coming model from now on."""
+        """Search with the next model from now on."""
         stores, run = self._stores, self._writer.run
         seq = run(lambda: stores.tables.applied_seq).result()
         fresh = VectorIndexes(coming.store, stores.records, seq, stores.graphs)
 
         def finish() -> None:
-            if self._coming is not coming:  # another choice was faster
+            if self._coming is not coming:  # the user chose another model meanwhile
                 return
             stores.catch_up(fresh)
             stores.search_in(fresh)
@@ -203,7 +199,7 @@ class EmbeddingModels:
         run(finish).result()
 
     def _settle(self) -> None:
-        """Note that every record has a vector of the model that searches; others' go, but those of the one before."""
+        """Note that every record has a vector of the searching model; drop vectors older than the one before."""
         now = (self.searching.folder, self.searching.id)
         before = self._choice.complete
         if (self._choice.complete_folder, before) == now or self._stores.vectors.missing(1):

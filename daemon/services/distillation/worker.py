@@ -1,8 +1,7 @@
-"""The worker process: loads the model, runs the stages, ends when its daemon does.
+"""The worker process: loads the models and runs the stages.
 
-Comes in: tasks on standard input. Goes out: results on standard output. Invariants: low priority (P-2); it ends on end
-of input, so no worker outlives its daemon (P-1); it is the only process that loads onnxruntime; nothing here opens a
-file of the data directory or a socket.
+It runs at low priority, ends when its standard input ends, and opens no file of the data folder and no socket. No
+other process loads onnxruntime.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from ....stages.rules import VERSION, digest
 from .worker_messages import (
     AnyResult,
     AnyTask,
+    ComparePinned,
     Conflicts,
     Crashed,
     DistilItems,
     Distillate,
     Embedded,
     EmbedTexts,
-    HoldAgainst,
     JudgeCandidates,
     Judged,
     Ready,
@@ -40,14 +39,14 @@ from .worker_messages import (
 )
 
 HEADS = ("distiller", "injection", "pair")
-"""The heads that have a say in what a record is, named on every record."""
+"""The heads that decide about records; every record names them."""
 
 
 class Worker:
-    """Holds the model and the batch between distilling and judging."""
+    """The models, and the batch between distilling and judging."""
 
     def __init__(self, trunk: Trunk, embedder: Trunk, monotonic: Callable[[], float]) -> None:
-        """`trunk`: the package's own, which distils; `embedder`: the model whose vectors are searched."""
+        """`trunk`: the package's own model, which distils; `embedder`: the model whose vectors are searched."""
         self._embedder = embedder
         self._stages = pipeline(trunk, embedder)
         self._pairs = PairJudge()
@@ -56,24 +55,24 @@ class Worker:
         self._distiller = f"rules-{VERSION}@{digest()}+{trunk.info.read_by(HEADS)}"
 
     def answer(self, task: AnyTask) -> AnyResult:
-        """The result of one task."""
+        """Return the result of one task."""
         match task:
             case DistilItems():
-                self._batch, seconds = run(Batch(items=task.items, given=task.given), self._stages, self._monotonic)
+                self._batch, _ = run(Batch(items=task.items, given=task.given), self._stages, self._monotonic)
                 ids = tuple(candidate_id(candidate) for candidate in self._batch.candidates)
-                return Distillate(batch=self._batch, ids=ids, seconds=seconds)
+                return Distillate(batch=self._batch, ids=ids)
             case JudgeCandidates():
                 recalled = {document: frozenset(given.ids) for document, given in self._batch.given.items()}
                 candidates = self._batch.candidates
                 return Judged(proposals=tuple(judge(candidates, task.known, self._distiller, self._pairs, recalled)))
-            case HoldAgainst():
+            case ComparePinned():
                 return Conflicts(found=tuple(find_conflicts(task.held, task.fresh, task.cosines)))
             case EmbedTexts():
                 return Embedded(vectors=tuple(row.tobytes() for row in self._embedder.embed(task.texts)))
 
 
 def serve(tasks: IO[bytes], results: IO[bytes], worker: Worker) -> None:
-    """Say that the worker is ready, then answer tasks until the daemon is gone."""
+    """Report readiness, then answer tasks until the daemon ends."""
     send(results, Ready())
     while (task := receive_task(tasks)) is not None:
         try:
@@ -91,7 +90,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(10)
     results = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a library prints goes to the log, never between the results
+    os.dup2(2, 1)  # output of libraries goes to the log, never between the results
     threads = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     trunk = Trunk(threads=threads)
     embedder = Trunk(Path(sys.argv[2]), threads) if len(sys.argv) > 2 else trunk

@@ -1,12 +1,11 @@
-"""What the daemon and its worker process say to each other, over the worker's standard input and output.
+"""Messages between the daemon and its worker: length-prefixed MessagePack of one tagged union.
 
-Comes in and goes out: length-prefixed MessagePack of one tagged union. Invariant: the worker answers each task once, in
-order; it opens no file of the data directory and learns of the store only what a task carries.
+The worker answers each task once, in order, and knows of the stores only what a task contains.
 """
 
 from __future__ import annotations
 
-from typing import IO
+from typing import IO, TypeVar
 
 import msgspec
 
@@ -15,7 +14,7 @@ from ....stages.batch import Batch, Conflict, Given, Item, Known, Proposal
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="task"):
-    """Base of what the daemon asks."""
+    """Base of the daemon's tasks."""
 
 
 class DistilItems(Task, tag="distil", frozen=True, kw_only=True):
@@ -32,24 +31,24 @@ class JudgeCandidates(Task, tag="judge", frozen=True, kw_only=True):
 
 
 class EmbedTexts(Task, tag="embed", frozen=True, kw_only=True):
-    """Vectors for texts that have none of this model's."""
+    """Embed texts that have no vector of this model."""
 
     texts: tuple[str, ...]
 
 
-class HoldAgainst(Task, tag="hold_against", frozen=True, kw_only=True):
-    """Hold the new records of ended sessions against what is held on to (T13); `cosines` by held, then by fresh."""
+class ComparePinned(Task, tag="hold_against", frozen=True, kw_only=True):
+    """Compare new records of ended sessions with pinned records; `cosines` by held, then by fresh."""
 
     held: tuple[Record, ...]
     fresh: tuple[Record, ...]
     cosines: tuple[tuple[float, ...], ...]
 
 
-AnyTask = DistilItems | JudgeCandidates | EmbedTexts | HoldAgainst
+AnyTask = DistilItems | JudgeCandidates | EmbedTexts | ComparePinned
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="result"):
-    """Base of what the worker answers."""
+    """Base of the worker's results."""
 
 
 class Ready(Result, tag="ready", frozen=True, kw_only=True):
@@ -57,11 +56,10 @@ class Ready(Result, tag="ready", frozen=True, kw_only=True):
 
 
 class Distillate(Result, tag="distilled", frozen=True, kw_only=True):
-    """The batch after stage five, with the ids its candidates will have, and seconds by stage."""
+    """The batch before judgement, with the ids that its candidates will have."""
 
     batch: Batch
     ids: tuple[str, ...]
-    seconds: dict[str, float]
 
 
 class Judged(Result, tag="judged", frozen=True, kw_only=True):
@@ -91,8 +89,9 @@ class Crashed(Result, tag="crashed", frozen=True, kw_only=True):
 AnyResult = Ready | Distillate | Judged | Embedded | Conflicts | Crashed
 
 _encode = msgspec.msgpack.Encoder().encode
-_tasks = msgspec.msgpack.Decoder(AnyTask)
-_results = msgspec.msgpack.Decoder(AnyResult)
+_tasks: msgspec.msgpack.Decoder[AnyTask] = msgspec.msgpack.Decoder(AnyTask)
+_results: msgspec.msgpack.Decoder[AnyResult] = msgspec.msgpack.Decoder(AnyResult)
+M = TypeVar("M")
 
 
 def send(stream: IO[bytes], message: AnyTask | AnyResult) -> None:
@@ -102,22 +101,17 @@ def send(stream: IO[bytes], message: AnyTask | AnyResult) -> None:
     stream.flush()
 
 
-def _receive(stream: IO[bytes]) -> bytes | None:
+def _receive(stream: IO[bytes], decoder: msgspec.msgpack.Decoder[M]) -> M | None:
     head = stream.read(4)
-    if len(head) < 4:
-        return None
-    size = int.from_bytes(head)
-    body = stream.read(size)
-    return body if len(body) == size else None
+    body = stream.read(int.from_bytes(head)) if len(head) == 4 else b""
+    return decoder.decode(body) if len(head) == 4 and len(body) == int.from_bytes(head) else None
 
 
 def receive_task(stream: IO[bytes]) -> AnyTask | None:
-    """The next task, None when the daemon is gone."""
-    body = _receive(stream)
-    return None if body is None else _tasks.decode(body)
+    """Return the next task, None when the daemon is gone."""
+    return _receive(stream, _tasks)
 
 
 def receive_result(stream: IO[bytes]) -> AnyResult | None:
-    """The next result, None when the worker is gone."""
-    body = _receive(stream)
-    return None if body is None else _results.decode(body)
+    """Return the next result, None when the worker is gone."""
+    return _receive(stream, _results)

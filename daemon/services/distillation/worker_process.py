@@ -1,7 +1,6 @@
-"""The daemon's side of its worker: started on demand, asked, ended.
+"""The daemon's side of the worker process, which starts on demand.
 
-Comes in: tasks. Goes out: results. Invariants: at most one worker process a daemon (P-1); a worker that dies in the
-middle of a task raises `WorkerDied` and the next task gets a fresh one.
+At most one worker runs. A worker that dies during a task raises `WorkerDied`, and the next task starts a new one.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import TypeVar
 from .worker_messages import AnyResult, AnyTask, Crashed, Ready, receive_result, send
 
 LONGEST_TASK_S = 180.0
-"""A worker that takes longer for one task hangs, and is ended: a batch of 64 captures takes a second or two."""
+"""Time after which a task counts as hung and its worker is ended: a batch of 64 captures takes a second or two."""
 
 R = TypeVar("R", bound=AnyResult)
 
@@ -28,11 +27,11 @@ class TaskCrashed(WorkerDied):
 
 
 class WorkerUnusable(Exception):
-    """The worker process does not even start: no capture is to blame, all of them wait."""
+    """The worker process does not start; no capture is to blame, all wait."""
 
 
 class WorkerProcess:
-    """One worker, or none while there is nothing to do."""
+    """At most one worker process."""
 
     def __init__(self, threads: int) -> None:
         self._command = [sys.executable, "-m", "memd.daemon.services.distillation.worker", str(threads)]
@@ -42,11 +41,11 @@ class WorkerProcess:
         self._closed = False
 
     def follow(self, threads: int) -> None:
-        """Give the next process so many threads."""
+        """Set the number of threads of the next process."""
         self._command[-1] = str(threads)
 
     def load(self, folder: str) -> None:
-        """Embed with the model of this folder ("": the package's own) from now on; a worker with another one ends."""
+        """Embed with the model of this folder ("": the package's own) from now on; ends a worker with another one."""
         if folder != self._folder:
             self.end()
             self._folder = folder
@@ -70,7 +69,7 @@ class WorkerProcess:
         return process
 
     def ask(self, task: AnyTask, kind: type[R]) -> R:
-        """The result of a task, which must be of `kind`. Raises TaskCrashed, WorkerDied, WorkerUnusable."""
+        """Return the result of a task, of type `kind`. Raises TaskCrashed, WorkerDied, WorkerUnusable."""
         process = self._running()
         assert process.stdin is not None and process.stdout is not None
         deadline = threading.Timer(LONGEST_TASK_S, process.kill)
@@ -92,7 +91,7 @@ class WorkerProcess:
         return result
 
     def end(self, *, for_good: bool = False) -> None:
-        """End the worker at once, if one runs: it holds nothing that is not in the archive."""
+        """End the worker at once."""
         with self._lock:
             self._closed = self._closed or for_good
             process, self._process = self._process, None

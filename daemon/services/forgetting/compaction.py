@@ -1,36 +1,104 @@
-"""Compaction: the rows of an LMDB file written anew, and so without the bytes of what was removed (T10, P-20).
+"""Compaction: rewrites LMDB files without the bytes of removed rows, and folds old counts.
 
-Comes in: an open environment, on the write thread. Goes out: the same, smaller. Invariants: the copy is whole and on
-the disk before it takes the file's name; the environment is closed before the swap and opened after it, because one
-that stays open goes on serving the old file and swallows writes (tried); a kill at any point leaves the old file or the
-new one, and at most a stray copy, which `clear` removes.
+Invariants: a copy is whole and on the disk before it takes the file's name; the environment is closed before the swap,
+because one that stays open serves the old file and swallows writes; a kill leaves the old file or the new one, and at
+most a stray copy, which `clear` removes; folded counts are in the journal before the payloads that they replace go.
 """
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 
 from ....protocol.errors import JournalCorrupt, Stopping
+from ....protocol.fading import Folded
+from ....protocol.operation import AnyOperation
 from ....protocol.reply import JobState
 from ...failpoint import reach
+from ...projections.folded import TableSet
+from ...projections.keywords import Keywords, text_of
 from ...projections.stores import Stores
+from ...projections.turns import TurnIndex
 from ...storage.durable_files import sync
+from ...storage.folder_swap import fresh_folder, promote
 from ...storage.lmdb_environment import Environment
 from ...storage.log import Log
 from ..jobs import Jobs, Progress, Report
 from ..write_thread import Writer
-from .count_folding import fold_counters
-from .projection_renewal import NAMES
 
 SUFFIX = ".compact"
 Rebuild = Callable[[Sequence[str], Callable[[int, int, str], None]], object]
-"""Makes projections anew beside the daemon, and swaps them in."""
+"""Rebuilds projections in a child process and swaps them in."""
+
+KINDS = frozenset({"counted", "slept", "folded"})
+GROUP = 1000
+TALLY_BYTES = 100
+"""Approximate size of the counts of one record."""
+
+REPLAYED = 500
+"""Operations replayed at a time."""
+
+NAMES = ("tables", "keywords", "turns")
+
+
+def renew(stores: Stores) -> None:
+    """Build the tables and the keyword indexes again, and swap each in when it is complete."""
+    place, last = stores.projections_folder, stores.journal.last
+    folder = fresh_folder(place)
+    folded = TableSet(folder / "tables")
+    while group := stores.journal.slice(folded.tables.applied_seq, REPLAYED):
+        folded.tables.apply(group)
+    folded.close()
+    stores.tables.replace(lambda: promote(place, "tables"))
+    reach("renew:tables")
+    keywords = Keywords(folder / "keywords", stores.records, stores.keywords.around)
+    everything = stores.records.everything()
+    keywords.put(((text_of(record, keywords.around), last) for record in everything), (), last)
+    keywords.close()
+    stores.keywords.replace(lambda: promote(place, "keywords"))
+    reach("renew:keywords")
+    turns = TurnIndex(folder / "turns", stores.archive)
+    turns.catch_up()
+    turns.close()
+    stores.turns.replace(lambda: promote(place, "turns"))
+    reach("renew:turns")
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def fold_counters(stores: Stores, writer: Writer) -> int:
+    """Replace old counts by their sums, if that frees enough; return the freed bytes."""
+    seqs, size = _foldable(stores.journal.log)
+    if size < 2 * TALLY_BYTES * (GROUP + sum(sum(counts.values()) for counts in stores.records.tally().values())):
+        return 0
+
+    def work() -> int:
+        counters = stores.counters
+        tallies, operations = counters.everything(), list[AnyOperation]()
+        while part := dict(islice(tallies, GROUP)):
+            operations.append(Folded(tallies=part))
+        stores.commit([*operations, Folded(pools=counters.rests())])
+        reach("fold:committed")
+        stores.journal.log.erase(seqs)
+        return size
+
+    return writer.run(work).result()
+
+
+def _foldable(log: Log) -> tuple[list[int], int]:
+    """Return the entries with payloads that a fold replaces, and their bytes."""
+    seqs: list[int] = []
+    size = 0
+    for entry in log.read():
+        if entry.header.kind in KINDS and entry.payload is not None:
+            seqs.append(entry.seq)
+            size += len(entry.payload)
+    return seqs, size
 
 
 def compact(environment: Environment) -> int:
-    """Put a compact copy in the place of an environment's file; bytes freed. Raises StorageFull: nothing changed."""
+    """Replace an environment's file by a compact copy; return the freed bytes. Raises StorageFull: nothing changed."""
     before = environment.size_bytes()
     folder = environment.folder
     fresh = folder.with_name(folder.name + SUFFIX)
@@ -52,7 +120,7 @@ def compact(environment: Environment) -> int:
 
 
 def compact_log(log: Log) -> int:
-    """`compact`, and the proof that the log still ends where it did. Raises StorageFull, JournalCorrupt."""
+    """Compact a log and check that its end is unchanged. Raises StorageFull, JournalCorrupt."""
     freed = compact(log.environment)
     if log.last and log.fingerprint(log.last) != log.tip.hex():
         raise JournalCorrupt(
@@ -62,10 +130,7 @@ def compact_log(log: Log) -> int:
 
 
 def start_compaction(stores: Stores, writer: Writer, jobs: Jobs, rebuild: Rebuild) -> JobState:
-    """`memd compact`: every store without what nothing needs any more, one after the other. Raises Unavailable.
-
-    Captures wait while a log is copied; the report has bytes before and after.
-    """
+    """Start to compact every store, one after the other; captures wait while a log is copied. Raises Unavailable."""
     swaps: tuple[tuple[str, Callable[[], object]], ...] = (
         ("journal", lambda: compact_log(stores.journal.log)),
         ("archive", lambda: compact_log(stores.archive.log)),
@@ -99,6 +164,6 @@ def start_compaction(stores: Stores, writer: Writer, jobs: Jobs, rebuild: Rebuil
 
 
 def clear(data: Path) -> None:
-    """Remove what a compaction that was cut off left behind; nothing else runs yet."""
+    """Remove the remains of an interrupted compaction, before anything else runs."""
     for stray in (*data.glob(f"*{SUFFIX}"), *data.glob(f"projections/*{SUFFIX}")):
         shutil.rmtree(stray, ignore_errors=True)

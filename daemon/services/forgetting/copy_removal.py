@@ -1,9 +1,7 @@
-"""Copies of the stores that memd made itself: backups, what a restore set aside. What holds forgotten words goes (T10).
+"""Removes backups and restored-over stores that contain forgotten text, after a new backup is written.
 
-Comes in: a redaction. Goes out: which copies were dropped, and the backup that was written before they went.
-Invariants: a copy that still has a payload where the live log has none any more, or another, is dropped, as is one that
-can't be read; the new backup knows of the redaction, so that restoring it neither brings back what was forgotten nor
-forgets that it was.
+A copy goes if it has a payload that the live log has no more, or another one, or if it can't be read. The new backup
+contains the redaction, so restoring it does not bring the text back.
 """
 
 from __future__ import annotations
@@ -13,19 +11,16 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
 
 from ....protocol.block import REMOVED
 from ....protocol.errors import MemdError
 from ....protocol.operation import Redacted
+from ...projections.stores import Stores
 from ...storage.backup import FOLDER, write_backup
 from ...storage.durable_files import sync
 from ...storage.log import Log
 from ...storage.migrations import is_first, stored_in_first
 from ...world import World
-
-if TYPE_CHECKING:
-    from ...projections.stores import Stores
 
 NAMES = ("journal", "archive")
 PARTIAL = ".partial-"
@@ -33,7 +28,7 @@ log = logging.getLogger("memd.forget")
 
 
 def drop_copies(stores: Stores, redacted: Redacted, world: World, stopping: Event) -> tuple[list[str], str]:
-    """Drop every copy that holds what was redacted, and back up what is left if that was a backup; both by name."""
+    """Delete every copy with redacted text, and write a new backup if one was deleted; return both by name."""
     backups = stores.folder / FOLDER
     entries = [remnant.seq for remnant in redacted.entries]
     captures = sorted({*redacted.captures, *(cut.seq for cut in redacted.cuts)})
@@ -55,14 +50,13 @@ def drop_copies(stores: Stores, redacted: Redacted, world: World, stopping: Even
 
 
 def _copies(data: Path) -> Iterable[Path]:
-    """Every folder below the data folder that holds a store and is not the live one."""
+    """Return every folder with a copy of a store below the data folder."""
     places = {path.parent.parent for name in NAMES for path in data.rglob(f"{name}/data.mdb")}
     return sorted(place for place in places if place != data)
 
 
 def _holds(folder: Path, live: Log, seqs: Sequence[int], world: World) -> bool:
-    """Whether a copy has another payload at one of these places than the live log, which has none any more, or one
-    without its secrets; of another history it can't be told apart, and goes too."""
+    """Return whether a copy has a payload that the live log removed or cut. A copy of another history counts too."""
     if not seqs or not (folder / "data.mdb").exists():
         return False
     try:
@@ -85,7 +79,7 @@ def _stored(folder: Path, world: World, seqs: Sequence[int]) -> dict[int, bytes]
 def _drop(copy: Path) -> None:
     doomed = copy if copy.name.startswith(PARTIAL) else copy.with_name(PARTIAL + copy.name)
     if doomed != copy:
-        copy.rename(doomed)  # half a copy must never look like one
+        copy.rename(doomed)  # a half-deleted copy must not look complete
         sync(copy.parent)
     shutil.rmtree(doomed, ignore_errors=True)
     sync(copy.parent)

@@ -1,9 +1,7 @@
-"""What goes when something is forgotten: records that were named, the turns they rest on, what rests on those (T10).
+"""The closure of a forget request: the named records, the turns that they rest on, and the records that rest on those.
 
-Comes in: a scope, the stores, what waits in the spools. Goes out: a `Loss`: records, turns, journal entries with what
-stands in for each. Invariants: nothing is written here; a record goes if all that it rests on goes, and stays on what
-is left otherwise; every journal entry that held a word of it is listed, and what is read in its place changes nothing
-that is believed of any other record.
+Invariants: nothing is written here; a record goes if all of its sources go, and otherwise stays on the rest; each
+journal entry with forgotten words is listed with a replacement that changes no other record.
 """
 
 from __future__ import annotations
@@ -28,6 +26,7 @@ from ....protocol.operation import (
     Remnant,
     Retirement,
     Retried,
+    SessionClosed,
     SessionOpened,
     Updated,
 )
@@ -38,22 +37,23 @@ from ...projections.record_reducer import touched
 from ...projections.stores import Stores
 from ...storage.archive import decode
 from ..provenance_rebase import Turn, cited, in_own_words, rebased, stands_on, without
+from ..record_history import entries
 from ..statements import folded
 
 SHORTEST = 3
-"""Characters of a query at least: a shorter one would mean nearly everything."""
+"""Fewest characters of a query: a shorter one matches nearly everything."""
 
 STATEMENT = 12
-"""Characters of a record's words at least, before turns that say the same go with it."""
+"""Fewest characters of a statement for which memd forgets all turns that contain it."""
 
 REASON = "retired by a forgotten record"
 REPLACED = "replaced a forgotten record"
 JUDGING = frozenset({"reconcile", "inbox"})
-"""Stages that say what a record was judged against, maybe in its words."""
+"""Stages whose steps may quote the records that a candidate was compared with."""
 
 
 class ForgetScope(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user named: exactly one of records, words, documents; or turns that were forgotten before."""
+    """What to forget: exactly one of records, a query, documents; or turns of an earlier request."""
 
     ids: tuple[str, ...] = ()
     query: str = ""
@@ -62,7 +62,7 @@ class ForgetScope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Loss(msgspec.Struct, kw_only=True):
-    """What goes. `texts` are the words themselves: for the search at the end, in memory only, never written."""
+    """The items to forget. `texts` are forgotten words, for the search at the end; they stay in memory."""
 
     gone: dict[str, Record] = {}
     chosen: set[str] = set()
@@ -78,8 +78,26 @@ class Loss(msgspec.Struct, kw_only=True):
     def __bool__(self) -> bool:
         return bool(self.gone or self.turns or self.entries or self.cuts)
 
+    def reopen(self, stores: Stores, opened: SessionOpened) -> None:
+        """Commit a session again under its changed title, closed if it was."""
+        self.after.append(opened)
+        session = stores.sources.session(opened.document)
+        if session is not None and session.closed_at:
+            self.after.append(SessionClosed(document=opened.document, at=session.closed_at))
+
+    def set_replacements(self, changes: dict[int, AnyOperation], redactions: Iterable[Logged]) -> None:
+        """Set the replacements of journal entries, which earlier redactions no longer replace."""
+        for entry in redactions:
+            if isinstance(entry.operation, Redacted):
+                remaining = tuple(remnant for remnant in entry.operation.entries if remnant.seq not in changes)
+                if len(remaining) < len(entry.operation.entries):
+                    changes[entry.seq] = msgspec.structs.replace(entry.operation, entries=remaining)
+        self.entries = [
+            Remnant(seq, operation.kind(change), operation.encode(change)) for seq, change in sorted(changes.items())
+        ]
+
     def redacted(self) -> Redacted:
-        """The operation that says so, in names alone."""
+        """Return the operation that records the loss, by ids alone."""
         by_document: dict[str, list[str]] = {}
         for document, turn in self.turns:
             by_document.setdefault(document, []).append(turn)
@@ -94,15 +112,17 @@ class Loss(msgspec.Struct, kw_only=True):
 
 
 def find_loss(stores: Stores, scope: ForgetScope, spooled: Iterable[tuple[str, AnyEvent]]) -> Loss:
-    """All that a scope takes with it. Raises NotFound for an unknown record, InvalidRequest for a bad query."""
+    """Return everything that a scope includes. Raises NotFound, InvalidRequest for a short query."""
     loss = Loss()
     others: list[Logged] = []
     statements = _statements(stores, scope, loss)
-    holds = _finder([scope.query] if scope.query else [each for each in statements if len(each) >= STATEMENT])
+    holds = _finder(
+        [scope.query] if scope.query else [statement for statement in statements if len(statement) >= STATEMENT]
+    )
     _read_journal(stores, holds, loss, others)
     loss.turns.update((turn, []) for turn in scope.turns)
     for id in loss.chosen:
-        for entry in _entries(stores, id):
+        for entry in entries(stores, id):
             loss.turns.update((turn, []) for turn in _rests_on(entry.operation, id))
     _read_archive(stores, scope, holds, loss)
     for document, event in spooled:
@@ -110,14 +130,16 @@ def find_loss(stores: Stores, scope: ForgetScope, spooled: Iterable[tuple[str, A
             loss.turns.setdefault((document, event.turn), [])
             loss.texts.add(text(event))
     _read_records(stores, loss)
-    loss.sessions = tuple(sorted(each for each in scope.documents if stores.sources.session(each) is not None))
+    loss.sessions = tuple(
+        sorted(document for document in scope.documents if stores.sources.session(document) is not None)
+    )
     _list_entries(stores, loss, others, holds)
     return loss
 
 
 # --- reading -----------------------------------------------------------------------------------------------------
 def _finder(needles: Sequence[str]) -> Callable[[str], bool]:
-    """Whether a text holds one of these, in any case, however it is spaced."""
+    """Return a test for texts that contain one of these, ignoring case and spacing."""
     wanted = [folded(needle) for needle in needles]
 
     def holds(words: str) -> bool:
@@ -132,18 +154,14 @@ def _words(record: Record) -> tuple[str, ...]:
     return (record.content, record.description, provenance.quote, *record.learnings.values())
 
 
-def _entries(stores: Stores, id: str) -> Iterator[Logged]:
-    return (entry for seq in stores.sources.history(id) if (entry := stores.journal.get(seq)) is not None)
-
-
 def _statements(stores: Stores, scope: ForgetScope, loss: Loss) -> set[str]:
-    """The words of the records that were named, in all their revisions."""
+    """Return the words of the named records, in all their revisions."""
     said: set[str] = set()
     for id in scope.ids:
         if stores.records.get(id) is None:
             raise NotFound(f"no record {id!r}", hint="see `memd list`")
         loss.chosen.add(id)
-        for entry in _entries(stores, id):
+        for entry in entries(stores, id):
             match entry.operation:
                 case Added() | Updated() | Rebased() if entry.operation.record.id == id:
                     said.update(words for words in _words(entry.operation.record) if words.strip())
@@ -156,19 +174,19 @@ def _statements(stores: Stores, scope: ForgetScope, loss: Loss) -> set[str]:
     return said
 
 
-def _rests_on(found: AnyOperation, id: str) -> Iterator[Turn]:
-    """The turns that an operation gave a record; what retires it in favour of another says nothing of its own."""
-    match found:
-        case Added() | Updated() | Rebased() if found.record.id == id:
-            yield from stands_on(found.record)
+def _rests_on(change: AnyOperation, id: str) -> Iterator[Turn]:
+    """Yield the turns that an operation gave a record; a retirement gives none."""
+    match change:
+        case Added() | Updated() | Rebased() if change.record.id == id:
+            yield from stands_on(change.record)
         case Merged():
-            yield found.evidence.span.document, found.evidence.span.turn
+            yield change.evidence.span.document, change.evidence.span.turn
         case _:
             pass
 
 
 def _read_journal(stores: Stores, holds: Callable[[str], bool], loss: Loss, others: list[Logged]) -> None:
-    """Choose every record that ever said the words; keep aside what names turns or titles beside records."""
+    """Choose every record that ever contained the words; collect operations with turns or titles."""
     for entry in stores.journal.read():
         match entry.operation:
             case Added() | Updated() | Rebased():
@@ -184,7 +202,7 @@ def _read_journal(stores: Stores, holds: Callable[[str], bool], loss: Loss, othe
 
 
 def _read_archive(stores: Stores, scope: ForgetScope, holds: Callable[[str], bool], loss: Loss) -> None:
-    """Every capture of a turn that goes, with all its versions."""
+    """Collect every capture of a forgotten turn, with all its versions."""
     for entry in stores.archive.log.read():
         captured = decode(entry)
         if captured is None:
@@ -203,7 +221,7 @@ def _read_archive(stores: Stores, scope: ForgetScope, holds: Callable[[str], boo
 
 
 def _read_records(stores: Stores, loss: Loss) -> None:
-    """Which records go with the turns, and which stay on what is left of them."""
+    """Decide which records go with the turns, and which stay on their other sources."""
     for record in stores.records.everything():
         turns = cited(record)
         lost = turns & loss.turns.keys()
@@ -224,89 +242,87 @@ def _read_records(stores: Stores, loss: Loss) -> None:
 # --- what stands in for the entries that go ----------------------------------------------------------------------
 def _list_entries(stores: Stores, loss: Loss, others: Sequence[Logged], holds: Callable[[str], bool]) -> None:
     seqs = {seq for id in (*loss.gone, *loss.rebased) for seq in stores.sources.history(id)}
-    found: dict[int, AnyOperation] = {}
+    replacements: dict[int, AnyOperation] = {}
     for seq in seqs:
         entry = stores.journal.get(seq)
         left = _without(entry.operation, loss) if entry else None
         if entry is not None and left is not None:
-            found[seq] = left
+            replacements[seq] = left
             if isinstance(entry.operation, Added | Updated | Rebased):
-                kept = _words(left.record) if isinstance(left, Added | Updated | Rebased) else ()
-                loss.texts.update(set(_words(entry.operation.record)) - set(kept))
+                remaining = _words(left.record) if isinstance(left, Added | Updated | Rebased) else ()
+                loss.texts.update(set(_words(entry.operation.record)) - set(remaining))
     for entry in others:
         left = _beside(stores, entry.operation, loss, holds)
         if left is not None:
-            found[entry.seq] = left
-    for entry in others:
-        if isinstance(entry.operation, Redacted):
-            kept = tuple(each for each in entry.operation.entries if each.seq not in found)
-            if len(kept) < len(entry.operation.entries):
-                found[entry.seq] = msgspec.structs.replace(entry.operation, entries=kept)
-    loss.entries = [Remnant(seq, operation.kind(found[seq]), operation.encode(found[seq])) for seq in sorted(found)]
+            replacements[entry.seq] = left
+    loss.set_replacements(replacements, others)
     loss.texts.discard("")
 
 
-def _without(found: AnyOperation, loss: Loss) -> AnyOperation | None:
-    """What is read in place of an operation on a record, None if it may stay as it is."""
-    ids = touched(found)
-    match found:
+def _without(change: AnyOperation, loss: Loss) -> AnyOperation | None:
+    """Return the replacement of an operation on a record, None if it may stay."""
+    ids = touched(change)
+    match change:
         case Added() | Updated() | Rebased():
-            record = found.record
+            record = change.record
             first = record.provenance.spans[:1]
             sourceless = record.id in loss.rebased and any((s.document, s.turn) in loss.turns for s in first)
             if record.id not in loss.gone and not sourceless:
-                changed = _staying(found, loss)
-                return None if changed == found else changed
-            retires = () if isinstance(found, Rebased) else found.retires
-            kept = tuple(Retirement(each.id, each.valid_to, REASON) for each in retires if each.id not in loss.gone)
-            return Erased(ids=ids, retires=kept, by=record.id)
+                changed = _staying(change, loss)
+                return None if changed == change else changed
+            retires = () if isinstance(change, Rebased) else change.retires
+            remaining = tuple(
+                Retirement(retirement.id, retirement.valid_to, REASON)
+                for retirement in retires
+                if retirement.id not in loss.gone
+            )
+            return Erased(ids=ids, retires=remaining, by=record.id)
         case Merged():
-            span = found.evidence.span
-            return Erased(ids=ids) if found.id in loss.gone or (span.document, span.turn) in loss.turns else None
+            span = change.evidence.span
+            return Erased(ids=ids) if change.id in loss.gone or (span.document, span.turn) in loss.turns else None
         case Invalidated():
-            return Erased(ids=ids) if found.id in loss.gone else None
+            return Erased(ids=ids) if change.id in loss.gone else None
         case _:
             return None
 
 
-def _staying(found: Added | Updated | Rebased, loss: Loss) -> Added | Updated | Rebased:
-    """An operation on a record that stays, without what it says of one that goes."""
-    record = found.record
+def _staying(change: Added | Updated | Rebased, loss: Loss) -> Added | Updated | Rebased:
+    """Return an operation on a remaining record without its parts about forgotten ones."""
+    record = change.record
     if record.id in loss.rebased:
         record = in_own_words(without(record, loss.turns))
-    found = msgspec.structs.replace(found, record=record)
-    if isinstance(found, Rebased) or not any(each.id in loss.gone for each in found.retires):
-        return found
-    decision = found.decision
+    change = msgspec.structs.replace(change, record=record)
+    if isinstance(change, Rebased) or not any(retirement.id in loss.gone for retirement in change.retires):
+        return change
+    decision = change.decision
     return msgspec.structs.replace(
-        found,
-        retires=tuple(each for each in found.retires if each.id not in loss.gone),
+        change,
+        retires=tuple(retirement for retirement in change.retires if retirement.id not in loss.gone),
         decision=msgspec.structs.replace(
             decision,
             reason=REPLACED,
-            steps=tuple(each for each in decision.steps if each.stage not in JUDGING),
-            neighbours=tuple(each for each in decision.neighbours if each.id not in loss.gone),
+            steps=tuple(step for step in decision.steps if step.stage not in JUDGING),
+            neighbours=tuple(neighbour for neighbour in decision.neighbours if neighbour.id not in loss.gone),
         ),
     )
 
 
-def _beside(stores: Stores, found: AnyOperation, loss: Loss, holds: Callable[[str], bool]) -> AnyOperation | None:
-    """The same for what names turns beside records."""
-    match found:
-        case SessionOpened() if found.document in loss.sessions:
+def _beside(stores: Stores, change: AnyOperation, loss: Loss, holds: Callable[[str], bool]) -> AnyOperation | None:
+    """Return the replacement of an operation that names turns or titles, None if it may stay."""
+    match change:
+        case SessionOpened() if change.document in loss.sessions:
             return Erased()
-        case SessionOpened() if holds(found.origin.title):
-            untitled = msgspec.structs.replace(found, origin=msgspec.structs.replace(found.origin, title=""))
-            loss.texts.add(found.origin.title)
-            loss.after.append(untitled)
-            session = stores.sources.session(found.document)
-            if session is not None and session.closed_at:
-                loss.after.append(operation.SessionClosed(document=found.document, at=session.closed_at))
+        case SessionOpened() if holds(change.origin.title):
+            untitled = msgspec.structs.replace(change, origin=msgspec.structs.replace(change.origin, title=""))
+            loss.texts.add(change.origin.title)
+            loss.reopen(stores, untitled)
             return untitled
-        case Retried() if (found.document, found.turn) in loss.turns:
+        case Retried() if (change.document, change.turn) in loss.turns:
             return Erased()
-        case Distilled() if any((each.document, each.turn) in loss.turns for each in found.failed):
-            kept = tuple(each for each in found.failed if (each.document, each.turn) not in loss.turns)
-            return msgspec.structs.replace(found, failed=kept)
+        case Distilled() if any((failure.document, failure.turn) in loss.turns for failure in change.failed):
+            remaining = tuple(
+                failure for failure in change.failed if (failure.document, failure.turn) not in loss.turns
+            )
+            return msgspec.structs.replace(change, failed=remaining)
         case _:
             return None

@@ -1,43 +1,39 @@
-"""Forgetting for good: the order of its steps, and their completion after a kill at any of them (T10, P-10).
+"""Permanent deletion: the order of its steps, and their completion after a kill at any of them.
 
-Comes in: a scope. Goes out: a report. Invariants:
-- first the `redacted` operation, pending, on the disk; from then on nothing of it is served, taken again or learnt;
-- then payload and blind go from journal and archive (a capture that held a secret is rewritten without it instead), and
-  every file that held them is replaced: LMDB by compact copies, projections by fresh ones, vectors by what records
-  need, backups by a new one; captures wait for the logs alone;
-- each step may be done twice; a start finishes what is pending before the door opens; `purged` ends it;
-- the words themselves are kept nowhere: they are in memory for the search of bytes at the end, and never in a log.
+Invariants:
+- the pending `redacted` operation is on the disk first; from then on memd serves, takes and learns nothing of it;
+- then payloads and blinds leave journal and archive (a capture with a secret is rewritten without it), and each file
+  that held them is replaced: LMDB by compact copies, projections by new ones, vectors by those that records need,
+  backups by a new one; captures wait only for the logs;
+- each step may run twice; a start finishes pending steps before memd serves requests; `purged` ends them;
+- the forgotten words are in memory only, for the search of bytes at the end, and never in a log.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Literal
 
 from ....protocol.errors import InvalidRequest, NotFound, StorageFull, Unavailable
 from ....protocol.event import AnyEvent, text, with_text
 from ....protocol.operation import AnyOperation, Purged, Rebased, Redacted
-from ....protocol.places import Places
 from ....protocol.record import Record
 from ....protocol.reply import ForgetPlan, Going, JobState
 from ....protocol.request import Compact, Forget, PreviewForget, ScanSecrets
 from ....stages.secrets.scan import redact
 from ...failpoint import reach
-from ...projections.stores import Stores
 from ...storage.tombstone_carryover import carried, settle
-from ...world import World
-from ..jobs import Jobs, Progress, Report
+from ..core import Core
+from ..jobs import Progress, Report
 from ..service import Handlers, Service, owner
 from ..write_thread import Writer
-from .compaction import Rebuild, clear, compact, compact_log, start_compaction
+from .compaction import NAMES, Rebuild, clear, compact, compact_log, renew, start_compaction
 from .copy_removal import drop_copies
 from .forget_closure import ForgetScope, Loss, find_loss
-from .projection_renewal import NAMES, renew
-from .residue_scan import Searched, pieces_of, search, wipe
-from .secret_audit import look
-from .secret_redaction import find_cleaning
+from .residue_scan import pieces_of, search, wipe
+from .secret_audit import audit
+from .secret_redaction import plan_redaction
 from .spool_redaction import scrub, waiting
 
 SHOWN = 200
@@ -60,36 +56,36 @@ class ForgettingService(Service):
 
     def __init__(
         self,
-        stores: Stores,
-        places: Places,
+        core: Core,
         writer: Writer,
-        jobs: Jobs,
-        world: World,
+        *,
         rebuild: Rebuild,
         forget_injected: Callable[[Sequence[bytes]], None],
     ) -> None:
-        """`rebuild`: rebuilds the named projections beside the daemon and swaps them in; `forget_injected`: forgets
-        these byte strings in what sessions were given."""
-        self._stores, self._places, self._world = stores, places, world
-        self._writer, self._jobs, self._rebuild = writer, jobs, rebuild
+        """`rebuild`: rebuilds the named projections beside the daemon and swaps them in; `forget_injected`: removes
+        these byte strings from the texts that sessions received."""
+        self._stores, self._places, self._world = core.stores, core.places, core.world
+        self._writer, self._jobs, self._rebuild = writer, core.jobs, rebuild
         self._forget_injected = forget_injected
 
     @property
     def handlers(self) -> Handlers:
-        """All of them jobs of the slow lane, but for the preview."""
+        """Jobs of the slow lane, and the preview."""
         return {
             PreviewForget: owner("slow", self.preview),
             Forget: owner("slow", self.start_forgetting),
             ScanSecrets: owner("slow", self.scan),
-            Compact: owner("slow", self.compact),
+            Compact: owner(
+                "slow", lambda request: start_compaction(self._stores, self._writer, self._jobs, self._rebuild)
+            ),
         }
 
     def preview(self, request: PreviewForget) -> ForgetPlan:
-        """What would go. Raises InvalidRequest without exactly one scope, NotFound."""
+        """Return what a request would forget. Raises InvalidRequest without exactly one scope, NotFound."""
         loss = find_loss(self._stores, self._scope(request), waiting(self._places.spool))
-        chosen = [_going(each, "chosen") for id, each in loss.gone.items() if id in loss.chosen]
-        lineage = [_going(each, "source") for id, each in loss.gone.items() if id not in loss.chosen]
-        staying = [_going(each, "loses a source") for each in loss.rebased.values()]
+        chosen = [_going(record, "chosen") for id, record in loss.gone.items() if id in loss.chosen]
+        lineage = [_going(record, "source") for id, record in loss.gone.items() if id not in loss.chosen]
+        staying = [_going(record, "loses a source") for record in loss.rebased.values()]
         return ForgetPlan(
             records=tuple([*chosen, *lineage, *staying][:SHOWN]),
             record_count=len(loss.gone),
@@ -99,28 +95,20 @@ class ForgettingService(Service):
         )
 
     def start_forgetting(self, request: Forget, before: Sequence[AnyOperation] = ()) -> JobState:
-        """Start to forget; `before` is committed with the word that it is forgotten.
-
-        Raises InvalidRequest without exactly one scope, NotFound, Unavailable beside a job.
-        """
+        """Start to forget; `before` is in the first commit. Raises InvalidRequest without exactly one scope, NotFound,
+        Unavailable beside a job."""
         scope = self._scope(request)
         return self._jobs.start("forget", lambda progress: self._forget(scope, progress, before))
 
-    def compact(self, request: Compact) -> JobState:
-        """Start to compact every store. Raises Unavailable."""
-        return start_compaction(self._stores, self._writer, self._jobs, self._rebuild)
-
     def scan(self, request: ScanSecrets) -> JobState:
-        """Start to look for secrets with the rules of today, and unless `dry_run` to cut them out for good (P-18).
-
-        Raises Unavailable beside a job.
-        """
+        """Start to look for secrets with the current rules, and to redact them unless `dry_run`. Raises Unavailable
+        beside a job."""
         if request.dry_run:
-            return self._jobs.start("scan", lambda progress: look(self._stores, self._jobs, progress)[1])
+            return self._jobs.start("scan", lambda progress: audit(self._stores, self._jobs, progress)[1])
         return self._jobs.start("scan", self._clean)
 
     def finish(self) -> int:
-        """Carry out what a stop cut off, before anything else runs; how many redactions. Raises StorageFull."""
+        """Complete interrupted requests, before anything else runs; return their number. Raises StorageFull."""
         clear(self._stores.folder)
         pending = self._stores.forgotten.pending()
         for seq in pending:
@@ -135,7 +123,7 @@ class ForgettingService(Service):
         return len(pending)
 
     def _forget_carried(self) -> None:
-        """What was forgotten before a restore put an older journal back."""
+        """Forget again the turns that a restored older journal brought back."""
         turns = frozenset(carried(self._stores.folder))
         if left := turns - self._stores.forgotten.among(turns):
             loss, seq = self._begin(self._loss(ForgetScope(turns=left)))
@@ -147,7 +135,8 @@ class ForgettingService(Service):
         settle(self._stores.folder)
 
     def finish_at_start(self) -> None:
-        """`finish`; what can't be finished now stays pending, unserved, and is tried again. Raises JournalCorrupt."""
+        """Call `finish`; on a full disk the requests stay pending and unserved until the next try. Raises
+        JournalCorrupt."""
         try:
             self.finish()
         except (StorageFull, Unavailable) as error:
@@ -168,11 +157,11 @@ class ForgettingService(Service):
         return ForgetScope(ids=request.ids, query=request.query, documents=documents)
 
     def _capture(self, number: int) -> ForgetScope:
-        """The turn of a capture that could not be distilled (P-12)."""
-        letter = self._stores.letters.get(number)
+        """Return the turn of a failed capture."""
+        letter = self._stores.dead_letters.get(number)
         if letter is None or not letter.document:
-            what = "no failed capture" if letter is None else "it can't be read which turn that is:"
-            raise NotFound(f"{what} {number}", hint="`memd retry` lists them; a whole session goes by --session")
+            problem = "no failed capture" if letter is None else "it can't be read which turn that is:"
+            raise NotFound(f"{problem} {number}", hint="`memd retry` lists them; a whole session goes by --session")
         return ForgetScope(turns=frozenset({(letter.document, letter.turn)}))
 
     def _redaction(self, seq: int) -> Redacted:
@@ -205,10 +194,10 @@ class ForgettingService(Service):
     def _clean(self, progress: Progress) -> Report:
         run = self._writer.run
         run(self.finish).result()
-        sighting, report = look(self._stores, self._jobs, progress)
-        if not sighting:
+        findings, report = audit(self._stores, self._jobs, progress)
+        if not findings:
             return report
-        loss, seq = run(lambda: self._begin(find_cleaning(self._stores, sighting))).result()
+        loss, seq = run(lambda: self._begin(plan_redaction(self._stores, findings))).result()
         if not seq:
             return report
         done = self._carry_out(loss, seq, progress)
@@ -218,7 +207,7 @@ class ForgettingService(Service):
         return {**report, **changed, **done, "out_of_reach": list(OUT_OF_REACH)}
 
     def _carry_out(self, loss: Loss, seq: int, progress: Progress) -> Report:
-        """What `_begin` began: out of every file, and the proof of it."""
+        """Remove a begun loss from every file, and prove it."""
         run = self._writer.run
         self._rebuild(NAMES, lambda done, total, detail: progress(1, STEPS, f"fresh indexes: {detail}"))
         run(self._sweep_vectors).result()
@@ -236,7 +225,7 @@ class ForgettingService(Service):
         return find_loss(self._stores, scope, waiting(self._places.spool))
 
     def _begin(self, loss: Loss, before: Sequence[AnyOperation] = ()) -> tuple[Loss, int]:
-        """Say what goes, then remove it: that operation's seq, 0 for nothing. On the write thread."""
+        """Commit the redaction, then erase; return its seq, 0 for no loss. On the write thread."""
         if not loss:
             return loss, 0
         rows = [Rebased(record=record) for record in loss.rebased.values()]
@@ -247,7 +236,7 @@ class ForgettingService(Service):
         return loss, seq
 
     def _erase(self, redacted: Redacted, seq: int) -> None:
-        """Out of both logs and of their files. On the write thread."""
+        """Erase from both logs and their files. On the write thread."""
         stores = self._stores
         stores.turns.mask(redacted.captures)
         stores.journal.log.erase([remnant.seq for remnant in redacted.entries])
@@ -262,7 +251,7 @@ class ForgettingService(Service):
         reach("forget:logs-compacted")
 
     def _sweep_vectors(self) -> None:
-        """Out of the vectors: those that no record needs go. On the write thread."""
+        """Drop vectors that no record needs. On the write thread."""
         reach("forget:projections-renewed")
         stores = self._stores
         stores.keep_vectors()
@@ -270,8 +259,8 @@ class ForgettingService(Service):
         reach("forget:vectors-swept")
 
     def _sweep(self, redacted: Redacted, pieces: list[bytes]) -> Report:
-        """Everything beside it: spools, copies, logs. Off the write thread: clients may be delivering."""
-        gone = {(one.document, turn) for one in redacted.turns for turn in one.turns}
+        """Clean spools, copies and log files. Off the write thread: clients may be delivering."""
+        gone = {(tombstone.document, turn) for tombstone in redacted.turns for turn in tombstone.turns}
 
         def left(document: str, event: AnyEvent) -> AnyEvent | None:
             if (document, event.turn) in gone:
@@ -283,36 +272,36 @@ class ForgettingService(Service):
         self._forget_injected(pieces)
         dropped, written = drop_copies(self._stores, redacted, self._world, self._jobs.stopping)
         reach("forget:copies-dropped")
-        wiped = sum(wipe(path, pieces) for path in self._logs() if pieces)
+        logs = [path for path in self._places.state.glob("*.log*") if path.is_file() and path.stat().st_size]
+        wiped = sum(wipe(path, pieces) for path in logs if pieces)
         return {"spooled": spooled, "backups_dropped": dropped, "backup_written": written, "wiped": wiped}
-
-    def _logs(self) -> list[Path]:
-        return [path for path in self._places.state.glob("*.log*") if path.is_file() and path.stat().st_size]
 
     def _prove(self, pieces: list[bytes]) -> Report:
         folders = (self._stores.folder, self._places.state)
         searched = search(folders, pieces)
         said = self._said_elsewhere({piece for held in searched.found.values() for piece in held})
-        left = {path: kept for path, held in searched.found.items() if (kept := [p for p in held if p not in said])}
+        left = {
+            path: remaining
+            for path, held in searched.found.items()
+            if (remaining := [p for p in held if p not in said])
+        }
         for path in left:
             log.error("forgotten text is still in %s", path)
-        return {**_searched(searched), "left": sorted(left), "said_elsewhere": len(said)}
+        return {
+            "searched_files": searched.files,
+            "searched_bytes": searched.size_bytes,
+            "searched_texts": searched.pieces,
+            "left": sorted(left),
+            "said_elsewhere": len(said),
+        }
 
     def _said_elsewhere(self, pieces: set[bytes]) -> set[bytes]:
-        """Those that stand in what was not to be forgotten: the same words in another turn, or said since."""
-        found: set[bytes] = set()
+        """Return the pieces that other turns contain too."""
+        present: set[bytes] = set()
         for log_ in (self._stores.journal.log, self._stores.archive.log):
-            for entry in log_.read() if pieces - found else ():
-                found.update(piece for piece in pieces if entry.payload and piece in entry.payload)
-        return found
-
-
-def _searched(searched: Searched) -> dict[str, str | int | float | list[str]]:
-    return {
-        "searched_files": searched.files,
-        "searched_bytes": searched.size_bytes,
-        "searched_texts": searched.pieces,
-    }
+            for entry in log_.read() if pieces - present else ():
+                present.update(piece for piece in pieces if entry.payload and piece in entry.payload)
+        return present
 
 
 def _going(record: Record, why: Literal["chosen", "source", "loses a source"]) -> Going:

@@ -1,9 +1,7 @@
-"""The proof that something is forgotten: a search of every byte that memd keeps (T10, P-10).
+"""The proof of permanent deletion: searches every byte of the data and state folders for forgotten text.
 
-Comes in: words, in memory only. Goes out: the files that still hold them. Invariants: long texts are sought by pieces,
-so that a remnant is found as well as the whole; words are sought as they are stored, in UTF-8, as JSON writes them, and
-within what looks like a block of a log, even where no row leads to it, and in the other normal form of Unicode as well;
-log files are wiped in place, whatever they quote.
+Long texts are searched by pieces, as UTF-8 and as JSON, in NFC and NFD, and inside anything that looks like a block of
+a log. Log files are wiped in place.
 """
 
 from __future__ import annotations
@@ -21,13 +19,13 @@ from ....protocol.block import within
 PIECE = 64
 SHORTEST = 8
 MOST = 96
-"""Pieces sought at most in a form; of more, every n-th is taken, so that a search of 100 MB takes seconds."""
+"""Most pieces of a form to search for, evenly chosen, so that a search of 100 MB takes seconds."""
 
 TOGETHER = 4 << 20
 
 
 class Searched(msgspec.Struct, frozen=True, kw_only=True):
-    """What was searched, and which files hold which pieces."""
+    """The extent of a search, and the pieces that each file contains."""
 
     files: int
     size_bytes: int
@@ -36,14 +34,14 @@ class Searched(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pieces_of(texts: Iterable[str]) -> list[bytes]:
-    """What to seek for these texts, as they were stored and in the other normal form of Unicode."""
+    """Return the byte strings to search for: as stored, and in the other normal form of Unicode."""
     stored = sorted(texts, key=len)
     others = [form for words in stored for name in ("NFC", "NFD") if (form := normalize(name, words)) != words]
     return list(dict.fromkeys((*_pieces(stored), *_pieces(others))))
 
 
 def _pieces(texts: Iterable[str]) -> list[bytes]:
-    """Short ones whole, of long ones the beginning and the middle."""
+    """Take short texts whole, of long ones the beginning and the middle."""
     pieces: dict[bytes, None] = {}
     for words in texts:
         for form in dict.fromkeys((words, json.dumps(words)[1:-1], json.dumps(words, ensure_ascii=False)[1:-1])):
@@ -57,31 +55,31 @@ def _pieces(texts: Iterable[str]) -> list[bytes]:
 
 
 def search(folders: Sequence[Path], pieces: Sequence[bytes]) -> Searched:
-    """Look for these pieces in every file below these folders."""
+    """Search every file below these folders."""
     files, size = 0, 0
-    found: dict[str, tuple[bytes, ...]] = {}
+    pieces_by_path: dict[str, tuple[bytes, ...]] = {}
     for path in sorted({path for folder in folders for path in folder.rglob("*")}):
         if path.is_symlink() or not path.is_file() or not (length := path.stat().st_size):
             continue
         files, size = files + 1, size + length
         if held := _held(path, pieces):
-            found[str(path)] = held
-    return Searched(files=files, size_bytes=size, pieces=len(pieces), found=found)
+            pieces_by_path[str(path)] = held
+    return Searched(files=files, size_bytes=size, pieces=len(pieces), found=pieces_by_path)
 
 
 def _held(path: Path, pieces: Sequence[bytes]) -> tuple[bytes, ...]:
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
-            found = {piece for piece in pieces if view.find(piece) >= 0}
+            present = {piece for piece in pieces if view.find(piece) >= 0}
             for words in _within(view):
-                found.update(piece for piece in pieces if piece in words)
-            return tuple(piece for piece in pieces if piece in found)
+                present.update(piece for piece in pieces if piece in words)
+            return tuple(piece for piece in pieces if piece in present)
     except (OSError, ValueError):  # gone meanwhile, or empty by now
         return ()
 
 
 def _within(view: mmap.mmap) -> Iterator[bytes]:
-    """What the blocks in a file say, some megabytes at a time."""
+    """Yield the contents of blocks in a file, some megabytes at a time."""
     said, size = list[bytes](), 0
     for words in within(view):
         said.append(words)
@@ -93,7 +91,7 @@ def _within(view: mmap.mmap) -> Iterator[bytes]:
 
 
 def wipe(path: Path, pieces: Sequence[bytes]) -> int:
-    """Overwrite these pieces in a text file, in place, so that whoever appends to it is not disturbed; how many."""
+    """Overwrite these pieces in a text file in place, so that its writers go on; return their number."""
     count = 0
     with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as view:
         for piece in pieces:

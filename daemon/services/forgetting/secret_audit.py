@@ -1,8 +1,6 @@
-"""`memd scan`, the looking: what is stored already, with the rules of today (W5, P-18).
+"""`memd scan`: finds secrets in stored captures and operations with the current rules.
 
-Comes in: the stores. Goes out: where secrets stand in captures and operations, by rule, session and record. Invariants:
-nothing is changed; words of a secret stay in memory, only its rule's name is told; it reads beside the door and ends
-when memd stops.
+Nothing is changed; reports contain the names of rules, never the secrets.
 """
 
 from __future__ import annotations
@@ -24,16 +22,16 @@ from ...storage.cuts import joined
 from ..jobs import Jobs, Progress, Report
 
 EVERY = 256
-"""Entries between two looks at whether memd stops, and two words on how far it is."""
+"""Entries between two checks for a stop and two progress reports."""
 
 DISTINCT = 12
-"""Characters of a secret, with letters and digits, that is sought wherever it stands, whatever is said around it."""
+"""Fewest characters of a secret with letters and digits that memd searches for in any context."""
 
 Tell = Callable[[int, str], None]
 
 
-class Sighting(msgspec.Struct, kw_only=True):
-    """Where secrets were seen: cuts by capture, seqs of operations up to `journal_upto`, and their words by rule."""
+class SecretFindings(msgspec.Struct, kw_only=True):
+    """Places of secrets: cuts by capture, seqs of operations up to `journal_upto`, and the secrets with their rules."""
 
     cuts: dict[int, tuple[Cut, ...]] = {}
     entries: set[int] = set()
@@ -49,24 +47,24 @@ class Sighting(msgspec.Struct, kw_only=True):
         return bool(self.cuts or self.entries)
 
     def distinct(self) -> dict[str, str]:
-        """The words that can be nothing but that secret, with their rules."""
+        """Return the unmistakable secrets, with their rules."""
         return {words: rule for words, rule in self.words.items() if _is_distinct(words)}
 
     def seen(self, entry: Logged) -> None:
-        """Take in one operation."""
+        """Audit one operation."""
         self.journal_upto = entry.seq
         operation = entry.operation
         if isinstance(operation, Redacted):
             self.redactions.append(entry.seq)
-        held = [(words, each) for words in words_of(operation) for each in find(words)]
+        held = [(words, secret) for words in words_of(operation) for secret in find(words)]
         if held:
             self.entries.add(entry.seq)
-            self.words.update((words[each.start : each.end], each.rule) for words, each in held)
+            self.words.update((words[secret.start : secret.end], secret.rule) for words, secret in held)
             if isinstance(operation, Added | Updated | Rebased):
                 self.records.add(operation.record.id)
 
     def report(self, records: int, holding: Iterable[str]) -> dict[str, str | int | float | list[str]]:
-        """What is told of it."""
+        """Return the report for the user."""
         return {
             "rules_version": VERSION,
             "checked_captures": self.captures,
@@ -78,65 +76,67 @@ class Sighting(msgspec.Struct, kw_only=True):
         }
 
 
-def look(stores: Stores, jobs: Jobs, progress: Progress) -> tuple[Sighting, Report]:
-    """Every capture and every operation. Raises Stopping."""
-    sighting = Sighting()
+def audit(stores: Stores, jobs: Jobs, progress: Progress) -> tuple[SecretFindings, Report]:
+    """Audit every capture and every operation. Raises Stopping."""
+    findings = SecretFindings()
     total = stores.archive.last + stores.journal.last
 
-    def tell(done: int, what: str) -> None:
+    def tell(done: int, detail: str) -> None:
         if done % EVERY == 0:
             if jobs.stopping.is_set():
                 raise Stopping("memd is stopping", hint="scan again when memd runs")
-            progress(done, total, what)
+            progress(done, total, detail)
 
-    _look_at_captures(stores, sighting, tell)
+    _audit_captures(stores, findings, tell)
     for entry in stores.journal.read():
         tell(stores.archive.last + entry.seq, "records")
-        sighting.seen(entry)
-    if wanted := sighting.distinct():
-        _look_for(stores, wanted, sighting, tell)
+        findings.seen(entry)
+    if wanted := findings.distinct():
+        _find_same_secrets(stores, wanted, findings, tell)
     checked, holding = 0, set[str]()
     for record in stores.records.everything():
         checked += 1
-        if record.id in sighting.records and (rules := _rules_in(record)):
+        if record.id in findings.records and (rules := _rules_in(record)):
             holding.add(record.id)
-            sighting.rules.update(rules)
-    sighting.records = holding
+            findings.rules.update(rules)
+    findings.records = holding
     progress(total, total, "scanned everything")
-    return sighting, sighting.report(checked, holding)
+    return findings, findings.report(checked, holding)
 
 
-def _look_at_captures(stores: Stores, sighting: Sighting, tell: Tell) -> None:
+def _audit_captures(stores: Stores, findings: SecretFindings, tell: Tell) -> None:
     for entry in stores.archive.log.read():
         tell(entry.seq, "captures")
         captured = decode(entry)
         if captured is None:
             continue
-        sighting.captures += 1
+        findings.captures += 1
         words = text(captured.event)
-        if found := find(words):
-            sighting.cuts[entry.seq] = tuple(Cut(entry.seq, each.start, each.end, each.rule) for each in found)
-            sighting.sessions[captured.document] += 1
-            sighting.rules.update(each.rule for each in found)
-            sighting.words.update((words[each.start : each.end], each.rule) for each in found)
+        if secrets := find(words):
+            findings.cuts[entry.seq] = tuple(
+                Cut(entry.seq, secret.start, secret.end, secret.rule) for secret in secrets
+            )
+            findings.sessions[captured.document] += 1
+            findings.rules.update(secret.rule for secret in secrets)
+            findings.words.update((words[secret.start : secret.end], secret.rule) for secret in secrets)
 
 
-def _look_for(stores: Stores, wanted: dict[str, str], sighting: Sighting, tell: Tell) -> None:
-    """The same secrets where no rule tells them from other words."""
+def _find_same_secrets(stores: Stores, wanted: dict[str, str], findings: SecretFindings, tell: Tell) -> None:
+    """Find the same secrets where no rule recognises them."""
     for entry in stores.archive.log.read():
         tell(entry.seq, "searching for the same secrets elsewhere")
         captured = decode(entry)
         words = text(captured.event) if captured else ""
         if captured and (
-            more := [cut for each, rule in wanted.items() for cut in _places(entry.seq, words, each, rule)]
+            more := [cut for secret, rule in wanted.items() for cut in _places(entry.seq, words, secret, rule)]
         ):
-            if entry.seq not in sighting.cuts:
-                sighting.sessions[captured.document] += 1
-            sighting.cuts[entry.seq] = joined((*sighting.cuts.get(entry.seq, ()), *more))
+            if entry.seq not in findings.cuts:
+                findings.sessions[captured.document] += 1
+            findings.cuts[entry.seq] = joined((*findings.cuts.get(entry.seq, ()), *more))
     for entry in stores.journal.read():
         tell(entry.seq, "searching for the same secrets elsewhere")
-        if any(each in words for words in words_of(entry.operation) for each in wanted):
-            sighting.entries.add(entry.seq)
+        if any(secret in words for words in words_of(entry.operation) for secret in wanted):
+            findings.entries.add(entry.seq)
 
 
 def _places(seq: int, words: str, secret: str, rule: str) -> Iterator[Cut]:
@@ -151,11 +151,11 @@ def _is_distinct(words: str) -> bool:
 
 
 def _rules_in(record: Record) -> set[str]:
-    return {each.rule for words in words_of_record(record) for each in find(words)}
+    return {secret.rule for words in words_of_record(record) for secret in find(words)}
 
 
 def words_of_record(record: Record) -> tuple[str, ...]:
-    """Every text of a record that came from somewhere."""
+    """Return every text of a record that came from a source."""
     learnings = record.learnings.values()
     return (
         record.content,
@@ -169,7 +169,7 @@ def words_of_record(record: Record) -> tuple[str, ...]:
 
 
 def words_of(operation: AnyOperation) -> Iterator[str]:
-    """The same of an operation."""
+    """Yield every text of an operation that came from a source."""
     match operation:
         case Added() | Updated():
             yield from words_of_record(operation.record)

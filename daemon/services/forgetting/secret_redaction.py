@@ -1,8 +1,7 @@
-"""`memd scan --yes`, the planning: what every record and operation says once secrets are cut out of captures (P-18).
+"""The plan of `memd scan --yes`: records and operations after secrets are cut out of captures.
 
-Comes in: a sighting, the stores. Goes out: a `Loss`: cuts, journal entries with what stands in for each, new revisions
-of records. Invariants: nothing is written here; every span into a turn that is cut moves with its words, so that a
-quote equals the archive's span afterwards as it did before; what is no secret stays as it is, word for word.
+Nothing is written here. Each span into a cut turn moves with its words, so a quote still equals its span in the
+archive; all other text stays as it is.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from ....protocol import operation
 from ....protocol.event import text
 from ....protocol.operation import (
     Added,
@@ -21,9 +19,6 @@ from ....protocol.operation import (
     Decision,
     Merged,
     Rebased,
-    Redacted,
-    Remnant,
-    SessionClosed,
     SessionOpened,
     Step,
     Updated,
@@ -35,34 +30,34 @@ from ...storage.archive import decode
 from ...storage.cuts import joined, moved, placeholder, replaced
 from ..provenance_rebase import Turn, cited
 from .forget_closure import Loss
-from .secret_audit import Sighting, words_of_record
+from .secret_audit import SecretFindings, words_of_record
 
 REASON = "a secret was redacted"
 FRAGMENT = 4
-"""Characters of a secret at least that are told from other words where only a part of it is left."""
+"""Fewest characters at which a part of a secret is recognised."""
 
 LONG = 8
-"""The same at the end of words that were cut off."""
+"""The same at the end of a shortened text."""
 
 
-class _Cut(msgspec.Struct, frozen=True):
-    """A turn before and after."""
+class _CutTurn(msgspec.Struct, frozen=True):
+    """A turn before and after its cuts."""
 
     before: str
     after: str
     cuts: tuple[Cut, ...]
 
 
-def find_cleaning(stores: Stores, sighting: Sighting) -> Loss:
-    """What becomes of everything that a secret was seen in. On the write thread."""
-    for entry in stores.journal.read(sighting.journal_upto):  # said since it was looked
-        sighting.seen(entry)
-    _cut_for_records(stores, sighting)
-    plan = _Cleaning(stores, sighting)
+def plan_redaction(stores: Stores, findings: SecretFindings) -> Loss:
+    """Return the changes to everything that contains a secret. On the write thread."""
+    for entry in stores.journal.read(findings.journal_upto):  # committed since the audit
+        findings.seen(entry)
+    _cut_for_records(stores, findings)
+    plan = _SecretRemoval(stores, findings)
     loss = Loss(
-        cuts=tuple(cut for seq in sorted(sighting.cuts) for cut in sighting.cuts[seq]), texts=set(sighting.words)
+        cuts=tuple(cut for seq in sorted(findings.cuts) for cut in findings.cuts[seq]), texts=set(findings.words)
     )
-    seqs = set(sighting.entries)
+    seqs = set(findings.entries)
     decision = Decision(action="update", reason=REASON, steps=(Step("scan", REASON),))
     for record in stores.records.everything():
         if not plan.concerns(record):
@@ -72,63 +67,64 @@ def find_cleaning(stores: Stores, sighting: Sighting) -> Loss:
             changed = msgspec.structs.replace(clean, rev=record.rev + 1)
             loss.after.append(Updated(record=changed, decision=decision))
             loss.changed.append(record.id)
-    _list_entries(stores, plan, loss, seqs, sighting.redactions)
+    _list_entries(stores, plan, loss, seqs, findings.redactions)
     return loss
 
 
-def _cut_for_records(stores: Stores, sighting: Sighting) -> None:
-    """Cuts for what a rule sees in a quote alone, not in the whole turn: else the quote would no longer be its span."""
-    for record in stores.records.many(sighting.records).values():
+def _cut_for_records(stores: Stores, findings: SecretFindings) -> None:
+    """Add cuts for secrets that a rule finds in a quote but not in its turn, so that the quote stays equal to its
+    span."""
+    for record in stores.records.many(findings.records).values():
         for span in record.provenance.spans[:1]:
             seq, said = stores.archive.seq_of(span.document, span.turn), stores.archive.span(span)
-            found = find(said) if seq and said and said.startswith(record.provenance.quote) else ()
-            more = [Cut(seq, span.start + each.start, span.start + each.end, each.rule) for each in found]
+            secrets = find(said) if seq and said and said.startswith(record.provenance.quote) else ()
+            more = [Cut(seq, span.start + secret.start, span.start + secret.end, secret.rule) for secret in secrets]
             if more and said:
-                sighting.cuts[seq] = joined((*sighting.cuts.get(seq, ()), *more))
-                sighting.words.update((said[each.start : each.end], each.rule) for each in found)
+                findings.cuts[seq] = joined((*findings.cuts.get(seq, ()), *more))
+                findings.words.update((said[secret.start : secret.end], secret.rule) for secret in secrets)
 
 
-class _Cleaning:
-    """The same step for a record as it is and for every operation that ever made it so."""
+class _SecretRemoval:
+    """Redacts a record and every operation that ever stated it in the same way."""
 
-    def __init__(self, stores: Stores, sighting: Sighting) -> None:
-        self._turns: dict[Turn, _Cut] = {}
-        self._distinct = sighting.distinct()
-        self._entries_of = sighting.records
-        for seq, cuts in sighting.cuts.items():
+    def __init__(self, stores: Stores, findings: SecretFindings) -> None:
+        self._turns: dict[Turn, _CutTurn] = {}
+        self._distinct = findings.distinct()
+        self._entries_of = findings.records
+        for seq, cuts in findings.cuts.items():
             entry = stores.archive.log.get(seq)
             captured = decode(entry) if entry else None
             if captured and stores.archive.seq_of(captured.document, captured.event.turn) == seq:
                 words = text(captured.event)
-                self._turns[captured.document, captured.event.turn] = _Cut(words, replaced(words, cuts), cuts)
+                self._turns[captured.document, captured.event.turn] = _CutTurn(words, replaced(words, cuts), cuts)
 
     def concerns(self, record: Record) -> bool:
-        """Whether a record, or what it was before, may hold a secret or point into a turn that is cut."""
+        """Return whether a record, or an earlier revision, may contain a secret or cite a cut turn."""
         if record.id in self._entries_of or not self._turns.keys().isdisjoint(cited(record)):
             return True
         return any(secret in words for secret in self._distinct for words in words_of_record(record))
 
-    def operation(self, found: AnyOperation) -> AnyOperation:
-        """The same operation without secrets."""
-        match found:
+    def operation(self, change: AnyOperation) -> AnyOperation:
+        """Return the operation without secrets."""
+        match change:
             case Added() | Updated():
-                decision = self._decision(found.decision, self._secrets(found.record))
-                return msgspec.structs.replace(found, record=self.record(found.record), decision=decision)
+                decision = self._decision(change.decision, self._secrets(change.record))
+                return msgspec.structs.replace(change, record=self.record(change.record), decision=decision)
             case Rebased():
-                return msgspec.structs.replace(found, record=self.record(found.record))
+                return msgspec.structs.replace(change, record=self.record(change.record))
             case Merged():
-                evidence = self._evidence(found.evidence)
+                evidence = self._evidence(change.evidence)
                 return msgspec.structs.replace(
-                    found, evidence=evidence, decision=self._decision(found.decision, self._distinct)
+                    change, evidence=evidence, decision=self._decision(change.decision, self._distinct)
                 )
             case SessionOpened():
-                title = _without(found.origin.title, self._distinct)
-                return msgspec.structs.replace(found, origin=msgspec.structs.replace(found.origin, title=title))
+                title = _without(change.origin.title, self._distinct)
+                return msgspec.structs.replace(change, origin=msgspec.structs.replace(change.origin, title=title))
             case _:
-                return found
+                return change
 
     def record(self, record: Record) -> Record:
-        """The same record without secrets, its spans where their words are now."""
+        """Return the record without secrets, its spans moved with their words."""
         secrets, provenance = self._secrets(record), record.provenance
         content, quote, spans = self._quoted(record, secrets)
         return msgspec.structs.replace(
@@ -143,12 +139,12 @@ class _Cleaning:
                 provenance,
                 quote=quote,
                 spans=spans,
-                evidence=tuple(self._evidence(each) for each in provenance.evidence),
+                evidence=tuple(self._evidence(evidence) for evidence in provenance.evidence),
             ),
         )
 
     def _quoted(self, record: Record, secrets: Mapping[str, str]) -> tuple[str, str, tuple[Span, ...]]:
-        """Content, quote and spans: verbatim where the turn is still there, else without what the rules see."""
+        """Return content, quote and spans: verbatim where the turn exists, else without secrets."""
         provenance = record.provenance
         quote, old = provenance.quote, provenance.spans
         spans = tuple(self._span(span) for span in old)
@@ -179,15 +175,15 @@ class _Cleaning:
         return msgspec.structs.replace(evidence, span=self._span(evidence.span))
 
     def _secrets(self, record: Record) -> dict[str, str]:
-        """What may stand in a record's words: the secrets of the turns it cites, whole or as far as its spans go."""
-        found = dict(self._distinct)
+        """Return the secrets that a record may contain: those of its turns, whole or as far as its spans reach."""
+        secrets = dict(self._distinct)
         for span in record.provenance.spans:
             turn = self._turns.get((span.document, span.turn))
             for cut in turn.cuts if turn else ():
                 start, end = max(cut.start, span.start), min(cut.end, span.end)
                 if turn and end - start >= FRAGMENT:
-                    found[turn.before[cut.start : cut.end]] = found[turn.before[start:end]] = cut.rule
-        return found
+                    secrets[turn.before[cut.start : cut.end]] = secrets[turn.before[start:end]] = cut.rule
+        return secrets
 
     def _decision(self, decision: Decision, secrets: Mapping[str, str]) -> Decision:
         steps = tuple(Step(step.stage, _without(step.what, secrets)) for step in decision.steps)
@@ -195,9 +191,9 @@ class _Cleaning:
 
 
 def _without(words: str, secrets: Mapping[str, str]) -> str:
-    """`words` without what the rules see in them and without these secrets, however they are spaced."""
+    """Return `words` without these secrets, however they are spaced, and without those that the rules find."""
     clean, _ = redact(words)
-    for secret, rule in sorted(secrets.items(), key=lambda each: -len(each[0])):
+    for secret, rule in sorted(secrets.items(), key=lambda pair: -len(pair[0])):
         mark = placeholder(Cut(0, 0, 0, rule))
         spaced = r"\s+".join(map(re.escape, secret.split()))
         clean = re.sub(spaced, lambda _, mark=mark: mark, clean, flags=re.IGNORECASE)
@@ -210,27 +206,18 @@ def _without(words: str, secrets: Mapping[str, str]) -> str:
 
 
 def _is_part(tag: str, secrets: Mapping[str, str]) -> bool:
-    """Whether a keyword was taken from a secret."""
-    return bool(find(tag)) or (len(tag) >= FRAGMENT and any(tag.casefold() in each.casefold() for each in secrets))
+    """Return whether a keyword is part of a secret."""
+    return bool(find(tag)) or (len(tag) >= FRAGMENT and any(tag.casefold() in secret.casefold() for secret in secrets))
 
 
 # --- what stands in for the entries that change ------------------------------------------------------------------
-def _list_entries(stores: Stores, plan: _Cleaning, loss: Loss, seqs: set[int], redactions: Sequence[int]) -> None:
-    found: dict[int, AnyOperation] = {}
+def _list_entries(stores: Stores, plan: _SecretRemoval, loss: Loss, seqs: set[int], redactions: Sequence[int]) -> None:
+    replacements: dict[int, AnyOperation] = {}
     for seq in seqs:
         entry = stores.journal.get(seq)
         if entry is None or (clean := plan.operation(entry.operation)) == entry.operation:
             continue
-        found[seq] = clean
+        replacements[seq] = clean
         if isinstance(clean, SessionOpened):
-            loss.after.append(clean)
-            session = stores.sources.session(clean.document)
-            if session is not None and session.closed_at:
-                loss.after.append(SessionClosed(document=clean.document, at=session.closed_at))
-    for seq in redactions:
-        entry = stores.journal.get(seq)
-        older = entry.operation if entry else None
-        if isinstance(older, Redacted) and any(each.seq in found for each in older.entries):
-            kept = tuple(each for each in older.entries if each.seq not in found)
-            found[seq] = msgspec.structs.replace(older, entries=kept)
-    loss.entries = [Remnant(seq, operation.kind(found[seq]), operation.encode(found[seq])) for seq in sorted(found)]
+            loss.reopen(stores, clean)
+    loss.set_replacements(replacements, filter(None, map(stores.journal.get, redactions)))

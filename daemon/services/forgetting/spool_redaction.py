@@ -1,8 +1,6 @@
-"""The clients' spools, seen from the daemon: what waits there and was forgotten must not wait any longer (T10).
+"""Removes forgotten events from the spool files of clients.
 
-Comes in: the spool folder. Goes out: the events that wait, and files without those that are forgotten. Invariants: a
-spool is rewritten under the locks by which its clients append and deliver, and replaced whole; a request that is not
-ours to judge stays as it is.
+A spool is rewritten under the locks of its clients and replaced whole; requests that the daemon can't decode stay.
 """
 
 from __future__ import annotations
@@ -25,27 +23,25 @@ from ...storage.durable_files import sync
 from ...storage.spool_files import LINES, bodies_in, take_lines
 
 TRIES, POLL_S = 300, 0.05
-"""How often, and how many seconds apart, a spool is asked for while a client delivers from it."""
+"""Attempts to lock a spool that a client holds, and seconds between them."""
 
 NO_SPOOLS = frozenset({".lock", ".drain", ".new"})
 Left = Callable[[str, AnyEvent], AnyEvent | None]
-"""What may be left of an event of a document; None for nothing."""
+"""Returns the rest of a document's event; None for nothing."""
 
 
 def waiting(folder: Path) -> Iterator[tuple[str, AnyEvent]]:
-    """Every event that waits in a spool, with its document."""
+    """Yield every spooled event with its document."""
     for path in _files(folder):
-        for body in _bodies(path.read_bytes())[0]:
+        for body in bodies_in(path.read_bytes())[0]:
             request = _decoded(body)
             if request is not None:
                 yield from _events(request)
 
 
 def scrub(folder: Path, left: Left) -> int:
-    """Take out of every spool, or change, what may not stay so; how many events.
-
-    Raises Unavailable while a client holds one for too long.
-    """
+    """Remove or change events in every spool as `left` says; return their number. Raises Unavailable while a client
+    holds a spool for too long."""
     for path in folder.glob("*" + LINES):
         if path.stat().st_size and not (taken := path.with_name(path.name + ".taken")).exists():
             take_lines(path, taken)
@@ -62,22 +58,17 @@ def _scrub(path: Path, allowed: Left) -> int:
             locks.enter_context(_locked(path.with_suffix(suffix)))
         content = path.read_bytes()
         bodies, end, as_lines = bodies_in(content)
-        kept: list[bytes] = []
+        remaining: list[bytes] = []
         count = 0
         for body in bodies:
             left, dropped = _left(body, allowed)
             count += dropped
-            kept += [left] if left else []
+            remaining += [left] if left else []
         if count:
             rest = content[end:]
-            whole = b"".join(body + b"\n" if as_lines else framed(body) for body in kept)
+            whole = b"".join(body + b"\n" if as_lines else framed(body) for body in remaining)
             _replace(path, whole + rest)
         return count
-
-
-def _bodies(content: bytes) -> tuple[list[bytes], int]:
-    bodies, end, _ = bodies_in(content)
-    return bodies, end
 
 
 def _decoded(body: bytes) -> AnyRequest | None:
@@ -98,21 +89,21 @@ def _events(request: AnyRequest) -> Iterator[tuple[str, AnyEvent]]:
 
 
 def _left(body: bytes, allowed: Left) -> tuple[bytes, int]:
-    """A request as it may stay, empty if nothing of it may; and how many events went or changed."""
+    """Return the rest of a request, empty if nothing remains, and the number of changed events."""
     request = _decoded(body)
     if request is None:
         return body, 0
     events = [(event, allowed(document, event)) for document, event in _events(request)]
     changed = sum(after != event for event, after in events)
-    kept = tuple(after for _, after in events if after is not None)
+    remaining = tuple(after for _, after in events if after is not None)
     if not changed:
         return body, 0
-    if not kept:
+    if not remaining:
         return b"", changed
     if isinstance(request, Remember):
-        after = msgspec.structs.replace(request, text=text(kept[0]))
+        after = msgspec.structs.replace(request, text=text(remaining[0]))
     else:
-        after = msgspec.structs.replace(request, events=kept)
+        after = msgspec.structs.replace(request, events=remaining)
     return encode_request(after, form(body)), changed
 
 

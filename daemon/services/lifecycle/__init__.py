@@ -1,1 +1,1 @@
-"""Strength, sleep and maintenance: what fades, what stays. Its first inhabitant is the idle trigger."""
+"""Strength, sleep, review and archiving of records."""

@@ -1,9 +1,7 @@
-"""Change conditions: what would make a belief doubtful, and whether it has come to pass (T12, R5, G4).
+"""Change conditions: what makes a belief doubtful, and whether it happened.
 
-Comes in: beliefs, and what was said against them: records left for review beside them, conflicts that wait in the
-inbox. Goes out: `reviewed` and `proposed` operations. Invariants: a belief whose condition is met loses confidence and
-is put before the user, and is retired by nothing here; what was said before the belief's last confirmation counts no
-more; as many words against it count once.
+Invariants: a belief whose condition is met loses confidence and is proposed to the user, never retired here;
+statements from before the belief's last confirmation do not count; a higher count is needed to report it again.
 """
 
 from __future__ import annotations
@@ -19,9 +17,10 @@ from ....protocol.record import LIVE, Record
 from ...forgetting_rules import Rules
 from ...projections.inbox import proposal_id
 from ...projections.stores import Stores
+from ..record_history import entries
 
 BELIEFS = frozenset({"preference", "convention", "principle"})
-"""Types of clauses that each have a condition (G4); so has what is pinned, of layer L1 or L2, or tagged `principle`."""
+"""Types with a change condition (G4); records that are pinned, in L1 or L2, or tagged `principle` have one too."""
 
 _AGAINST = frozenset({"replaces", "contradicts"})
 _STATED = re.compile(r"\b(?P<count>\d{1,3})\s*\+?\s*(?:or more |separate |independent |different )*(?P<of>sessions?|"
@@ -29,7 +28,7 @@ _STATED = re.compile(r"\b(?P<count>\d{1,3})\s*\+?\s*(?:or more |separate |indepe
 
 
 class Condition(NamedTuple):
-    """So many sessions, on different days, or so many projects, that say otherwise."""
+    """The number of sessions on different days, or of projects, that must contradict a belief."""
 
     least: int
     projects: bool
@@ -37,7 +36,7 @@ class Condition(NamedTuple):
 
 
 class Instance(NamedTuple):
-    """A record that speaks against a belief: what it is, when it was said (microseconds), where."""
+    """A record against a belief, with its time (microseconds) and place."""
 
     record: str
     at: int
@@ -47,44 +46,40 @@ class Instance(NamedTuple):
 
 
 def condition(record: Record, rules: Rules) -> Condition | None:
-    """What would make a belief doubtful: its own words, as far as they can be counted, else the rule; None for none."""
+    """Return when a belief is doubtful: by its own countable words, else by the rule; None for other records."""
     if not (record.held or record.type in BELIEFS or "principle" in record.tags):
         return None
     stated = record.review.change_condition if record.review else ""
-    if found := _STATED.search(stated):
-        return Condition(int(found["count"]), found["of"].lower().startswith("project"), stated)
+    if match := _STATED.search(stated):
+        return Condition(int(match["count"]), match["of"].lower().startswith("project"), stated)
     if not rules.change_sessions:
         return None
     return Condition(rules.change_sessions, False, f"{rules.change_sessions} sessions on different days contradict it")
 
 
-def change_condition(record: Record, rules: Rules) -> str:
-    """Return in words what would make a belief doubtful; "" where nothing would."""
-    stated = condition(record, rules)
-    return stated.text if stated else ""
-
-
 class Conditions:
-    """The daily look at them."""
+    """The daily check of change conditions."""
 
     def __init__(self, stores: Stores, rules: Callable[[], Rules]) -> None:
         self._stores, self._rules = stores, rules
 
     def met(self, doubtful: Iterable[str]) -> list[AnyOperation]:
-        """What follows where a condition is met. `doubtful`: the records that were left for review. On the committer's
-        thread: what it returns is to be committed at once."""
+        """Return the operations for beliefs whose condition is met. `doubtful`: records left for review. On the write
+        thread; commit the result at once."""
         operations: list[AnyOperation] = []
         rules = self._rules()
         against = self._against(doubtful)
         for belief in self._stores.records.many(sorted(against)).values():
-            told = condition(belief, rules)
-            if told is None or belief.status not in LIVE or rules.is_off(belief.pool):
+            stated = condition(belief, rules)
+            if stated is None or belief.status not in LIVE or rules.is_off(belief.pool):
                 continue
-            said = sorted((each for each in against[belief.id] if each.at > _confirmed(belief)), key=lambda e: e.at)
-            count = _independent(said, told)
-            if count < told.least or count <= (belief.review.against if belief.review else 0):
+            said = sorted(
+                (instance for instance in against[belief.id] if instance.at > _confirmed(belief)), key=lambda e: e.at
+            )
+            count = _independent(said, stated)
+            if count < stated.least or count <= (belief.review.against if belief.review else 0):
                 continue
-            why = f"{told.text}: met by {count}"
+            why = f"{stated.text}: met by {count}"
             operations.append(
                 Reviewed(
                     id=belief.id,
@@ -111,26 +106,29 @@ class Conditions:
             )
 
     def _against(self, doubtful: Iterable[str]) -> dict[str, list[Instance]]:
-        """What speaks against each belief: only live records, none that was rejected, none that gives orders."""
+        """Return the live records against each belief, without rejected and injected ones."""
         pairs = {(belief, id) for id in doubtful for belief in self._left_beside(id)}
-        pairs |= {(each.what.record, each.what.against) for each in self._stores.inbox.list() if each.what.against}
+        pairs |= {
+            (pending.what.record, pending.what.against) for pending in self._stores.inbox.list() if pending.what.against
+        }
         records = self._stores.records.many({id for _, id in pairs})
-        found: dict[str, list[Instance]] = {}
+        instances: dict[str, list[Instance]] = {}
         for belief, id in sorted(pairs):
             record = records.get(id)
             asked = self._stores.inbox.get(proposal_id(belief, id))
             stands = asked is None or asked.state == "open"
             if record and stands and record.status in LIVE and "injection" not in record.flags:
-                found.setdefault(belief, []).append(self._instance(record))
-        return found
+                instances.setdefault(belief, []).append(self._instance(record))
+        return instances
 
     def _left_beside(self, id: str) -> set[str]:
-        """The records that one was left for review beside, as its last decision says."""
-        for seq in reversed(self._stores.sources.history(id)):
-            entry = self._stores.journal.get(seq)
-            if entry and isinstance(entry.operation, Added | Updated) and entry.operation.record.id == id:
+        """Return the records that contradict this one, by its last decision."""
+        for entry in entries(self._stores, id, newest_first=True):
+            if isinstance(entry.operation, Added | Updated) and entry.operation.record.id == id:
                 near = entry.operation.decision.neighbours
-                return {each.id for each in near if each.label in _AGAINST} - set(entry.operation.record.supersedes)
+                return {neighbour.id for neighbour in near if neighbour.label in _AGAINST} - set(
+                    entry.operation.record.supersedes
+                )
         return set()
 
     def _instance(self, record: Record) -> Instance:
@@ -141,14 +139,14 @@ class Conditions:
 
 
 def _confirmed(belief: Record) -> int:
-    """When somebody last said it, in microseconds."""
-    said = [belief.provenance.said_at, *(each.at for each in belief.provenance.evidence)]
+    """Return the time of the last confirmation in microseconds."""
+    said = [belief.provenance.said_at, *(evidence.at for evidence in belief.provenance.evidence)]
     return max(map(micros, said))
 
 
-def _independent(said: Iterable[Instance], told: Condition) -> int:
-    """How many count: projects, or sessions of which no two are of one day."""
+def _independent(said: Iterable[Instance], stated: Condition) -> int:
+    """Count projects, or sessions on different days."""
     told_by = list(said)
-    if told.projects:
-        return len({each.project for each in told_by if each.project})
-    return min(len({each.document for each in told_by}), len({each.day for each in told_by}))
+    if stated.projects:
+        return len({instance.project for instance in told_by if instance.project})
+    return min(len({instance.document for instance in told_by}), len({instance.day for instance in told_by}))

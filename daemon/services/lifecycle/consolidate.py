@@ -1,8 +1,7 @@
-"""From episodes to knowledge: what was said of several times gets one successor, and is archived after it (T11).
+"""Consolidation: repeated episodes get one general successor and are archived after it.
 
-Comes in: the notes that a pool learnt last, with their vectors. Goes out: `added` successors, then `archived` sources.
-Invariants: a successor is a clause of one of its sources, with all of them as lineage; its sources are archived only
-once it can be found; the same episodes never get a second one; nothing that is held, keyed or flagged takes part.
+Invariants: a successor is a clause of one of its sources and cites all of them; sources are archived once the
+successor has a vector; the same episodes get one successor at most; pinned, keyed and flagged records take no part.
 """
 
 from __future__ import annotations
@@ -19,17 +18,18 @@ from ....stages.episodes import general
 from ...forgetting_rules import Rules
 from ...projections.records import digest
 from ...projections.stores import Stores
+from ..record_history import entries
 from ..statements import line
 from ..write_thread import Writer
 
 NEWEST = 200
-"""Records of a pool that are looked at in one sleep."""
+"""Newest records of a pool that one sleep compares."""
 
 ORDINAL = 1_000_000
 """Sets a successor's id apart from those of the statements of its turn."""
 
 HAPPENED = frozenset({"note", "lesson", "fact"})
-"""Types of notes that tell what happened; a rule or a wish that names a time means it."""
+"""Types of notes about events; in rules and wishes a time is part of the meaning."""
 
 
 class Consolidation:
@@ -39,22 +39,24 @@ class Consolidation:
         self._stores, self._writer, self._rules = stores, writer, rules
 
     def run(self, pool: str) -> tuple[str, ...]:
-        """Give the episodes of a pool their successors, and archive the sources of earlier ones; the new ids."""
+        """Add successors of a pool's episodes, and archive the sources of earlier successors; return the new ids."""
         if self._rules().is_off(pool):
             return ()
         newest = self._stores.records.recent(pool, None, NEWEST)
-        for successor in (each for each in newest if CONSOLIDATED in each.tags and each.status in LIVE):
+        for successor in (record for record in newest if CONSOLIDATED in record.tags and record.status in LIVE):
             if self._stores.vectors.holds(successor.id):
                 self._writer.run(lambda successor=successor: self._archive(successor)).result()
-        found = [successor for group in self._episodes(newest) if (successor := self._successor(group)) is not None]
-        for successor, near in found:
+        successors = [
+            successor for group in self._episodes(newest) if (successor := self._successor(group)) is not None
+        ]
+        for successor, near in successors:
             self._writer.run(lambda s=successor, near=near: self._add(s, near)).result()
-        return tuple(successor.id for successor, _ in found)
+        return tuple(successor.id for successor, _ in successors)
 
     def _episodes(self, newest: Sequence[Record]) -> list[tuple[Record, ...]]:
-        """Groups of notes that are alike, each record in one group, the most central first in each."""
-        notes = [each for each in newest if _is_episode(each)]
-        places, vectors = self._stores.vector_store.get([digest(each.description) for each in notes])
+        """Return disjoint groups of similar notes, the most central note first."""
+        notes = [record for record in newest if _is_episode(record)]
+        places, vectors = self._stores.vector_store.get([digest(note.description) for note in notes])
         notes = [notes[place] for place in places]
         rows = vectors.astype(np.float32)
         alike = rows @ rows.T >= self._rules().episode_alike
@@ -74,23 +76,23 @@ class Consolidation:
     def _is_enough(self, group: Sequence[Record]) -> bool:
         rules = self._rules()
         return (
-            len(group) >= rules.episodes and len({each.provenance.source for each in group}) >= rules.episode_sessions
+            len(group) >= rules.episodes and len({note.provenance.source for note in group}) >= rules.episode_sessions
         )
 
     def _successor(self, group: Sequence[Record]) -> tuple[Record, tuple[Neighbour, ...]] | None:
-        """The medoid's clause without its time and place, resting on all of them; None where it is there already."""
+        """Return the medoid's clause without time and place, citing the whole group; None if it exists."""
         medoid, others = group[0], group[1:]
         span = medoid.provenance.spans[0]
         id = record_id(medoid.pool, span.document, span.turn, span.start, ORDINAL)
         if self._stores.records.get(id) is not None:
             return None
-        content = general(medoid.content, [each.content for each in others])
-        description = general(medoid.description, [each.description for each in others])
+        content = general(medoid.content, [note.content for note in others])
+        description = general(medoid.description, [note.description for note in others])
         evidence = tuple(
             Evidence(
-                kind="restated", span=each.provenance.spans[0], trust=each.provenance.trust, at=each.provenance.said_at
+                kind="restated", span=note.provenance.spans[0], trust=note.provenance.trust, at=note.provenance.said_at
             )
-            for each in others
+            for note in others
         )
         signals = self._stores.counters.signals(group).values()
         strongest = max(signals, key=lambda signal: (signal.level, signal.strength))
@@ -105,17 +107,17 @@ class Consolidation:
             description=line(description),
             tags=(*medoid.tags, CONSOLIDATED),
             provenance=provenance,
-            supersedes=tuple(each.id for each in group),
+            supersedes=tuple(note.id for note in group),
             valid_from="",
             learned_at=0,
             volatility="stable",
-            signal=msgspec.structs.replace(strongest, importance=max(each.signal.importance for each in group)),
+            signal=msgspec.structs.replace(strongest, importance=max(note.signal.importance for note in group)),
         )
-        return successor, tuple(Neighbour(each.id, each.rev, 1.0, "episode") for each in group)
+        return successor, tuple(Neighbour(note.id, note.rev, 1.0, "episode") for note in group)
 
     # --- on the write thread -----------------------------------------------------------------------------------
     def _add(self, successor: Record, near: Sequence[Neighbour]) -> None:
-        standing = self._stores.records.many(each.id for each in near)
+        standing = self._stores.records.many(neighbour.id for neighbour in near)
         if all(id in standing and standing[id].status in LIVE for id in successor.supersedes):
             steps = (Step("sleep", "a clause of one episode, without its time and place"),)
             reason = f"{len(near)} episodes at different times say the same"
@@ -124,14 +126,13 @@ class Consolidation:
 
     def _archive(self, successor: Record) -> None:
         sources = self._stores.records.many(successor.supersedes).values()
-        live = (each.id for each in sources if each.status in LIVE and not each.held)
+        live = (record.id for record in sources if record.status in LIVE and not record.held)
         if ids := tuple(id for id in live if not self._came_back(id)):
             self._stores.commit([Archived(pool=successor.pool, ids=ids, why="consolidated", by=successor.id)])
 
     def _came_back(self, id: str) -> bool:
-        """Whether a record was archived before: whoever restored it wants it beside its successor."""
-        entries = (self._stores.journal.get(seq) for seq in self._stores.sources.history(id))
-        return any(entry is not None and isinstance(entry.operation, Archived) for entry in entries)
+        """Return whether the user restored an archived record, and so wants it beside its successor."""
+        return any(isinstance(entry.operation, Archived) for entry in entries(self._stores, id))
 
 
 def _is_episode(record: Record) -> bool:
@@ -145,7 +146,7 @@ def _is_episode(record: Record) -> bool:
     )
 
 
-def _same(notes: Sequence[Record], one: int, other: int) -> bool:
-    """Whether two notes may share a successor: of one sort, and of one trust."""
-    a, b = notes[one], notes[other]
+def _same(notes: Sequence[Record], first: int, second: int) -> bool:
+    """Return whether two notes may share a successor."""
+    a, b = notes[first], notes[second]
     return (a.type, a.provenance.trust, a.status) == (b.type, b.provenance.trust, b.status)

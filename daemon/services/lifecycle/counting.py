@@ -1,15 +1,13 @@
-"""What recalls bring up and answers use, counted on its way into the journal (T3, T4, T8).
+"""Counts of retrievals and uses on their way into the journal.
 
-Comes in: ids of records that were retrieved, or used. Goes out: `counted` operations, one a pool. Invariants: what was
-only retrieved waits in memory and is written once a session's end or ten minutes, so that recalls do not grow the
-journal, and may be lost in a crash; a use is committed at once, never lost.
+Retrievals wait in memory for a session's end or `FLUSH_S`, and a crash may lose them; a use is committed at once.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 
 from ....protocol.fading import Count, Counted, Released
@@ -25,7 +23,7 @@ SLICE = 1000
 
 
 class UseCounter:
-    """The counters' way in. Any thread may call it."""
+    """Counts retrievals and uses. Any thread may call it."""
 
     def __init__(self, stores: Stores, writer: Writer, rules: Callable[[], Rules]) -> None:
         self._stores, self._writer, self._rules = stores, writer, rules
@@ -33,44 +31,36 @@ class UseCounter:
         self._lock = threading.Lock()
 
     def candidates(self, ids: Iterable[str]) -> None:
-        """These records were retrieved: a light count, nothing is strengthened."""
+        """Count retrievals, which strengthen nothing."""
         with self._lock:
             self._waiting.update(ids)
 
     def used(self, ids: Iterable[str], perspective: str = "", outcome: UseOutcome = "") -> Future[int]:
-        """These records were used, under a perspective, with an outcome: durable when the future is done; how many
-        there are. An outcome alone, for records whose use is counted already, is `affected`."""
-        wanted = tuple(dict.fromkeys(ids))
-        count = Count(uses=1, impact=self._impact(outcome))
+        """Count a use of these records, under a perspective, with an outcome: durable when the future is done, whose
+        result is the number of records."""
+        wanted, rules = tuple(dict.fromkeys(ids)), self._rules()
+        impacts = {"": 0.0, "helpful": rules.helpful, "success": rules.success, "prevented": rules.prevented}
+        count = Count(uses=1, impact=impacts[outcome])
         return self._writer.run(lambda: self._commit(dict.fromkeys(wanted, count), perspective))
 
-    def affected(self, ids: Iterable[str], outcome: UseOutcome) -> Future[int]:
-        """These records, counted as used before, turned out helpful, or their task succeeded (T4)."""
-        count = Count(impact=self._impact(outcome))
-        return self._writer.run(lambda: self._commit(dict.fromkeys(ids, count), ""))
-
-    def _impact(self, outcome: UseOutcome) -> float:
-        rules = self._rules()
-        return {"": 0.0, "helpful": rules.helpful, "success": rules.success, "prevented": rules.prevented}[outcome]
-
     def flush(self) -> Future[int]:
-        """Write down what waits; how many records were counted."""
+        """Commit the waiting counts; the result is the number of records."""
         with self._lock:
             waiting, self._waiting = self._waiting, Counter[str]()
         counts = {id: Count(candidates=number) for id, number in waiting.items()}
         return self._writer.run(lambda: self._commit(counts, ""))
 
     def _commit(self, counts: Mapping[str, Count], perspective: str) -> int:
-        """On the write thread: what is counted, and what leaves quarantine by it."""
+        """Commit counts, and release used records from probation. On the write thread."""
         records = self._stores.records.many(counts)
         pools: dict[str, dict[str, Count]] = {}
         for id, record in records.items():
             pools.setdefault(record.pool, {})[id] = counts[id]
-        operations: list[AnyOperation] = [
-            self._counted(pool, part, perspective)
-            for pool, inside in sorted(pools.items())
-            for part in _slices(inside, SLICE)
-        ]
+        operations: list[AnyOperation] = []
+        for pool, inside in sorted(pools.items()):
+            ordered = sorted(inside.items())
+            for start in range(0, len(ordered), SLICE):
+                operations.append(self._counted(pool, dict(ordered[start : start + SLICE]), perspective))
         if proven := tuple(id for id, record in records.items() if counts[id].uses and is_on_probation(record)):
             operations.append(Released(ids=proven))
         if operations:
@@ -88,8 +78,3 @@ class UseCounter:
             impact_share=rules.impact_share,
             level_uses=rules.level_uses,
         )
-
-
-def _slices(counts: Mapping[str, Count], size: int) -> Iterable[dict[str, Count]]:
-    ids: Sequence[str] = sorted(counts)
-    return ({id: counts[id] for id in ids[start : start + size]} for start in range(0, len(ids), size))

@@ -1,9 +1,7 @@
-"""Time at work in a running daemon: counts on their way, sleep when a task ends, what the user asks of time.
+"""The lifecycle service: counts use, lets pools sleep when a task ends, reviews, and restores archived records.
 
-Comes in: what recalls brought up, sessions that end, requests, the passing of time. Goes out: operations, through the
-writer, and replies. Invariants: nothing here keeps a client waiting; a task is a live session in which somebody
-spoke, and tasks of a pool that overlap sleep once, when the last of them ends (T6); jobs have one name each, so they
-never pile up, and what they find to do they find again after a restart.
+Invariants: no client waits for it; a task is a live session in which somebody spoke, and overlapping tasks of a pool
+sleep once, when the last of them ends; after a restart the jobs find the same work again.
 """
 
 from __future__ import annotations
@@ -17,39 +15,115 @@ from typing import Literal
 import msgspec
 
 from ....protocol.errors import MemdError
-from ....protocol.lifetime import (
-    Asleep,
-    Fading,
-    FadingList,
-    ListFading,
-    PutToSleep,
-    Slumbered,
-)
+from ....protocol.event import Noted
+from ....protocol.fading import Archived, Restored
+from ....protocol.instant import micros
+from ....protocol.lifetime import Asleep, Fading, FadingList, ListFading, PutToSleep, Slumbered
 from ....protocol.record import Record
 from ....stages.batch import PERSONAL
 from ...forgetting_rules import Rules
 from ...projections.counters import KINDS, Weak
 from ...projections.placement import agent_pool
-from ...projections.pool_directory import PoolDirectory
 from ...projections.stores import Stores
-from ...world import World
-from ..events import CapturesCommitted, Topic
+from ...projections.strength import DAY
+from ..core import Core
+from ..events import CapturesCommitted
 from ..outgoing_screen import shown
-from ..scheduler import Scheduler
+from ..record_history import versions
 from ..search_model import Encode
 from ..service import Caller, Handler, Handlers, Service, owner
 from ..write_thread import Writer
+from .conditions import condition
 from .consolidate import Consolidation
 from .counting import FLUSH_S, UseCounter
-from .probation import NO_SESSIONS, Probation
-from .reactivation import reactivate
 from .review import ReviewJob, is_quiet
-from .sleep import Sleep, Slumber
+from .sleep import Sleep, SleepEffect
 from .usage import UseDetector
 
 DAY_S = 86_400.0
 SHOWN = 20
 log = logging.getLogger("memd.lifetime")
+
+NO_SESSIONS = frozenset({"memd", "cli", "python"})
+"""Hosts whose documents are single statements, not sessions in which somebody works."""
+
+
+class Probation:
+    """Judges the records of one batch. On the write thread."""
+
+    def __init__(self, stores: Stores, rules: Callable[[], Rules], now: Callable[[], int]) -> None:
+        self._stores, self._rules, self._now = stores, rules, now
+        self._first: dict[str, str] = {}
+
+    def judged(self, record: Record) -> Record:
+        """Return the record, unconfirmed if it is on probation."""
+        if record.status != "active" or record.held or record.supersedes or not self._is_doubtful(record):
+            return record
+        span = record.provenance.spans[0]
+        captured = self._stores.archive.turn(span.document, span.turn)
+        if captured is not None and isinstance(captured.event, Noted):
+            return record
+        return msgspec.structs.replace(record, status="quarantined")
+
+    def _is_doubtful(self, record: Record) -> bool:
+        rules, document = self._rules(), record.provenance.source
+        session = self._stores.sources.session(document)
+        if session is None or document.partition(":")[0] in NO_SESSIONS or rules.is_off(record.pool):
+            return False
+        if session.opened.origin.live:
+            return rules.first_session and self._first_live(record.pool) == document
+        age_days = (self._now() - micros(record.provenance.said_at)) / DAY
+        return bool(rules.old_import_days) and age_days > rules.old_import_days
+
+    def _first_live(self, pool: str) -> str:
+        """Return the document of a pool's first live session; all sessions belong to the user's own pool."""
+        if pool not in self._first:
+            sources = self._stores.sources
+            documents = sources.sessions() if pool == PERSONAL else sources.documents([pool])
+            live = [
+                (micros(session.opened.at), document)
+                for document, session in sources.sessions_of(documents).items()
+                if session.opened.origin.live and document.partition(":")[0] not in NO_SESSIONS
+            ]
+            self._first[pool] = min(live)[1] if live else ""
+        return self._first[pool]
+
+
+def reactivate(stores: Stores, rules: Rules, ids: Iterable[str], why: Literal["asked", "recalled"]) -> tuple[str, ...]:
+    """Make archived records active unless a live record holds their key; return their ids. On the write thread."""
+    back: list[str] = []
+    quarantined: list[str] = []
+    for record in stores.records.many(ids).values():
+        if record.status != "archived":
+            continue
+        holder = stores.records.holding_key(record.pool, record.key) if record.key else ""
+        if holder and holder != record.id:
+            continue
+        back.append(record.id)
+        if _was_quarantined(stores, record):
+            quarantined.append(record.id)
+    if back:
+        restored = Restored(
+            ids=tuple(back),
+            why=why,
+            quarantined=tuple(quarantined),
+            strength=rules.restored_strength,
+            levels_down=rules.restored_levels_down,
+            level_uses=rules.level_uses,
+        )
+        stores.commit([restored])
+    return tuple(back)
+
+
+def _was_quarantined(stores: Stores, record: Record) -> bool:
+    """Return whether a record was unconfirmed when it was archived."""
+    before: Record | None = None
+    quarantined = False
+    for entry, version in versions(stores, record.id):
+        if isinstance(entry.operation, Archived):
+            quarantined = before is not None and before.status == "quarantined"
+        before = version
+    return quarantined
 
 
 class LifecycleService(Service):
@@ -57,19 +131,14 @@ class LifecycleService(Service):
 
     name = "lifecycle"
 
-    def __init__(
-        self,
-        stores: Stores,
-        writer: Writer,
-        scheduler: Scheduler,
-        directory: PoolDirectory,
-        rules: Callable[[], Rules],
-        encode: Callable[[], Encode | None],
-        captures: Topic[CapturesCommitted],
-        world: World,
-    ) -> None:
-        """`encode`: what turns a sentence into a vector now, if anything does."""
-        self._stores, self._writer, self._scheduler, self._directory = stores, writer, scheduler, directory
+    def __init__(self, core: Core, writer: Writer, *, encode: Callable[[], Encode | None]) -> None:
+        """`encode`: returns the encoder of the current model, if it has one."""
+        stores, world = core.stores, core.world
+
+        def rules() -> Rules:
+            return core.config().forgetting
+
+        self._stores, self._writer, self._scheduler, self._directory = stores, writer, core.scheduler, core.directory
         self._rules, self._world = rules, world
         self.counter = UseCounter(stores, writer, rules)
         self._detector = UseDetector(stores, self.counter, rules, encode, world.monotonic, self._fed_by)
@@ -77,18 +146,18 @@ class LifecycleService(Service):
         self._consolidation = Consolidation(stores, writer, rules)
         self.review = ReviewJob(stores, writer, rules, world.now)
         self._reviewed_at, self._looking = -DAY_S, False
-        captures.subscribe(self._captured)
+        core.captures.subscribe(self._captured)
 
     @property
     def handlers(self) -> Handlers:
-        """Both wait on the slow lane; what they write goes through the write thread."""
+        """Both on the slow lane; changes go through the write thread."""
         return {
             PutToSleep: owner("slow", self.put_to_sleep),
             ListFading: Handler("slow", self.fading, scoped=True),
         }
 
     def start(self) -> None:
-        """Write down counts and review records now and then."""
+        """Commit counts and review records at intervals."""
         self._scheduler.every(FLUSH_S, self._tick, "lifetime")
 
     def _captured(self, event: CapturesCommitted) -> None:
@@ -104,12 +173,12 @@ class LifecycleService(Service):
 
     # --- recalls and uses (T3) -----------------------------------------------------------------------------------
     def recalled(self, query: str, scope: Sequence[str], ids: Sequence[str]) -> None:
-        """A question to the present brought these records up."""
+        """Count records that a question about the present retrieved."""
         self.counter.candidates(ids)
         self._detector.recalled(query, scope, ids)
 
     def heard(self) -> None:
-        """Live sessions went on: there may be an answer that used what was recalled. On the write thread."""
+        """Look for uses in new answers of live sessions, soon. On the write thread."""
         if self._detector.is_waiting and not self._looking:
             self._looking = True
             self._scheduler.soon(self._look, "usage")
@@ -122,7 +191,7 @@ class LifecycleService(Service):
             log.info("could not count uses yet: %s", error.message)
 
     def reactivated(self, ids: Sequence[str]) -> None:
-        """Bring back those of these records that are archived (T7); on the write thread, soon."""
+        """Make archived records active that the user's question retrieved; on the write thread, soon."""
         if ids:
             self._writer.run(lambda: self.reactivate(ids, "recalled"))
 
@@ -130,13 +199,18 @@ class LifecycleService(Service):
         """Bring back those of these records that are archived; return which ones. On the write thread."""
         return reactivate(self._stores, self._rules(), ids, why)
 
+    def change_condition(self, record: Record) -> str:
+        """Return in words what would make a belief doubtful; "" where nothing would."""
+        stated = condition(record, self._rules())
+        return stated.text if stated else ""
+
     def judge(self) -> Callable[[Record], Record]:
-        """What says of each new record of a batch whether it is to prove itself first (T8)."""
+        """Return the function that puts new records of a batch on probation."""
         return Probation(self._stores, self._rules, self._world.now).judged
 
     # --- tasks (T6) ----------------------------------------------------------------------------------------------
     def ended(self, documents: Iterable[str]) -> None:
-        """These sessions ended. Called on the write thread, which sleeps when it is through with its group."""
+        """Let pools of ended sessions sleep, after the current group. On the write thread."""
         sessions = self._stores.sources.sessions_of(documents)
         pools: dict[str, None] = {}
         for document, session in sessions.items():
@@ -148,7 +222,7 @@ class LifecycleService(Service):
             self._writer.run(lambda: self._fall_asleep(due))
 
     def _fed_by(self, document: str) -> tuple[str, ...]:
-        """The pools that a session's task belongs to: the user's own, its project's, its agent's."""
+        """Return the pools of a session: the user's own, its project's, its agent's."""
         session = self._stores.sources.session(document)
         project = self._stores.aliases.home(session.opened.project) if session and session.opened.project else ""
         agent = agent_pool(session.opened.origin.agent) if session else ""
@@ -156,9 +230,11 @@ class LifecycleService(Service):
         return tuple(dict.fromkeys(pool for pool in (PERSONAL, project, agent if agent in known else "") if pool))
 
     def _is_busy(self, pool: str) -> bool:
-        """Whether another task of a pool goes on: they sleep together, when it ends."""
-        going = self._stores.unfinished.documents()
-        return any(each.partition(":")[0] not in NO_SESSIONS and pool in self._fed_by(each) for each in going)
+        """Return whether another task of a pool goes on; the pool sleeps when the last one ends."""
+        going = self._stores.open_sessions.documents()
+        return any(
+            document.partition(":")[0] not in NO_SESSIONS and pool in self._fed_by(document) for document in going
+        )
 
     def _fall_asleep(self, pools: Sequence[str]) -> None:
         slept = [pool for pool in pools if self.sleep.fall_asleep(pool) is not None]
@@ -168,11 +244,11 @@ class LifecycleService(Service):
     def _rest_quietly(self, pool: str) -> None:
         try:
             self._rest(pool)
-        except MemdError as error:  # a full disk, or a stop: what is weak is still so at the next sleep
+        except MemdError as error:  # a full disk or a stop; the next sleep tries again
             log.info("postponed the sweep of %s: %s", pool, error.message)
 
-    def _rest(self, pool: str) -> Slumber:
-        """What a sleep does beside the committer: consolidate, archive, prune."""
+    def _rest(self, pool: str) -> SleepEffect:
+        """Consolidate, archive and prune; beside the write thread."""
         self._consolidation.run(pool)
         return self.sleep.sweep(pool)
 
@@ -181,28 +257,28 @@ class LifecycleService(Service):
         """Let pools sleep now. Raises NotFound."""
         named = [self._directory.named(pool) for pool in request.pools]
         pools = named or sorted(self._stores.records.tally())
-        rules, told = self._rules(), list[Asleep]()
+        rules, asleep = self._rules(), list[Asleep]()
         for pool in (pool for pool in pools if not rules.is_off(pool)):
             if request.dry_run:
-                slumber = self.sleep.weak(pool, self.sleep.next(pool))
+                effect = self.sleep.weak(pool, self.sleep.next(pool))
             else:
                 slept = self._writer.run(lambda pool=pool: self.sleep.fall_asleep(pool)).result()
-                slumber = self._rest(pool)
+                effect = self._rest(pool)
                 if slept:
-                    slumber = msgspec.structs.replace(slumber, days=slept.days, tasks_per_day=slept.tasks_per_day)
-            told.append(self._asleep(slumber))
+                    effect = msgspec.structs.replace(effect, days=slept.days, tasks_per_day=slept.tasks_per_day)
+            asleep.append(self._asleep(effect))
         off = tuple(pool for pool in pools if rules.is_off(pool))
-        return Slumbered(pools=tuple(told), off=off, dry_run=request.dry_run)
+        return Slumbered(pools=tuple(asleep), off=off, dry_run=request.dry_run)
 
-    def _asleep(self, slumber: Slumber) -> Asleep:
-        first = self._stores.records.many((*slumber.faded, *slumber.pruned)[:SHOWN])
+    def _asleep(self, effect: SleepEffect) -> Asleep:
+        first = self._stores.records.many((*effect.faded, *effect.pruned)[:SHOWN])
         return Asleep(
-            pool=slumber.pool,
-            tasks_per_day=round(slumber.tasks_per_day, 2),
-            days=round(slumber.days, 4),
-            faded=len(slumber.faded),
-            pruned=len(slumber.pruned),
-            first=tuple(shown(each).record for each in first.values()),
+            pool=effect.pool,
+            tasks_per_day=round(effect.tasks_per_day, 2),
+            days=round(effect.days, 4),
+            faded=len(effect.faded),
+            pruned=len(effect.pruned),
+            first=tuple(shown(record).record for record in first.values()),
         )
 
     def fading(self, request: ListFading, caller: Caller) -> FadingList:
@@ -225,26 +301,26 @@ class LifecycleService(Service):
             for days, id in soonest
             if id in records
         )
-        due = islice((shown(each).record for each in self.review.overdue(scope)), SHOWN)
+        due = islice((shown(record).record for record in self.review.overdue(scope)), SHOWN)
         return FadingList(records=rows, scope=tuple(scope), total=total, overdue=tuple(due))
 
     def _soonest(self, pool: str, limit: int) -> list[tuple[float, str]]:
-        rules, found = self._rules(), list[tuple[float, str]]()
+        rules, soonest = self._rules(), list[tuple[float, str]]()
         for kind in KINDS:
             for level, loss in enumerate(rules.daily_loss):
                 if loss and kind not in rules.never:
                     weak = self._stores.counters.soonest(pool, kind, level, limit)
-                    found += [(_days_left(each, rules.floor, loss), each.id) for each in weak]
-        return found
+                    soonest += [(_days_left(row, rules.floor, loss), row.id) for row in weak]
+        return soonest
 
     def stop(self) -> None:
-        """Write down what waits; the committer still runs."""
+        """Commit the waiting counts; the write thread still runs."""
         try:
             self.counter.flush().result()
-        except MemdError as error:  # they are only light counts
+        except MemdError as error:  # only counts of retrievals
             log.warning("could not count some retrievals: %s", error.message)
 
 
 def _days_left(weak: Weak, floor: float, loss: float) -> float:
-    """Active days until the strength is below the floor."""
+    """Return the active days until the strength is below the floor."""
     return max(0.0, (weak.strength - ln(floor)) / -ln(1 - loss)) if loss < 1 else 0.0

@@ -1,8 +1,7 @@
-"""Review: what was said long ago and may have changed is believed a little less until somebody confirms it (T12).
+"""Review: lowers the confidence of old records that may have changed and that nobody confirmed.
 
-Comes in: records, and time. Goes out: `reviewed` operations, and those of change conditions. Invariants: only what can
-change has a review date, and pinned, used or restated records move it; a run writes few operations and starts only on a
-machine that is idle and on power; what is due is seen from the records alone, so a restart loses nothing.
+Only volatile records have a review date, and pinning, use or restatement moves it. A run writes few operations, and
+starts only on an idle machine on power. Due records follow from the records alone, so a restart loses nothing.
 """
 
 from __future__ import annotations
@@ -24,17 +23,16 @@ MOST = 200
 """Records reviewed a run."""
 
 KEPT = 2000
-"""Records that are known to be due, at most."""
+"""Most due records to remember."""
 
 UNUSED = Signal()
-"""Being used only puts a review off: what is not due without it needs no look at the counters."""
+"""Use only postpones a review: a record that is not due without it needs no read of the counters."""
 
 POWER = Path("/sys/class/power_supply")
 
 
 def cadence_days(record: Record, rules: Rules) -> float:
-    """Calendar days between two reviews of a record; 0 for one that has none: a stable one, or of a kind that never
-    fades."""
+    """Return the calendar days between two reviews; 0 for stable records and kinds that never fade."""
     if record.review and record.review.cadence_days:
         return record.review.cadence_days
     if record.kind in rules.never or record.held or record.volatility == "stable":
@@ -43,19 +41,19 @@ def cadence_days(record: Record, rules: Rules) -> float:
 
 
 def due_at(record: Record, signal: Signal, rules: Rules) -> int:
-    """When a record is to be looked at again, in microseconds; 0 = never. Saying it again, or using it, puts it off."""
+    """Return the time of the next review in microseconds, 0 for never. Use and restatement postpone it."""
     if not (cadence := cadence_days(record, rules)):
         return 0
     if record.review and record.review.next:
         planned = micros(record.review.next)
     else:
         planned = micros(record.provenance.said_at) + int(cadence * DAY)
-    seen = max([signal.last_access, *(micros(each.at) for each in record.provenance.evidence)])
+    seen = max([signal.last_access, *(micros(evidence.at) for evidence in record.provenance.evidence)])
     return max(planned, seen + int(cadence * DAY) if seen else 0)
 
 
 def is_quiet() -> bool:
-    """Whether the machine is idle and on power, as far as it says."""
+    """Return whether the machine is idle and on power, as far as it reports."""
     if os.getloadavg()[0] > (os.cpu_count() or 1):
         return False
     for supply in POWER.glob("*/online"):
@@ -68,7 +66,7 @@ def is_quiet() -> bool:
 
 
 class ReviewJob:
-    """The daily look at what is overdue."""
+    """The daily review."""
 
     def __init__(self, stores: Stores, writer: Writer, rules: Callable[[], Rules], now: Callable[[], int]) -> None:
         self._stores, self._writer, self._rules, self._now = stores, writer, rules, now
@@ -77,15 +75,15 @@ class ReviewJob:
         self._looked_at: int | None = None
 
     def overdue(self, pools: Container[str]) -> Iterator[Record]:
-        """The live records of these pools whose review is due, in order of id; what came due or came in since the last
-        look at all of them, at most a day ago, is left for the next one."""
+        """Yield the live records of these pools whose review is due, by id; may miss those since the last full look,
+        at most a day ago."""
         if self._looked_at is None or self._now() - self._looked_at >= DAY:
             self._look()
         records = self._stores.records.many(self._due).values()
         return (record for record in records if record.pool in pools and self._is_overdue(record))
 
     def _look(self) -> list[str]:
-        """Look at every record, and keep which are due; which were left for review."""
+        """Find due records; return those left for review."""
         due: list[str] = []
         doubtful: list[str] = []
         for record in self._stores.records.everything():
@@ -103,8 +101,8 @@ class ReviewJob:
         return due_at(record, self._stores.counters.signals([record])[record.id], rules) <= now
 
     def run(self) -> int:
-        """Lower the confidence of what is overdue, or whose change condition is met; how many. Not on the committer's
-        thread."""
+        """Lower the confidence of due records and of those whose change condition is met; return their number. Not on
+        the write thread."""
         doubtful, overdue = self._look(), self._due[:MOST]
         return self._writer.run(lambda: self._review(overdue) + self._doubt(doubtful)).result()
 
@@ -112,7 +110,7 @@ class ReviewJob:
         operations = self.conditions.met(doubtful)
         if operations:
             self._stores.commit(operations)
-        return sum(isinstance(each, Reviewed) for each in operations)
+        return sum(isinstance(operation, Reviewed) for operation in operations)
 
     def _review(self, ids: list[str]) -> int:
         rules, now = self._rules(), self._now()

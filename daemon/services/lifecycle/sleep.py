@@ -1,8 +1,7 @@
-"""Sleep: at the end of a task everything in its pools fades a little, and what is too weak is archived (T6, T9).
+"""Sleep: at the end of a task the strength of a pool decays, and memd archives weak records.
 
-Comes in: pools whose task ended. Goes out: `slept`, one operation whatever lies in a pool, then `archived` in slices.
-Invariants: a read sees every strength of before or every one of after, because sleep is one row; nothing is archived
-that was used since it was found weak; at most the configured share of a pool goes in one run.
+Invariants: sleep is one row, so a read sees all strengths from before or all from after; a record that was used since
+it was found weak stays; one run archives at most the configured share of a pool.
 """
 
 from __future__ import annotations
@@ -22,8 +21,9 @@ SLICE = 250
 """Records archived in one commit."""
 
 
-class Slumber(msgspec.Struct, frozen=True, kw_only=True):
-    """What a sleep does to a pool: its pace, the part of a day that it stands for, what it archives and why."""
+class SleepEffect(msgspec.Struct, frozen=True, kw_only=True):
+    """The effect of a sleep on a pool: its pace, the part of a day that it counts for, the records to archive by
+    reason."""
 
     pool: str
     tasks_per_day: float
@@ -33,20 +33,20 @@ class Slumber(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sleep:
-    """The sleep of pools, one after the other."""
+    """The sleep of pools."""
 
     def __init__(self, stores: Stores, writer: Writer, rules: Callable[[], Rules], now: Callable[[], int]) -> None:
         self._stores, self._writer, self._rules, self._now = stores, writer, rules, now
 
     def fall_asleep(self, pool: str) -> Slept | None:
-        """A task of the pool ended: commit its decay. On the write thread; None where forgetting is off."""
-        found = self.next(pool)
-        if found is not None:
-            self._stores.commit([found])
-        return found
+        """Commit the decay at the end of a pool's task; None where forgetting is off. On the write thread."""
+        slept = self.next(pool)
+        if slept is not None:
+            self._stores.commit([slept])
+        return slept
 
     def next(self, pool: str) -> Slept | None:
-        """The operation that a task's end would write now."""
+        """Return the operation that the end of a task would commit now."""
         rules = self._rules()
         if rules.is_off(pool):
             return None
@@ -56,20 +56,20 @@ class Sleep:
         return Slept(pool=pool, tasks_per_day=pace(rest, now), days=days, retention=retention, spared=rules.never)
 
     def limit(self, pool: str) -> int:
-        """How many records of a pool may be archived in one run (T6)."""
+        """Return how many records of a pool one run may archive."""
         counts = self._stores.records.tally().get(pool, {})
         live = sum(count for status, count in counts.items() if status in LIVE)
         return min(live, max(1, int(live * self._rules().share_a_run)))
 
-    def weak(self, pool: str, sleeps: Slept | None = None) -> Slumber:
-        """What a sweep of the pool would archive now, or after one more sleep: first what faded, then what is over the
-        capacity, the lightest and the longest unused first."""
+    def weak(self, pool: str, sleeps: Slept | None = None) -> SleepEffect:
+        """Return what a sweep would archive now, or after one more sleep: weak records first, then those over the
+        capacity, the lightest and longest unused first."""
         rules, counters = self._rules(), self._stores.counters
         if rules.is_off(pool):
-            return Slumber(pool=pool, tasks_per_day=0.0, days=0.0)
+            return SleepEffect(pool=pool, tasks_per_day=0.0, days=0.0)
         most = self.limit(pool)
         faded = tuple(weak.id for weak in counters.weakest(pool, rules.floor, most, sleeps))
-        return Slumber(
+        return SleepEffect(
             pool=pool,
             tasks_per_day=sleeps.tasks_per_day if sleeps else pace(counters.rest(pool), self._now()),
             days=sleeps.days if sleeps else 0.0,
@@ -78,38 +78,38 @@ class Sleep:
         )
 
     def _over(self, pool: str, most: int, faded: Sequence[str]) -> tuple[str, ...]:
-        """The records that must go for the pool's weight to be under its capacity, at most so many."""
+        """Return the records over the pool's capacity, at most `most`."""
         rules, counters = self._rules(), self._stores.counters
         capacity = rules.capacity_of(pool)
         if sum(self._stores.records.tally().get(pool, {}).values()) * max(rules.weights) <= capacity:
             return ()
         by_level = counters.by_level(pool)
-        weight = sum(count * each for count, each in zip(by_level, rules.weights, strict=True))
-        over, found, known = weight - capacity, list[str](), set(faded)
-        for level, each in enumerate(rules.weights):
-            if over <= 0 or len(found) >= most:
+        weight = sum(count * level_weight for count, level_weight in zip(by_level, rules.weights, strict=True))
+        over, pruned, known = weight - capacity, list[str](), set(faded)
+        for level, level_weight in enumerate(rules.weights):
+            if over <= 0 or len(pruned) >= most:
                 break
             for id in counters.lightest(pool, level, most + len(known)):
-                if over <= 0 or len(found) >= most:
+                if over <= 0 or len(pruned) >= most:
                     break
-                over -= each
+                over -= level_weight
                 if id not in known:
-                    found.append(id)
-        return tuple(found)
+                    pruned.append(id)
+        return tuple(pruned)
 
-    def sweep(self, pool: str) -> Slumber:
-        """Archive what is too weak, in slices that captures go between. Not on the write thread."""
-        found = self.weak(pool)
-        for why, ids in (("faded", found.faded), ("capacity", found.pruned)):
+    def sweep(self, pool: str) -> SleepEffect:
+        """Archive weak records in slices, between captures. Not on the write thread."""
+        effect = self.weak(pool)
+        for why, ids in (("faded", effect.faded), ("capacity", effect.pruned)):
             for start in range(0, len(ids), SLICE):
                 part = ids[start : start + SLICE]
                 self._writer.run(lambda part=part, why=why: self.archive(pool, part, why)).result()
-        return found
+        return effect
 
     def archive(self, pool: str, ids: Sequence[str], why: str) -> None:
-        """Archive those that are still what they were when they were chosen, on the write thread."""
+        """Archive those of the chosen records that have not changed. On the write thread."""
         counters, floor = self._stores.counters, self._rules().floor
-        records = {id: each for id, each in self._stores.records.many(ids).items() if each.status in LIVE}
+        records = {id: record for id, record in self._stores.records.many(ids).items() if record.status in LIVE}
         signals = counters.signals(records.values())
         standing = tuple(
             id

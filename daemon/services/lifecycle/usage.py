@@ -1,8 +1,7 @@
-"""Which of the recalled records an answer used: seen in the answer itself, once it is captured (T3).
+"""Detects in captured answers which of the recalled records they used.
 
-Comes in: recalls with what they brought up, and captures of assistants. Goes out: uses, counted. Invariants: nothing is
-asked of a model, the answer's sentences are encoded by the table; a record counts once a recall; a recall that nobody
-answers within ten minutes is let go, and so are the oldest when there are many.
+No model runs: the query table encodes sentences. A record counts once a recall. A recall is dropped after `WINDOW_S`
+without an answer, and the oldest go first when there are many.
 """
 
 from __future__ import annotations
@@ -23,24 +22,23 @@ from ..search_model import Encode
 from .counting import UseCounter
 
 WINDOW_S = 600.0
-"""How long after a recall an answer may come."""
+"""Seconds that memd waits for the answer to a recall."""
 
 KEPT = 64
-"""Recalls that wait for their answer at most."""
+"""Most recalls that wait for an answer."""
 
 READ = 256
-"""Captures looked at in one go."""
+"""Captures to read at a time."""
 
 SENTENCES = 200
-"""Sentences of an answer that are compared."""
+"""Most sentences of an answer to compare."""
 
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE = re.compile(r"[^.!?。！？\n]+")
 
 
 class PendingRecall(msgspec.Struct):
-    """A recall whose answer has not come yet: what was asked, of which pools, what it brought up, and where the archive
-    stood."""
+    """A recall without an answer yet; `archive_seq` is the end of the archive that was read."""
 
     query: str
     pools: frozenset[str]
@@ -50,7 +48,7 @@ class PendingRecall(msgspec.Struct):
 
 
 class UseDetector:
-    """Recalls on one side, answers on the other. Any thread may call it."""
+    """Matches recalls with later answers. Any thread may call it."""
 
     def __init__(
         self,
@@ -61,15 +59,14 @@ class UseDetector:
         monotonic: Callable[[], float],
         fed_by: Callable[[str], Sequence[str]],
     ) -> None:
-        """`encode`: what turns a sentence into a vector now, or None; `fed_by`: the pools that a session's turns belong
-        to."""
+        """`encode`: returns the sentence encoder or None; `fed_by`: returns the pools of a session."""
         self._stores, self._counting, self._rules = stores, counting, rules
         self.encode, self._monotonic, self._fed_by = encode, monotonic, fed_by
         self._waiting: list[PendingRecall] = []
         self._lock = threading.Lock()
 
     def recalled(self, query: str, pools: Sequence[str], ids: Sequence[str]) -> None:
-        """A question brought these records up."""
+        """Wait for the answer to a question that retrieved these records."""
         if ids:
             until = self._monotonic() + WINDOW_S
             recall = PendingRecall(query, frozenset(pools), set(ids), self._stores.archive.last, until)
@@ -78,21 +75,21 @@ class UseDetector:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether an answer would be looked at."""
+        """Whether a recall waits for its answer."""
         return bool(self._waiting)
 
     def heard(self) -> int:
-        """Look at what assistants said since; how many records they used. Not on the write thread. Raises
+        """Read new answers of assistants; return how many records they used. Not on the write thread. Raises
         StorageFull, Stopping."""
         now = self._monotonic()
         with self._lock:
-            self._waiting = [each for each in self._waiting if each.until > now and each.ids]
+            self._waiting = [recall for recall in self._waiting if recall.until > now and recall.ids]
             waiting = list(self._waiting)
         if not waiting:
             return 0
         used: dict[int, set[str]] = {}
         last = 0
-        for seq, captured in self._stores.archive.after(min(each.archive_seq for each in waiting), READ):
+        for seq, captured in self._stores.archive.after(min(recall.archive_seq for recall in waiting), READ):
             last = seq
             event = captured.event
             if isinstance(event, Said) and event.role == "assistant" and captured.live:
@@ -103,22 +100,24 @@ class UseDetector:
                         used.setdefault(number, set()).update(self.used_in(event.text, recall.query, left))
         ids = sorted(set[str]().union(*used.values()))
         if ids:
-            self._counting.used(ids).result()  # it raises where a use could not be written: then all is looked at again
+            self._counting.used(ids).result()  # raises on a failed write; then all is read again
         for number, recall in enumerate(waiting):
             recall.archive_seq = max(recall.archive_seq, last)
             recall.ids -= used.get(number, set())
         return len(ids)
 
     def used_in(self, answer: str, query: str, ids: set[str]) -> set[str]:
-        """Those of these records that an answer shows to have used: by a rare tag, or by a sentence that is alike."""
-        records = [each for each in self._stores.records.many(ids).values() if each.status in LIVE]
+        """Return which of these records an answer used: it contains a rare tag or a similar sentence."""
+        records = [record for record in self._stores.records.many(ids).values() if record.status in LIVE]
         said, asked = _words(answer), _words(query)
-        used = {each.id for each in records if any(self._is_rare(tag, each) for tag in _shown(each, said, asked))}
-        left = [each for each in records if each.id not in used]
+        used = {
+            record.id for record in records if any(self._is_rare(tag, record) for tag in _shown(record, said, asked))
+        }
+        left = [record for record in records if record.id not in used]
         return used | self._alike(answer, left)
 
     def _is_rare(self, tag: str, record: Record) -> bool:
-        """Whether a tag is in at most the configured share of the pool; in a small pool, in this record alone (T3)."""
+        """Return whether at most the configured share of the pool has a tag; in a small pool this record alone."""
         counts = self._stores.records.tally().get(record.pool, {})
         most = max(1, int(sum(counts.get(status, 0) for status in LIVE) * self._rules().rare_tag))
         return len(self._stores.keywords.search(tag, [record.pool], most + 1)[0]) <= most
@@ -127,11 +126,15 @@ class UseDetector:
         encode = self.encode()
         if encode is None or not records:
             return set()
-        places, vectors = self._stores.vector_store.get([digest(each.description) for each in records])
-        sentences = [each for each in _SENTENCE.findall(answer)[:SENTENCES] if len(each.split()) > 2 or len(each) > 20]
+        places, vectors = self._stores.vector_store.get([digest(record.description) for record in records])
+        sentences = [
+            sentence
+            for sentence in _SENTENCE.findall(answer)[:SENTENCES]
+            if len(sentence.split()) > 2 or len(sentence) > 20
+        ]
         if not sentences or not len(places):
             return set()
-        said = np.stack([encode(each) for each in sentences])
+        said = np.stack([encode(sentence) for sentence in sentences])
         best = (vectors.astype(np.float32) @ said.T).max(axis=1)
         same = self._rules().same
         return {records[place].id for place, cosine in zip(places, best, strict=True) if cosine >= same}
@@ -142,7 +145,7 @@ def _words(text: str) -> str:
 
 
 def _shown(record: Record, said: str, asked: str) -> Iterator[str]:
-    """Tags of a record that the answer holds and the question does not; the first one is its type."""
+    """Yield tags that the answer contains and the question does not; the first tag is the type."""
     for tag in record.tags[1:]:
         word = _words(tag)
         if len(word) > 4 and word in said and word not in asked:

@@ -1,15 +1,11 @@
-"""What memd takes on disk, part by part, and what would free some of it (P-20).
-
-Comes in: the stores and the places. Goes out: `DiskUse`. Invariant: every file of the data and state folders is counted
-once, also those of a store this page does not know by name.
-"""
+"""Disk usage by part, and how to reduce it; counts each file of the data and state folders once."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from ....protocol.keeping import DiskPart, DiskUse
 from ....protocol.places import Places
+from ....protocol.reply import DiskPart, DiskUse
 from ...projections.stores import Stores
 from ...storage.backup import FOLDER
 
@@ -18,7 +14,7 @@ REBUILT = "`memd rebuild all` rebuilds it from the journal"
 
 
 def disk_use(stores: Stores, places: Places) -> DiskUse:
-    """Bytes on disk by part, biggest first."""
+    """Return the bytes on disk by part, biggest first."""
     sizes: dict[str, int] = {}
     for root in dict.fromkeys((places.data, places.state)):
         for path in root.rglob("*"):
@@ -38,10 +34,10 @@ def disk_use(stores: Stores, places: Places) -> DiskUse:
 
 def _allocated(path: Path) -> int:
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:  # removed while we look
         return 0
-    return found.st_blocks * BLOCK if path.is_file() and not path.is_symlink() else 0
+    return status.st_blocks * BLOCK if path.is_file() and not path.is_symlink() else 0
 
 
 def _part(below: Path, places: Places, path: Path) -> str:

@@ -1,21 +1,19 @@
-"""What keeps the stores small and safe without being asked: backups with rotation, the archive's retention.
+"""The maintenance service: backups with rotation, retention of the archive, index commits, verification, rebuilds.
 
-Comes in: the settings, and time. Goes out: jobs, and their last outcomes for `memd status`. Invariants: everything runs
-as a job, so nothing runs beside itself or beside a compaction; a backup is made only when something changed, and old
-ones go, so neither piles up; removal from the archive happens on the write thread, in small groups.
+Invariants: everything runs as a job, so nothing runs beside a compaction; memd writes a backup only after a change;
+retention removes captures on the write thread in small groups; no request waits for an index commit.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
 from ....protocol.errors import InvalidRequest, Stopping, Unavailable
 from ....protocol.instant import from_micros
-from ....protocol.keeping import BackupList, DiskUse
-from ....protocol.places import Places
 from ....protocol.record import Record
 from ....protocol.reply import JobState, Outcome
 from ....protocol.request import Backup, Backups, DiskUsage, Expire, GetJob, Rebuild, Verify
@@ -24,21 +22,51 @@ from ...config import Config, Keep
 from ...projections.keywords import NEAR
 from ...projections.stores import Stores
 from ...storage.backup import FOLDER, backups, is_newer, listed, rotate, write_backup
-from ...storage.retention import SLICE, Held, Retention
-from ...world import World
-from ..activity import Activity
-from ..jobs import Jobs, Progress, Report
-from ..maintenance_process import MaintenanceProcess
-from ..scheduler import Scheduler
+from ...storage.retention import SLICE, Retention, StoredCapture
+from ..core import Core
+from ..jobs import Progress, Report
 from ..service import Handlers, Service, owner
 from ..write_thread import Writer
 from .disk_usage import disk_use
-from .index_commits import IndexCommits
 from .rebuild import ProjectionRebuild, names_of, start_verify
 from .vector_graphs import VectorGraphBuilder
 
 HOUR, DAY_S = 3_600_000_000, 86_400.0
+"""An hour in microseconds, a day in seconds."""
+
+RESTFUL_S = 60.0
+"""Longest time between two commits of the indexes while nothing changes."""
+
 log = logging.getLogger("memd.upkeep")
+
+
+class IndexCommits:
+    """The thread that commits the keyword indexes, at most once an interval while things change."""
+
+    def __init__(self, stores: Stores, save: Callable[[], None], every_s: Callable[[], float]) -> None:
+        """`save`: saved after each commit."""
+        self._stores, self._save, self._every_s = stores, save, every_s
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="keywords", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread; the stores commit the rest when they close."""
+        self._stopping.set()
+
+    def _run(self) -> None:
+        changed = self._stores.changed
+        while not self._stopping.is_set():
+            changed.wait(RESTFUL_S)
+            changed.clear()
+            if self._stopping.wait(self._every_s()):
+                return
+            if not self._stores.index():
+                changed.set()
+            self._save()
 
 
 class MaintenanceService(Service):
@@ -46,26 +74,15 @@ class MaintenanceService(Service):
 
     name = "maintenance"
 
-    def __init__(
-        self,
-        stores: Stores,
-        places: Places,
-        writer: Writer,
-        jobs: Jobs,
-        process: MaintenanceProcess,
-        scheduler: Scheduler,
-        activity: Activity,
-        config: Callable[[], Config],
-        world: World,
-        save: Callable[[], None],
-    ) -> None:
-        """`save`: writes down what is saved as often as the keyword indexes are committed."""
-        self._stores, self._places, self._writer, self._jobs, self._process = stores, places, writer, jobs, process
-        self._scheduler, self._activity, self._config, self._world = scheduler, activity, config, world
-        self._rebuilding = ProjectionRebuild(stores, writer, process)
-        self._graphs = VectorGraphBuilder(stores, writer, process)
-        self._indexes = IndexCommits(stores, save, lambda: config().keyword_commit_s)
-        self._folder = stores.folder / FOLDER
+    def __init__(self, core: Core, writer: Writer, *, save: Callable[[], None]) -> None:
+        """`save`: called after each commit of the keyword indexes."""
+        self._core, self._writer = core, writer
+        self._stores, self._jobs, self._activity = core.stores, core.jobs, core.activity
+        self._config, self._world = core.config, core.world
+        self.rebuild = ProjectionRebuild(core.stores, writer, core.process)
+        self._graphs = VectorGraphBuilder(core.stores, writer, core.process)
+        self._indexes = IndexCommits(core.stores, save, lambda: core.config().keyword_commit_s)
+        self._folder = core.stores.folder / FOLDER
         self._expired_at = -DAY_S
         self._evidence: set[tuple[str, str]] | None = None
         self._every_s = 0.0
@@ -74,61 +91,44 @@ class MaintenanceService(Service):
 
     @property
     def handlers(self) -> Handlers:
-        """Jobs, and what they left."""
+        """Jobs and their results."""
         return {
-            GetJob: owner("fast", self.job),
-            Verify: owner("slow", self.verify),
+            GetJob: owner("fast", lambda request: self._jobs.get(request.id)),
+            Verify: owner("slow", lambda request: start_verify(self._jobs, self._core.process, self._stores)),
             Rebuild: owner("slow", self.start_rebuild),
             Backup: owner("slow", self.start_backup),
-            Backups: owner("slow", self.list_backups),
+            Backups: owner("slow", lambda request: listed(self._folder, request.folder)),
             Expire: owner("slow", self.expire),
-            DiskUsage: owner("slow", self.disk_usage),
+            DiskUsage: owner("slow", lambda request: disk_use(self._stores, self._core.places)),
         }
 
     def start(self) -> None:
-        """Begin to look for what is due."""
+        """Begin to check for due work."""
         self._indexes.start()
-        self._scheduler.every(self._config().upkeep_s, self._graphs.tick, "graphs")
+        self._core.scheduler.every(self._config().upkeep_s, self._graphs.tick, "graphs")
         self.reload(self._config())
 
     def reload(self, config: Config) -> None:
-        """Look as often as the settings demand."""
+        """Check at the interval of the settings."""
         if config.upkeep_s != self._every_s:
             self._every_s = config.upkeep_s
-            self._scheduler.every(config.upkeep_s, self.tick, "upkeep")
+            self._core.scheduler.every(config.upkeep_s, self.tick, "upkeep")
 
     def stop(self) -> None:
-        """End the maintenance child and what waits for it."""
-        self._process.end()
+        """End the maintenance child and the threads."""
+        self._core.process.end()
         self._graphs.stop()
         self._jobs.stop()
         self._indexes.stop()
 
-    @property
-    def rebuild(self) -> ProjectionRebuild:
-        """The rebuild of projections, for those that make them anew."""
-        return self._rebuilding
-
-    def job(self, request: GetJob) -> JobState:
-        """Return the state of a job. Raises NotFound."""
-        return self._jobs.get(request.id)
-
-    def verify(self, request: Verify) -> JobState:
-        """Start to verify every store. Raises Unavailable."""
-        return start_verify(self._jobs, self._process, self._stores)
-
     def start_rebuild(self, request: Rebuild) -> JobState:
         """Start to rebuild projections. Raises InvalidRequest, Unavailable."""
         names = names_of(request.name)
-        return self._jobs.start("rebuild", lambda progress: self._rebuilding.run(names, progress))
-
-    def disk_usage(self, request: DiskUsage) -> DiskUse:
-        """Return the bytes on disk by part."""
-        return disk_use(self._stores, self._places)
+        return self._jobs.start("rebuild", lambda progress: self.rebuild.run(names, progress))
 
     def tick(self) -> None:
-        """Start what is due; what can't start now is due again next time."""
-        self._stores.let_go()
+        """Start due work; memd tries again at the next tick."""
+        self._stores.evict_pages()
         try:
             if self._backup_due():
                 self.start_backup(Backup())
@@ -146,13 +146,13 @@ class MaintenanceService(Service):
         every = self._config().backup_every_h * HOUR
         if not every:
             return False
-        found = backups(self._folder)
-        if found and self._world.now() - found[-1][1].at < every:
+        existing = backups(self._folder)
+        if existing and self._world.now() - existing[-1][1].at < every:
             return False
         return is_newer(self._stores.journal, self._stores.archive, self._folder)
 
     def start_backup(self, request: Backup) -> JobState:
-        """Start a backup. Raises Unavailable while another job runs, InvalidRequest for a folder that is no path."""
+        """Start a backup. Raises Unavailable while another job runs, InvalidRequest for a relative folder."""
         to, keep = request.to, request.keep
         if to and not Path(to).is_absolute():
             raise InvalidRequest(f"{to!r} is not an absolute path", hint="the daemon does not know your folder")
@@ -183,18 +183,10 @@ class MaintenanceService(Service):
     def _note_backup(self, at: int, name: str) -> None:
         self._activity.put("backed up", Outcome(at=from_micros(at), what=f"verified: {name}"))
 
-    def list_backups(self, request: Backups) -> BackupList:
-        """The finished backups in a folder, and what migrations kept there. Raises NotFound."""
-        return listed(self._folder, request.folder)
-
     # --- retention ---------------------------------------------------------------------------------------------------
     def expire(self, request: Expire) -> JobState:
         """Start the archive's retention. Raises Unavailable while another job runs."""
-
-        def work(progress: Progress) -> Report:
-            return self._expire(progress, request.dry_run)
-
-        return self._jobs.start("expire", work)
+        return self._jobs.start("expire", lambda progress: self._expire(progress, request.dry_run))
 
     def _expire(self, progress: Progress, dry_run: bool) -> Report:
         config, stores = self._config(), self._stores
@@ -208,7 +200,7 @@ class MaintenanceService(Service):
             if self._jobs.stopping.is_set():
                 raise Stopping("memd is stopping", hint="memd removes the rest after the next start")
             captures += len(group)
-            removed_bytes += sum(each.size_bytes for each in group) if dry_run else self._remove(retention, group)
+            removed_bytes += sum(capture.size_bytes for capture in group) if dry_run else self._remove(retention, group)
         report: Report = {
             "captures": captures,
             "bytes": removed_bytes,
@@ -216,11 +208,13 @@ class MaintenanceService(Service):
         }
         if not dry_run:
             self._expired_at = self._world.monotonic()
-            what = f"{captures} captures, {removed_bytes} bytes removed" if captures else "no capture exceeds a limit"
-            self._activity.put("expired", Outcome(at=from_micros(self._world.now()), what=what))
+            summary = (
+                f"{captures} captures, {removed_bytes} bytes removed" if captures else "no capture exceeds a limit"
+            )
+            self._activity.put("expired", Outcome(at=from_micros(self._world.now()), what=summary))
         return report
 
-    def _remove(self, retention: Retention, group: list[Held]) -> int:
+    def _remove(self, retention: Retention, group: list[StoredCapture]) -> int:
         def work() -> int:
             size = retention.remove(group)
             self._stores.keywords.refresh(self._answers(group))
@@ -228,11 +222,11 @@ class MaintenanceService(Service):
 
         return self._writer.run(work).result()
 
-    def _answers(self, gone: Iterable[Held]) -> Iterator[str]:
-        """The records that may have been found by the words of these captures, which stood right before theirs."""
-        for each in gone:
-            for _, captured in self._stores.archive.after(each.seq, NEAR):
-                if captured.document == each.document:
+    def _answers(self, gone: Iterable[StoredCapture]) -> Iterator[str]:
+        """Yield the records whose keywords may include words of these captures, the turns right before theirs."""
+        for capture in gone:
+            for _, captured in self._stores.archive.after(capture.seq, NEAR):
+                if captured.document == capture.document:
                     yield from self._stores.records.citing(captured.document, captured.event.turn)
 
     def _pool_of(self, document: str) -> str:
@@ -240,7 +234,7 @@ class MaintenanceService(Service):
         return (session.opened.project if session else "") or PERSONAL
 
     def _is_cited(self, document: str, turn: str) -> bool:
-        """Whether a record that is not retired rests on a turn, by a span or as evidence."""
+        """Return whether a record that is not retired cites a turn."""
         if self._evidence is None:
             self._evidence = {
                 (evidence.span.document, evidence.span.turn)

@@ -1,15 +1,13 @@
-"""`memd rebuild`: projections made anew from the journal and the archive, while reads go on against the old ones.
+"""`memd rebuild`: builds projections in a child process while reads use the old ones, then swaps them.
 
-Comes in: names. Goes out: the same, fresh, in the place of the old. Invariants: a child builds; what was committed
-meanwhile is caught up twice, beside the writer and then on its thread, so that the writer waits for a few operations
-only; a swap is one rename on the writer's thread, and what is half built is thrown away by the next start.
+Operations of the meantime are applied twice, first beside the write thread and then on it, so that it waits for few of
+them. A swap is one rename on the write thread; the next start removes unfinished builds.
 """
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from typing import Protocol
 
 from ....protocol.errors import InvalidRequest
 from ....protocol.reply import JobState
@@ -19,7 +17,7 @@ from ...projections.keywords import Keywords
 from ...projections.lines import ConversationOrder
 from ...projections.profile import ProfileCards
 from ...projections.projection import Projection
-from ...projections.replay import Emit, Told
+from ...projections.replay import ReportProgress, TaskReport
 from ...projections.stores import Stores
 from ...projections.turns import TurnIndex
 from ...projections.vectors import VectorIndexes
@@ -30,19 +28,11 @@ from ..write_thread import Writer
 
 NAMES = ("tables", "keywords", "turns", "vectors", "lines", "profile")
 PARTS = {"records": "tables", "keys": "tables", "edges": "tables", "sources": "tables", "counters": "tables"}
-"""What shares the tables' environment is rebuilt with them."""
-
-
-class ReplacementProjection(Protocol):
-    """What is swapped in: a projection that can be closed."""
-
-    def close(self) -> None:
-        """Bring everything to the disk and close."""
-        ...
+"""Projections in the environment of the tables are rebuilt with them."""
 
 
 def names_of(wanted: str) -> tuple[str, ...]:
-    """The projections that a name stands for. Raises InvalidRequest."""
+    """Return the projections that a name stands for. Raises InvalidRequest."""
     if wanted in ("", "all"):
         return NAMES
     name = PARTS.get(wanted, wanted)
@@ -52,14 +42,14 @@ def names_of(wanted: str) -> tuple[str, ...]:
 
 
 class ProjectionRebuild:
-    """One rebuild, on the thread of a job."""
+    """Rebuilds on a job's thread."""
 
     def __init__(self, stores: Stores, writer: Writer, maintenance: MaintenanceProcess) -> None:
         self._stores, self._writer, self._maintenance = stores, writer, maintenance
         self._place = stores.projections_folder
 
-    def run(self, names: Sequence[str], emit: Emit) -> Told:
-        """Build, catch up, swap. Raises what the child raises, StorageFull, Stopping; the old ones then stay."""
+    def run(self, names: Sequence[str], emit: ReportProgress) -> TaskReport:
+        """Build, catch up, swap. Raises the child's error, StorageFull, Stopping; the old projections then stay."""
         on_disk = [name for name in names if name in ("tables", "keywords", "turns")]
         if on_disk:
             building = fresh_folder(self._place)
@@ -100,9 +90,11 @@ class ProjectionRebuild:
         self._writer.run(finish).result()
 
     def _follow(self, projection: Projection, upto: int) -> None:
-        """Replay up to an operation. What reads the tables may not go beyond them: beside the writer they come after
-        the journal, and a record that is not in them yet would count as gone."""
-        while group := [each for each in self._stores.journal.slice(projection.applied_seq, 500) if each.seq <= upto]:
+        """Replay up to an operation. A projection that reads the tables may not go beyond them: a record that is not
+        there yet would count as gone."""
+        while group := [
+            entry for entry in self._stores.journal.slice(projection.applied_seq, 500) if entry.seq <= upto
+        ]:
             projection.apply(group)
 
     def _refill(self) -> None:
@@ -118,12 +110,12 @@ class ProjectionRebuild:
 
 
 def start_verify(jobs: Jobs, maintenance: MaintenanceProcess, stores: Stores) -> JobState:
-    """Start to look at all stores, a job; what is found damaged makes the next start look again."""
+    """Start to verify all stores; after damage the next start checks them again."""
 
     def work(progress: Progress) -> Report:
         report = maintenance.run("verify", stores.folder, (), progress)
         if report["damage"]:
-            stores.doubt()
+            stores.mark_suspect()
         return report
 
     return jobs.start("verify", work)

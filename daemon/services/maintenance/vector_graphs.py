@@ -1,8 +1,6 @@
-"""Graphs of vectors are made beside the daemon, and taken into use when they are whole (Q2).
+"""Builds vector graphs of large pools in the maintenance child and swaps them in on the write thread.
 
-Comes in: time. Goes out: graphs where a pool outgrew its index. Invariants: at most one is made at a time, in a child
-of low priority; the index before serves until the swap, which happens on the write thread; what was begun before
-something was forgotten is thrown away.
+At most one is built at a time; a graph from before a deletion is thrown away.
 """
 
 from __future__ import annotations
@@ -22,8 +20,8 @@ from ..write_thread import Writer
 log = logging.getLogger("memd.graphs")
 
 
-def begun(stores: Stores, pool: str, folder: Path) -> Path:
-    """A folder that says what the graph of a pool is to hold."""
+def write_graph_rows(stores: Stores, pool: str, folder: Path) -> Path:
+    """Write the list of vectors that a pool's graph is to contain; return the folder."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, parents=True)
     live, store = embedded(stores.records, pool), stores.vectors.store
@@ -32,14 +30,14 @@ def begun(stores: Stores, pool: str, folder: Path) -> Path:
 
 
 class VectorGraphBuilder:
-    """Looks now and then whether a pool wants a graph, and has it made."""
+    """Builds graphs for pools that outgrew their index."""
 
     def __init__(self, stores: Stores, writer: Writer, maintenance: MaintenanceProcess) -> None:
         self._stores, self._writer, self._maintenance = stores, writer, maintenance
         self._thread: threading.Thread | None = None
 
     def tick(self) -> None:
-        """Start to make the graph that is wanted most, if any is, and none is on its way."""
+        """Start to build the most needed graph, unless one is being built."""
         if self._thread is not None and self._thread.is_alive():
             return
         if pool := self._stores.vectors.outgrown():
@@ -51,12 +49,14 @@ class VectorGraphBuilder:
         place = vectors.place(pool)
         building, swept = place.with_suffix(".new"), vectors.swept
         try:
-            begun(self._stores, pool, building)
-            told = self._maintenance.run("graph", self._stores.folder, [str(building)], lambda done, total, what: None)
+            write_graph_rows(self._stores, pool, building)
+            report = self._maintenance.run(
+                "graph", self._stores.folder, [str(building)], lambda done, total, detail: None
+            )
             graph = read(building, vectors.store.model)
             if graph is not None and self._writer.run(lambda: self._take(pool, graph, building, swept)).result():
-                log.info("built a graph of %s vectors for %s", told["vectors"], pool)
-        except (MemdError, OSError) as error:  # busy, stopping, swept, or a full disk: it is tried again
+                log.info("built a graph of %s vectors for %s", report["vectors"], pool)
+        except (MemdError, OSError) as error:  # busy, stopping, swept, or a full disk: memd tries again
             log.info("could not build a vector graph for %s: %s", pool, error)
         finally:
             shutil.rmtree(building, ignore_errors=True)
@@ -72,6 +72,6 @@ class VectorGraphBuilder:
         return True
 
     def stop(self) -> None:
-        """Wait until what was begun has ended; its child has been ended."""
+        """Wait for the builder's thread; its child has ended."""
         if self._thread is not None:
             self._thread.join(5.0)

@@ -1,8 +1,7 @@
-"""`memd verify`: does everything memd believes follow from its journal, and is every quote what was captured (W8, U3)?
+"""`memd verify`: checks that all records follow from the journal and that each quote equals its capture.
 
-Comes in: a data folder, whose owner may go on writing. Goes out: a report with a verdict, and what is damaged with what
-to do about it. Invariants: read-only but for a fresh replay below `building`; live tables are compared with a replay up
-to the very seq they are at, row by row; what changed during a comparison is looked at again before it is called damage.
+Read-only but for a replay below `building`. Live tables are compared row by row with a replay up to their own seq; an
+index that differs is compared a second time before it counts as damaged, because the daemon may be writing.
 """
 
 from __future__ import annotations
@@ -12,42 +11,40 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-import lmdb
-
 from ....protocol.errors import MemdError
 from ....protocol.event import text
 from ....protocol.record import LIVE, Record, Span
 from ...projections import turns as turns_of
 from ...projections.folded import TableSet
 from ...projections.keywords import text_of
-from ...projections.replay import Emit, ReplayLogs, ReplayProgress, Told
+from ...projections.replay import ReplayLogs, ReplayProgress, ReportProgress, TaskReport
 from ...projections.terms import TermDocument, check_of, contents
 from ...projections.tokens import TermTokens
 from ...storage.archive import Archive, decode
-from ...storage.checksummed_rows import unseal
+from ...storage.checksummed_rows import difference, unseal
 from ...storage.folder_swap import fresh_folder
 from ...storage.lmdb_environment import Environment
 from ...storage.log import Log
 from ...world import World
 
 AGAIN_S = 2.0
-"""Seconds after which an index that differed is compared once more: it commits every second."""
+"""Seconds before a second comparison of an index that differs; it commits every second."""
 
 RESTORE = "`memd restore-backup` restores the newest backup"
 
 
 class Verification:
-    """One look at a data folder. `damage` says what is wrong: store, what, remedy."""
+    """One check of a data folder. `damage`: store, problem and remedy of each finding."""
 
-    def __init__(self, folder: Path, world: World, emit: Emit) -> None:
+    def __init__(self, folder: Path, world: World, emit: ReportProgress) -> None:
         self._folder, self._world, self._emit = folder, world, emit
         self._course = ReplayProgress(emit, 0)
         self._unmade = False
         self.damage: list[str] = []
-        self.report: Told = {}
+        self.report: TaskReport = {}
 
-    def run(self) -> Told:
-        """Everything, in order; later checks rest on earlier ones."""
+    def run(self) -> TaskReport:
+        """Run all checks in order; later ones rest on earlier ones."""
         try:
             sources = ReplayLogs(self._folder, self._world)
         except MemdError as error:
@@ -67,7 +64,7 @@ class Verification:
                 self._unmade = not any(
                     (sources.projections / name).exists() for name in ("tables", "keywords", "turns")
                 )
-                if self._unmade:  # as a restore leaves it: the next start replays the journal
+                if self._unmade:  # after a restore; the next start replays the journal
                     self.report["records"] = _records(fresh)
                 else:
                     self._projections(sources, fresh)
@@ -78,8 +75,8 @@ class Verification:
                 shutil.rmtree(building, ignore_errors=True)
         return self._verdict()
 
-    def _damaged(self, store: str, what: str, remedy: str) -> None:
-        self.damage.append(f"{store}: {what}; {remedy}")
+    def _damaged(self, store: str, problem: str, remedy: str) -> None:
+        self.damage.append(f"{store}: {problem}; {remedy}")
 
     def _chain(self, name: str, unit: str, log: Log) -> bool:
         count = 0
@@ -105,41 +102,41 @@ class Verification:
         )
         for name, check in checks:
             self._course.at(0, f"comparing {name} with a replay")
-            for what in _told(check) if name == "vectors" else _twice(check):
+            for problem in _told(check) if name == "vectors" else _twice(check):
                 self._damaged(
-                    name, what, "memd computes them again automatically" if name == "vectors" else rebuild(name)
+                    name, problem, "memd computes them again automatically" if name == "vectors" else rebuild(name)
                 )
 
     def _tables(self, sources: ReplayLogs, fresh: TableSet) -> list[str]:
         live = TableSet(sources.projections / "tables", readonly=True)
-        found: list[str] = []
+        differences: list[str] = []
         with live.tables.environment.read() as snapshot:
             stored = live.tables.applied_in(snapshot)
             _follow(sources, fresh, stored)
             behind = fresh.tables.applied_seq - stored
             with fresh.tables.environment.read() as replayed:
-                for name in live.tables.databases if not behind else ():
-                    here, there = live.tables.environment.db(name), fresh.tables.environment.db(name)
-                    count, example = _differing(snapshot.cursor(here), replayed.cursor(there))
+                for name in live.tables.environment.handles if not behind else ():
+                    tables = live.tables.environment.db(name), fresh.tables.environment.db(name)
+                    count, key = difference((snapshot, tables[0]), (replayed, tables[1]))
                     if count:
-                        found.append(f"{count:,} rows of {name} differ from a replay, the first at {example}")
+                        differences.append(f"{count:,} rows of {name} differ from a replay, the first at {_shown(key)}")
         live.tables.environment.close()
         if behind:
-            found.append(f"{behind:,} operations of the journal are missing")
+            differences.append(f"{behind:,} operations of the journal are missing")
         self.report["records"] = _records(fresh)
-        return found
+        return differences
 
     def _keywords(self, sources: ReplayLogs, fresh: TableSet) -> list[str]:
         folder = sources.projections / "keywords"
-        mark, found = _applied(folder), dict(contents(folder))
+        mark, stored = _applied(folder), dict(contents(folder))
         _follow(sources, fresh, None)
         texts = (text_of(record) for record in fresh.records.everything())
-        wrong = _differing_texts(texts, found)
+        wrong = _differing_texts(texts, stored)
         return _named([id for id in wrong if max(fresh.sources.history(id), default=0) <= mark], "records")
 
     def _turns(self, sources: ReplayLogs) -> list[str]:
         folder = sources.projections / "turns"
-        mark, found = _applied(folder), dict(contents(folder))
+        mark, stored = _applied(folder), dict(contents(folder))
         texts: dict[int, TermDocument] = {}
         for entry in sources.archive.log.read():
             if (captured := decode(entry)) is None:
@@ -147,7 +144,7 @@ class Verification:
             texts.pop(captured.replaces, None)
             if (said := turns_of.text_of(entry.seq, captured)) is not None:
                 texts[entry.seq] = said
-        wrong = _differing_texts(texts.values(), found)
+        wrong = _differing_texts(texts.values(), stored)
         return _named([id for id in wrong if int(id) <= mark], "turns")
 
     def _vectors(self) -> list[str]:
@@ -179,40 +176,40 @@ class Verification:
                 self._course.at(number, "checking quotes against the archive")
         self.report["quotes"], self.report["expired"] = held, expired
 
-    def _verdict(self) -> Told:
-        told = self.report
+    def _verdict(self) -> TaskReport:
+        report = self.report
         if self.damage:
-            what = "1 thing is" if len(self.damage) == 1 else f"{len(self.damage)} things are"
-            words = f"Verification failed: {what} damaged."
+            subject = "1 thing is" if len(self.damage) == 1 else f"{len(self.damage)} things are"
+            words = f"Verification failed: {subject} damaged."
         else:
             operations, captures, records, quotes = (
-                _so_many(told[name], name) for name in ("operations", "captures", "records", "quotes")
+                _so_many(report[name], name) for name in ("operations", "captures", "records", "quotes")
             )
             words = (
                 f"Everything memd believes follows from its journal: {operations}, chain intact; {captures}, chain "
                 f"intact; {records} as a replay gives them; {quotes} found word for word"
-            ) + (f", {told['expired']:,} whose source has expired." if told["expired"] else ".")
+            ) + (f", {report['expired']:,} whose source has expired." if report["expired"] else ".")
             words += " memd rebuilds the search indexes from it at the next start." if self._unmade else ""
-        return {"verdict": words, "intact": int(not self.damage), "damage": self.damage, **told}
+        return {"verdict": words, "intact": int(not self.damage), "damage": self.damage, **report}
 
 
-def verify(folder: Path, world: World, emit: Emit) -> Told:
-    """The report on a data folder: `verdict`, `intact` (1 or 0), `damage`, and what was counted."""
+def verify(folder: Path, world: World, emit: ReportProgress) -> TaskReport:
+    """Return the report on a data folder: `verdict`, `intact` (1 or 0), `damage`, and counts."""
     return Verification(folder, world, emit).run()
 
 
 def quote_holds(record: Record, archive: Archive) -> bool | None:
-    """Whether a record's quote stands at its span, in any version of the turn; None where that is not retained."""
-    span, found = record.provenance.spans[0], False
+    """Return whether any version of the turn has the quote at its span; None where no version is retained."""
+    span, is_retained = record.provenance.spans[0], False
     for said in _versions(span, archive):
-        found = True
+        is_retained = True
         if said.startswith(record.provenance.quote):
             return True
-    return False if found else None
+    return False if is_retained else None
 
 
 def _versions(span: Span, archive: Archive) -> Iterator[str]:
-    """The words of a span, in the turn's newest version and in those that it replaced."""
+    """Yield the words of a span, from the newest version of the turn to the oldest."""
     seq = archive.seq_of(span.document, span.turn)
     while seq and (entry := archive.log.get(seq)) is not None and (captured := decode(entry)) is not None:
         yield text(captured.event)[span.start : span.end]
@@ -224,7 +221,7 @@ def _records(fresh: TableSet) -> int:
 
 
 def _follow(sources: ReplayLogs, fresh: TableSet, upto: int | None) -> None:
-    """Replay on, up to a seq, or to the end."""
+    """Replay up to a seq, or to the end."""
     while True:
         applied = fresh.tables.applied_seq
         limit = 500 if upto is None else min(500, upto - applied)
@@ -242,29 +239,11 @@ def _told(check: Callable[[], list[str]]) -> list[str]:
 
 
 def _twice(check: Callable[[], list[str]]) -> list[str]:
-    """What is wrong still when an index had the time to commit."""
+    """Return the problems that remain after an index had time to commit."""
     if not _told(check):
         return []
     time.sleep(AGAIN_S)
     return _told(check)
-
-
-def _differing(live: lmdb.Cursor, fresh: lmdb.Cursor) -> tuple[int, str]:
-    """How many rows of two tables differ, and the key of the first."""
-    count, first = 0, ""
-    mine, theirs = iter(live.iternext()), iter(fresh.iternext())
-    one, other = next(mine, None), next(theirs, None)
-    while one is not None or other is not None:
-        if one == other:
-            one, other = next(mine, None), next(theirs, None)
-            continue
-        key = min(row[0] for row in (one, other) if row is not None)
-        count, first = count + 1, first or _shown(key)
-        if one is not None and one[0] == key:
-            one = next(mine, None)
-        if other is not None and other[0] == key:
-            other = next(theirs, None)
-    return count, first
 
 
 def _shown(key: bytes) -> str:
@@ -276,17 +255,17 @@ def _applied(folder: Path) -> int:
     return int(mark.read_text()) if mark.exists() else 0
 
 
-def _differing_texts(texts: Iterable[TermDocument], found: dict[str, bytes]) -> list[str]:
-    """Ids of the texts that an index holds differently, lacks, or should not hold."""
+def _differing_texts(texts: Iterable[TermDocument], stored: dict[str, bytes]) -> list[str]:
+    """Return ids of texts that an index lacks, has wrong, or should not have."""
     tokens, wrong = TermTokens(), list[str]()
-    for each in texts:
-        if found.pop(each.id, b"") != check_of(each.group, each.live, tokens.document(each.words)):
-            wrong.append(each.id)
-    return [*wrong, *found]
+    for document in texts:
+        if stored.pop(document.id, b"") != check_of(document.group, document.live, tokens.document(document.words)):
+            wrong.append(document.id)
+    return [*wrong, *stored]
 
 
-def _named(ids: list[str], what: str) -> list[str]:
-    return [f"the index of {len(ids):,} {what} is out of date, first {ids[0]}"] if ids else []
+def _named(ids: list[str], nouns: str) -> list[str]:
+    return [f"the index of {len(ids):,} {nouns} is out of date, first {ids[0]}"] if ids else []
 
 
 def _so_many(number: object, nouns: str) -> str:

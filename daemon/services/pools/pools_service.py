@@ -1,8 +1,8 @@
-"""Which pool is whose, as the user asks, says and mends it: `scope why`, `bind`, `move`, and `leave` (P3, P4).
+"""The pools service: which pool a folder belongs to and reads, and `memd scope`, `memd leave` and agents (P1-P5).
 
-Comes in: requests. Goes out: what is true afterwards. Invariants: `why` writes nothing; the rest runs on the
-write thread; records change pools by `moved` alone, under the ids they have, and a key that a live record holds
-there is not taken from it; whatever is bound or left can be bound or come back to again.
+Invariants: a pool and the pointer of its project are opened before the session that feeds them; `why` writes nothing; a
+record changes pools only by a `moved` operation and keeps its id, and loses its key if a live record there has it; a
+binding or leaving can be reversed.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ....protocol.agent import Agent, OpenAgent
 from ....protocol.errors import InvalidRequest, NotFound
-from ....protocol.operation import AliasAdded, AnyOperation, Moved, PoolOpened
+from ....protocol.event import Origin, Repository
+from ....protocol.operation import AliasAdded, AnyOperation, Moved, PoolOpened, SessionOpened
 from ....protocol.record import LIVE, Record
 from ....protocol.reply import PoolList, PoolSummary
 from ....protocol.request import BindScope, LeaveProject, MoveRecords, Pools, WhyScope
-from ....protocol.scope import Bound, Left, RecordsMoved, Scope
+from ....protocol.scope import Agent, Bound, Left, OpenAgent, RecordsMoved, Scope
 from ....stages.batch import PERSONAL
 from ....stages.secrets.scan import redact
 from ...projections import project_pointer
@@ -26,12 +26,89 @@ from ...projections.pool_directory import PoolDirectory
 from ...projections.stores import Stores
 from ...world import World
 from ..service import Handlers, Service, owner
-from .folder_pools import FolderPools
-from .identity import Identity, PoolIdentity, is_project, names_of
-from .pool_opening import PoolOpening
+from .identity import READ_S, Identity, PoolIdentity, is_project, names_of
+from .repo_probe import RepoEvidence
+
+
+class PoolOpening:
+    """Opens pools on the write thread."""
+
+    def __init__(self, stores: Stores, identity: Identity) -> None:
+        self._stores, self._identity = stores, identity
+
+    def pool(self, origin: Origin, at: str) -> str:
+        """Return the project pool of an origin, opened if it is new; "" for the personal pool."""
+        if not origin.cwd and origin.repository is None:
+            return ""
+        place = self._identity.place(origin.cwd, origin.repository, host=origin.host)
+        self.open(place, at)
+        return "" if place.pool == PERSONAL else place.pool
+
+    def open(self, place: PoolIdentity, at: str) -> None:
+        """Write a new pool, and the new names that lead to it."""
+        operations: list[AnyOperation] = []
+        new = place.pool != PERSONAL and self._stores.sources.pool(place.pool) is None
+        if new:
+            roots = (place.root,) if place.root else ()
+            operations.append(PoolOpened(pool=place.pool, title=place.title, roots=roots, evidence=place.evidence))
+        if place.names:
+            operations.append(AliasAdded(pool=place.pool, names=place.names, evidence=place.evidence))
+        if operations:
+            self._stores.commit(operations)
+        if new and is_project(place.pool):
+            self.point(place.pool, place.title, place.probed.remote, at)
+
+    def point(self, pool: str, title: str, remote: str, at: str) -> None:
+        """Open the pointer of a project, unless it was opened before."""
+        if self._stores.records.get(project_pointer.pointer_id(pool)) is not None:
+            return
+        self._stores.take([project_pointer.seen(pool, title, at)])
+        operations: list[AnyOperation] = []
+        if self._stores.sources.session(project_pointer.DOCUMENT) is None:
+            host, session = project_pointer.DOCUMENT.split(":")
+            origin = Origin(host=host, session=session, live=False)
+            operations.append(SessionOpened(document=project_pointer.DOCUMENT, origin=origin, project="", at=at))
+        self._stores.commit([*operations, project_pointer.opened(pool, title, remote, at)])
+
+
+FOLDERS = 256
+"""Most folders in the cache."""
+
+
+class FolderPools:
+    """Resolves folders to the pools that a question reads, cached until the evidence or the stores change.
+
+    Invariants: the personal pool comes before the project's; outside a project only the personal pool is read, and the
+    folder's unbound pool; a project that the user left is not read.
+    """
+
+    def __init__(self, identity: Identity, stores: Stores, directory: PoolDirectory) -> None:
+        self._identity, self._stores, self._directory = identity, stores, directory
+        self._known: dict[str, tuple[RepoEvidence, int, tuple[str, ...]]] = {}
+
+    def of(self, cwd: str, repository: Repository | None) -> tuple[str, ...]:
+        """Return the pools of a folder, or of a client's repository hint."""
+        if not cwd and repository is None:
+            return (PERSONAL,)
+        if repository is not None:
+            return self._resolve(cwd, repository)
+        evidence, seq = self._identity.probe(cwd), self._stores.tables.applied_seq
+        known = self._known.get(cwd)
+        if known is None or known[:2] != (evidence, seq):
+            if len(self._known) >= FOLDERS:
+                self._known.clear()
+            known = self._known[cwd] = (evidence, seq, self._resolve(cwd, None))
+        return known[2]
+
+    def _resolve(self, cwd: str, repository: Repository | None) -> tuple[str, ...]:
+        pool = self._identity.place(cwd, repository, wait_s=READ_S).pool
+        if pool == PERSONAL or self._stores.sources.pool(pool) is None or self._directory.is_left(pool):
+            return (PERSONAL,)
+        return (PERSONAL, pool)
+
 
 GROUP = 500
-"""Records that one operation moves, at most."""
+"""Most records that one operation moves."""
 
 
 class PoolsService(Service):
@@ -48,7 +125,6 @@ class PoolsService(Service):
 
     @property
     def handlers(self) -> Handlers:
-        """Reads on the slow lane; changes on the write lane."""
         return {
             Pools: owner("fast", self.list),
             WhyScope: owner("slow", self.why),
@@ -59,12 +135,11 @@ class PoolsService(Service):
         }
 
     def start(self) -> None:
-        """Load libgit2 beside everything else where there are projects."""
+        """Load libgit2 in the background if projects exist."""
         if self._stores.sources.pools():
             self._identity.prepare()
 
     def list(self, request: Pools) -> PoolList:
-        """List every pool with its counts."""
         tally = self._stores.records.tally()
         mine = PoolSummary(pool=PERSONAL, title="you", counts=tally.get(PERSONAL, {}))
         others = (
@@ -81,9 +156,9 @@ class PoolsService(Service):
         return PoolList(pools=(mine, *others))
 
     def open_agent(self, request: OpenAgent) -> Agent:
-        """An agent with a pool of its own; asked again, with another role and other perspectives (P5).
+        """Open an agent's pool, or change its role and perspectives (P5).
 
-        Raises InvalidRequest for a name that holds a secret: with a placeholder in it, its sessions would not be found.
+        Raises InvalidRequest for a name with a secret, because a placeholder would hide the agent's sessions.
         """
         if redact(request.agent)[1]:
             raise InvalidRequest(
@@ -92,8 +167,8 @@ class PoolsService(Service):
         pool = agent_pool(request.agent)
         known = self._stores.sources.pool(pool)
         role = redact(request.role)[0] or (known.role if known else "")
-        cares = dict.fromkeys(redact(each)[0] for each in request.perspectives)
-        perspectives = tuple(cares) or (known.perspectives if known else ())
+        names = dict.fromkeys(redact(name)[0] for name in request.perspectives)
+        perspectives = tuple(names) or (known.perspectives if known else ())
         opened = PoolOpened(
             pool=pool, title=request.agent, evidence="you opened it", role=role, perspectives=perspectives
         )
@@ -102,7 +177,7 @@ class PoolsService(Service):
         return Agent(pool=pool, role=role, perspectives=perspectives, new=known is None)
 
     def why(self, request: WhyScope) -> Scope:
-        """The pool of a folder with the evidence. Raises InvalidRequest without a folder."""
+        """Return the pool of a folder with the evidence. Raises InvalidRequest without a folder."""
         place = self._place(request)
         pool = self._stores.sources.pool(place.pool)
         return Scope(
@@ -111,9 +186,9 @@ class PoolsService(Service):
             title=self._directory.title(place.pool) or place.title,
             evidence=place.evidence,
             reads=self._folder_pools.of(request.cwd, request.repository),
-            seen=place.sight.state,
-            root_commit=place.sight.root_commit,
-            remote=place.sight.remote,
+            seen=place.probed.state,
+            root_commit=place.probed.root_commit,
+            remote=place.probed.remote,
             names=tuple(alias.name for alias in self._stores.aliases.of_pool(place.pool) if place.pool != PERSONAL),
             alike=tuple(self._identity.alike(place)),
             records=self._live(place.pool),
@@ -133,10 +208,10 @@ class PoolsService(Service):
 
     # --- binding -----------------------------------------------------------------------------------------------------
     def bind(self, request: BindScope) -> Bound:
-        """Let a folder's names lead to a pool. Raises NotFound for a pool that there is not, InvalidRequest."""
+        """Bind a folder's names to a pool. Raises NotFound for an unknown pool, InvalidRequest."""
         place = self._place(request)
         pool = self._target(request, place)
-        names = names_of(place.sight, request.cwd)
+        names = names_of(place.probed, request.cwd)
         joins = place.pool != pool and (place.pool.startswith("unbound/") or (request.join and is_project(place.pool)))
         if joins and self._stores.sources.pool(place.pool) is not None:
             names = (*names, of_pool(place.pool))
@@ -155,22 +230,22 @@ class PoolsService(Service):
         )
 
     def _target(self, request: BindScope, place: PoolIdentity) -> str:
-        """The pool that is meant: one that is there, or a new one, opened now."""
+        """Return the pool to bind to, opened if it is new."""
         if request.pool:
             return self._directory.named(request.pool)
-        own = place.sight.state == "folder" and place.sight.id and self._stores.sources.pool(place.pool) is None
+        own = place.probed.state == "folder" and place.probed.id and self._stores.sources.pool(place.pool) is None
         pool = place.pool if own and is_project(place.pool) else f"project/{self._world.token(8).hex()}"
         title = redact(request.title)[0] or place.title or Path(request.cwd).name
         roots = (place.root or request.cwd,)
         self._stores.commit([PoolOpened(pool=pool, title=title, roots=roots, evidence="you bound a folder to it")])
-        self._opening.point(pool, title, place.sight.remote, request.at)
+        self._opening.point(pool, title, place.probed.remote, request.at)
         return pool
 
     def _leading(self, names: Sequence[str], pool: str, place: PoolIdentity) -> Iterable[AnyOperation]:
-        """The names lead to the pool: on the user's word, but for the place of a repository, where another may be."""
-        beside = of_folder(place.sight.folder) if place.sight.state == "repository" else ""
+        """Yield the aliases, bound by the user except for a repository's folder, which may get another one."""
+        beside = of_folder(place.probed.folder) if place.probed.state == "repository" else ""
         given = tuple(name for name in names if name != beside)
-        if self._stores.aliases.home(pool) != pool:  # it had been joined to another: it is its own again
+        if self._stores.aliases.home(pool) != pool:  # it was joined to another pool and becomes independent again
             given = (*given, of_pool(pool))
         yield AliasAdded(pool=pool, names=given, evidence=f"you bound {place.root or 'it'} to it", by="user")
         if beside in names:
@@ -178,7 +253,7 @@ class PoolsService(Service):
 
     # --- moving ------------------------------------------------------------------------------------------------------
     def move(self, request: MoveRecords) -> RecordsMoved:
-        """Put records into another pool. Raises NotFound for an id or a pool that there is not."""
+        """Move records into another pool. Raises NotFound for an unknown id or pool, InvalidRequest."""
         if not request.ids:
             raise InvalidRequest("no record was named", hint="`memd list` shows ids")
         pool = self._directory.named(request.pool)
@@ -207,14 +282,14 @@ class PoolsService(Service):
         return [record for record in self._stores.records.everything() if record.pool == pool]
 
     def _bring(self, records: Sequence[Record], pool: str, reason: str) -> tuple[list[str], list[str]]:
-        """Move records, all or none of them; ids of all, and of those whose key is held there already."""
+        """Move records, all or none; return all ids, and those of records that lose their key."""
         taken: set[str] = set()
         unkeyed: list[str] = []
         newest_first = sorted(records, key=lambda record: (record.learned_at, record.id), reverse=True)
         for record in newest_first:
             if not record.key or record.status not in LIVE:
                 continue
-            if record.key in taken or self._stores.keys.get(pool, record.key):
+            if record.key in taken or self._stores.records.holding_key(pool, record.key):
                 unkeyed.append(record.id)
             taken.add(record.key)
         ids = [record.id for record in records]
@@ -230,7 +305,7 @@ class PoolsService(Service):
 
     # --- leaving -----------------------------------------------------------------------------------------------------
     def leave(self, request: LeaveProject) -> Left:
-        """Close or open the pointer to a project. Raises NotFound where there is none."""
+        """Close or reopen the pointer to a project. Raises NotFound for an unknown project."""
         pool = self._directory.named(request.pool) if request.pool else self._place(request).pool
         opened = self._stores.sources.pool(pool)
         if opened is None or not is_project(pool):
@@ -238,7 +313,7 @@ class PoolsService(Service):
             raise NotFound(
                 f"{where} is not a known project", hint="`memd scope why` shows what memd knows about the folder"
             )
-        self._opening.point(pool, opened.title, "", request.at)  # of a time before there were pointers
+        self._opening.point(pool, opened.title, "", request.at)  # a project of an older memd may have no pointer
         left = self._directory.is_left(pool)
         edge = self._stores.records.get(project_pointer.pointer_id(pool))
         assert edge is not None

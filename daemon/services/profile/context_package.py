@@ -1,7 +1,7 @@
-"""The context package: all of L1, the playbook by tag and project, and what is recent, for `context.md` (Q11, R9).
+"""The context package: all of L1, the playbook by tag and project, and recent records, for `context.md` (Q11, R9).
 
-Comes in: a scope, tags, a number of days. Goes out: text and the records in it. Invariants: reads only; what is
-quarantined is marked, what is flagged, retired or hidden is not there; every record of the package is of the scope.
+Invariants: it only reads; unconfirmed lines are marked; flagged, retired and hidden records are left out; every record
+is from the scope.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from ....stages.batch import PERSONAL
 from ...projections.records import Records
 from ..service import Permits
 from .hot import ALONE, INTRO
-from .profile_lines import ProfileLines, is_clean
+from .profile_lines import ProfileLines, dated, is_clean
 
-CAP = 2_000
-"""Records of L3 in one package, at most (R9)."""
+RECENT = 2_000
+"""Most records of L3 in one package (R9)."""
 
 SLICE = 500
 DAY = 86_400_000_000
 OWN_TAGS = 12
-"""The commonest tags of a project's recent records speak for it where nobody names any."""
+"""Most frequent tags of a project's recent records, used if the request names no tags."""
 
 HEADINGS: dict[Layer, str] = {"L1": "Identity (L1)", "L2": "Playbook (L2)", "L3": "Recent (L3)"}
 
 
 class ContextPackager:
-    """Puts a package together. `boost`: how much the tags of a record count."""
+    """Builds context packages."""
 
     def __init__(
         self,
@@ -40,30 +40,33 @@ class ContextPackager:
         boost: Callable[[Record], float],
         now: Callable[[], int],
     ) -> None:
-        """`held`: ids of what is pinned or of L1 or L2 in these pools; `now`: microseconds."""
+        """`held`: ids of pinned, L1 and L2 records; `boost`: the factor of a record's tags; `now`: microseconds."""
         self._records, self._held, self._lines, self._boost, self._now = records, held, lines, boost, now
 
     def package(self, request: GetContext, scope: Sequence[str], permits: Permits | None) -> ContextPackage:
-        """The package of a scope."""
         start = self._now() - request.days * DAY
-        seen = self._visible(self._records.many(self._held(scope)).values(), permits)
-        first = [each for each in seen if each.layer == "L1"]
-        recent = [each for pool in scope for each in self._since(pool, start, permits)]
+        held = self._visible(self._records.many(self._held(scope)).values(), permits)
+        first = [record for record in held if record.layer == "L1"]
+        recent = [record for pool in scope for record in self._since(pool, start, permits)]
         tags = set(request.tags) or _own_tags(recent)
-        second = [each for each in seen if each.layer == "L2" and (each.pool != PERSONAL or _fits(each, tags, scope))]
-        recent.sort(key=lambda each: (-self._salience(each), -micros(each.provenance.said_at), each.id))
-        chosen = [
-            *((each, "L1 is always included") for each in self._in_order(first)),
-            *((each, _why_second(each, tags)) for each in self._in_order(second)),
-            *((each, f"of the last {request.days} days") for each in recent[:CAP]),
+        second = [
+            record
+            for record in held
+            if record.layer == "L2" and (record.pool != PERSONAL or len(scope) == 1 or not tags.isdisjoint(record.tags))
         ]
-        text = self._text([each for each, _ in chosen], scope, start)
+        recent.sort(key=lambda record: (-self._salience(record), -micros(record.provenance.said_at), record.id))
+        chosen = [
+            *((record, "L1 is always included") for record in self._in_order(first)),
+            *((record, _why_second(record, tags)) for record in self._in_order(second)),
+            *((record, f"of the last {request.days} days") for record in recent[:RECENT]),
+        ]
+        text = self._text([record for record, _ in chosen], scope, start)
         return ContextPackage(
             context=text,
-            selected=tuple(Selected(record=each, salience=self._salience(each), why=why) for each, why in chosen),
+            selected=tuple(Selected(record=record, salience=self._salience(record), why=why) for record, why in chosen),
             scope=tuple(scope),
             tokens=self._lines.count(text) if text else 0,
-            left_out=max(0, len(recent) - CAP),
+            left_out=max(0, len(recent) - RECENT),
             note=ALONE if all(pool == PERSONAL for pool in scope) else "",
         )
 
@@ -71,26 +74,26 @@ class ContextPackager:
         return round(min(1.0, record.signal.importance * record.confidence * self._boost(record)), 4)
 
     def _in_order(self, records: Iterable[Record]) -> list[Record]:
-        return sorted(records, key=lambda each: (-self._salience(each), each.learned_at, each.id))
+        return sorted(records, key=lambda record: (-self._salience(record), record.learned_at, record.id))
 
     def _visible(self, records: Iterable[Record], permits: Permits | None) -> list[Record]:
         return [
-            each
-            for each in records
-            if each.status in LIVE
-            and not each.flags
-            and (permits is None or permits(each))
-            and is_clean(each.description)
+            record
+            for record in records
+            if record.status in LIVE
+            and not record.flags
+            and (permits is None or permits(record))
+            and is_clean(record.description)
         ]
 
     def _since(self, pool: str, start: int, permits: Permits | None) -> Iterator[Record]:
-        """L3 of a pool that was said since `start`; what was learnt before can't have been said after."""
+        """Yield L3 records of a pool that were said since `start`; nothing is said after it is learned."""
         before: tuple[int, str] | None = None
         while group := self._records.recent(pool, before, SLICE):
             last = group[-1]
             before = (last.learned_at, last.id)
-            fresh = (each for each in group if each.layer == "L3" and each.provenance.trust != "tool")
-            yield from self._visible((each for each in fresh if micros(each.provenance.said_at) >= start), permits)
+            fresh = (record for record in group if record.layer == "L3" and record.provenance.trust != "tool")
+            yield from self._visible((row for row in fresh if micros(row.provenance.said_at) >= start), permits)
             if last.learned_at < start:
                 return
 
@@ -100,20 +103,15 @@ class ContextPackager:
         alone = all(pool == PERSONAL for pool in scope)
         lines = ["<memd-context>", "# Context", "", INTRO, *([ALONE] if alone else [])]
         for layer, heading in HEADINGS.items():
-            found = [each for each in records if each.layer == layer]
+            rows = [dated(record) for record in records if record.layer == layer]
             since = f", since {day(from_micros(start))}" if layer == "L3" else ""
-            lines += ["", f"## {heading}{since}", *(self._lines.dated(each) for each in found)] if found else []
+            lines += ["", f"## {heading}{since}", *rows] if rows else []
         return "\n".join([*lines, "</memd-context>", ""])
 
 
 def _own_tags(records: Sequence[Record]) -> set[str]:
-    counted = Counter(tag for each in records if each.pool != PERSONAL for tag in each.tags[1:])
+    counted = Counter(tag for record in records if record.pool != PERSONAL for tag in record.tags[1:])
     return {tag for tag, _ in counted.most_common(OWN_TAGS)}
-
-
-def _fits(record: Record, tags: set[str], scope: Sequence[str]) -> bool:
-    """Whether a line of the user's own playbook is for here: everywhere outside of a project, else by its tags."""
-    return len(scope) == 1 or bool(tags.intersection(record.tags))
 
 
 def _why_second(record: Record, tags: set[str]) -> str:

@@ -1,8 +1,7 @@
-"""What each session was given by recall and profile: names of records and of places in turns, never their words (W9).
+"""What recall and profile gave to each session, as names of records and spans, never as words (W9).
 
-Comes in: answers, with the session that asked. Goes out: for each session the texts that may come back as echoes.
-Invariants: it holds names alone, so forgetting has nothing to do here; it is small and bounded; a restart finds it
-again but for its last seconds; losing it costs an echo that is judged like any statement.
+Invariants: it contains only names, so forgetting has nothing to do here; it is bounded; it survives a restart except
+for its last seconds; if it is lost, an echo is judged like any other statement.
 """
 
 from __future__ import annotations
@@ -25,32 +24,32 @@ from ...storage.archive import Archive
 from ...storage.durable_files import replace
 
 FILE = "given.json"
-SESSIONS, EACH = 200, 300
-"""Sessions that are known, and names kept of each: the newest."""
+SESSIONS, NAMES = 200, 300
+"""Most sessions, and most names of each; the newest stay."""
 
 ANYONE = ""
-"""The session of who did not say which one they are."""
+"""The session of requests that name none."""
 
 HOLD = 6 * 3_600_000_000
-"""How long, in microseconds, what was given to nobody in particular may come back in any session."""
+"""Microseconds in which text given without a session may come back in any session."""
 
 
 class _GivenNames(msgspec.Struct):
-    """Names with the time, in microseconds, when each was given last; the newest last."""
+    """Names with the time when each was given last, in microseconds; the newest last."""
 
     records: dict[str, int] = {}
     spans: dict[Span, int] = {}
 
 
 class _LedgerFile(msgspec.Struct):
-    """As it lies on the disk: of each session the records and the places in turns, with times."""
+    """The file: records and spans of each session, with times."""
 
     records: dict[str, dict[str, int]] = {}
     spans: dict[str, list[tuple[Span, int]]] = {}
 
 
 class EchoLedger:
-    """The memory of one home. The door notes, the distiller asks, the upkeep saves."""
+    """The ledger of one home. Recall and profile write it, the distiller reads it, the index commits save it."""
 
     def __init__(
         self,
@@ -66,14 +65,14 @@ class EchoLedger:
         self._lock = threading.Lock()
         self._dirty = False
         self._sessions: dict[str, _GivenNames] = {}
-        with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):  # never there, or damaged
-            found = msgspec.json.decode(self._path.read_bytes(), type=_LedgerFile)
-            for document in found.records.keys() | found.spans.keys():
-                spans = dict(found.spans.get(document, ()))
-                self._sessions[document] = _GivenNames(found.records.get(document, {}), spans)
+        with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):  # missing or damaged
+            file = msgspec.json.decode(self._path.read_bytes(), type=_LedgerFile)
+            for document in file.records.keys() | file.spans.keys():
+                spans = dict(file.spans.get(document, ()))
+                self._sessions[document] = _GivenNames(file.records.get(document, {}), spans)
 
     def note(self, document: str, ids: Iterable[str], spans: Iterable[Span] = ()) -> None:
-        """These records, and these words of turns, were given to a session ("": to nobody in particular)."""
+        """Record that a session received these records and spans ("": a request without a session)."""
         now = self._now()
         with self._lock:
             session = self._sessions.pop(document, None) or _GivenNames()
@@ -85,31 +84,30 @@ class EchoLedger:
         if any(noted):
             self._changed()
 
-    def told(self, document: str, answer: Recalled) -> None:
-        """This answer was given to a session, before anything was put in the place of its words."""
-        records = [each.record.id for each in (*answer.hits, *answer.principles, *answer.linked)]
-        lines = (line for each in (*answer.hits, *answer.turns) for line in each.lines)
+    def note_answer(self, document: str, answer: Recalled) -> None:
+        """Record that a session received an answer, given as it was before the outgoing screen."""
+        records = [row.record.id for row in (*answer.hits, *answer.principles, *answer.linked)]
+        lines = (line for result in (*answer.hits, *answer.turns) for line in result.lines)
         spans = [Span(turn.document, turn.turn, turn.start, turn.end) for turn in answer.turns]
         spans += [Span(line.document, line.turn, line.start, line.start + len(line.text)) for line in lines]
         self.note(document, records, spans)
 
     def to(self, captures: Iterable[Captured]) -> dict[str, Given]:
-        """What the sessions of these captures were given, by document; those that were given nothing are left out."""
+        """Return what the sessions of these captures received, by document; empty ones are left out."""
         times: dict[str, list[int]] = {}
         for captured in captures:
             times.setdefault(captured.document, []).append(micros(captured.event.at))
-        found: dict[str, Given] = {}
+        given: dict[str, Given] = {}
         for document, said in times.items():
             ids, spans, own = self._names(document, min(said), max(said))
             if ids or spans:
-                found[document] = Given(texts=tuple(self._texts(ids, spans)), ids=own)
-        return found
+                given[document] = Given(texts=tuple(self._texts(ids, spans)), ids=own)
+        return given
 
     def _names(self, document: str, first: int, last: int) -> tuple[Sequence[str], Sequence[Span], tuple[str, ...]]:
         with self._lock:
             session = self._sessions.get(document) or _GivenNames()
             anyone = self._sessions.get(ANYONE) or _GivenNames()
-
             ids = [*session.records, *_recent(anyone.records, first, last)]
             spans = [*session.spans, *_recent(anyone.spans, first, last)]
             return ids, spans, tuple(session.records)
@@ -124,13 +122,13 @@ class EchoLedger:
         return texts
 
     def save(self) -> None:
-        """Write what changed since the last time; a full disk is passed over. Not for two threads at once."""
+        """Write the file if something changed; a full disk is ignored. Not for two threads at once."""
         with self._lock:
             if not self._dirty:
                 return
             self._dirty = False
-            records = {document: dict(each.records) for document, each in self._sessions.items()}
-            spans = {document: list(each.spans.items()) for document, each in self._sessions.items()}
+            records = {document: dict(names.records) for document, names in self._sessions.items()}
+            spans = {document: list(names.spans.items()) for document, names in self._sessions.items()}
         with contextlib.suppress(OSError):
             replace(self._path, msgspec.json.encode(_LedgerFile(records, spans)))
 
@@ -139,15 +137,15 @@ T = TypeVar("T")
 
 
 def _note(names: dict[T, int], fresh: Iterable[T], now: int) -> bool:
-    """Put these last; whether there were any."""
-    found = False
+    """Put these names last; return whether there were any."""
+    noted = False
     for name in fresh:
-        found = True
+        noted = True
         names.pop(name, None)
         names[name] = now
-    while len(names) > EACH:
+    while len(names) > NAMES:
         del names[next(iter(names))]
-    return found
+    return noted
 
 
 def _recent(names: Mapping[T, int], first: int, last: int) -> list[T]:

@@ -1,9 +1,8 @@
-"""HOT: the profile, rendered ahead and served from memory until something in it changes (Q1).
+"""Hot recall: the profile text, rendered in advance and served from memory until it changes (Q1).
 
-Comes in: a scope, a token budget, who asks. Goes out: fenced text with a revision, the static part first. Invariants:
-no model and no search; the static part keeps its bytes as long as what it rests on does, so a prompt cache stays warm;
-inside a project half of the budget is the user's, half the project's; a line is of the scope's pools and of nothing
-else; nothing that reads like an order to an agent, or holds a secret, is served.
+Invariants: no model and no search; the static part comes first and keeps its bytes while its records do, so that a
+prompt cache stays warm; in a project half of the budget is for the user, half for the project; every line is from the
+scope; no line instructs an agent or contains a secret.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ INTRO = (
 )
 ALONE = "This folder is not in a known project: personal memories only."
 CLOSE = "</memd-context>"
-MARK_TOKENS = 12
-"""A revision takes no more: it has as many characters."""
+REVISION_TOKENS = 12
+"""Most tokens of a revision, which has as many characters."""
 
 STATIC_SHARE = 0.7
-"""Of each pool's half, for what lasts; the rest, and what that leaves over, is for what is recent."""
+"""Share of a pool's budget for the static part; recent lines get the rest and what is left over."""
 
 PRINCIPLE_SHARE = 0.2
-"""Of each pool's half, for principles; those over it are left out (Q8)."""
+"""Share of a pool's budget for principles; those beyond it are left out (Q8)."""
 
 CACHE = 32
 
 
 class ProfileKey(NamedTuple):
-    """What a rendered profile depends on, besides the cards."""
+    """What a rendered profile depends on beside the cards."""
 
     scope: tuple[str, ...]
     budget_tokens: int
@@ -47,7 +46,7 @@ class ProfileKey(NamedTuple):
 
 
 class ProfileCache:
-    """Profiles by scope, budget and reader. The door asks; a thread of its own renders again whatever changed."""
+    """Profiles by scope, budget and reader. A thread renders changed profiles again in advance."""
 
     def __init__(
         self,
@@ -61,7 +60,6 @@ class ProfileCache:
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Begin to render ahead."""
         threading.Thread(target=self._render_ahead, name="profile", daemon=True).start()
 
     def _render_ahead(self) -> None:
@@ -71,17 +69,17 @@ class ProfileCache:
                 self._rendered(key)
 
     def profile(self, scope: Sequence[str], budget_tokens: int, pending: int, reader: Reader = OWNER) -> ProfileText:
-        """The profile of a scope; rendered now if nobody asked for it before, or nobody was faster."""
-        found = self._rendered(ProfileKey(tuple(scope), budget_tokens, reader))
-        return found if found.pending == pending else msgspec.structs.replace(found, pending=pending)
+        """Return the profile of a scope, rendered now if it is new or has changed."""
+        text = self._rendered(ProfileKey(tuple(scope), budget_tokens, reader))
+        return text if text.pending == pending else msgspec.structs.replace(text, pending=pending)
 
     def is_ready(self, scope: Sequence[str], budget_tokens: int) -> bool:
-        """Whether the user's own profile of a scope is rendered as it is now."""
+        """Whether the user's profile of a scope is rendered in its present version."""
         cached = self._cache.get(ProfileKey(tuple(scope), budget_tokens, OWNER))
         return cached is not None and cached[0] == self._cards.version(tuple(scope))
 
     def clear(self) -> None:
-        """Render every profile again when it is next asked for: settings changed."""
+        """Render every profile again at its next request."""
         with self._lock:
             self._cache.clear()
 
@@ -102,53 +100,53 @@ class ProfileCache:
         alone = all(pool == PERSONAL for pool in scope)
         note = ALONE if alone else ""
         head = [INTRO, *([note] if note else [])]
-        around = count("\n".join([_opening(""), *head, CLOSE])) + MARK_TOKENS
+        around = count("\n".join([_opening(""), *head, CLOSE])) + REVISION_TOKENS
         share = max(0, key.budget_tokens - around) // len(scope)
         permits = self._permits(key.reader)
         chosen: list[ChosenLine] = []
-        fixed: list[Section] = []
+        static: list[Section] = []
         for pool in scope:
-            most, always = int(share * STATIC_SHARE), int(share * PRINCIPLE_SHARE)
-            fixed += self._lines.static(pool, self._named(pool), most, always, permits, chosen)
-        left = share * len(scope) - sum(section.tokens for section in fixed)
-        lately: list[Section] = []
-        for number, pool in enumerate(scope, 1):  # what the user's own half leaves over is the project's
+            most, principles = int(share * STATIC_SHARE), int(share * PRINCIPLE_SHARE)
+            static += self._lines.static(pool, self._named(pool), most, principles, permits, chosen)
+        left = share * len(scope) - sum(section.tokens for section in static)
+        recent: list[Section] = []
+        for number, pool in enumerate(scope, 1):  # the project gets what the user's half leaves over
             part = left // (len(scope) - number + 1)
-            found = self._lines.lately(pool, self._named(pool), part, permits, chosen)
-            left -= sum(section.tokens for section in found)
-            lately = [*found, *lately]  # and the project's stands first
+            sections = self._lines.recent(pool, self._named(pool), part, permits, chosen)
+            left -= sum(section.tokens for section in sections)
+            recent = [*sections, *recent]  # the project's sections come first
         if not chosen:
             return ProfileText(text="", rev="", ids=(), scope=scope, tokens=0, note=note)
-        return _fenced([*head, *_shown(fixed)], _shown(lately), [each.id for each in chosen], scope, note, count)
+        return _fenced([*head, *_text(static)], _text(recent), [line.id for line in chosen], scope, note, count)
 
     def _named(self, pool: str) -> str:
         return "" if pool == PERSONAL else self._title(pool) or "this project"
 
 
-def _shown(sections: Sequence[Section]) -> list[str]:
+def _text(sections: Sequence[Section]) -> list[str]:
     return [line for section in sections for line in (f"## {section.heading}", *section.lines)]
 
 
 def _fenced(
-    fixed: list[str], lately: list[str], ids: list[str], scope: tuple[str, ...], note: str, count: Callable[[str], int]
+    static: list[str], recent: list[str], ids: list[str], scope: tuple[str, ...], note: str, count: Callable[[str], int]
 ) -> ProfileText:
-    """The text as an agent gets it. The opening tag names the static part's revision alone, so that it stays too."""
-    static = "\n".join([_opening(_mark("\n".join(fixed))), *fixed, ""])
-    text = static + "\n".join([*lately, CLOSE])
+    """Fence the text. The opening tag has the revision of the static part only, so that it stays the same too."""
+    beginning = "\n".join([_opening(_revision("\n".join(static))), *static, ""])
+    text = beginning + "\n".join([*recent, CLOSE])
     return ProfileText(
         text=text,
-        rev=_mark(text),
+        rev=_revision(text),
         ids=tuple(ids),
         scope=scope,
         tokens=count(text),
-        static_characters=len(static),
+        static_characters=len(beginning),
         note=note,
     )
 
 
-def _opening(mark: str) -> str:
-    return f'<memd-context rev="{mark}">'
+def _opening(revision: str) -> str:
+    return f'<memd-context rev="{revision}">'
 
 
-def _mark(text: str) -> str:
+def _revision(text: str) -> str:
     return blake2b(text.encode(), digest_size=6).hexdigest()

@@ -1,15 +1,14 @@
-"""What each session was given: whether the profile is due there, and the exact texts it got, and why (Q1, W9).
+"""Decides when a session gets the profile, and keeps the exact texts that each session received (Q1, W9).
 
-Comes in: offers of the profile, and the hooks' reports that they printed them. Goes out: `due` with a reason, and the
-texts. Invariants: a revision counts once it was reported; a report of something that was never offered counts for
-nothing; the texts lie in small files of the state folder, of the newest sessions only, and none is needed to serve.
+Invariants: a revision counts after the hook reported that it printed it; a report of a text that was never offered
+counts for nothing; the texts of the newest sessions are in small files of the state folder, and serving needs none.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
@@ -20,10 +19,10 @@ from ....protocol.instant import from_micros
 from ....protocol.profile import Injection, Injections, ListInjected, Printed, PrintNoted, Profile, ProfileText
 
 SESSIONS = 200
-"""Sessions whose texts are kept, and whose state is in memory."""
+"""Most sessions with texts on disk, and most with state in memory."""
 
 TEXTS = 20
-"""Texts kept of one session, the newest."""
+"""Most texts of one session; the newest stay."""
 
 WHY = {
     "start": "the session starts",
@@ -34,19 +33,19 @@ WHY = {
 
 
 class _SessionInjections(msgspec.Struct):
-    """A session: what it was offered last, what it was given, newest last."""
+    """The last offer to a session, and the texts that it received, newest last."""
 
     offered: Injection | None = None
     given: list[Injection] = []
     current: str = ""
-    """The revision that stands in its context, "" where none does."""
+    """The revision in the session's context, "" for none."""
 
 
 _files = msgspec.json.Decoder(list[Injection])
 
 
 class InjectionLog:
-    """Sessions and what they were given. The door offers; the slow lane takes reports and lists."""
+    """Texts by session. The fast lane offers them; the slow lane takes reports and lists them."""
 
     def __init__(self, folder: Path, now: Callable[[], int]) -> None:
         """`now`: microseconds."""
@@ -54,30 +53,30 @@ class InjectionLog:
         self._sessions: dict[str, _SessionInjections] = {}
         self._lock = threading.Lock()
 
-    def offer(self, request: Profile, told: ProfileText) -> ProfileText:
-        """The profile with the word whether it is to be printed now."""
-        if not told.text:
-            return msgspec.structs.replace(told, due=False, why="nothing is known yet")
+    def offer(self, request: Profile, profile: ProfileText) -> ProfileText:
+        """Return the profile with `due`: whether the hook should print it now, and why."""
+        if not profile.text:
+            return msgspec.structs.replace(profile, due=False, why="nothing is known yet")
         if not request.document:
-            return told
+            return profile
         with self._lock:
             session = self._session(request.document)
             if request.trigger != "turn":
-                session.current = ""  # whatever was printed before is gone from the host's context
-            why = _why(request, told.rev, session.current)
+                session.current = ""  # the host's context no longer contains what was printed before
+            why = _why(request, profile.rev, session.current)
             session.offered = Injection(
                 document=request.document,
                 at="",
-                rev=told.rev,
+                rev=profile.rev,
                 why=why or "the session asked again",
-                text=told.text,
-                ids=told.ids,
-                tokens=told.tokens,
+                text=profile.text,
+                ids=profile.ids,
+                tokens=profile.tokens,
             )
-        return msgspec.structs.replace(told, due=bool(why), why=why or "the session already has this revision")
+        return msgspec.structs.replace(profile, due=bool(why), why=why or "the session already has this revision")
 
     def printed(self, request: Printed) -> PrintNoted:
-        """A hook printed a revision: it counts from now on, if it was offered."""
+        """Record that a hook printed a revision, if it was offered."""
         with self._lock:
             session = self._session(request.document)
             offered = session.offered
@@ -94,22 +93,22 @@ class InjectionLog:
         return PrintNoted(known=True)
 
     def list(self, request: ListInjected) -> Injections:
-        """What was given, newest first. Raises NotFound, InvalidRequest for a name of several sessions."""
+        """List the texts, newest first. Raises NotFound, InvalidRequest for a name of several sessions."""
         with self._lock:
-            kept = list(self._kept())
+            texts = [text for path in self._paths() for text in self._read(path)]
         if wanted := request.session.strip():
-            name = _named(wanted, sorted({each.document for each in kept}))
-            kept = [each for each in kept if each.document == name]
-        found = sorted(kept, key=lambda each: each.at, reverse=True)
-        return Injections(injections=tuple(found[: max(1, request.limit)]), total=len(found))
+            name = _named(wanted, sorted({text.document for text in texts}))
+            texts = [text for text in texts if text.document == name]
+        texts.sort(key=lambda text: text.at, reverse=True)
+        return Injections(injections=tuple(texts[: max(1, request.limit)]), total=len(texts))
 
     def forget(self, pieces: Sequence[bytes] = ()) -> None:
-        """Drop every text that holds one of these, or all of them where none is named (T10). They are due again."""
+        """Delete every file that contains one of these pieces, or all files (T10). Profiles are then due again."""
         with self._lock:
             self._sessions.clear()
             for path in self._folder.glob("*"):
-                held = path.read_bytes()
-                if not pieces or any(piece in held for piece in pieces):
+                content = path.read_bytes()
+                if not pieces or any(piece in content for piece in pieces):
                     path.unlink(missing_ok=True)
 
     # --- sessions ----------------------------------------------------------------------------------------------------
@@ -129,33 +128,29 @@ class InjectionLog:
     def _paths(self) -> list[Path]:
         return list(self._folder.glob("*.json"))
 
-    def _kept(self) -> Iterator[Injection]:
-        for path in self._paths():
-            yield from self._read(path)
-
     @staticmethod
     def _read(path: Path) -> list[Injection]:
         try:
             return _files.decode(path.read_bytes())
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):  # never there, or damaged: it is due again
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):  # missing or damaged: the profile is due again
             return []
 
     def _write(self, document: str, given: Sequence[Injection]) -> None:
         path = self._path(document)
         fresh = not path.exists()
-        with contextlib.suppress(OSError):  # a full disk: what was given is then in memory alone
+        with contextlib.suppress(OSError):  # a full disk: the texts are only in memory
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            coming = path.with_suffix(".new")  # whole or not at all; after a power cut it is only due once more
+            coming = path.with_suffix(".new")  # atomic; after a power failure the profile is due once more
             coming.write_bytes(msgspec.json.encode(given))
             coming.replace(path)
         if fresh:
-            paths = sorted(self._paths(), key=lambda each: each.stat().st_mtime_ns, reverse=True)
+            paths = sorted(self._paths(), key=lambda path: path.stat().st_mtime_ns, reverse=True)
             for old in paths[SESSIONS:]:
                 old.unlink(missing_ok=True)
 
 
 def _why(request: Profile, rev: str, current: str) -> str:
-    """Why it is to be printed now; "" if it is not."""
+    """Return why the profile is due now; "" if it is not."""
     if request.delivery == "per_turn":
         return "this host keeps the profile for one turn only"
     if request.trigger != "turn":
@@ -166,10 +161,12 @@ def _why(request: Profile, rev: str, current: str) -> str:
 
 
 def _named(wanted: str, documents: Sequence[str]) -> str:
-    """The document of that name, or whose name begins so. Raises NotFound, InvalidRequest."""
-    names = [each for each in documents if wanted in (each, each.partition(":")[2])]
+    """Return the document with that name or prefix. Raises NotFound, InvalidRequest."""
+    names = [document for document in documents if wanted in (document, document.partition(":")[2])]
     names = names or [
-        each for each in documents if each.startswith(wanted) or each.partition(":")[2].startswith(wanted)
+        document
+        for document in documents
+        if document.startswith(wanted) or document.partition(":")[2].startswith(wanted)
     ]
     if not names:
         raise NotFound(f"session {wanted!r} received no profile", hint="`memd injected` lists the sessions that did")

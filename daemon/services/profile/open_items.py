@@ -1,8 +1,7 @@
-"""Open threads: what somebody said they would do, and no later turn says is done, dropped or done with (Q1).
+"""Open items: commitments that no later turn reports as done or dropped (Q1).
 
-Comes in: a commitment, the turns after it, what was learnt since. Goes out: whether it is still open. Invariants: pure
-but for reading the archive; a thread closes by a sentence that speaks of the same things and says so, never by time; a
-sentence that denies it closes nothing.
+Invariants: nothing but the archive is read; only a sentence about the same things closes an item, never time; a negated
+sentence closes nothing.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ from ....stages.words import NEGATIONS, STOP, tokens
 from ...storage.archive import Archive
 
 TURNS = 400
-"""Turns after a commitment that are looked at, of its own session."""
+"""Turns of the same session after a commitment that may close it."""
 
 SHARED = 0.6
-"""This share of a commitment's words stands in the sentence that closes it."""
+"""Share of a commitment's words that the sentence that closes it contains."""
 
 _CLOSED = re.compile(
     r"\b(?:done|finished|complet(?:e|ed)|fixed|resolved|solved|shipped|merged|released|deployed|landed|implemented|"
@@ -35,34 +34,32 @@ _OPEN = re.compile(
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 
 
-def is_open(commitment: Record, archive: Archive, learnt: Iterable[Record]) -> bool:
-    """Whether nothing said or learnt later closes a commitment."""
+def is_open(commitment: Record, archive: Archive, learned: Iterable[Record]) -> bool:
+    """Whether neither a later turn nor a record that was learned later closes a commitment."""
     wanted = _subject(commitment.content)
     if not wanted:
         return False
     said_at = micros(commitment.provenance.said_at)
-    later = (each for each in learnt if each.id != commitment.id and micros(each.provenance.said_at) > said_at)
-    if any(closes(each.content, wanted) for each in later):
+    later = (record for record in learned if record.id != commitment.id and micros(record.provenance.said_at) > said_at)
+    if any(closes(record.content, wanted) for record in later):
         return False
     span = commitment.provenance.spans[0]
     around = archive.around(span.document, span.turn, 0, TURNS)
-    return not any(closes(text(each.event), wanted) for _, each in around if each.event.turn != span.turn)
+    return not any(closes(text(turn.event), wanted) for _, turn in around if turn.event.turn != span.turn)
 
 
 def closes(words: str, wanted: Sequence[str]) -> bool:
-    """Whether a sentence of these words says that a thing is done or dropped."""
-    if not _CLOSED.search(words):
-        return False
-    return any(_says_so(sentence, wanted) for sentence in _SENTENCE.split(words))
+    """Whether a sentence of a text says that a thing is done or dropped; `wanted`: the stems of the thing."""
+    return bool(_CLOSED.search(words)) and any(_reports_end(line, wanted) for line in _SENTENCE.split(words))
 
 
-def _says_so(sentence: str, wanted: Sequence[str]) -> bool:
+def _reports_end(sentence: str, wanted: Sequence[str]) -> bool:
     if not _CLOSED.search(sentence) or _OPEN.search(sentence):
         return False
-    found = tokens(sentence)
-    if any(token.text.lower() in NEGATIONS for token in found) and "no longer" not in sentence.lower():
+    parts = tokens(sentence)
+    if any(token.text.lower() in NEGATIONS for token in parts) and "no longer" not in sentence.lower():
         return False
-    stems = {token.stem for token in found}
+    stems = {token.stem for token in parts}
     return sum(stem in stems for stem in wanted) >= SHARED * len(wanted)
 
 
@@ -72,8 +69,8 @@ _PROMISE = frozenset(
 
 
 def _subject(words: str) -> tuple[str, ...]:
-    """The stems that say what a commitment is about."""
-    kept = (
+    """Return the stems of a commitment's subject."""
+    stems = (
         token.stem
         for token in tokens(words)
         if token.kind != "mark"
@@ -81,4 +78,4 @@ def _subject(words: str) -> tuple[str, ...]:
         and token.stem not in _PROMISE
         and len(token.stem) > 2
     )
-    return tuple(dict.fromkeys(kept))
+    return tuple(dict.fromkeys(stems))

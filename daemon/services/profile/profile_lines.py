@@ -1,8 +1,8 @@
-"""The lines of a profile: which records of a pool stand in it, under which heading, in which words (Q1, Q11).
+"""The lines of a profile: which records of a pool it contains, under which heading, in which words (Q1, Q11).
 
-Comes in: the cards of a pool, a share of the token budget, what is chosen already. Goes out: sections of lines.
-Invariants: what is chosen for the static part depends on its own cards alone, and stands in the order in which it was
-learnt, so that one more line moves nothing; the assistant's word is marked; two lines never say the same.
+A line needs to make sense to a reader who was not there (P-5); pinned and remembered records always may be lines. The
+rules of English words apply to English lines only. Invariants: the static part depends on its own cards only and is
+in the order of learning, so that a new line moves no other; unconfirmed lines are marked; no two lines say the same.
 """
 
 from __future__ import annotations
@@ -13,46 +13,121 @@ from typing import NamedTuple
 
 from ....protocol.instant import day, micros
 from ....protocol.record import PRINCIPLE, Record
+from ....stages.batch import PERSONAL
 from ....stages.words import STOP, tokens
 from ...forgetting_rules import Rules
-from ...projections.profile import Part, ProfileCards
+from ...projections.profile import Part, ProfileCards, is_explicit
 from ...projections.salience import salience
 from ...storage.archive import Archive
 from ..outgoing_screen import flags_in, secrets_in
 from ..service import Permits
 from .open_items import is_open
-from .profile_line_filter import is_worth_a_line
+
+WORDS = 4
+"""Least words of a line that a reader who was not there understands."""
+
+_LEANING = re.compile(
+    r"(?:this|that|these|those|it|its|they|them|he|she|both|same|such|here|there|also|then|and|but|or|so|now|currently|"
+    r"(?:the )?(?:above|following|latter|former|first|second|next|other)|"
+    r"(?:the|each|every) (?:pattern|issue|problem|fix|bug|error|change|idea|reason|cause|point|plan|step|option|result|"
+    r"approach|solution|refactor|strategy|innermost|old|new))\b",
+    re.IGNORECASE,
+)
+"""Beginnings that refer to a sentence before."""
+
+_POINTING = re.compile(
+    r"\b(?:that|this|these|those) (?:branch|file|function|module|case|tests?|lines?|call|method|class|component|hook|"
+    r"code|error|issue|one|commit|session)\b",
+    re.IGNORECASE,
+)
+
+_SPOKEN = re.compile(
+    r"you (?:will|can|need|should|may|might|could|have|want)\b"
+    r"|.*\b(?:i (?:can.?t|cannot|will|need|should|must)|let me|i.ll|i.m going to|needs? to be \w+ed)\b",
+    re.IGNORECASE,
+)
+"""What an agent says to the user about the present moment."""
+
+_LOGGED = re.compile(
+    r"(?:added|removed|renamed|moved|replaced|consolidated|merged|updated|fixed|created|implemented|refactored|extracted|"
+    r"deleted|changed|converted|split|introduced|cleaned|improved|simplified|switched|rewrote|dropped)\b",
+    re.IGNORECASE,
+)
+_REASON = re.compile(
+    r"\b(?:because|since|so that|instead of|rather than|over|to avoid|due to|in order to|otherwise|unless|must|never|"
+    r"always|prefer)\b",
+    re.IGNORECASE,
+)
+_GENERAL = re.compile(
+    r"\b(?:because|since|so that|must|never|always|requires?|needs?|cannot|can.?t|does(?:n.t| not)|do(?:n.t| not)|"
+    r"unless|only|instead|rather|before|after|when|whenever|otherwise|avoid|lesson|"
+    r"no \w+ (?:\w+ ){0,2}(?:exists?|is available|are available|supports?))\b",
+    re.IGNORECASE,
+)
+"""Words that distinguish a lesson from a finding of one moment."""
+
+_FILE = re.compile(
+    r"(?<![\w.])[a-z0-9_][\w./-]*\.(?:tsx?|jsx?|mjs|py|go|rs|exs?|rb|java|kt|swift|c|h|cc|cpp|hpp|cs|php|lua|sh|sql|css|html)\b"
+    r"|\w\(\)"
+)
+_CODE = re.compile(r"`[^`]*`")
+_DEBRIS = re.compile(r'"\s*[}\]]|":\s*["{\[]|\\n|```|\|\s*-{2,}')
+
+
+def is_worth_a_line(record: Record) -> bool:
+    """Whether a record is a useful line of a profile."""
+    if record.held or is_explicit(record):
+        return True
+    line = record.description.strip()
+    if line.endswith(("…", ":")) or _DEBRIS.search(line):
+        return False
+    if record.pool == PERSONAL and record.kind == "note" and _is_of_a_project(record, line):
+        return False
+    if record.language != "en":
+        return True
+    bare = _CODE.sub(" ", line)
+    spoken = record.provenance.trust == "assistant" and record.type != "commitment" and _SPOKEN.match(line)
+    logged = record.provenance.trust != "user" and _LOGGED.match(line) and not _REASON.search(bare)
+    leans = _LEANING.match(line) or _POINTING.search(line)
+    finding = record.provenance.trust != "user" and record.type == "lesson" and not _GENERAL.search(bare)
+    return len(line.split()) >= WORDS and not (leans or spoken or logged or finding)
+
+
+def _is_of_a_project(record: Record, line: str) -> bool:
+    """Whether a line in the personal pool is about one project's code, or a lesson."""
+    return record.type == "lesson" or _FILE.search(line) is not None
+
 
 PRINCIPLES, PINNED = "Principles", "Pinned by the user"
 STATIC = {"identity": "About the user", "preference": "Preferences"}
-THREADS, OTHER = "Open items", "Facts"
+OPEN_ITEMS, OTHER = "Open items", "Facts"
 RECENT = {
     "decision": "Recent decisions",
     "convention": "Conventions",
     "lesson": "Lessons learned",
-    "commitment": THREADS,
+    "commitment": OPEN_ITEMS,
 }
 AT_MOST = 6
-"""Lines of what is recent under one heading of one pool: a profile is not a log."""
+"""Most recent lines under one heading of one pool, because a profile is not a log."""
 
 SKIPS = 3
-"""Lines that do not fit and are passed over, before lesser ones are no longer tried."""
+"""Lines that do not fit, after which no lesser line is tried."""
 
 ALIKE = 0.7
-"""Two lines that share so much of their words (Jaccard) say the same."""
+"""Share of common words (Jaccard) above which two lines say the same."""
 
 _FENCE = re.compile(r"</?\s*memd-context", re.IGNORECASE)
 
 
 class ChosenLine(NamedTuple):
-    """A record that stands in the profile, and its words."""
+    """A record of the profile, with the stems of its words."""
 
     id: str
     words: frozenset[str]
 
 
 class Section(NamedTuple):
-    """A heading with its lines, and what they cost together."""
+    """A heading with its lines, and their tokens together."""
 
     heading: str
     lines: tuple[str, ...]
@@ -60,7 +135,7 @@ class Section(NamedTuple):
 
 
 class ProfileLines:
-    """Chooses and words the lines. `tokens` of the present model: word pieces of a text."""
+    """Chooses and words the lines."""
 
     def __init__(
         self,
@@ -70,37 +145,33 @@ class ProfileLines:
         boost: Callable[[Record], float] = lambda record: 1.0,
         salience: Callable[[Sequence[Record], int], Mapping[str, float]] | None = None,
     ) -> None:
-        """`boost`: how much the tags of a record count; `salience`: how much each matters at a time in microseconds."""
+        """`tokens`: word pieces of a text for the present model; `boost`: the factor of a record's tags.
+
+        `salience`: the salience of each record at a time in microseconds.
+        """
         self._cards, self._archive, self._tokens = cards, archive, tokens
         self._boost, self._salience = boost, salience or fresh_first
         self._counted: dict[str, int] = {}
 
     def count(self, text: str) -> int:
-        """Tokens of a text."""
-        found = self._counted.get(text)
-        if found is None:
+        """Return the tokens of a text, cached."""
+        number = self._counted.get(text)
+        if number is None:
             if len(self._counted) > 4096:
                 self._counted.clear()
-            found = self._counted[text] = self._tokens(text)
-        return found
-
-    @staticmethod
-    def dated(record: Record) -> str:
-        """A record's line with its day, marked where the user has not confirmed it."""
-        return _dated(record)
+            number = self._counted[text] = self._tokens(text)
+        return number
 
     def _of(self, pool: str, name: Part, permits: Permits | None) -> list[Record]:
-        cards = self._cards.cards(pool, name)
-        seen = (each for each in cards if permits is None or permits(each))
-        return [each for each in seen if is_worth_a_line(each) and is_clean(each.description)]
+        cards = (card for card in self._cards.cards(pool, name) if permits is None or permits(card))
+        return [card for card in cards if is_worth_a_line(card) and is_clean(card.description)]
 
     # --- what lasts --------------------------------------------------------------------------------------------------
     def static(
         self, pool: str, title: str, budget: int, principles: int, permits: Permits | None, chosen: list[ChosenLine]
     ) -> list[Section]:
-        """Principles first, within tokens of their own (Q8), then the rest of L1 or L2, then what the user said of
-        themselves or of the project, the weightiest first."""
-        ranked = sorted(self._of(pool, "static", permits), key=lambda each: (-self.standing(each), each.id))
+        """Choose principles within their own budget (Q8), then L1 and L2, then identity and preferences."""
+        ranked = sorted(self._of(pool, "static", permits), key=lambda record: (-self._standing(record), record.id))
         by_heading: dict[str, list[Record]] = {}
         spent = 0
         for record in ranked:
@@ -113,11 +184,11 @@ class ProfileLines:
             principles -= cost if PRINCIPLE in record.tags else 0
             by_heading.setdefault(heading, []).append(record)
         order = [_in(PRINCIPLES, title), PINNED, *STATIC.values()]
-        headings = sorted(by_heading, key=lambda each: order.index(each) if each in order else len(order))
-        return [self._section(each, sorted(by_heading[each], key=_learnt)) for each in headings]
+        headings = sorted(by_heading, key=lambda name: order.index(name) if name in order else len(order))
+        return [self._section(name, sorted(by_heading[name], key=_learned), _line) for name in headings]
 
-    def standing(self, record: Record) -> float:
-        """The weight of what lasts: its layer, then salience without a clock, so that time alone moves no line (T2)."""
+    def _standing(self, record: Record) -> float:
+        """Weigh a static line by layer, then by salience without a clock, so that time alone moves no line (T2)."""
         layer = {"L1": 2.0, "L2": 1.0}.get(record.layer, 0.0) + 2.0 * (PRINCIPLE in record.tags)
         said_again = min(4, len(record.provenance.evidence)) * 0.05
         weight = record.signal.importance * record.confidence * self._boost(record) + said_again
@@ -132,23 +203,23 @@ class ProfileLines:
         return STATIC.get(record.type, PINNED if record.held else "Facts")
 
     # --- what is recent ----------------------------------------------------------------------------------------------
-    def lately(
+    def recent(
         self, pool: str, title: str, budget: int, permits: Permits | None, chosen: list[ChosenLine]
     ) -> list[Section]:
-        """What was decided and learnt lately and what is still to be done: the most salient, in order of headings."""
+        """Choose the most salient recent records and open items, in the order of headings."""
         recent = self._of(pool, "recent", permits)
-        threads = [each for each in self._of(pool, "threads", permits) if is_open(each, self._archive, recent)]
-        now = max((micros(each.provenance.said_at) for each in (*recent, *threads)), default=0)
-        shown = [each for each in (*recent, *threads) if each.type != "event" or each.provenance.trust == "user"]
+        items = [item for item in self._of(pool, "threads", permits) if is_open(item, self._archive, recent)]
+        now = max((micros(record.provenance.said_at) for record in (*recent, *items)), default=0)
+        shown = [row for row in (*recent, *items) if row.type != "event" or row.provenance.trust == "user"]
         picked: dict[str, list[Record]] = {}
         spent = skipped = 0
-        matters = self._salience(shown, now)  # seen from the pool's newest statement: no clock turns the profile over
-        weight = {each.id: matters[each.id] * each.confidence * self._boost(each) for each in shown}
-        for record in sorted(shown, key=lambda each: (-weight[each.id], each.id)):
+        salience = self._salience(shown, now)  # at the time of the newest statement: no clock reorders the profile
+        weight = {row.id: salience[row.id] * row.confidence * self._boost(row) for row in shown}
+        for record in sorted(shown, key=lambda row: (-weight[row.id], row.id)):
             heading = RECENT.get(record.type, STATIC.get(record.type, OTHER))
             if len(picked.get(heading, ())) == AT_MOST:
                 continue
-            cost = self.count(_dated(record)) + (0 if heading in picked else self.count(f"## {_in(heading, title)}"))
+            cost = self.count(dated(record)) + (0 if heading in picked else self.count(f"## {_in(heading, title)}"))
             if spent + cost > budget:
                 skipped += 1
                 if skipped > SKIPS:
@@ -157,21 +228,19 @@ class ProfileLines:
                 spent += cost
                 picked.setdefault(heading, []).append(record)
         order = [*STATIC.values(), *RECENT.values(), OTHER]
-        return [self._section(_in(each, title), picked[each], _dated) for each in order if each in picked]
+        return [self._section(_in(name, title), picked[name], dated) for name in order if name in picked]
 
-    def _section(
-        self, heading: str, records: Sequence[Record], words: Callable[[Record], str] | None = None
-    ) -> Section:
-        lines = tuple((words or _line)(record) for record in records)
+    def _section(self, heading: str, records: Sequence[Record], line: Callable[[Record], str]) -> Section:
+        lines = tuple(map(line, records))
         return Section(heading, lines, self.count(f"## {heading}") + sum(self.count(line) for line in lines))
 
 
 def fresh_first(records: Sequence[Record], now: int) -> Mapping[str, float]:
-    """Salience of records that nobody used yet (T2)."""
-    return {each.id: salience(each, each.signal, now, Rules()) for each in records}
+    """Return the salience of unused records (T2)."""
+    return {record.id: salience(record, record.signal, now, Rules()) for record in records}
 
 
-def _learnt(record: Record) -> tuple[int, int, str]:
+def _learned(record: Record) -> tuple[int, int, str]:
     return {"L1": 0, "L2": 1}.get(record.layer, 2), record.learned_at, record.id
 
 
@@ -180,20 +249,20 @@ def _words(record: Record) -> frozenset[str]:
 
 
 def _take(record: Record, chosen: list[ChosenLine]) -> bool:
-    """Whether a record says something that no line says yet; then it is one of the chosen."""
+    """Choose a record unless a chosen line says the same; return whether it was chosen."""
     words = _words(record)
-    if any(_alike(words, each.words) for each in chosen):
+    if any(_alike(words, line.words) for line in chosen):
         return False
     chosen.append(ChosenLine(record.id, words))
     return True
 
 
-def _alike(some: frozenset[str], others: frozenset[str]) -> bool:
-    return bool(some) and len(some & others) >= ALIKE * len(some | others)
+def _alike(words: frozenset[str], others: frozenset[str]) -> bool:
+    return bool(words) and len(words & others) >= ALIKE * len(words | others)
 
 
 def _line(record: Record) -> str:
-    """One line, in which nothing can end the fence that it stands in."""
+    """Return the description as one line that cannot end the fence around the profile."""
     return "- " + _FENCE.sub("‹memd-context", " ".join(record.description.split()))
 
 
@@ -201,12 +270,13 @@ def _in(heading: str, title: str) -> str:
     return f"{heading} in {title}" if title else heading
 
 
-def _dated(record: Record) -> str:
+def dated(record: Record) -> str:
+    """Return a record's line with its day, marked if the user has not confirmed it."""
     confirmed = record.provenance.trust == "user" and record.status != "quarantined"
     unconfirmed = "" if confirmed else ", unconfirmed"
     return f"{_line(record)} [{day(record.provenance.said_at)}{unconfirmed}]"
 
 
 def is_clean(words: str) -> bool:
-    """Whether the rules of today find neither a secret in words nor an order to whoever reads them (P-18, P-19)."""
+    """Whether today's rules find neither a secret nor an injection in a text (P-18, P-19)."""
     return not secrets_in(words) and not flags_in(words)

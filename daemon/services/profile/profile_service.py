@@ -1,9 +1,8 @@
-"""The profile service: the text an agent is given each turn, the context package, and the log of what was given."""
+"""The profile service: the profile text, the context package, and the log of the texts that agents received."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from ....protocol.profile import (
     ContextPackage,
@@ -16,11 +15,8 @@ from ....protocol.profile import (
 )
 from ....protocol.record import Record
 from ...config import Config
-from ...projections.pool_directory import PoolDirectory
 from ...projections.salience import salience
-from ...projections.stores import Stores
-from ...world import World
-from ..activity import Activity
+from ..core import Core
 from ..service import Caller, Handler, Handlers, Permits, Reader, Service, owner
 from .context_package import ContextPackager
 from .echo_ledger import EchoLedger
@@ -30,25 +26,20 @@ from .profile_lines import ProfileLines
 
 
 class ProfileService(Service):
-    """Renders profiles ahead and serves them from memory."""
+    """Renders profiles in advance and serves them from memory."""
 
     name = "profile"
 
     def __init__(
         self,
-        stores: Stores,
-        directory: PoolDirectory,
-        activity: Activity,
-        config: Callable[[], Config],
-        world: World,
-        state: Path,
+        core: Core,
         *,
         pieces: Callable[[str], int],
         permits: Callable[[Reader], Permits | None],
     ) -> None:
-        """`pieces`: word pieces of a text by the tokenizer of the model that searches now; `permits`: what a reader
-        may see."""
-        self._stores, self._activity, self._config = stores, activity, config
+        """`pieces`: word pieces of a text for the searching model; `permits`: the records that a reader may see."""
+        stores, state, world, config = core.stores, core.places.state, core.world, core.config
+        self._stores, self._activity, self._config = stores, core.activity, config
         self.injections = InjectionLog(state / "injected", world.now)
         self.echoes = EchoLedger(state, stores.records, stores.archive, world.now, stores.changed.set)
 
@@ -57,12 +48,11 @@ class ProfileService(Service):
             return {record.id: salience(record, signals[record.id], now, config().forgetting) for record in records}
 
         lines = ProfileLines(stores.profile, stores.archive, pieces, self._boost, weights)
-        self._cache = ProfileCache(stores.profile, lines, directory.title, permits)
+        self._cache = ProfileCache(stores.profile, lines, core.directory.title, permits)
         self._packager = ContextPackager(stores.records, stores.inbox.held, lines, self._boost, world.now)
 
     @property
     def handlers(self) -> Handlers:
-        """The profile on the fast lane, the rest beside it."""
         return {
             Profile: Handler("fast", self.profile, under_pass=True, scoped=True),
             GetContext: Handler("slow", self.context, under_pass=True, scoped=True),
@@ -71,19 +61,15 @@ class ProfileService(Service):
         }
 
     def start(self) -> None:
-        """Begin to render profiles ahead."""
         self._cache.start()
 
     def reload(self, config: Config) -> None:
-        """Render every profile again when it is next asked for."""
         self._cache.clear()
 
     def close(self) -> None:
-        """Save what sessions were given."""
         self.echoes.save()
 
     def profile(self, request: Profile, caller: Caller) -> ProfileText:
-        """Return the profile of a scope."""
         rendered = self._cache.profile(caller.scope, request.budget_tokens, self._stores.pending, caller.reader)
         self.echoes.note(request.document, rendered.ids)
         self._activity.note("profiled", f"{len(rendered.ids)} lines, {rendered.tokens} tokens")
@@ -94,7 +80,6 @@ class ProfileService(Service):
         return self._packager.package(request, caller.scope, caller.permits)
 
     def printed(self, request: Printed, caller: Caller) -> PrintNoted:
-        """Record that a hook printed a profile."""
         noted = self.injections.printed(request)
         if noted.known:
             self._activity.note("injected", request.document)

@@ -1,10 +1,7 @@
-"""DEEP: an answer with what lies around it: transcript, history of each belief, the edges near it (Q3, Q12, R8).
+"""Deep recall: adds transcripts, the history of each record and nearby edges to a warm answer (Q3, Q12, R8).
 
-Comes in: WARM's answer, with the turns that were found beside it. Goes out: the same hits, each with the turns around
-its spans and with every state of the belief on both timelines, and the edges one or two hops away. Invariants: read in
-the slow lane; nothing here is ranked or left out of WARM's answer; all of it together holds the request's budget; a
-forgotten turn is in no archive, one whose records are all hidden is left out, and so is a transcript of another project
-than the one that is asked.
+Invariants: nothing is ranked or removed here; the whole answer stays within the request's budget; a turn is left out if
+it is forgotten, if all its records are hidden, or if its session does not feed the pools in scope.
 """
 
 from __future__ import annotations
@@ -18,13 +15,10 @@ from ....protocol.event import Captured, text, trust
 from ....protocol.recall import Belief, Hit, Line, Linked, Recall, Recalled
 from ....protocol.record import LIVE, QUOTE_LIMIT, Record
 from ...projections.graph import edge
-from ...projections.lines import HUBS, ConversationOrder
+from ...projections.lines import HUBS
 from ...projections.record_reducer import apply, reason
-from ...projections.records import Records
-from ...projections.sources import SourceTable
+from ...projections.stores import Stores
 from ...projections.timeline import View
-from ...storage.archive import Archive
-from ...storage.journal import JournalLog
 from ..outgoing_screen import flags_in
 from ..service import Permits
 from ..statements import speaker
@@ -33,53 +27,44 @@ from .question import things
 from .selection import cost
 
 HITS, EDGES = 0.5, 0.15
-"""Shares of the budget of tokens: at most so much for hits, and for edges; the rest is for what is around the hits."""
+"""Shares of the token budget: most for hits, and most for edges; transcripts and histories get the rest."""
 
-LOOK = 4
-"""Captures before and after a turn among which the nearest with words are taken: between two lie tool calls."""
+NEIGHBOURS = 4
+"""Captures before and after a turn that are searched for the nearest with words; tool calls lie between them."""
 
 STATES, CHAIN = 12, 16
-"""States of a belief, the newest, and records that replaced one another, at most."""
-
-
-class DeepSources(NamedTuple):
-    """The stores that an answer in depth is read from."""
-
-    records: Records
-    sources: SourceTable
-    archive: Archive
-    journal: JournalLog
-    lines: ConversationOrder
+"""Most states of a history, the newest, and most records in a chain of replacements."""
 
 
 class DeepCaller(NamedTuple):
-    """Who asks: the pools in reach, those whose sessions are heard there, what may be seen, at which time."""
+    """The asker: the pools in scope, the pools whose sessions may be shown, the permitted records, the time."""
 
     scope: Sequence[str]
-    heard: Sequence[str]
+    feeding: Sequence[str]
     permits: Permits | None = None
     view: View | None = None
 
 
 def narrowed(request: Recall) -> Recall:
-    """What WARM is asked, so that there is room for the rest."""
+    """Return the request for the warm recall, with a smaller budget."""
     return msgspec.structs.replace(request, budget_tokens=max(1, int(request.budget_tokens * HITS)))
 
 
 class DeepRecall:
-    """Adds depth to answers. The slow lane's thread asks."""
+    """Adds depth to answers, on the slow lane's thread."""
 
-    def __init__(self, kept: DeepSources) -> None:
-        self._records, self._sources, self._archive, self._journal, self._lines = kept
+    def __init__(self, stores: Stores) -> None:
+        self._records, self._sources, self._archive = stores.records, stores.sources, stores.archive
+        self._journal, self._lines = stores.journal, stores.lines
 
     def around(self, answer: Recalled, request: Recall, asker: DeepCaller) -> Recalled:
-        """The answer with edges, transcripts and histories, the best hit's first, as far as the budget reaches."""
+        """Add edges, then histories and transcripts from the best hit on, within the budget."""
         spent = answer.tokens
         linked: list[Linked] = []
-        for each in self._linked(answer, request, asker):
-            price = cost(each.record)
+        for link in self._linked(answer, request, asker):
+            price = cost(link.record)
             if spent + price <= answer.tokens + request.budget_tokens * EDGES:
-                linked.append(each)
+                linked.append(link)
                 spent += price
         hits: list[Hit] = []
         seen: set[tuple[str, str]] = set()
@@ -100,17 +85,17 @@ class DeepRecall:
         return msgspec.structs.replace(answer, hits=tuple(hits), turns=tuple(turns), linked=tuple(linked), tokens=spent)
 
     @staticmethod
-    def _fitting(lines: Iterable[Line], seen: set[tuple[str, str]], room: int) -> tuple[tuple[Line, ...], int]:
-        """Those lines that no hit before has shown, while there is room; what they cost."""
-        kept: list[Line] = []
+    def _fitting(lines: Iterable[Line], seen: set[tuple[str, str]], budget: int) -> tuple[tuple[Line, ...], int]:
+        """Return the lines that no earlier hit has shown and that fit the budget, and their cost."""
+        fitting: list[Line] = []
         spent = 0
         for line in lines:
             price = tokens(line.text)
-            if (line.document, line.turn) not in seen and spent + price <= room:
+            if (line.document, line.turn) not in seen and spent + price <= budget:
                 seen.add((line.document, line.turn))
-                kept.append(line)
+                fitting.append(line)
                 spent += price
-        return tuple(kept), spent
+        return tuple(fitting), spent
 
     # --- the transcript ----------------------------------------------------------------------------------------------
     def _passages(self, record: Record, asker: DeepCaller) -> Iterator[Line]:
@@ -118,11 +103,12 @@ class DeepRecall:
             yield from self._passage(span.document, span.turn, span.start, span.end, asker)
 
     def _passage(self, document: str, turn: str, start: int, end: int, asker: DeepCaller) -> Iterator[Line]:
-        """The turn before, the turn, the turn after, of a session that is heard in this scope."""
-        if not self._sources.feeds(document, asker.heard):
+        """Yield the turn with its neighbours, if its session feeds the pools in scope."""
+        if not self._sources.feeds(document, asker.feeding):
             return
-        captures = [each for _, each in self._archive.around(document, turn, LOOK, LOOK) if self._may_show(each)]
-        place = next((number for number, each in enumerate(captures) if each.event.turn == turn), None)
+        around = self._archive.around(document, turn, NEIGHBOURS, NEIGHBOURS)
+        captures = [captured for _, captured in around if self._may_show(captured)]
+        place = next((number for number, captured in enumerate(captures) if captured.event.turn == turn), None)
         if place is None:
             return
         for number in range(max(0, place - 1), min(len(captures), place + 2)):
@@ -136,36 +122,34 @@ class DeepRecall:
             yield _line(captures[number], words, begin, stop, cited=number == place)
 
     def _may_show(self, captured: Captured) -> bool:
-        """Whether somebody said something there that is not hidden and does not speak to an agent (W5)."""
+        """Whether a turn has words that are not hidden and do not instruct an agent (W5)."""
         words = text(captured.event)
         if not words or (trust(captured.event) != "user" and flags_in(words)):
             return False
         ids = self._records.citing(captured.document, captured.event.turn)
-        return not ids or any(each.status != "hidden" for each in self._records.many(ids).values())
+        return not ids or any(record.status != "hidden" for record in self._records.many(ids).values())
 
     # --- the history -------------------------------------------------------------------------------------------------
     def history(self, record: Record, asker: DeepCaller) -> tuple[Belief, ...]:
-        """Every state of a belief: of the record, of those it replaced and of those that replaced it, by world time;
-        nothing where it never changed."""
-        states = [state for each in self._chain(record, asker) for state in self._states(each)]
+        """Return the states of a record, of its predecessors and successors, by time; empty if nothing changed."""
+        states = [state for linked in self._chain(record, asker) for state in self._states(linked)]
         if len(states) < 2 and not any(state.believed_until for state in states):
             return ()
         states.sort(key=lambda state: (state.believed_from, state.id))
         return tuple(states[-STATES:])
 
     def _chain(self, record: Record, asker: DeepCaller) -> list[Record]:
-        found = {record.id: record}
+        chain = {record.id: record}
         ahead = [*record.supersedes, record.superseded_by]
-        while ahead and len(found) < CHAIN:
-            each = self._records.get(id) if (id := ahead.pop(0)) and id not in found else None
-            if each is None or not self._is_seen(each, asker):
-                continue
-            found[each.id] = each
-            ahead += [*each.supersedes, each.superseded_by]
-        return list(found.values())
+        while ahead and len(chain) < CHAIN:
+            other = self._records.get(id) if (id := ahead.pop(0)) and id not in chain else None
+            if other is not None and self._is_visible(other, asker):
+                chain[other.id] = other
+                ahead += [*other.supersedes, other.superseded_by]
+        return list(chain.values())
 
     @staticmethod
-    def _is_seen(record: Record, asker: DeepCaller) -> bool:
+    def _is_visible(record: Record, asker: DeepCaller) -> bool:
         return (
             record.status != "hidden"
             and record.pool in asker.scope
@@ -173,33 +157,32 @@ class DeepRecall:
         )
 
     def _states(self, record: Record) -> list[Belief]:
-        """What a record said while it was believed: a new state for new words or times, or when it came back."""
+        """Return the states of a record while it was live: a new one for new words or times, or after a gap."""
         states: list[Belief] = []
-        then: Record | None = None
+        after: Record | None = None
         for seq in self._sources.history(record.id):
             entry = self._journal.get(seq)
             if entry is None:
                 continue
-            before, then = then, apply(then, record.id, entry)
-            state = _state(then, entry.at) if then is not None and then.status in LIVE else None
-            going_on = states[-1] if states and not states[-1].believed_until else None
-            if going_on is not None and (state is None or not _same(going_on, state)):
-                until = then.valid_to if then is not None and state is None else going_on.valid_to
+            before, after = after, apply(after, record.id, entry)
+            state = _state(after, entry.at) if after is not None and after.status in LIVE else None
+            current = states[-1] if states and not states[-1].believed_until else None
+            if current is not None and (state is None or not _same(current, state)):
+                until = after.valid_to if after is not None and state is None else current.valid_to
                 states[-1] = msgspec.structs.replace(
-                    going_on, believed_until=entry.at, valid_to=until, ended=reason(entry, record.id)
+                    current, believed_until=entry.at, valid_to=until, ended=reason(entry, record.id)
                 )
-                going_on = None
-            if state is not None and going_on is None:
+                current = None
+            if state is not None and current is None:
                 states.append(state)
-            if state is None and before is None and then is not None and then.status == "retired":  # as it was imported
-                states.append(
-                    msgspec.structs.replace(_state(then, then.learned_at), believed_until=then.retired_at or entry.at)
-                )
+            if state is None and before is None and after is not None and after.status == "retired":  # imported as such
+                imported = _state(after, after.learned_at)
+                states.append(msgspec.structs.replace(imported, believed_until=after.retired_at or entry.at))
         return states
 
     # --- the graph ---------------------------------------------------------------------------------------------------
     def _linked(self, answer: Recalled, request: Recall, asker: DeepCaller) -> list[Linked]:
-        """The edges near what was asked and found, the nearest and weightiest first."""
+        """Return the edges near the question and the hits, the nearest and most important first."""
         named = dict.fromkeys(things(request.query))
         for hit in answer.hits:
             named.update(dict.fromkeys((*_ends(hit.record), *things(hit.record.description))))
@@ -208,26 +191,25 @@ class DeepRecall:
         shown = {hit.record.id for hit in (*answer.hits, *answer.principles)}
         ids = [id for id in weights if id not in shown]
         records = self._records.many(ids) if asker.view is None else asker.view.many(ids)
-        kept = [each for each in records.values() if self._is_seen(each, asker) and each.status in LIVE]
-        first = {end for each in kept if weights[each.id] == 1.0 for end in _ends(each)} - HUBS
+        edges = [record for record in records.values() if self._is_visible(record, asker) and record.status in LIVE]
+        first = {end for record in edges if weights[record.id] == 1.0 for end in _ends(record)} - HUBS
         linked = [
-            Linked(record=each, hops=1, via=_via(each, near))
-            if weights[each.id] == 1.0
-            else Linked(record=each, hops=2, via=_via(each, first))
-            for each in kept
+            Linked(record=record, hops=1, via=_via(record, near))
+            if weights[record.id] == 1.0
+            else Linked(record=record, hops=2, via=_via(record, first))
+            for record in edges
         ]
-        return sorted(linked, key=lambda each: (each.hops, -each.record.signal.importance, each.record.id))
+        return sorted(linked, key=lambda link: (link.hops, -link.record.signal.importance, link.record.id))
 
 
 def _ends(record: Record) -> tuple[str, ...]:
-    found = edge(record)
-    return () if found is None else (found.subject.casefold(), found.object.casefold())
+    relation = edge(record)
+    return () if relation is None else (relation.subject.casefold(), relation.object.casefold())
 
 
-def _via(record: Record, things: Iterable[str]) -> str:
-    """The end of an edge by which it was reached."""
-    among = frozenset(things)
-    return next((end for end in _ends(record) if end in among), "")
+def _via(record: Record, things: set[str]) -> str:
+    """Return the end of an edge by which it was reached."""
+    return next((end for end in _ends(record) if end in things), "")
 
 
 def _state(record: Record, at: int) -> Belief:
@@ -240,12 +222,12 @@ def _state(record: Record, at: int) -> Belief:
     )
 
 
-def _same(one: Belief, other: Belief) -> bool:
-    return (one.text, one.valid_from, one.valid_to) == (other.text, other.valid_from, other.valid_to)
+def _same(state: Belief, other: Belief) -> bool:
+    return (state.text, state.valid_from, state.valid_to) == (other.text, other.valid_from, other.valid_to)
 
 
 def _window(words: str, start: int, end: int) -> tuple[int, int]:
-    """At most `QUOTE_LIMIT` characters around `start:end`, from blank to blank: half a word may be half a secret."""
+    """Return at most `QUOTE_LIMIT` characters around `start:end`, in whole words: half a word may be half a secret."""
     if len(words) <= QUOTE_LIMIT:
         return 0, len(words)
     spare = max(0, QUOTE_LIMIT - (end - start)) // 2

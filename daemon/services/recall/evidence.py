@@ -1,8 +1,7 @@
-"""Evidence: how much speaks for each candidate, from its own match and from what stands around it (Q2, Q5).
+"""Evidence: weighs each candidate by its own match and by its surroundings (Q2, Q5).
 
-Comes in: candidates with the scores that keywords and vectors gave them. Goes out: a relevance in [0, 1] each, and its
-parts. Invariants: pure; the best match of an answer says how good the answer is (`strength`), evidence only orders
-below it; a candidate that neither matches nor stands beside one that does is none, whatever else speaks for it.
+Invariants: pure; the best own match of an answer is its `strength`, and evidence only orders below it; a candidate that
+neither matches nor stands beside a match gets no relevance from anything else.
 """
 
 from __future__ import annotations
@@ -17,68 +16,67 @@ from numpy.typing import NDArray
 from ...projections.lines import ConversationOrder, OrderCard
 
 COSINE_FLOOR, COSINE_CEILING = 0.3, 0.7
-"""Between these a cosine says how well a record answers; below the first it says nothing."""
+"""The range in which a cosine measures how well a record answers; below it a cosine means nothing."""
 
 NEAR_FLOOR, NEAR_CEILING = 0.1, 0.7
-"""The same, to order by: cosines below that of an answer still tell better from worse."""
+"""The range for ordering: cosines below that of an answer still separate better from worse."""
 
 RELATED = 0.3
-"""What the cosines of a model that does not know the language are worth where it shares names and loans, by its script;
-in other scripts they are noise."""
+"""Trust in cosines for an unknown language in Latin script, which shares names and loan words; else it is 0."""
 
 ALONE, IN_BIGRAMS = 4.0, 8.0
-"""Where the words must tell alone, a share of them that is so many times smaller is as good: how a question is put is
-never in a note, and in bigrams that is most of it (right notes reach .03 to .11 there, other talk at most .02)."""
+"""Factors on the matched share of the words where only words count, without and with bigrams: a note never contains
+the question's phrasing, which is most of its bigrams (right notes reach .03 to .11 there, other talk at most .02)."""
 
 BIGRAMS = frozenset(("ja", "ko", "th", "zh"))
 LATIN = frozenset("da de es fi fr it nl no pl pt sv tr".split())
 
 BESIDE = 0.7
-"""What a match beside a record counts for it: in full where that asks, else at most twice its own match."""
+"""Weight of a neighbour's match for the floor: in full if the neighbour asks, else at most twice the own match."""
 
 LED = 1.1
-"""How far what is nearest by words and by sense stands before the best of the others."""
+"""Factor by which the nearest by words and by sense leads the best of the others."""
 
 SURE = 0.7
-"""The own match of what holds nearly all words of a question, and its sense."""
+"""The own match of a record that has nearly all words of a question, and its sense."""
 
 AS_NEAR = 0.05
-"""Cosines so little apart tell nothing: a question is encoded by the table, a record by the model."""
+"""A smaller difference of cosines is noise: a table encodes the question, the model the record."""
 
 LONG = 5.0
-"""The natural logarithm of the words (150) beyond which a record says no more by being longer."""
+"""The natural logarithm of the number of words (150) beyond which a longer record gains nothing."""
 
 
 class Weights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What each part counts. All but `match`, which is set by hand, are fitted on invented talk, of projects and of
-    people's lives, with `words` as one: `memd bench read/weights` fits them again, and tries them on other talk."""
+    """The weight of each part. All but `match`, which is set by hand, are fitted on invented talk with `words` as 1;
+    `memd bench read/weights` fits them again and tests them on other talk."""
 
     match: float = 0.5
-    """Of an answer's strength, the share of the words that were found; the rest is the cosine's."""
+    """The share of the matched words in the own match; the rest is the cosine's."""
     words: float = 1.0
     """BM25, as a share of the best."""
     sense: float = 1.35
     """The cosine."""
     before: float = 2.47
-    """What the two lines before say to the question, on average."""
+    """The match of the two lines before, on average."""
     after: float = 0.91
-    """What the two lines after say to it."""
+    """The match of the two lines after, on average."""
     reply: float = 0.25
-    """What the line right before says to it, as far as that line asks: this one may be the answer."""
+    """The match of the line right before, as far as that line asks: this one may be the answer."""
     named: float = 0.76
-    """The question names who said it, or whom it is about."""
+    """The question names its speaker or its subject."""
     when: float = 1.78
-    """It lies in the time that the question names."""
+    """Its time is the one that the question names."""
     graph: float = 0.44
-    """It is linked to a thing that the question names: in full by an edge, in part by two."""
+    """One edge (in full) or two (in part) link it to a thing that the question names."""
     size: float = 2.49
-    """How much it says: the logarithm of its words."""
+    """Its length: the logarithm of the number of words."""
     asks: float = -1.73
-    """The share of it that asks."""
+    """The share of its sentences that ask."""
 
 
 class QueryTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """What of a question evidence looks at: its words in lower case, the time it names in microseconds."""
+    """A question's words in lower case, and the time that it names in microseconds."""
 
     words: frozenset[str]
     period: tuple[int, int] | None = None
@@ -88,10 +86,10 @@ Numbers = NDArray[np.float32]
 
 
 class Matches(NamedTuple):
-    """What keywords and vectors gave: each id's place, and in that order the scores: float32 in [0, 1], but cosines.
+    """The place of each id, and in that order the scores of keywords and vectors: float32 in [0, 1], except cosines.
 
-    `words`: BM25 as a share of the best; `match`: as a share of what the question's terms could reach; `sense`: the
-    cosine, to order by; `direct`: how well it matches by itself, on a scale that is the same for every question.
+    `words`: BM25 as a share of the best; `match`: BM25 as a share of the possible maximum; `sense`: the cosine scaled
+    for ordering; `direct`: the own match, on one scale for all questions.
     """
 
     places: Mapping[str, int]
@@ -103,9 +101,9 @@ class Matches(NamedTuple):
 
 
 class WeighedCandidates(NamedTuple):
-    """The candidates that evidence was looked at for, best first. `parts`: a column for each of `names`.
+    """The weighed candidates, best first. `parts`: a column for each of `names`.
 
-    `pull` is what the floor is held against: the own match, or most of that of a record beside it.
+    `pull` is compared with the floor: the own match, or most of a neighbour's.
     """
 
     ids: Sequence[str]
@@ -116,7 +114,7 @@ class WeighedCandidates(NamedTuple):
     parts: Numbers
 
     def parts_of(self, place: int) -> dict[str, float]:
-        """The parts of one candidate by name, those that are nothing left out."""
+        """Return the non-zero parts of one candidate by name."""
         values = self.parts[place].tolist()
         return {name: round(value, 4) for name, value in zip(self.names, values, strict=True) if abs(value) >= 5e-5}
 
@@ -126,14 +124,13 @@ def _between(values: Numbers, floor: float, ceiling: float) -> Numbers:
 
 
 class Proficiency(NamedTuple):
-    """What a model's cosines are worth for a question, from 0 to 1, and how many times its words count in turn."""
+    """How far a model knows a language: the trust in its cosines in [0, 1], and the factor on the words instead."""
 
     trust: float = 1.0
     words: float = 1.0
 
 
 def grasp(code: str, languages: Sequence[str]) -> Proficiency:
-    """What a model knows of a language."""
     if code in languages or "*" in languages:
         return Proficiency()
     trust = RELATED if code in LATIN else 0.0
@@ -151,9 +148,11 @@ def matches(
     weights: Weights,
     known: Proficiency = _GRASPED,
 ) -> Matches:
-    """The own match of every candidate. `held`: those that have a vector although it is not among the nearest; None
-    where no question has one. What has none (just remembered, or retired) is judged by its words alone. `known`: what
-    the model knows of the question's language."""
+    """Compute the own match of every candidate.
+
+    `held`: candidates with a vector that is not among the nearest; None if the question has no vector. A candidate
+    without a vector (new, or retired) is judged by its words alone. `known`: for the question's language.
+    """
     place = {id: number for number, id in enumerate({**by_words, **by_sense})}  # those with words come first
     score, cosine = np.zeros((2, len(place)), np.float32)
     score[: len(by_words)] = list(by_words.values())
@@ -167,21 +166,21 @@ def matches(
     if held is not None:
         alone[: len(by_words)] = [id not in by_sense and id not in held for id in by_words]
     share = np.float32(1 - (1 - weights.match) * known.trust)
-    told = np.minimum(match * np.float32(known.words), 1)
-    direct = np.where(alone, told, share * told + (1 - share) * answers)
+    covered = np.minimum(match * np.float32(known.words), 1)
+    direct = np.where(alone, covered, share * covered + (1 - share) * answers)
     return Matches(place, words, match, cosine, np.where(alone, words, sense), direct)
 
 
 def _chosen(
     leading: Iterable[str], linked: Iterable[str], lines: ConversationOrder, scope: Collection[bytes]
 ) -> dict[str, OrderCard | None]:
-    """The leading candidates, those beside them, those that are linked: each with its card."""
+    """Return the leading candidates, their neighbours and the linked ones, each with its card."""
     cards = lines.many(leading)
     for card in list(cards.values()):
         if card is not None:
-            for near in card.around():
-                if near is not None and near.pool in scope:
-                    cards[near.id] = near
+            for neighbour in card.around():
+                if neighbour is not None and neighbour.pool in scope:
+                    cards[neighbour.id] = neighbour
     for id in linked:
         if id not in cards:
             cards[id] = lines.get(id)
@@ -189,8 +188,9 @@ def _chosen(
 
 
 def _around(cards: Mapping[str, OrderCard | None]) -> NDArray[np.intp]:
-    """For each candidate the places of the two before and the two after it; one past the end, in a row of its own, for
-    none."""
+    """Return for each candidate the places of the two before and the two after it; `len(cards)` for none.
+
+    The last row is for no candidate."""
     none = len(cards)
     place = {id: number for number, id in enumerate(cards)}
     around = np.full((none + 1, 4), none, np.intp)
@@ -201,7 +201,7 @@ def _around(cards: Mapping[str, OrderCard | None]) -> NDArray[np.intp]:
 
 
 def weigh(
-    found: Matches,
+    matched: Matches,
     asked: QueryTerms,
     weights: Weights,
     linked: Mapping[str, float],
@@ -209,18 +209,18 @@ def weigh(
     scope: Collection[bytes],
     leading: int,
 ) -> WeighedCandidates:
-    """The best candidates by all that speaks for them: the `leading` ones by their own match, and what is beside them.
+    """Weigh the `leading` candidates by their own match, their neighbours and the linked ones.
 
-    `linked`: how near a record is to a thing that the question names. `scope`: the digests of the pools.
+    `linked`: how near each record is to a thing that the question names. `scope`: the digests of the pools.
     """
-    base = np.float32(weights.words) * found.words + np.float32(weights.sense) * found.sense
-    all_ids = list(found.places)
+    base = np.float32(weights.words) * matched.words + np.float32(weights.sense) * matched.sense
+    all_ids = list(matched.places)
     order: list[int] = np.argsort(-base, kind="stable")[:leading].tolist()
     chosen = _chosen([all_ids[number] for number in order], linked, lines, scope)
-    columns = np.zeros((5, len(all_ids) + 1), np.float32)  # the last one stands for whatever is no candidate
-    columns[:, :-1] = found.words, found.match, found.cosine, found.sense, found.direct
-    words, match, cosine, sense, direct = columns[:, [*(found.places.get(id, -1) for id in chosen), -1]]
-    cards = [*chosen.values(), None]  # and here for whoever stands beside none
+    columns = np.zeros((5, len(all_ids) + 1), np.float32)  # the last column is for records that are no candidates
+    columns[:, :-1] = matched.words, matched.match, matched.cosine, matched.sense, matched.direct
+    words, match, cosine, sense, direct = columns[:, [*(matched.places.get(id, -1) for id in chosen), -1]]
+    cards = [*chosen.values(), None]  # the last row is for a missing neighbour
     around = _around(chosen)
     near = ((words + sense) / 2)[around]
     asking = _column([0 if card is None else card.row.asks for card in cards])
@@ -244,8 +244,8 @@ def weigh(
     answering = beside[:, 0] * np.ceil(asking)[around[:, 0]]
     beside = np.maximum(answering, np.minimum(beside.max(axis=1), 2 * direct))
     pull = np.maximum(np.maximum(direct, parts["graph"] / 2), beside)
-    rank = _with_the_nearest_first(rank, words[:-1], sense[:-1], cosine[:-1], direct[:-1])
-    strength, top = float(found.direct.max(initial=0.0)), float(rank.max(initial=0.0))
+    rank = _lead_by_nearest(rank, words[:-1], sense[:-1], cosine[:-1], direct[:-1])
+    strength, top = float(matched.direct.max(initial=0.0)), float(rank.max(initial=0.0))
     relevance = np.maximum(rank, 0) * np.float32(strength / top if top > 0 else 0.0)
     ids, by_relevance = list(chosen), relevance.tolist()
     best = sorted(range(len(ids)), key=lambda number: (-by_relevance[number], ids[number]))
@@ -259,12 +259,11 @@ def weigh(
     )
 
 
-def _with_the_nearest_first(rank: Numbers, words: Numbers, sense: Numbers, cosine: Numbers, direct: Numbers) -> Numbers:
-    """Ranks in which what is surely an answer by itself, the nearest by its words and as near as any by its sense, is
-    first, however well others are surrounded; what has no vector yet is judged by its words."""
+def _lead_by_nearest(rank: Numbers, words: Numbers, sense: Numbers, cosine: Numbers, direct: Numbers) -> Numbers:
+    """Raise a sure answer to the first rank: the nearest by words that is as near as any by sense, or has no vector."""
     if len(rank) and words[first := int(words.argmax())] > 0:
-        waits = cosine[first] == 0 and sense[first] == words[first]
-        if waits or (cosine[first] >= cosine.max() - AS_NEAR and direct[first] >= SURE):
+        unembedded = cosine[first] == 0 and sense[first] == words[first]
+        if unembedded or (cosine[first] >= cosine.max() - AS_NEAR and direct[first] >= SURE):
             rank[first] = max(rank[first], np.float32(LED) * rank.max())
     return rank
 
@@ -274,7 +273,7 @@ def _column(values: Sequence[float]) -> Numbers:
 
 
 def _inside(card: OrderCard | None, period: tuple[int, int] | None) -> bool:
-    """Whether a record became true, or was said, in a time."""
+    """Whether a record became true, or was said, in a period."""
     if card is None or period is None:
         return False
     return period[0] <= card.row.since < period[1] or period[0] <= card.row.at < period[1]

@@ -1,39 +1,78 @@
-"""Feedback: the asker's word on an answer is written down, counted as use, and teaches the asker's scorer (Q6, T3, T4).
+"""Feedback on answers: stored, counted as use, and learned by the scorer of the asking agent (Q6, T3, T4).
 
-Comes in: `feedback`. Goes out: an operation; now and then a fitted scorer. Invariants: what was used is durable when it
-is acknowledged; the features are those of the moment of the answer, or none are learnt from; a scorer is fitted by the
-maintenance child from the journal alone, so it is disposable, and the same journal gives the same one.
+Invariants: use is durable when it is acknowledged; samples have the features of the moment of the answer, so an answer
+that is no longer in memory teaches nothing; the maintenance child trains a scorer from the journal alone, so a scorer
+is disposable, and the same journal gives the same one.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 import msgspec
 
 from ....protocol.errors import InvalidRequest, MemdError
-from ....protocol.learning import FeedbackGiven, Sample
+from ....protocol.fading import FeedbackGiven, Sample
 from ....protocol.recall import Feedback, FeedbackTaken, NeverUsed, Unused, UnusedList
 from ....protocol.record import LIVE
 from ...forgetting_rules import UseOutcome
 from ...projections.stores import Stores
 from ...storage.durable_files import replace
+from ...world import World
 from ..maintenance_process import MaintenanceProcess
-from .recent_answers import RecentAnswer, RecentAnswers
-from .scorer import SAMPLES, ScorerNetwork
-from .scorer_training import decoded
+from .scorer import SAMPLES, ScorerNetwork, decoded
+
+ANSWERS = 256
+"""Recent answers in memory."""
+
+
+class RecentAnswer(NamedTuple):
+    """An answer: the agent that asked, its perspective, and the features of each record."""
+
+    agent: str
+    perspective: str
+    rows: Mapping[str, tuple[float, ...]]
+
+
+class RecentAnswers:
+    """The last answers by name. The fast and the slow lane add them, the write thread reads them."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._start = world.token(4).hex()
+        self._count = 0
+        self._lock = threading.Lock()
+        self._answers: dict[str, RecentAnswer] = {}
+
+    def note(self, agent: str, perspective: str, rows: Mapping[str, tuple[float, ...]]) -> str:
+        """Keep an answer and return its name, "" for an answer without records."""
+        if not rows:
+            return ""
+        with self._lock:
+            self._count += 1
+            name = f"{self._start}{self._count:x}"
+            self._answers[name] = RecentAnswer(agent, perspective, rows)
+            if len(self._answers) > ANSWERS:
+                self._answers.pop(next(iter(self._answers)), None)
+        return name
+
+    def get(self, name: str) -> RecentAnswer | None:
+        """Return an answer, None if it is too old."""
+        return self._answers.get(name)
+
 
 FILE = "scorers.json"
 SLICE = 500
 AGAIN = 20
-"""So many samples more, and the scorer is fitted again."""
+"""New samples after which the scorer is trained again."""
 
 FAILED = 0.5
 UNUSED = 2
-"""Of what was given and not used, at most so many for each that was (Q6)."""
+"""Most unused records of an answer that become samples, for each used one (Q6)."""
 
 log = logging.getLogger("memd.learning")
 
@@ -42,14 +81,14 @@ CountUse = Callable[[Sequence[str], str, UseOutcome], object]
 
 
 class StoredScorer(msgspec.Struct, frozen=True):
-    """A fitted scorer in the file: how many samples it knows, its numbers as text."""
+    """A trained scorer in the file: the number of its samples, its parameters as text."""
 
     samples: int
     network: str
 
 
 class FeedbackLearner:
-    """Feedback and scorers of one home. The write thread takes, the door's asks for scorers."""
+    """Feedback and scorers of one home. The write thread calls `take`; the lanes of recall ask for scorers."""
 
     def __init__(
         self, stores: Stores, maintenance: MaintenanceProcess, recent: RecentAnswers, count_use: CountUse
@@ -57,36 +96,36 @@ class FeedbackLearner:
         """`count_use`: counts the use of records, under a perspective, with whether they were `helpful`."""
         self._stores, self._maintenance, self._recent, self._count_use = stores, maintenance, recent, count_use
         self._place = stores.projections_folder / FILE
-        self._kept: dict[str, StoredScorer] = {}
+        self._stored: dict[str, StoredScorer] = {}
         self._networks: dict[str, ScorerNetwork] = {}
         self._thread: threading.Thread | None = None
-        with suppress(OSError, ValueError):  # none yet, or damaged: it is fitted again
-            self._kept = msgspec.json.decode(self._place.read_bytes(), type=dict[str, StoredScorer])
-            self._networks = {agent: decoded(kept.network) for agent, kept in self._kept.items()}
+        with suppress(OSError, ValueError):  # none yet, or damaged: it is trained again
+            self._stored = msgspec.json.decode(self._place.read_bytes(), type=dict[str, StoredScorer])
+            self._networks = {agent: decoded(stored.network) for agent, stored in self._stored.items()}
 
     def network(self, agent: str) -> ScorerNetwork | None:
-        """The scorer that an agent's feedback made, None while there is too little of it."""
+        """Return the scorer of an agent, None while there is too little feedback."""
         return self._networks.get(agent)
 
     def never_used(self, request: NeverUsed) -> UnusedList:
-        """Records that were given again and again, and never said to be used (Q9)."""
-        records, found = self._stores.records, list[Unused]()
+        """List records that were given often and that nobody reported as used (Q9)."""
+        records, unused = self._stores.records, list[Unused]()
         for pool in request.pools or sorted(records.tally()):
             before: tuple[int, str] | None = None
             while group := records.recent(pool, before, SLICE):
                 before = (group[-1].learned_at, group[-1].id)
-                found += [
+                unused += [
                     Unused(record=record, given=given)
                     for record in group
                     if (given := record.signal.candidate_count) >= max(1, request.least)
                     and not record.signal.access_count
                     and record.status in LIVE
                 ]
-                found = sorted(found, key=lambda each: (-each.given, each.record.id))[: max(1, request.limit)]
-        return UnusedList(records=tuple(found))
+                unused = sorted(unused, key=lambda row: (-row.given, row.record.id))[: max(1, request.limit)]
+        return UnusedList(records=tuple(unused))
 
     def take(self, request: Feedback) -> FeedbackTaken:
-        """Write feedback down. Raises InvalidRequest for none, NotFound for a record that is not there."""
+        """Store feedback. Raises InvalidRequest for empty or contradicting feedback, NotFound for an unknown record."""
         named = tuple(dict.fromkeys((*request.used, *request.helpful, *request.wrong)))
         if not named:
             raise InvalidRequest("the feedback names no record", hint="name records as used, helpful or wrong")
@@ -101,21 +140,22 @@ class FeedbackLearner:
         answer = self._recent.get(request.recall) if request.recall else None
         samples = _samples(answer, {*used, *helpful}, set(wrong), FAILED if request.failed else 1.0) if answer else ()
         agent = answer.agent if answer else ""
-        given = FeedbackGiven(
+        operation = FeedbackGiven(
             agent=agent, used=used, helpful=helpful, wrong=wrong, failed=request.failed, samples=samples
         )
-        self._stores.commit([given])
+        self._stores.commit([operation])
+        perspective = answer.perspective if answer else ""
         if only := [id for id in used if id not in helpful]:
-            self._count_use(only, answer.perspective if answer else "", "")
+            self._count_use(only, perspective, "")
         if helpful:
-            self._count_use(helpful, answer.perspective if answer else "", "helpful")
-        count = self._stores.lessons.count(agent)
+            self._count_use(helpful, perspective, "helpful")
+        count = self._stores.feedback_counts.count(agent)
         self._learn(agent, count)
         note = "" if answer or not request.recall else "the answer is too old to learn from"
         return FeedbackTaken(records=len(set(full.values())), samples=len(samples), learnt_from=count, note=note)
 
     def _learn(self, agent: str, count: int) -> None:
-        known = self._kept[agent].samples if agent in self._kept else 0
+        known = self._stored[agent].samples if agent in self._stored else 0
         if count < SAMPLES or (known and count - known < AGAIN) or (self._thread and self._thread.is_alive()):
             return
         self._thread = threading.Thread(target=self._fit, args=(agent, count), name="learning", daemon=True)
@@ -123,27 +163,27 @@ class FeedbackLearner:
 
     def _fit(self, agent: str, count: int) -> None:
         try:
-            told = self._maintenance.run("learn", self._stores.folder, [agent], lambda done, total, detail: None)
-            text = str(told[agent])
+            report = self._maintenance.run("learn", self._stores.folder, [agent], lambda done, total, detail: None)
+            text = str(report[agent])
             network = decoded(text)
-        except (MemdError, KeyError, ValueError) as error:  # busy, or stopping: the next feedback tries again
+        except (MemdError, KeyError, ValueError) as error:  # busy or stopping: the next feedback tries again
             log.info("could not train the scorer of %r: %s", agent, error)
             return
-        self._kept[agent], self._networks[agent] = StoredScorer(count, text), network
+        self._stored[agent], self._networks[agent] = StoredScorer(count, text), network
         with suppress(OSError):
-            replace(self._place, msgspec.json.encode(self._kept))
+            replace(self._place, msgspec.json.encode(self._stored))
         log.info("trained the scorer of %r on %d samples", agent, count)
 
     def stop(self) -> None:
-        """Wait until a fit ends; its child has been ended."""
+        """Wait for the training thread, whose child has been ended."""
         if self._thread is not None:
             self._thread.join(5.0)
 
 
 def _samples(answer: RecentAnswer, good: set[str], wrong: set[str], weight: float) -> tuple[Sample, ...]:
-    """What an answer teaches: what was used, what was wrong, and the best of what was given in vain."""
+    """Make samples of what was used, what was wrong, and the best of the unused records."""
     wanted = [Sample(id, row, True, weight) for id, row in answer.rows.items() if id in good]
     unwanted = [Sample(id, row, False, weight) for id, row in answer.rows.items() if id in wrong]
-    vain = [Sample(id, row, False, weight) for id, row in answer.rows.items() if id not in good and id not in wrong]
+    unused = [Sample(id, row, False, weight) for id, row in answer.rows.items() if id not in good and id not in wrong]
     most = max(0, UNUSED * len(wanted) - len(unwanted))
-    return (*wanted, *unwanted, *vain[:most])
+    return (*wanted, *unwanted, *unused[:most])

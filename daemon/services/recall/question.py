@@ -1,7 +1,6 @@
-"""A question, looked at once: its words, the time and the things it names, what widens it (Q2, Q7).
+"""Parses a question into the forms that keywords, vectors, the graph and evidence search with (Q2, Q7).
 
-Comes in: a request, the present. Goes out: what keywords, vectors, the graph and evidence are asked. Invariants: no
-model and no search in here; what widens a question never outweighs its own words.
+Invariants: no model and no search; what widens a question never outweighs its own words.
 """
 
 from __future__ import annotations
@@ -10,17 +9,16 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ....protocol.instant import moment as moment_of
-from ....protocol.instant import parse
+from ....protocol.instant import moment, parse
 from ....protocol.recall import Recall
 from ....stages.words import language
-from ...projections.terms import TermQuery as Searched
+from ...projections.terms import TermQuery
 from ...projections.tokens import STOP
 from .evidence import QueryTerms
 from .time_expression import TimePeriod, period
 
-LOOKED_AT = 2000
-"""Characters of a question in which names and times are looked for."""
+PARSED = 2000
+"""Characters of a question that are searched for names and times."""
 
 THINGS = 12
 _WORD = re.compile(r"[^\W_][\w+#./-]*[^\W_]|[^\W_]")
@@ -49,48 +47,51 @@ ALIASES = {
     "ts": "typescript",
     "ui": "interface frontend",
 }  # fmt: skip
-"""Short forms that developers use, both ways."""
+"""Short forms that developers use; applied in both directions."""
 
-_LONG = {word: short for short, long in ALIASES.items() if " " not in long for word in (long,)}
+_SYNONYMS = {long: short for short, long in ALIASES.items() if " " not in long} | ALIASES
 
 
 class ParsedQuestion(NamedTuple):
-    """What is asked, in the forms that its parts of the search take."""
+    """A question in the forms that the parts of the search take."""
 
-    searched: Searched
+    searched: TermQuery
     asked: QueryTerms
     things: tuple[str, ...]
     period: TimePeriod | None = None
     language: str = "en"
 
 
-def look_at(request: Recall, now: int) -> ParsedQuestion:
-    """A request's question. `now` in microseconds: "last March" is meant from there in this machine's zone, or from
-    `as_of` in its own."""
-    text = request.query[:LOOKED_AT]
+def parse_question(request: Recall, now: int) -> ParsedQuestion:
+    """Parse a request's question.
+
+    Times such as "last March" are relative to `now` (microseconds) in this machine's zone, or to `as_of` in its own.
+    """
+    text = request.query[:PARSED]
     words = _words(text)
     names = {*words, "user"} if _MINE.search(text) else set(words)
     expand = request.options is None or request.options.expand
-    moment = parse(request.as_of) if request.as_of else moment_of(now).astimezone()
-    tongue = language(request.query)
-    span = period(text, moment, tongue) if expand else None
-    wider = " ".join([*request.keywords, *filter(None, map(_alias, dict.fromkeys(words)))]) if expand else ""
+    at = parse(request.as_of) if request.as_of else moment(now).astimezone()
+    code = language(request.query)
+    span = period(text, at, code) if expand else None
+    synonyms = (_SYNONYMS[word] for word in dict.fromkeys(words) if word in _SYNONYMS)
+    wider = " ".join([*request.keywords, *synonyms]) if expand else ""
     query = request.query
-    if span is not None and span.past:  # a record of that time need not name it
+    if span is not None and span.past:  # a record of that time need not contain the words
         start, end = span.written
         query, wider = f"{query[:start]} {query[end:]}", f"{wider} {query[start:end]}"
     return ParsedQuestion(
-        Searched(query, wider),
+        TermQuery(query, wider),
         QueryTerms(words=frozenset(names), period=(span.start, span.end) if span else None),
         _things(words),
         span,
-        tongue,
+        code,
     )
 
 
 def things(text: str) -> tuple[str, ...]:
-    """The words of a text that may be the end of an edge, in lower case, at most `THINGS`."""
-    return _things(_words(text[:LOOKED_AT]))
+    """Return at most `THINGS` words of a text that may be the end of an edge, in lower case."""
+    return _things(_words(text[:PARSED]))
 
 
 def _words(text: str) -> list[str]:
@@ -99,7 +100,3 @@ def _words(text: str) -> list[str]:
 
 def _things(words: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in words if word not in STOP))[:THINGS]
-
-
-def _alias(word: str) -> str:
-    return ALIASES.get(word, "") or _LONG.get(word, "")

@@ -1,7 +1,6 @@
 """The recall service: answers questions from the projections, takes feedback, lists records that are never used.
 
-No model runs here: a question is encoded by a table (`search_model`), candidates come from the indexes, and the rest is
-arithmetic.
+No model runs here: a table encodes the question (`search_model`), indexes give candidates, and arithmetic orders them.
 """
 
 from __future__ import annotations
@@ -14,20 +13,13 @@ import msgspec
 
 from ....protocol.errors import InvalidRequest
 from ....protocol.recall import Feedback, Heard, NeverUsed, Recall, Recalled
-from ...config import Config
-from ...projections.pool_directory import PoolDirectory
-from ...projections.stores import Stores
-from ...projections.timeline import Timeline
-from ...world import World
-from ..activity import Activity
-from ..maintenance_process import MaintenanceProcess
+from ..core import Core
 from ..outgoing_screen import screened
 from ..search_model import SearchModel
 from ..service import Caller, Handler, Handlers, Lane, Service, owner
-from .deep import DeepCaller, DeepRecall, DeepSources, narrowed
-from .feedback import CountUse, FeedbackLearner
-from .recent_answers import RecentAnswers
-from .simple import TurnSearch, with_turns
+from .deep import DeepCaller, DeepRecall, narrowed
+from .feedback import CountUse, FeedbackLearner, RecentAnswers
+from .turn_search import TurnSearch, with_turns
 from .warm import SearchIndexes, WarmRecall
 
 
@@ -64,40 +56,32 @@ class RecallService(Service):
 
     def __init__(
         self,
-        stores: Stores,
-        directory: PoolDirectory,
-        timeline: Timeline,
+        core: Core,
         models: Models,
-        maintenance: MaintenanceProcess,
-        activity: Activity,
-        config: Callable[[], Config],
-        world: World,
         *,
         listener: RecallListener,
         count_use: CountUse,
-        told: Callable[[str, Recalled], None],
+        log_answer: Callable[[str, Recalled], None],
     ) -> None:
-        """`count_use`: counts a use durably; `told`: records what a session was told."""
-        self._stores, self._directory, self._timeline, self._models = stores, directory, timeline, models
-        self._activity, self._world, self._listener, self._told = activity, world, listener, told
+        """`count_use`: counts a use durably; `log_answer`: records what a session received."""
+        stores, world, config = core.stores, core.world, core.config
+        self._stores, self._directory, self._timeline, self._models = stores, core.directory, core.timeline, models
+        self._activity, self._world, self._listener, self._log_answer = core.activity, world, listener, log_answer
         recent = RecentAnswers(world)
-        self._learner = FeedbackLearner(stores, maintenance, recent, count_use)
+        self._learner = FeedbackLearner(stores, core.process, recent, count_use)
         indexes = SearchIndexes(stores.records, stores.keywords, stores.lines, stores.counters)
 
         def floor() -> float:
             return config().relevance_floor
 
         self._warm = WarmRecall(indexes, lambda: models.sense, floor, recent, self._learner.network, world)
-        sources = (stores.records, stores.sources, stores.archive, stores.turns)
-        self._turns = TurnSearch(*sources, lambda: config().simple_below_sessions)
-        self._all_turns = TurnSearch(*sources, lambda: sys.maxsize)  # a deep recall searches turns of any number
-        self._deep = DeepRecall(
-            DeepSources(stores.records, stores.sources, stores.archive, stores.journal, stores.lines)
-        )
+        self._turns = TurnSearch(stores, lambda: config().simple_below_sessions)
+        self._all_turns = TurnSearch(stores, lambda: sys.maxsize)  # a deep recall searches the turns of all sessions
+        self._deep = DeepRecall(stores)
 
     @property
     def handlers(self) -> Handlers:
-        """Recall on the fast lane; a deep one reads the archive and waits on the slow lane."""
+        """A deep recall reads the archive, so it runs on the slow lane."""
         return {
             Recall: Handler(_lane, self.recall, under_pass=True, scoped=True),
             Feedback: owner("write", self._learner.take),
@@ -105,7 +89,7 @@ class RecallService(Service):
         }
 
     def stop(self) -> None:
-        """Wait for a scorer that is being fitted."""
+        """Wait for a scorer that is being trained."""
         self._learner.stop()
 
     def recall(self, request: Recall, caller: Caller) -> Recalled:
@@ -117,12 +101,12 @@ class RecallService(Service):
         answer = self._warm.recall(question, caller.scope, self._stores.pending, view, caller.permits)
         if view is None:
             self._count(request, caller, answer)
-            if turns := self._heard(question, caller, answer):
+            if turns := self._turns_for(question, caller, answer):
                 answer = with_turns(answer, turns, question)
         if request.deep:
-            heard_in = self._directory.joined(caller.scope)
-            answer = self._deep.around(answer, request, DeepCaller(caller.scope, heard_in, caller.permits, view))
-        self._told(request.document, answer)
+            joined = self._directory.joined(caller.scope)
+            answer = self._deep.around(answer, request, DeepCaller(caller.scope, joined, caller.permits, view))
+        self._log_answer(request.document, answer)
         answer = screened(answer)
         if note := self._models.note:
             answer = msgspec.structs.replace(answer, note=note)
@@ -135,10 +119,10 @@ class RecallService(Service):
         if not request.token:
             self._listener.reactivated([hit.record.id for hit in answer.hits if hit.record.status == "archived"])
 
-    def _heard(self, request: Recall, caller: Caller, answer: Recalled) -> tuple[Heard, ...]:
+    def _turns_for(self, request: Recall, caller: Caller, answer: Recalled) -> tuple[Heard, ...]:
         search = self._all_turns if request.deep else self._turns
         pools = self._directory.joined(caller.scope)
-        return search.heard(request, self._world.now(), pools, answer.hits, caller.hears)
+        return search.search(request, self._world.now(), pools, answer.hits, caller.hears)
 
 
 def _lane(request: Recall) -> Lane:

@@ -1,8 +1,7 @@
-"""Which of the ranked records an answer holds: no two alike, within a number, a threshold and a budget (Q9, Q10).
+"""Selects the records of an answer: no near duplicates, within a number and a token budget (Q9, Q10).
 
-Comes in: records by falling score. Goes out: those that are given, and how many were left out. Invariants: what comes
-first stays first; one that is too long for what is left of the budget is passed over for a shorter one behind it; the
-first is always given; the same dice give the same choice.
+Invariants: the order is kept; a record that exceeds the rest of the budget is skipped for a shorter one behind it; the
+first record is always given; the same random bytes give the same choice.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ from ....protocol.record import Record
 from ..token_estimate import tokens
 
 ALIKE = 0.8
-"""Of two records that say the same, the shorter has this share of the longer's words, and no others."""
+"""Share of the longer record's words that a near duplicate has; it has no other words."""
 
 DENIALS = frozenset("no not never none without don doesn didn isn aren wasn won can cannot instead unless only".split())
 
-WARMTH = 0.1
-"""By chance, a record whose score is lower by so much is taken e times more rarely."""
+TEMPERATURE = 0.1
+"""When chosen by chance, a record whose score is lower by this is chosen e times more rarely."""
 
 PRINCIPLES, PRINCIPLE_SHARE = 20, 0.2
-"""Principles a pool, and their share of the budget of tokens (Q8)."""
+"""Most principles of a pool, and their share of the token budget (Q8)."""
 
 _WORD = re.compile(r"\w+")
 
 
 class Ranked(Protocol):
-    """A record with its score, and the ids of those behind it that say the same."""
+    """A record with its score and the ids of its near duplicates."""
 
     @property
     def score(self) -> float: ...
@@ -45,7 +44,7 @@ R = TypeVar("R", bound=Ranked)
 
 
 def cost(record: Record) -> int:
-    """Estimated tokens of a record as a client shows it: its line, and its quote where that says it otherwise."""
+    """Estimate the tokens of a record as a client shows it: its description, and its quote if that differs."""
     quote = record.provenance.quote
     return tokens(record.description) + (tokens(quote) if quote not in record.description else 0)
 
@@ -55,44 +54,42 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.lower()))
 
 
-def folded(ranked: Iterable[R]) -> list[R]:
-    """Without those that say the same as one before them: that one takes their ids."""
-    kept: list[R] = []
-    said: list[frozenset[str]] = []
-    for each in ranked:
-        words = _words(each.record.description)
-        for first, others in zip(kept, said, strict=True):
-            within_one = words <= others or others <= words
-            if within_one and first.record.status == each.record.status and _alike(words, others):
-                first.alike.append(each.record.id)
+def deduplicated(ranked: Iterable[R]) -> list[R]:
+    """Drop near duplicates of an earlier record, which takes their ids."""
+    distinct: list[tuple[R, frozenset[str]]] = []
+    for candidate in ranked:
+        words = _words(candidate.record.description)
+        for first, others in distinct:
+            nested = words <= others or others <= words
+            if nested and first.record.status == candidate.record.status and _alike(words, others):
+                first.alike.append(candidate.record.id)
                 break
         else:
-            kept.append(each)
-            said.append(words)
-    return kept
+            distinct.append((candidate, words))
+    return [candidate for candidate, _ in distinct]
 
 
-def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether, of two where one holds the other's words, it says little more: no other number, no denial."""
-    fewer, more = sorted((one, other), key=len)
+def _alike(words: frozenset[str], others: frozenset[str]) -> bool:
+    """Whether the larger of two nested sets adds little: no number and no denial."""
+    fewer, more = sorted((words, others), key=len)
     if len(fewer) < ALIKE * len(more):
         return False
     return not any(word in DENIALS or not word.isalpha() for word in more - fewer)
 
 
-def by_chance(ranked: Sequence[R], count: int, dice: Callable[[int], bytes]) -> list[R]:
-    """`count` of them, the better the likelier, in order of their scores (Gumbel's trick: no one twice)."""
+def by_chance(ranked: Sequence[R], count: int, token: Callable[[int], bytes]) -> list[R]:
+    """Draw `count` records without repetition, better ones with higher probability, by the Gumbel trick."""
 
     def noise() -> float:
-        even = (int.from_bytes(dice(6)) + 1) / (2**48 + 1)
-        return -math.log(-math.log(even))
+        uniform = (int.from_bytes(token(6)) + 1) / (2**48 + 1)
+        return -math.log(-math.log(uniform))
 
-    drawn = sorted(ranked, key=lambda each: -(each.score / WARMTH + noise()))[:count]
-    return sorted(drawn, key=lambda each: (-each.score, each.record.id))
+    drawn = sorted(ranked, key=lambda candidate: -(candidate.score / TEMPERATURE + noise()))[:count]
+    return sorted(drawn, key=lambda candidate: (-candidate.score, candidate.record.id))
 
 
 def within(records: Iterable[Record], limit: int, budget: int, *, at_least: int = 1) -> Iterator[tuple[Record, int]]:
-    """At most `limit` of them with what each costs, while the budget holds; the first comes whatever it costs."""
+    """Yield at most `limit` records within the token budget, each with its cost; the first `at_least` in any case."""
     spent = count = 0
     for record in records:
         price = cost(record)

@@ -1,8 +1,8 @@
-"""The time that a question names: "last March", "in 2023", "yesterday", "before May", "between June and August".
+"""The time that a question names ("last March", "in 2023", "before May"), and the filter that it becomes (Q2, Q12).
 
-Comes in: a question, the moment at which it is asked. Goes out: from when to when, or None. Invariants: pure, no clock;
-a question without a hint of a time costs one search; "may" and "march" are months only where they can be nothing else;
-what is meant of every May, or of the next one, is no time of the past.
+Invariants: parsing is pure and reads no clock, and a question without a hint of a time costs one search; "may" and
+"march" are months only where they cannot be anything else; "every May" and the next one are not times of the past. A
+filter never empties an answer, and applies only where a match of that time is nearly as good as the best of any time.
 """
 
 from __future__ import annotations
@@ -12,15 +12,18 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from ....protocol.instant import from_micros, micros
+from ....protocol.record import Record
 from ....stages.calendar_math import shift
 from ....stages.multilingual_dates import LANGUAGES, is_habit, named_time
+from ...projections.lines import ConversationOrder
+from .evidence import Matches
 
 OPEN = 2**62
-"""Microseconds of an end that is open."""
+"""Microseconds of an open end."""
 
 DAY = 86_400_000_000
 TOLD_LATER_DAYS = 3
-"""What happened in a time is often told a little later: so many days, or a quarter of the time if that is more."""
+"""People tell of a period up to so many days later, or a quarter of its length if that is more."""
 
 _MONTHS = tuple[str, ...](
     "january february march april may june july august september october november december".split()
@@ -40,7 +43,7 @@ _COUNTS = {
 }
 
 _MONTH = "|".join(f"{name[:3]}(?:{name[3:]}|t)?" if name[3:] else name for name in _MONTHS)
-_COUNT = r"\d{1,3}|" + "|".join(each.replace(" ", r"\s") for each in sorted(_COUNTS, key=len, reverse=True))
+_COUNT = r"\d{1,3}|" + "|".join(word.replace(" ", r"\s") for word in sorted(_COUNTS, key=len, reverse=True))
 _UNIT = "day|week|month|year"
 _HINT = re.compile(
     rf"\b(?:(?:19|20)\d\d|today|yesterday|ago|last|past|previous|this|{_MONTH}|{'|'.join(_DAYS)})\b", re.IGNORECASE
@@ -81,8 +84,10 @@ _BEFORE, _AFTER, _SINCE = (
 
 
 class TimePeriod(NamedTuple):
-    """From `start` to `end`, in microseconds, 0 and `OPEN` where it is open. `past`: the question surely means what was
-    then, so that it may leave out what was not. `written`: the characters of the question that name it."""
+    """A period from `start` to `end` in microseconds, 0 and `OPEN` if open.
+
+    `past`: the question surely asks for that time only. `written`: the characters of the question that name it.
+    """
 
     start: int
     end: int
@@ -90,31 +95,30 @@ class TimePeriod(NamedTuple):
     written: tuple[int, int] = (0, 0)
 
     def named(self) -> tuple[str, str]:
-        """From when to when, in RFC 3339, "" where it is open."""
+        """Return start and end in RFC 3339, "" if open."""
         return from_micros(self.start) if self.start else "", from_micros(self.end) if self.end < OPEN else ""
 
     def holds(self, moment: int) -> bool:
-        """Whether a moment lies in it."""
         return self.start <= moment < self.end
 
-    def told(self, moment: int) -> bool:
-        """Whether a moment lies in it, or so soon after that it may tell of it."""
+    def may_tell(self, moment: int) -> bool:
+        """Whether somebody who speaks at a moment may tell of the period: in it, or soon after."""
         later = max(TOLD_LATER_DAYS * DAY, (self.end - self.start) // 4 if self.start and self.end < OPEN else 0)
         return self.start <= moment < self.end + later
 
 
 class _Span(NamedTuple):
-    """A point of time as it is written: from, to, and whether only a time of the past is written so."""
+    """A written point of time; `past`: only a time of the past is written so."""
 
     start: datetime
     end: datetime
     past: bool
 
 
-def period(question: str, moment: datetime, tongue: str = "en") -> TimePeriod | None:
-    """The time that a question names, seen from an aware moment, in whose zone days begin; None where it names none."""
-    if tongue in LANGUAGES:
-        return _foreign(question, moment, tongue)
+def period(question: str, moment: datetime, code: str = "en") -> TimePeriod | None:
+    """Return the time that a question names, relative to an aware moment, in whose zone days begin."""
+    if code in LANGUAGES:
+        return _multilingual(question, moment, code)
     if not _HINT.search(question):
         return None
     text = question.replace("’", "'")
@@ -131,21 +135,20 @@ def period(question: str, moment: datetime, tongue: str = "en") -> TimePeriod | 
             end = _span(until, "to", text, midnight) if until else None
         except (ValueError, OverflowError):
             continue
-        found = _between(span, end, word, moment, past=span.past or word == "since" or bool(_PAST.search(text)))
-        return found._replace(written=(hit.start(), until.end() if until and end else hit.end()))
+        result = _between(span, end, word, moment, past=span.past or word == "since" or bool(_PAST.search(text)))
+        return result._replace(written=(hit.start(), until.end() if until and end else hit.end()))
     return None
 
 
-def _foreign(question: str, moment: datetime, tongue: str) -> TimePeriod | None:
-    """The same by the table of another language."""
+def _multilingual(question: str, moment: datetime, code: str) -> TimePeriod | None:
     midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     try:
-        if (told := named_time(question, midnight, tongue)) is None:
+        if (date := named_time(question, midnight, code)) is None:
             return None
-        start, end = _micros(told.start), _micros(shift(told.start, told.unit, 1))
+        start, end = _micros(date.start), _micros(shift(date.start, date.unit, 1))
     except (ValueError, OverflowError):
         return None
-    return TimePeriod(start, end, end <= _micros(moment) and not is_habit(question, tongue))
+    return TimePeriod(start, end, end <= _micros(moment) and not is_habit(question, code))
 
 
 def _between(span: _Span, end: _Span | None, word: str, moment: datetime, *, past: bool) -> TimePeriod:
@@ -164,7 +167,7 @@ def _between(span: _Span, end: _Span | None, word: str, moment: datetime, *, pas
 
 
 def _span(hit: re.Match[str], word: str, text: str, midnight: datetime) -> _Span | None:
-    """What a point of time means; None where it is none, such as the verb "may"."""
+    """Return the span of a match; None if it is not a time, such as the verb "may"."""
     if hit["ago"]:
         unit = hit["ago_unit"].lower()
         return _Span(*_unit(_back(midnight, unit, _count(hit["ago"])), unit), True)
@@ -196,30 +199,30 @@ def _span(hit: re.Match[str], word: str, text: str, midnight: datetime) -> _Span
     return None
 
 
-def _which(which: str, what: str, year: str | None, midnight: datetime) -> _Span:
+def _which(which: str, unit: str, year: str | None, midnight: datetime) -> _Span:
     """ "last night", "this week", "past Monday", "last March"."""
     back = which != "this"
-    if what in ("night", "morning", "evening"):
+    if unit in ("night", "morning", "evening"):
         start = midnight - timedelta(days=back)
         return _Span(start, midnight + timedelta(days=1), back)
-    if what == "weekend":
+    if unit == "weekend":
         monday = midnight - timedelta(days=midnight.weekday())
         start = monday + timedelta(days=5) - timedelta(days=7 * back)
         return _Span(start, start + timedelta(days=2), back)
-    if what in ("day", "week", "month", "year"):
-        return _Span(*_unit(_back(midnight, what, int(back)), what), back)
-    if what in _DAYS:
-        days = (midnight.weekday() - _DAYS.index(what)) % 7
+    if unit in ("day", "week", "month", "year"):
+        return _Span(*_unit(_back(midnight, unit, int(back)), unit), back)
+    if unit in _DAYS:
+        days = (midnight.weekday() - _DAYS.index(unit)) % 7
         start = midnight - timedelta(days=days or 7 * back)
         return _Span(start, start + timedelta(days=1), back)
-    span = _dated(year, _month(what), 0, midnight)
+    span = _dated(year, _month(unit), 0, midnight)
     if back and not year and (span.start.year, span.start.month) == (midnight.year, midnight.month):
-        span = _dated(str(midnight.year - 1), _month(what), 0, midnight)
+        span = _dated(str(midnight.year - 1), _month(unit), 0, midnight)
     return span._replace(past=back)
 
 
 def _dated(year: str | None, month: int, day: int, midnight: datetime) -> _Span:
-    """A day or, without one, a month; of the present year or the year before where none is named. Raises ValueError."""
+    """Return a day or a month, without a year the last one that has begun. Raises ValueError."""
     start = midnight.replace(year=int(year) if year else midnight.year, month=month, day=day or 1)
     if not year and start > midnight:
         start = start.replace(year=start.year - 1)
@@ -227,7 +230,7 @@ def _dated(year: str | None, month: int, day: int, midnight: datetime) -> _Span:
 
 
 def _unit(moment: datetime, unit: str) -> tuple[datetime, datetime]:
-    """The day, week, month or year that a midnight lies in."""
+    """Return the day, week, month or year that contains a midnight."""
     if unit in ("day", "week"):
         start = moment - timedelta(days=moment.weekday() if unit == "week" else 0)
         return start, start + timedelta(days=7 if unit == "week" else 1)
@@ -255,3 +258,51 @@ def _count(word: str) -> int:
 
 def _micros(moment: datetime) -> int:
     return micros(moment.isoformat())
+
+
+NEARLY = 0.6
+"""Share of the best match of any time that a match of the named time must reach."""
+
+WIDER = 8
+"""Factor on the number of candidates if a time is named, which may be long ago."""
+
+
+class TimeFilter(NamedTuple):
+    """What was said or began in a period; with `held` also what began before and still held."""
+
+    period: TimePeriod
+    held: bool
+
+    def _fits(self, said: int, began: int, ended: int, *, lasts: bool = True) -> bool:
+        if self.period.holds(began) or self.period.may_tell(said):
+            return True
+        return self.held and lasts and began < self.period.end and (not ended or ended > self.period.start)
+
+    def has(self, record: Record) -> bool:
+        """Whether a record belongs to that time. An event does not last."""
+        said = micros(record.provenance.said_at)
+        began = micros(record.valid_from) if record.valid_from else said
+        ended = micros(record.valid_to) if record.valid_to else 0
+        return self._fits(said, began, ended, lasts=record.type != "event")
+
+    def may_have(self, id: str, lines: ConversationOrder) -> bool:
+        """Whether a record may belong to that time, judged by its card; True without one."""
+        card = lines.get(id)
+        return card is None or self._fits(card.row.at, card.row.since, 0)
+
+
+def time_filter(
+    period: TimePeriod | None, matched: Matches, lines: ConversationOrder, floor: float
+) -> TimeFilter | None:
+    """Return the narrowest filter that keeps an answer, or None."""
+    if period is None or not period.past or not matched.places:
+        return None
+    enough = max(NEARLY * float(matched.direct.max()), floor)
+    for held in (False, True):
+        candidate = TimeFilter(period, held)
+        if any(
+            direct >= enough and lines.get(id) is not None and candidate.may_have(id, lines)
+            for id, direct in zip(matched.places, matched.direct.tolist(), strict=True)
+        ):
+            return candidate
+    return None

@@ -1,9 +1,7 @@
-"""WARM: the records relevant to a question, ranked; keywords, vectors, neighbours and graph, no model called (Q2).
+"""Warm recall: finds and ranks relevant records by keywords, vectors, neighbours and graph, without a model (Q2).
 
-Comes in: a question and the pools its asker may read. Goes out: hits with score parts, or an honest nothing.
-Invariants: only records of the scope become candidates; relevance decides whether a record is a candidate at all, the
-rest only orders (Q5); records are read from the disk for the best candidates alone; an answer says what it left out
-(Q10).
+Invariants: only records of the scope become candidates; relevance alone decides whether a record is a candidate, the
+rest orders (Q5); only the best candidates are read from the disk; an answer reports what it left out (Q10).
 """
 
 from __future__ import annotations
@@ -19,61 +17,60 @@ from ....protocol.recall import Hit, Nearest, Recall, Recalled
 from ....protocol.record import LIVE, Record
 from ....stages.batch import PERSONAL
 from ...projections.counters import Counters
-from ...projections.keywords import Keywords
 from ...projections.lines import ConversationOrder
-from ...projections.records import Records, digest
+from ...projections.ports import RecordReader, TextIndex
+from ...projections.records import digest
 from ...projections.timeline import View
 from ...world import World
 from ..outgoing_screen import SUSPECT
 from ..search_model import SearchModel
 from ..service import Permits
 from .evidence import WeighedCandidates, Weights, grasp, matches, weigh
-from .question import look_at
-from .recent_answers import RecentAnswers
+from .feedback import RecentAnswers
+from .question import parse_question
 from .scorer import ScorerNetwork, features, final, scored, standing
-from .selection import PRINCIPLE_SHARE, PRINCIPLES, by_chance, folded, within
-from .time_filter import WIDER, TimeFilter, during
+from .selection import PRINCIPLE_SHARE, PRINCIPLES, by_chance, deduplicated, within
+from .time_expression import WIDER, TimeFilter, time_filter
 
 
 class SearchIndexes(NamedTuple):
-    """Where candidates come from, where their records lie, and how strong these are by now (R6)."""
+    """The projections that give candidates, their records and their present strength (R6)."""
 
-    records: Records
-    keywords: Keywords
+    records: RecordReader
+    keywords: TextIndex
     lines: ConversationOrder
     counters: Counters
 
 
-POOL_OF_CANDIDATES = 80
-"""Candidates that keywords and vectors give each, at most."""
+CANDIDATES = 80
+"""Most candidates from keywords, and most from vectors."""
 
 LEADING = 28
-"""The best of them by their own match, at least, whose neighbours are looked at too."""
+"""Candidates, the best by own match, whose neighbours are weighed too; more for a large limit."""
 
 READ = 30
-"""Records that are read to be ranked, at least; half more than the question's limit, if that is more."""
+"""Records that are read for ranking; half more than the request's limit, if that is more."""
 
 QUARANTINE = 0.85
-"""The share of its score that an unconfirmed record keeps (T8). Half put everything else before a memory that is mostly
-imported."""
+"""Factor on the score of an unconfirmed record (T8). A half ranked all else before a mostly imported memory."""
 
 COMPANY = 0.5
-"""The floor decides by the best record whether there is an answer; so much of it, what else stands in that answer."""
+"""Share of the floor that further records of an answer must reach; the best one must reach the floor."""
 
-AGAIN = 0.75
-"""What stands in one turn says less that is new the second time: so much is left of the score of its next record."""
+SAME_TURN = 0.75
+"""Factor on the score of each further record of a turn, which adds less that is new."""
 
 _DEFAULT = Weights()
 
 
 def doubt(record: Record) -> float:
-    """What a quarantined record keeps of its score."""
+    """Return the factor on the score of an unconfirmed record."""
     return SUSPECT if record.flags else QUARANTINE
 
 
 class _Ranked(NamedTuple):
-    """A record of an answer: its score, its place among the candidates, what the scorer saw and said, its twins, and
-    what is left of the score because others of its turn come first."""
+    """A ranked record: its place among the candidates, the scorer's input and output, its near duplicates, and the
+    factor for other records of its turn that rank before it."""
 
     score: float
     record: Record
@@ -84,20 +81,29 @@ class _Ranked(NamedTuple):
     again: float = 1.0
 
 
+class _Query(NamedTuple):
+    """A request with the pools that it reads, the permitted records, and the time at which it asks."""
+
+    request: Recall
+    scope: Sequence[str]
+    view: View | None
+    permits: Permits | None
+
+
 class WarmRecall:
-    """Search and rank over records, keywords and vectors. The threads of the door and of the slow lane ask."""
+    """Searches and ranks, on the fast and on the slow lane."""
 
     def __init__(
         self,
-        sought: SearchIndexes,
+        indexes: SearchIndexes,
         sense: Callable[[], SearchModel],
         floor: Callable[[], float],
         recent: RecentAnswers,
         network: Callable[[str], ScorerNetwork | None],
         world: World,
     ) -> None:
-        """`sense` and `floor` are asked for each question; `network`: the learnt scorer of an agent, if any."""
-        self._records, self._keywords, self._lines, self._counters = sought
+        """`sense` and `floor` are called for each question; `network`: the learned scorer of an agent, if any."""
+        self._records, self._keywords, self._lines, self._counters = indexes
         self._sense, self._floor, self._world = sense, floor, world
         self._recent, self._network = recent, network
 
@@ -109,45 +115,46 @@ class WarmRecall:
         view: View | None = None,
         permits: Permits | None = None,
     ) -> Recalled:
-        """The answer to a question over these pools, today or to another time: candidates by today's words (Q12).
+        """Answer a question over these pools, today or at another time; today's indexes give the candidates (Q12).
 
-        What `permits` does not let the asker see is dropped before anything is weighed, ranked or counted (A1).
+        Records that `permits` rejects are dropped before anything is weighed, ranked or counted (A1).
         """
+        query = _Query(request, scope, view, permits)
         floor, weights = self._settings(request)
         now = self._world.now()
         past = request.include_retired or request.deep or view is not None
-        count, found, then = self._candidates(request, scope, weights, now, permits, floor, past=past)
-        strength = max(found.direct, default=0.0)
-        places = [n for n, pull in enumerate(found.pull) if pull >= COMPANY * floor] if strength >= floor else []
+        count, candidates, period_filter = self._candidates(query, weights, now, floor, past=past)
+        strength = max(candidates.direct, default=0.0)
+        places = [n for n, pull in enumerate(candidates.pull) if pull >= COMPANY * floor] if strength >= floor else []
         if not past:
             places = places[: max(READ, request.limit * 3 // 2)]
-        records = self._read([found.ids[n] for n in places], scope, request, view, permits)
-        if then is not None:
-            of_then = {id: record for id, record in records.items() if then.has(record)}
-            records, then = (of_then, then) if of_then else (records, None)
-        standing_at = {found.ids[n]: n for n in places if found.ids[n] in records}
-        ranked = self._ranked(request, records, found, standing_at, now)
-        principles, spent = self._principles(request, scope, permits) if view is None else ((), 0)
-        always = {each.record.id for each in principles}
-        given = {each.record.id: each for each in ranked if each.record.id not in always}
-        fitting = within((each.record for each in given.values()), max(1, request.limit), request.budget_tokens - spent)
+        records = self._read([candidates.ids[n] for n in places], query)
+        if period_filter is not None:
+            in_period = {id: record for id, record in records.items() if period_filter.has(record)}
+            records, period_filter = (in_period, period_filter) if in_period else (records, None)
+        place_of = {candidates.ids[n]: n for n in places if candidates.ids[n] in records}
+        ranked = self._ranked(request, records, candidates, place_of, now)
+        principles, spent = self._principles(query) if view is None else ((), 0)
+        shown = {principle.record.id for principle in principles}
+        given = {row.record.id: row for row in ranked if row.record.id not in shown}
+        fitting = within((row.record for row in given.values()), max(1, request.limit), request.budget_tokens - spent)
         prices = {record.id: price for record, price in fitting}
-        kept = tuple(self._hit(given[id], found) for id in prices)
+        hits = tuple(self._hit(given[id], candidates) for id in prices)
         return Recalled(
-            hits=kept,
+            hits=hits,
             scope=tuple(scope),
             principles=principles,
             recall=self._recent.note(request.agent, request.perspective, {id: given[id].features for id in prices}),
             strength=round(strength, 4),
-            abstained=not kept,
+            abstained=not hits,
             reason=""
-            if kept
+            if hits
             else ("no record is relevant enough" if count else "no record matches by keyword or by meaning"),
-            nearest=None if kept else self._nearest(found, scope, request, view, permits),
-            filtered=max(0, count - len(kept)),
+            nearest=None if hits else self._nearest(candidates, query),
+            filtered=max(0, count - len(hits)),
             pending=pending,
             tokens=spent + sum(prices.values()),
-            period=then.period.named() if then and kept else None,
+            period=period_filter.period.named() if period_filter and hits else None,
         )
 
     def _settings(self, request: Recall) -> tuple[float, Weights]:
@@ -165,21 +172,13 @@ class WarmRecall:
         return (self._floor() if options.floor < 0 else options.floor), weights
 
     def _candidates(
-        self,
-        request: Recall,
-        scope: Sequence[str],
-        weights: Weights,
-        now: int,
-        permits: Permits | None,
-        floor: float,
-        *,
-        past: bool,
+        self, query: _Query, weights: Weights, now: int, floor: float, *, past: bool
     ) -> tuple[int, WeighedCandidates, TimeFilter | None]:
-        """How many match at all; the best of them, with what stands beside them, by all that speaks for them; and the
-        time that the answer is held to."""
+        """Return the number of matches, the weighed candidates, and the filter by the time that the question names."""
+        request, scope, _, permits = query
         self._lines.load()
-        question = look_at(request, now)
-        most = POOL_OF_CANDIDATES * (WIDER if question.period and question.period.past else 1)
+        question = parse_question(request, now)
+        most = CANDIDATES * (WIDER if question.period and question.period.past else 1)
         by_words, possible = self._keywords.search(question.searched, scope, most, past=past)
         by_sense: dict[str, float] = {}
         held: frozenset[str] | None = None
@@ -191,32 +190,26 @@ class WarmRecall:
                 by_sense |= vectors.nearest_shelved(sense, scope, most)
             held = vectors.holding(by_words)
         if permits is not None:
-            seen = {id for id, record in self._records.many({**by_words, **by_sense}).items() if permits(record)}
-            by_words = {id: score for id, score in by_words.items() if id in seen}
-            by_sense = {id: score for id, score in by_sense.items() if id in seen}
+            permitted = {id for id, record in self._records.many({**by_words, **by_sense}).items() if permits(record)}
+            by_words = {id: score for id, score in by_words.items() if id in permitted}
+            by_sense = {id: score for id, score in by_sense.items() if id in permitted}
         known = grasp(question.language, languages)
-        found = matches(by_words, possible, by_sense, held, weights, known)
-        count = len(found.places)
-        then = during(question.period, found, self._lines, floor)
-        if then is not None:
-            by_words = {id: score for id, score in by_words.items() if then.may_have(id, self._lines)}
-            by_sense = {id: score for id, score in by_sense.items() if then.may_have(id, self._lines)}
-            found = matches(by_words, possible, by_sense, held, weights, known)
+        matched = matches(by_words, possible, by_sense, held, weights, known)
+        count = len(matched.places)
+        fits = time_filter(question.period, matched, self._lines, floor)
+        if fits is not None:
+            by_words = {id: score for id, score in by_words.items() if fits.may_have(id, self._lines)}
+            by_sense = {id: score for id, score in by_sense.items() if fits.may_have(id, self._lines)}
+            matched = matches(by_words, possible, by_sense, held, weights, known)
         graph = request.options is None or request.options.graph
         linked = self._lines.linked(scope, question.things) if graph else {}
         marks = {digest(pool) for pool in scope}
-        leading = len(found.places) if past else max(LEADING, 2 * request.limit)
-        return count, weigh(found, question.asked, weights, linked, self._lines, marks, leading), then
+        leading = len(matched.places) if past else max(LEADING, 2 * request.limit)
+        return count, weigh(matched, question.asked, weights, linked, self._lines, marks, leading), fits
 
-    def _read(
-        self,
-        ids: Sequence[str],
-        scope: Sequence[str],
-        request: Recall,
-        view: View | None,
-        permits: Permits | None,
-    ) -> dict[str, Record]:
-        """The records of these candidates that the asker may see: none from outside of the scope, whoever found it."""
+    def _read(self, ids: Sequence[str], query: _Query) -> dict[str, Record]:
+        """Read the records of candidates that the asker may see, only from the scope."""
+        request, scope, view, permits = query
         records = self._records.many(ids) if view is None else view.many(ids)
         shown = LIVE | {"archived"} if request.deep else LIVE
         signals = self._counters.signals(records.values())
@@ -234,31 +227,32 @@ class WarmRecall:
         self,
         request: Recall,
         records: Mapping[str, Record],
-        found: WeighedCandidates,
+        candidates: WeighedCandidates,
         places: Mapping[str, int],
         now: int,
     ) -> list[_Ranked]:
-        """The records in order of priority, those that say the same folded into the first."""
+        """Order the records by priority and fold near duplicates into the first."""
         words = frozenset(request.query.lower().split())
-        rows = [features(records[id], found.relevance[n], words, request.perspective, now) for id, n in places.items()]
-        usual = request.options is None or request.options.priority
-        priorities = scored(rows, self._network(request.agent)) if usual else [None] * len(rows)
+        relevance = candidates.relevance
+        rows = [features(records[id], relevance[n], words, request.perspective, now) for id, n in places.items()]
+        prioritised = request.options is None or request.options.priority
+        priorities = scored(rows, self._network(request.agent)) if prioritised else [None] * len(rows)
         ranked: list[_Ranked] = []
         for (id, place), row, priority in zip(places.items(), rows, priorities, strict=True):
-            record, score = records[id], found.relevance[place]
+            record, score = records[id], relevance[place]
             if priority is not None:
                 score = final(score, priority, standing(record, record.pool == PERSONAL))
             if record.status == "quarantined":
                 score *= doubt(record)
             if score >= request.threshold:
                 ranked.append(_Ranked(score, record, place, row, priority, []))
-        ranked.sort(key=lambda each: (-each.score, -found.relevance[each.place], each.record.id))
+        ranked.sort(key=lambda row: (-row.score, -relevance[row.place], row.record.id))
         ranked = _spread(ranked)
-        distinct = folded(ranked) if request.options is None or request.options.fold else ranked
+        distinct = deduplicated(ranked) if request.options is None or request.options.fold else ranked
         return by_chance(distinct, max(1, request.limit), self._world.token) if request.by_chance else distinct
 
-    def _hit(self, ranked: _Ranked, found: WeighedCandidates) -> Hit:
-        parts = {**found.parts_of(ranked.place), "relevance": round(found.relevance[ranked.place], 4)}
+    def _hit(self, ranked: _Ranked, candidates: WeighedCandidates) -> Hit:
+        parts = {**candidates.parts_of(ranked.place), "relevance": round(candidates.relevance[ranked.place], 4)}
         if ranked.priority is not None:
             parts["priority"] = round(ranked.priority, 4)
         if ranked.record.status == "quarantined":
@@ -267,49 +261,42 @@ class WarmRecall:
             parts["same_turn"] = ranked.again
         return Hit(record=ranked.record, score=round(ranked.score, 4), parts=parts, alike=tuple(ranked.alike))
 
-    def _principles(
-        self, request: Recall, scope: Sequence[str], permits: Permits | None
-    ) -> tuple[tuple[Hit, ...], int]:
-        """The principles of the scope, at most 20 a pool and a fifth of the budget, and what they cost (Q8)."""
+    def _principles(self, query: _Query) -> tuple[tuple[Hit, ...], int]:
+        """Return the principles of the scope within their share of the budget, and their cost (Q8)."""
+        request, scope, _, permits = query
         ids = [id for pool in scope for id in self._lines.principles([pool])[:PRINCIPLES]]
         if not ids:
             return (), 0
-        found = self._records.many(ids).values()
-        records = [each for each in found if each.pool in scope and each.status in LIVE]
-        records = [each for each in records if permits is None or permits(each)]
+        records = [
+            record
+            for record in self._records.many(ids).values()
+            if record.pool in scope and record.status in LIVE and (permits is None or permits(record))
+        ]
         records.sort(key=lambda record: (record.pool != PERSONAL, -record.signal.importance, record.id))
         budget = int(request.budget_tokens * PRINCIPLE_SHARE)
         chosen = list(within(records, len(records), budget, at_least=0))
-        return tuple(Hit(record=record, score=1.0, parts={"principle": 1.0}) for record, _ in chosen), sum(
-            price for _, price in chosen
-        )
+        hits = tuple(Hit(record=record, score=1.0, parts={"principle": 1.0}) for record, _ in chosen)
+        return hits, sum(price for _, price in chosen)
 
-    def _nearest(
-        self,
-        found: WeighedCandidates,
-        scope: Sequence[str],
-        request: Recall,
-        view: View | None,
-        permits: Permits | None,
-    ) -> Nearest | None:
-        best = sorted(range(len(found.ids)), key=lambda place: -found.direct[place])[:5]
-        records = self._read([found.ids[place] for place in best], scope, request, view, permits)
+    def _nearest(self, candidates: WeighedCandidates, query: _Query) -> Nearest | None:
+        best = sorted(range(len(candidates.ids)), key=lambda place: -candidates.direct[place])[:5]
+        records = self._read([candidates.ids[place] for place in best], query)
         for place in best:
-            if (record := records.get(found.ids[place])) is not None:
-                return Nearest(id=record.id, description=record.description, score=round(found.direct[place], 4))
+            if (record := records.get(candidates.ids[place])) is not None:
+                return Nearest(id=record.id, description=record.description, score=round(candidates.direct[place], 4))
         return None
 
 
 def _spread(ranked: Sequence[_Ranked]) -> list[_Ranked]:
-    """The records, best first, those of a turn of which others stand before them put back."""
+    """Lower each record of a turn that an earlier record comes from; return the records, best first."""
     shares: dict[tuple[str, str], float] = {}
     spread: list[_Ranked] = []
-    for each in ranked:
-        for span in each.record.provenance.spans[:1]:
+    for row in ranked:
+        for span in row.record.provenance.spans[:1]:
             turn = span.document, span.turn
             again = shares.get(turn, 1.0)
-            shares[turn] = again * AGAIN
+            shares[turn] = again * SAME_TURN
             if again < 1:
-                each = each._replace(score=each.score * again, again=round(again, 4))
-        spread.append(each)
-    return sorted(spread, key=lambda each: -each.score) if len(shares) < len(spread) else spread
+                row = row._replace(score=row.score * again, again=round(again, 4))
+        spread.append(row)
+    return sorted(spread, key=lambda row: -row.score) if len(shares) < len(spread) else spread

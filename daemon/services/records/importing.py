@@ -1,10 +1,8 @@
-"""Bringing exported records in: the same ids, statuses, keys and both timelines, as operations like any other (P-25).
+"""Imports exported records with their ids, statuses, keys and both times, as ordinary operations (P-25).
 
-Comes in: records of an export, with what happened to them there. Goes out: how many were added, known, differing,
-refused. Invariants: a record that is here stays as it is, so importing twice changes nothing; words pass the same scan
-as captures do, and what was forgotten here stays so (T10); a key that a live record holds here is not taken from it.
-The system times of the export stay on the record (`learned_at`, `retired_at`); the journal's own time says when it
-came here, and the decision what it went through before.
+Invariants: a record that exists stays as it is, so a second import changes nothing; texts pass the same secret scan as
+captures; forgotten turns stay forgotten (T10); a key of a live record is not taken from it. `learned_at` and
+`retired_at` come from the export, and the decision of the operation has the record's earlier history.
 """
 
 from __future__ import annotations
@@ -31,35 +29,35 @@ _POOL = re.compile(r"personal|(?:project|agent|unbound)/\S{1,200}")
 
 
 def import_records(stores: Stores, request: ImportRecords) -> RecordsImported:
-    """Add what is not here yet, in one group, on the write thread. Raises StorageFull."""
+    """Add the missing records in one group, on the write thread. Raises StorageFull."""
     operations: list[AnyOperation] = list(_openings(stores, request))
     spans = {exported.record.id: exported.record.provenance.spans for exported in request.records}
-    gone = stores.forgotten.among((span.document, span.turn) for each in spans.values() for span in each)
-    here = stores.records.many(exported.record.id for exported in request.records)
+    forgotten = stores.forgotten.among((span.document, span.turn) for cited in spans.values() for span in cited)
+    existing = stores.records.many(exported.record.id for exported in request.records)
     keys: set[tuple[str, str]] = set()
-    gate = _gate(stores, request)
+    narrow = _narrowing(stores, request)
     refused: list[Refusal] = []
     added = known = 0
     for exported in request.records:
         try:
             admitted = admit_record(exported.record)
-            record = gate(admitted)
-            if any((span.document, span.turn) in gone for span in record.provenance.spans):
+            record = narrow(admitted)
+            if any((span.document, span.turn) in forgotten for span in record.provenance.spans):
                 raise Forgotten("the record's source is a turn that the user forgot", hint="say it again in a new turn")
         except MemdError as error:
             refused.append(Refusal(exported.record.id, problem(error)))
             continue
-        if (before := here.get(record.id)) is not None:
+        if (before := existing.get(record.id)) is not None:
             known += before in (admitted, record)
             continue
         place = (record.pool, record.key)
-        free = not record.key or not (place in keys or stores.keys.get(*place))
+        free = not record.key or not (place in keys or stores.records.holding_key(*place))
         if record.status in LIVE and not free:
             record = msgspec.structs.replace(record, key="", needs_review=True)
         elif record.status in LIVE and record.key:
             keys.add(place)
         operations.append(Added(record=record, decision=_decision(exported.changes, free)))
-        here[record.id] = record
+        existing[record.id] = record
         added += 1
     if operations:
         stores.commit(operations)
@@ -67,18 +65,18 @@ def import_records(stores: Stores, request: ImportRecords) -> RecordsImported:
     return RecordsImported(added=added, known=known, differing=differing, refused=tuple(refused))
 
 
-def _gate(stores: Stores, request: ImportRecords) -> Callable[[Record], Record]:
-    """What puts a record no wider than its sources, by the sessions here, else by those that come with it (A2)."""
-    coming = {session.document: session for session in request.sessions}
+def _narrowing(stores: Stores, request: ImportRecords) -> Callable[[Record], Record]:
+    """Return the function that limits a record to the pools of its sessions, which are here or in the export (A2)."""
+    exported = {session.document: session for session in request.sessions}
     placing = Placing(stores.sources, stores.aliases)
 
-    def gate(record: Record) -> Record:
+    def narrow(record: Record) -> Record:
         documents = documents_of(record)
         known = stores.sources.sessions_of(documents)
-        sessions = (known[each].opened if each in known else coming.get(each) for each in documents)
+        sessions = (known[name].opened if name in known else exported.get(name) for name in documents)
         return narrowed(record, [placing.source(session) for session in sessions])
 
-    return gate
+    return narrow
 
 
 def _openings(stores: Stores, request: ImportRecords) -> Iterator[AnyOperation]:
@@ -92,7 +90,7 @@ def _openings(stores: Stores, request: ImportRecords) -> Iterator[AnyOperation]:
 
 
 def admit_record(record: Record) -> Record:
-    """The record with secrets out. Raises InvalidRequest, NaiveTime or TooLarge for what memd can't have written."""
+    """Return the record without secrets. Raises InvalidRequest, NaiveTime or TooLarge for a malformed record."""
     if not _ID.fullmatch(record.id):
         raise InvalidRequest(f"{record.id!r} is not a valid record id")
     if not _POOL.fullmatch(record.pool):
@@ -100,7 +98,7 @@ def admit_record(record: Record) -> Record:
     provenance = record.provenance
     if not provenance.spans:
         raise InvalidRequest("the record has no provenance", hint="every imported record must name its source")
-    times = (record.valid_from, record.valid_to, provenance.said_at, *(each.at for each in provenance.evidence))
+    times = (record.valid_from, record.valid_to, provenance.said_at, *(evidence.at for evidence in provenance.evidence))
     for time in filter(None, times):
         parse(time)
     if len(record.content) > TEXT_LIMIT:
@@ -116,12 +114,12 @@ def admit_record(record: Record) -> Record:
 
 
 def _decision(changes: tuple[Change, ...], free: bool) -> Decision:
-    steps = [Step("export", f"{from_micros(change.at)} {_what(change)}") for change in changes]
+    steps = [Step("export", f"{from_micros(change.at)} {_summary(change)}") for change in changes]
     if not free:
         steps.append(Step("import", "another record already has this key; the user should review both"))
     return Decision(action="add", reason=REASON, steps=tuple(steps))
 
 
-def _what(change: Change) -> str:
+def _summary(change: Change) -> str:
     reason = change.decision.reason if change.decision else change.reason
     return f"{change.kind}: {reason}" if reason else change.kind

@@ -1,21 +1,34 @@
-"""The records service: get, list, why, export, the history of a record, the journal; and the import of an export.
+"""The records service: get, list, why, export, history, timeline and journal, and the import of an export.
 
-A read under a pass never shows a record that the pass does not reach, and does not count such records.
+Invariants: a read under a pass neither shows nor counts a record that the pass does not reach; `why` compares the quote
+with the archive, and says if the source has expired.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
-import msgspec
+from msgspec.structs import replace
 
 from ....protocol.errors import InvalidRequest, NotFound
+from ....protocol.event import text
+from ....protocol.fading import Reviewed
 from ....protocol.instant import micros
 from ....protocol.lifetime import GetHistory, GetTimeline, History, RecordList, Version
-from ....protocol.operation import Added, SessionOpened, Updated
-from ....protocol.record import Record
-from ....protocol.reply import Explained, ExportedRecord, ExportPage, Journaled, Page, RecordsImported
+from ....protocol.operation import Added, AnyOperation, Invalidated, Merged, SessionOpened, Updated
+from ....protocol.record import Record, Span
+from ....protocol.reply import (
+    Change,
+    Explained,
+    ExportedRecord,
+    ExportPage,
+    Journaled,
+    Line,
+    Logged,
+    Page,
+    RecordsImported,
+)
 from ....protocol.request import Export, Get, ImportRecords, Journal, List, Why
 from ....stages.batch import PERSONAL
 from ...projections.placement import documents_of
@@ -23,17 +36,20 @@ from ...projections.pool_directory import PoolDirectory
 from ...projections.record_reducer import apply, reason
 from ...projections.records import no_record
 from ...projections.stores import Stores
-from ...projections.timeline import Timeline
+from ...projections.timeline import Timeline, View
 from ..outgoing_screen import shown, without_secrets
 from ..service import Caller, Handler, Handlers, Permits, Service, owner
-from .explainer import Explainer
+from ..statements import speaker
 from .importing import import_records
-from .paging import cursor_of, filtering, past_page, total_of
+
+BEFORE, AFTER = 2, 1
+"""Captures around a quote that `why` shows."""
+
 
 SLICE = 500
 PAGE_CHARACTERS = 1_000_000
 ALIKE = 0.3
-"""The share of a subject's words that a record must hold to be in its timeline."""
+"""Share of a subject's words that a record in its timeline has."""
 
 
 class RecordsService(Service):
@@ -49,15 +65,13 @@ class RecordsService(Service):
         change_condition: Callable[[Record], str],
         wake: Callable[[], None],
     ) -> None:
-        """`change_condition`: what would make a record doubtful, in words; `wake`: wakes the distiller, which embeds
+        """`change_condition`: describes what would make a record doubtful; `wake`: wakes the distiller, which embeds
         imported records."""
         self._stores, self._directory, self._timeline = stores, directory, timeline
         self._change_condition, self._wake = change_condition, wake
-        self._explainer = Explainer(stores.records, stores.sources, stores.archive, stores.journal)
 
     @property
     def handlers(self) -> Handlers:
-        """Reads that a pass may limit, and the user's own reads of history."""
         return {
             Get: Handler("fast", self.get, under_pass=True),
             List: Handler("slow", self.list, under_pass=True),
@@ -89,22 +103,24 @@ class RecordsService(Service):
     def list(self, request: List, caller: Caller) -> Page:
         """Return records newest first, filtered, with the cursor of the next page. Raises NotFound, InvalidRequest.
 
-        Without named pools, every pool is listed but those of projects that the user left (P4).
+        Without named pools, all pools are listed except those of projects that the user left (P4).
         """
         tally = self._stores.records.tally()
         pools = [self._directory.named(pool) for pool in request.pools]
         view = self._timeline.view(request.as_of, request.believed_at)
         if not pools:
             known = set(tally)
-            if view:  # a pool that is empty today may have held something then
+            if view:  # a pool that is empty today may have had records then
                 known |= {PERSONAL, *(opened.pool for opened in self._stores.sources.pools())}
             pools = [pool for pool in sorted(known) if not self._directory.is_left(pool)]
         pools = [pool for pool in pools if not caller.reader.pools or pool in caller.reader.pools]
-        start, before = cursor_of(request.after, pools)
-        wanted = filtering(request, caller.permits)
+        start, before = _parse_cursor(request.after, pools)
+        wanted = _filter(request, caller.permits)
         if view:
-            return past_page(view, pools, start, before, request, wanted)
-        total = total_of(tally, pools) if caller.permits is None else 0  # a pass does not tell how much there is
+            return _past_page(view, pools, start, before, request, wanted)
+        total = 0  # a pass does not reveal the number of records
+        if caller.permits is None:
+            total = sum(count for pool in pools for count in tally.get(pool, {}).values())
         return self._page(request, pools, start, before, wanted, total)
 
     def _page(
@@ -130,10 +146,43 @@ class RecordsService(Service):
         return Page(records=tuple(records), total=total)
 
     def why(self, request: Why, caller: Caller) -> Explained:
-        """Return everything that led to a record. Raises NotFound."""
+        """Return everything that led to a record, as far as the caller may see it (A1, R4). Raises NotFound."""
         record = self._stores.counters.with_signal(self._named(request.id, caller))
-        explained = self._explainer.why(record, caller.permits)
-        return msgspec.structs.replace(explained, changes_if=self._change_condition(record))
+        span = record.provenance.spans[0]
+        session = self._stores.sources.session(span.document)
+        replaced = (self._visible(id, caller) for id in record.supersedes)
+        last = self._stores.records.successor(record)
+        held_by = self._visible(last, caller) if last and last != record.superseded_by else None
+        words = self._stores.archive.span(span)
+        return Explained(
+            record=record,
+            lines=tuple(self._lines(span)),
+            quote_holds=None if words is None else words.startswith(record.provenance.quote),
+            session=span.document,
+            project=session.opened.project if session else "",
+            changes=self._changes(record.id),
+            replaced=tuple(other for other in replaced if other is not None),
+            replaced_by=self._visible(record.superseded_by, caller) if record.superseded_by else None,
+            held_by=held_by if held_by and held_by.status != "retired" else None,
+            changes_if=self._change_condition(record),
+        )
+
+    def _visible(self, id: str, caller: Caller) -> Record | None:
+        record = self._stores.records.get(id)
+        if record is None or record.status == "hidden" or (caller.permits and not caller.permits(record)):
+            return None
+        return record
+
+    def _lines(self, span: Span) -> Iterator[Line]:
+        for _, captured in self._stores.archive.around(span.document, span.turn, BEFORE, AFTER):
+            event = captured.event
+            if words := text(event):
+                cited = event.turn == span.turn
+                yield Line(turn=event.turn, at=event.at, who=speaker(captured), text=words, cited=cited)
+
+    def _changes(self, id: str) -> tuple[Change, ...]:
+        entries = (self._stores.journal.get(seq) for seq in self._stores.sources.history(id))
+        return tuple(_change(id, entry) for entry in entries if entry is not None)
 
     def export(self, request: Export, caller: Caller) -> ExportPage:
         """Return records newest first with their history, about `PAGE_CHARACTERS` a page. Raises NotFound."""
@@ -153,9 +202,7 @@ class RecordsService(Service):
         inside = {record.pool for record in records}
         screened = [shown(self._stores.counters.with_signal(record)) for record in records]
         return ExportPage(
-            records=tuple(
-                ExportedRecord(record=record, changes=self._explainer.changes(record.id)) for record, _ in screened
-            ),
+            records=tuple(ExportedRecord(record=row, changes=self._changes(row.id)) for row, _ in screened),
             sessions=tuple(_without_secrets(session.opened) for session in sessions if session is not None),
             pools=tuple(opened for opened in self._stores.sources.pools() if opened.pool in inside),
             next=following,
@@ -164,7 +211,6 @@ class RecordsService(Service):
         )
 
     def journal(self, request: Journal) -> Journaled:
-        """Return the operations after a seq."""
         limit = min(max(1, request.limit), SLICE)
         entries = self._stores.journal.slice(max(0, request.after), limit)
         return Journaled(entries=tuple(entries), last=self._stores.journal.last)
@@ -185,9 +231,7 @@ class RecordsService(Service):
             if entry is None:
                 continue
             version = apply(version, record.id, entry)
-            kind = str(entry.operation.__struct_config__.tag)
-            if isinstance(entry.operation, Added | Updated) and entry.operation.record.id != record.id:
-                kind = "retired"
+            kind = _kind(record.id, entry.operation)
             row = None if version is None or version.status == "hidden" else shown(version).record
             versions.append(Version(seq=seq, at=entry.at, kind=kind, why=reason(entry, record.id), record=row))
         return History(record=shown(self._stores.counters.with_signal(record)).record, versions=tuple(versions))
@@ -208,11 +252,89 @@ class RecordsService(Service):
         return RecordList(records=rows, left=len(records) - len(first))
 
 
+def _change(id: str, entry: Logged) -> Change:
+    operation = entry.operation
+    change = Change(seq=entry.seq, at=entry.at, kind=_kind(id, operation))
+    match operation:
+        case Added() | Updated() if operation.record.id == id:
+            return replace(change, rev=operation.record.rev, decision=operation.decision)
+        case Added() | Updated():
+            why = next((retired.reason for retired in operation.retires if retired.id == id), "")
+            return replace(change, by=operation.record.id, reason=why)
+        case Merged():
+            return replace(change, decision=operation.decision)
+        case Invalidated():
+            return replace(change, by=operation.by, reason=operation.reason)
+        case Reviewed():
+            return replace(change, reason=operation.why)
+        case _:
+            return change
+
+
+def _kind(id: str, operation: AnyOperation) -> str:
+    """Return what an operation did to a record: its tag, or `retired` if it added or updated another record."""
+    other = isinstance(operation, Added | Updated) and operation.record.id != id
+    return "retired" if other else str(operation.__struct_config__.tag)
+
+
 def _began(record: Record) -> tuple[int, int]:
     return micros(record.valid_from or record.provenance.said_at), record.learned_at
 
 
 def _without_secrets(opened: SessionOpened) -> SessionOpened:
-    """Return a session without the secrets in its title."""
     title = without_secrets(opened.origin.title)
-    return msgspec.structs.replace(opened, origin=msgspec.structs.replace(opened.origin, title=title))
+    return replace(opened, origin=replace(opened.origin, title=title))
+
+
+def _filter(request: List, permits: Permits | None) -> Permits:
+    """Return the filter of a list for its asker. Raises NaiveTime, InvalidRequest."""
+    since = micros(request.since) if request.since else 0
+    until = micros(request.until) if request.until else None
+
+    def wanted(record: Record) -> bool:
+        return (
+            (not request.kinds or record.kind in request.kinds)
+            and (record.status in request.statuses if request.statuses else record.status != "hidden")
+            and (not request.type or record.type == request.type)
+            and (not request.document or record.provenance.source == request.document)
+            and (not request.key or record.key == request.key)
+            and since <= record.learned_at
+            and (until is None or record.learned_at < until)
+            and (permits is None or permits(record))
+        )
+
+    return wanted
+
+
+def _past_page(
+    view: View, pools: Sequence[str], start: int, before: tuple[int, str] | None, request: List, wanted: Permits
+) -> Page:
+    """Return a page of records at another time; `total` counts all matches (Q12)."""
+    records, cursor, total, more = list[Record](), "", 0, False
+    for number, pool in enumerate(pools):
+        for record in filter(wanted, view.pool(pool, request.key)):
+            total += 1
+            mark = (record.learned_at, record.id)
+            if number < start or (number == start and before and mark >= before):
+                continue
+            if len(records) == max(1, request.limit):
+                more = True
+                continue
+            records.append(record)
+            cursor = f"{number}:{record.learned_at}:{record.id}"
+    return Page(records=tuple(records), next=cursor if more else "", total=total)
+
+
+def _parse_cursor(after: str, pools: list[str]) -> tuple[int, tuple[int, str] | None]:
+    if not after:
+        return 0, None
+    try:
+        number, learned_at, id = after.split(":")
+        start = int(number)
+        if not 0 <= start < len(pools):
+            raise ValueError(after)
+        return start, (int(learned_at), id)
+    except ValueError as error:
+        raise InvalidRequest(
+            f"{after!r} is not a page cursor", hint="pass the `next` value of the previous page unchanged"
+        ) from error

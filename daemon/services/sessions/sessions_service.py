@@ -1,7 +1,4 @@
-"""The sessions memd has heard: when each began and ended, and what came of it (W2).
-
-Comes in: `sessions` and `session`. Goes out: their replies. Invariant: nothing here writes, nor quotes what was said.
-"""
+"""The sessions that memd captured: when each began and ended, and its outcome (W2). Nothing is quoted or written."""
 
 from __future__ import annotations
 
@@ -19,11 +16,11 @@ from ..service import Handlers, Service, owner
 
 SLICE = 500
 INTERNAL = "memd:"
-"""Documents of memd's own, such as the one that pointers to projects come from."""
+"""Prefix of memd's own documents, such as the source of project pointers."""
 
 
 class SessionsService(Service):
-    """What is known of sessions, from projections and the archive."""
+    """Reads sessions from the projections and the archive."""
 
     name = "sessions"
 
@@ -32,23 +29,24 @@ class SessionsService(Service):
 
     @property
     def handlers(self) -> Handlers:
-        """Both on the slow lane."""
         return {ListSessions: owner("slow", self.list), GetSession: owner("slow", self.show)}
 
     def _all(self) -> list[SessionEntry]:
-        return [each for each in self._stores.sources.all_sessions() if not each.opened.document.startswith(INTERNAL)]
+        return [
+            entry for entry in self._stores.sources.all_sessions() if not entry.opened.document.startswith(INTERNAL)
+        ]
 
     def list(self, request: ListSessions) -> SessionPage:
         """List sessions, newest first."""
-        of_host = [each for each in self._all() if request.host in ("", each.opened.origin.host)]
-        going_on = [each for each in of_host if _goes_on(each)]
-        found = sorted(going_on if request.is_open else of_host, key=_began, reverse=True)
-        shown = tuple(self._state(each) for each in found[: request.limit])
-        return SessionPage(sessions=shown, total=len(found), going_on=len(going_on))
+        of_host = [entry for entry in self._all() if request.host in ("", entry.opened.origin.host)]
+        going_on = [entry for entry in of_host if entry.opened.origin.live and not entry.closed_at]
+        sessions = sorted(going_on if request.is_open else of_host, key=_began, reverse=True)
+        shown = tuple(self._state(session) for session in sessions[: request.limit])
+        return SessionPage(sessions=shown, total=len(sessions), going_on=len(going_on))
 
     def _state(self, session: SessionEntry) -> SessionState:
         opened = session.opened
-        heard = self._stores.archive.heard_at(opened.document)
+        heard = self._stores.archive.newest_at(opened.document)
         return SessionState(
             document=opened.document,
             pool=opened.project,
@@ -71,24 +69,24 @@ class SessionsService(Service):
             turns[str(event.__struct_config__.tag)] += 1
             failed_call = isinstance(event, ToolCalled) and event.outcome == "error"
             troubles += failed_call or (isinstance(event, Ran) and event.exit_status != 0)
-        failed = sum(each.document == session.opened.document for each in self._stores.letters.newest())
+        failed = sum(row.document == session.opened.document for row in self._stores.dead_letters.newest())
         return SessionOutcome(
             session=self._state(session), turns=turns, troubles=troubles, records=self._records(session), failed=failed
         )
 
     def _find(self, id: str) -> SessionEntry:
         sessions = self._all()
-        found = [each for each in sessions if id in (each.opened.document, each.opened.origin.session)]
-        if not found and id:
-            found = [each for each in sessions if each.opened.document.startswith(id)]
-            found += [each for each in sessions if each.opened.origin.session.startswith(id) and each not in found]
-        if len(found) == 1:
-            return found[0]
-        what = f"{len(found)} sessions start with {id!r}" if found else f"no session {id!r}"
-        raise NotFound(what, hint="give more of the id" if found else "`memd session list` shows them")
+        matches = [entry for entry in sessions if id in (entry.opened.document, entry.opened.origin.session)]
+        if not matches and id:
+            names = ((entry, entry.opened.document, entry.opened.origin.session) for entry in sessions)
+            matches = [entry for entry, *ids in names if any(name.startswith(id) for name in ids)]
+        if len(matches) == 1:
+            return matches[0]
+        problem = f"{len(matches)} sessions start with {id!r}" if matches else f"no session {id!r}"
+        raise NotFound(problem, hint="give more of the id" if matches else "`memd session list` shows them")
 
     def _records(self, session: SessionEntry) -> dict[str, int]:
-        """How many records rest on a session, by status: they lie in its pool or in the user's own."""
+        """Count the records from a session by status; they are in its pool or in the personal one."""
         counts = Counter[str]()
         for pool in dict.fromkeys((session.opened.project or PERSONAL, PERSONAL)):
             before: tuple[int, str] | None = None
@@ -98,10 +96,6 @@ class SessionsService(Service):
                     if session.opened.document in documents_of(record) and record.status != "hidden":
                         counts[record.status] += 1
         return dict(counts)
-
-
-def _goes_on(session: SessionEntry) -> bool:
-    return session.opened.origin.live and not session.closed_at
 
 
 def _began(session: SessionEntry) -> int:

@@ -70,11 +70,9 @@ class StatusService(Service):
 
     @property
     def handlers(self) -> Handlers:
-        """Both on the fast lane."""
         return {GetStatus: owner("fast", self.status), Stop: owner("fast", self.request_stop)}
 
     def request_stop(self, request: Stop) -> Done:
-        """Ask the daemon to end."""
         self._stop()
         return Done(pending=self._stores.pending)
 
@@ -86,7 +84,7 @@ class StatusService(Service):
         counts: Counter[str] = Counter()
         for statuses in tally.values():
             counts.update(statuses)
-        failed = (f"{row.document} {row.turn}: {row.stage}: {row.reason}" for row in stores.letters.newest())
+        failed = (f"{row.document} {row.turn}: {row.stage}: {row.reason}" for row in stores.dead_letters.newest())
         last = self._activity.outcomes
         if progress.last_at:
             outcome = f"{progress.captures} captures, {progress.candidates} candidates so far"
@@ -114,5 +112,5 @@ class StatusService(Service):
             ignored=pauses.ignored,
             inbox=stores.inbox.open(),
             hosts={host: from_micros(at) for host, at in self._activity.hosts},
-            sessions_open=len(stores.unfinished.documents()),
+            sessions_open=len(stores.open_sessions.documents()),
         )

@@ -1,4 +1,4 @@
-"""The tree that the house tests walk: every Python file of the rooms and of the tests, parsed once."""
+"""The source tree that the tests of the repository's rules read: each Python file, parsed once."""
 
 import ast
 import subprocess
@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-ROOMS = ("protocol", "models", "stages", "daemon", "clients", "benchmarks")
+PACKAGES = ("protocol", "models", "stages", "daemon", "clients", "benchmarks")
+RECIPES = ("models", "recipes")
 LEFT_BY_TOOLS = {"__pycache__", "node_modules", "build", "dist"}
 
 
@@ -30,16 +31,22 @@ def root() -> Path:
 
 
 @pytest.fixture(scope="session")
-def rooms(root: Path) -> dict[Path, ast.Module]:
-    """Every Python file that is shipped: the root's own and those of the rooms."""
-    front = Path("__init__.py")
-    return {front: ast.parse((root / front).read_bytes(), str(front)), **parsed(root, *ROOMS)}
+def packages(root: Path) -> dict[Path, ast.Module]:
+    """Each Python file of the packages, the recipes included, and the root's own."""
+    root_module = Path("__init__.py")
+    return {root_module: ast.parse((root / root_module).read_bytes(), str(root_module)), **parsed(root, *PACKAGES)}
 
 
 @pytest.fixture(scope="session")
-def everything(root: Path, rooms: dict[Path, ast.Module]) -> dict[Path, ast.Module]:
-    """The rooms and the tests."""
-    return {**rooms, **parsed(root, "tests")}
+def shipped(packages: dict[Path, ast.Module]) -> dict[Path, ast.Module]:
+    """Each Python file that the wheel holds. The recipes are scripts for an environment of their own."""
+    return {path: tree for path, tree in packages.items() if path.parts[:2] != RECIPES}
+
+
+@pytest.fixture(scope="session")
+def everything(root: Path, packages: dict[Path, ast.Module]) -> dict[Path, ast.Module]:
+    """The packages and the tests."""
+    return {**packages, **parsed(root, "tests")}
 
 
 @pytest.fixture(scope="session")

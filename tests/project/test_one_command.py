@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -34,6 +35,19 @@ def test_ci_takes_that_line_from_the_readme(root: Path, name: str) -> None:
     )
     assert told.stdout.splitlines() == marked((root / "README.md").read_text(encoding="utf-8"), name)
     assert f"$(readme_line {name})" in script
+
+
+def test_ci_runs_every_test_in_two_steps_of_that_line(root: Path) -> None:
+    script = (root / ".ci" / "run").read_text(encoding="utf-8")
+    steps = [shlex.split(line) for line in script.splitlines() if line.startswith("PYTEST_ADDOPTS=")]
+    options = [shlex.split(words[0].partition("=")[2]) for words in steps]
+    assert [words[words.index("-m") + 1] for words in options] == ["not slow", "slow"]
+    assert all({"-m", "--dist", "worksteal", "slow", "not slow"} >= set(words) for words in options)
+    assert ["$(readme_line test" in line for line in script.splitlines() if line.startswith("PYTEST_ADDOPTS=")] == [
+        True
+    ] * 2
+    (command,) = marked((root / "README.md").read_text(encoding="utf-8"), "test")
+    assert shlex.split(command)[-2:] == ["&&", "pytest"]
 
 
 def test_ci_can_be_run(root: Path) -> None:

@@ -50,12 +50,12 @@ def test_every_dependency_has_a_lower_bound(pyproject: dict[str, Any]) -> None:
     assert [line for line in lines if ">=" not in line] == []
 
 
-def test_everything_imported_is_declared(rooms: dict[Path, ast.Module], pyproject: dict[str, Any]) -> None:
+def test_everything_imported_is_declared(packages: dict[Path, ast.Module], pyproject: dict[str, Any]) -> None:
     distributions = packages_distributions()
     known = declared(pyproject)
     undeclared = [
         f"{path}: {name}"
-        for path, tree in rooms.items()
+        for path, tree in packages.items()
         if path.parts[:2] != RECIPES
         for name in sorted(imported(tree))
         if not known & {normal(dist) for dist in distributions.get(name, [name])}
@@ -63,9 +63,9 @@ def test_everything_imported_is_declared(rooms: dict[Path, ast.Module], pyprojec
     assert undeclared == []
 
 
-def test_a_recipe_names_what_it_needs(rooms: dict[Path, ast.Module], pyproject: dict[str, Any]) -> None:
+def test_a_recipe_names_what_it_needs(packages: dict[Path, ast.Module], pyproject: dict[str, Any]) -> None:
     known = declared(pyproject)
-    recipes = {path.stem: tree for path, tree in rooms.items() if path.parts[:2] == RECIPES}
+    recipes = {path.stem: tree for path, tree in packages.items() if path.parts[:2] == RECIPES}
     heads = {name: ast.get_docstring(tree) or "" for name, tree in recipes.items()}
     # A recipe may say that it runs in the environment of another one: then that one's head counts too.
     told = {

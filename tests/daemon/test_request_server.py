@@ -1,4 +1,4 @@
-"""The door: whatever comes in, the sender hears what was wrong and the daemon lives (P-19)."""
+"""The request server: the sender of an invalid message receives the reason, and the daemon goes on (P-19)."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ def test_bad_input_gets_a_clear_error_and_the_daemon_lives(daemon: Any) -> None:
             assert not answer["ok"] and answer["error"]["code"] == code, (body[:40], answer)
             assert answer["error"]["message"] and answer["error"]["hint"]
         assert raw.ask(b'{"request":"status","rid":9}')["rid"] == 9
-    assert "refused a message" in daemon.places.log.read_text()
+    assert "rejected a message" in daemon.places.log.read_text()
 
 
 def test_a_message_over_the_socket_limit_costs_only_its_sender(daemon: Any) -> None:
