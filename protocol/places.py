@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
@@ -62,6 +61,8 @@ def places(environment: Mapping[str, str], uid: int) -> Places:
         runtime = environment.get("XDG_RUNTIME_DIR")
         run = Path(runtime) / "memd" if runtime else Path()
     if run == Path() or len(bytes(run / "memd.sock")) > SOCKET_PATH_LIMIT:
+        from hashlib import blake2b  # it loads OpenSSL, which costs a client 3 ms
+
         mark = blake2b(bytes(data), digest_size=6).hexdigest()
         run = Path(environment.get("TMPDIR") or "/tmp") / f"memd-{uid}-{mark}"
     return Places(data=data, state=state, config=config, run=run)

@@ -77,13 +77,8 @@ def bench(
                 for part in report.parts:
                     say([*part_lines(part), ""])
             say([verdict(report)])
-    if grades and _is_missed(report):
-        raise typer.Exit(1)
-
-
-def _is_missed(report: Report) -> bool:
-    """Whether the gate was missed or its sheet has no verdict."""
-    return any(part.missed or part.failed for part in report.parts if part.group == "gate")
+    if grades and any(part.missed or part.failed for part in report.parts if part.group == "gate"):
+        raise typer.Exit(1)  # the gate was missed, or its sheet has no verdict
 
 
 def _measured(names: Sequence[str], options: BenchOptions, save: Path | None, as_json: bool) -> Report:
@@ -144,9 +139,7 @@ def verdict(report: Report) -> str:
     missed = [f"{part.group}/{part.name}: {figure.name.strip()}" for part, figure in report.missed]
     words = f"{len(held) - len(missed)} of {len(held)} targets met" if held else "no part here has a target"
     words += f"; missed: {', '.join(missed)}" if missed else ""
-    for kind, names in (
-        ("failed", [part.name for part in report.parts if part.failed]),
-        ("skipped", [part.name for part in report.parts if part.skipped]),
-    ):
+    for kind in ("failed", "skipped"):
+        names = [part.name for part in report.parts if getattr(part, kind)]
         words += f"; {kind}: {', '.join(names)}" if names else ""
     return words

@@ -11,6 +11,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -125,14 +126,20 @@ def _check(places: Places) -> Results:
     yield from _model(status is not None)
 
 
-def _ok(name: str, message: str) -> tuple[CheckResult, None]:
-    return CheckResult(name=name, state="ok", message=message), None
+def _result(
+    name: str, state: State, message: str, hint: str = "", fix: Fix | None = None
+) -> tuple[CheckResult, Fix | None]:
+    return CheckResult(name=name, state=state, message=message, hint=hint), fix
+
+
+def _ok(name: str, message: str) -> tuple[CheckResult, Fix | None]:
+    return _result(name, "ok", message)
 
 
 def _user() -> Results:
     if os.environ.get("SUDO_UID", str(os.getuid())) != str(os.getuid()):
         hint = "run it without sudo, as the user who owns the memory"
-        yield CheckResult(name="user", state="broken", message="memd refuses to run under sudo", hint=hint), None
+        yield _result("user", "broken", "memd refuses to run under sudo", hint)
     else:
         yield _ok("user", f"memd {__version__}, uid {os.getuid()}, {shutil.which('memd') or 'not in PATH'}")
 
@@ -140,24 +147,21 @@ def _user() -> Results:
 def _folders(places: Places) -> Results:
     wrong = 0
     for folder in (places.data, places.state, places.config, places.run, places.spool):
+        message, hint, fix = "", "set MEMD_HOME to a folder of your own", None
         try:
             status = folder.stat()
+            if status.st_uid != os.getuid():
+                message = f"{folder} belongs to uid {status.st_uid}"
+            elif stat.S_IMODE(status.st_mode) & 0o077:
+                message, hint = f"other users may enter {folder}", f"chmod 700 {folder}"
+                fix = partial(_chmod, folder)
         except FileNotFoundError:
             continue
         except OSError as error:
+            message = f"{folder} can't be entered: {error.strerror}"
+        if message:
             wrong += 1
-            message, hint = f"{folder} can't be entered: {error.strerror}", "set MEMD_HOME to a folder of your own"
-            yield CheckResult(name="folders", state="broken", message=message, hint=hint), None
-            continue
-        if status.st_uid != os.getuid():
-            wrong += 1
-            message, hint = f"{folder} belongs to uid {status.st_uid}", "set MEMD_HOME to a folder of your own"
-            yield CheckResult(name="folders", state="broken", message=message, hint=hint), None
-        elif stat.S_IMODE(status.st_mode) & 0o077:
-            wrong += 1
-            message, hint = f"other users may enter {folder}", f"chmod 700 {folder}"
-            result = CheckResult(name="folders", state="broken", message=message, hint=hint)
-            yield result, lambda folder=folder: _chmod(folder)
+            yield _result("folders", "broken", message, hint, fix)
     if not wrong:
         exist = places.data.exists()
         yield _ok("folders", f"only you can read {places.data} and the others" if exist else "not created yet")
@@ -176,11 +180,10 @@ def _settings(running: bool) -> Results:
         else:
             settings = reported(offline("settings"), SettingList)
     except MemdError as error:
-        yield CheckResult(name="settings", state="broken", message=error.message, hint=error.hint), None
+        yield _result("settings", "broken", error.message, error.hint)
         return
     if settings.problem:
-        hint = f"correct {settings.file}"
-        yield CheckResult(name="settings", state="broken", message=settings.problem, hint=hint), None
+        yield _result("settings", "broken", settings.problem, f"correct {settings.file}")
         return
     changed = [setting.name for setting in settings.settings if setting.source != "default"]
     yield _ok("settings", f"changed: {', '.join(changed)}" if changed else "all defaults")
@@ -192,19 +195,18 @@ def _daemon(places: Places) -> tuple[StatusText | None, CheckResult, Fix | None]
         with Client(places) as client:
             status = client.status()
     except DaemonDown:
-        down = CheckResult(name="daemon", state="warning", message="not running", hint="start it: `memd up`")
-        return None, down, lambda: _start(places)
+        return None, *_result("daemon", "warning", "not running", "start it: `memd up`", lambda: _start(places))
     except MemdError as error:
-        return None, CheckResult(name="daemon", state="broken", message=error.message, hint=error.hint), None
+        return None, *_result("daemon", "broken", error.message, error.hint)
     if is_older(status.version):
         message = f"version {status.version} is still running; this command is {__version__}"
-        old = CheckResult(name="daemon", state="warning", message=message, hint="to replace it: `memd up`")
-        return status, old, lambda: _replace(places)
+        return status, *_result("daemon", "warning", message, "to replace it: `memd up`", lambda: _replace(places))
     if status.version != __version__:
-        message, hint = f"version {status.version} is running; this command is {__version__}", "check your PATH"
-        return status, CheckResult(name="daemon", state="warning", message=message, hint=hint), None
-    message = f"version {status.version} is running, pid {status.pid}, started {age(status.started_at)}"
-    return status, CheckResult(name="daemon", state="ok", message=message), None
+        message = f"version {status.version} is running; this command is {__version__}"
+        return status, *_result("daemon", "warning", message, "check your PATH")
+    return status, *_ok(
+        "daemon", f"version {status.version} is running, pid {status.pid}, started {age(status.started_at)}"
+    )
 
 
 def _start(places: Places) -> str:
@@ -221,9 +223,8 @@ def _socket(places: Places, status: StatusText | None) -> Results:
     left = [path for path in (places.socket, places.socket_file) if path.exists()]
     if status is None and left:
         message = f"a killed daemon left {', '.join(map(str, left))}; this is harmless"
-        result = CheckResult(name="socket", state="warning", message=message, hint="the next start removes it")
         if not service.service(places, os.environ).state().active:
-            yield result, lambda: _unlink(left)
+            yield _result("socket", "warning", message, "the next start removes it", lambda: _unlink(left))
 
 
 def _unlink(left: list[Path]) -> str:
@@ -234,19 +235,17 @@ def _unlink(left: list[Path]) -> str:
 
 def _stores(status: StatusText) -> Results:
     for trouble in status.troubles:
-        hint = "`memd verify` checks everything; `memd logs` has details"
-        yield CheckResult(name="stores", state="broken", message=trouble, hint=hint), None
+        yield _result("stores", "broken", trouble, "`memd verify` checks everything; `memd logs` has details")
     if status.failures:
         message = f"{count(len(status.failures), 'capture')} failed: {status.failures[0]}"
-        hint = "`memd retry` lists them and processes them again"
-        yield CheckResult(name="stores", state="warning", message=message, hint=hint), None
+        yield _result("stores", "warning", message, "`memd retry` lists them and processes them again")
     if not status.troubles:
         total = sum(status.records.values())
         yield _ok("stores", f"{count(total, 'record')}, {size(sum(status.size_bytes.values()))}, no trouble")
     backed_up = status.last.get("backed up")
     if status.journal_seq and _days_since(backed_up.at if backed_up else "") > BACKUP_DAYS:
         message = f"the newest was made {age(backed_up.at)}" if backed_up else "none yet"
-        yield CheckResult(name="backup", state="warning", message=message, hint="to make one: `memd backup`"), None
+        yield _result("backup", "warning", message, "to make one: `memd backup`")
     elif backed_up:
         yield _ok("backup", f"{age(backed_up.at)}, {backed_up.what}")
 
@@ -262,10 +261,10 @@ def _spool(places: Places, status: StatusText | None) -> Results:
     if rejected:
         message = f"memd rejected the requests in {', '.join(map(str, rejected))}"
         hint = "`memd logs` has the reasons; remove the file when you no longer need it"
-        yield CheckResult(name="spool", state="warning", message=message, hint=hint), None
+        yield _result("spool", "warning", message, hint)
     if waiting and status is None:
         message = f"{count(len(waiting), 'file waits', 'files wait')} for the daemon"
-        yield CheckResult(name="spool", state="warning", message=message, hint="to deliver: `memd up`"), None
+        yield _result("spool", "warning", message, "to deliver: `memd up`")
     elif not rejected:
         yield _ok("spool", f"the daemon is reading {count(len(waiting), 'file')}" if waiting else "empty")
 
@@ -281,8 +280,8 @@ def _disk(places: Places) -> Results:
     folder = next((path for path in (places.data, *places.data.parents) if path.exists()), Path("/"))
     free = shutil.disk_usage(folder).free
     if free < LOW_DISK_BYTES:
-        message, hint = f"only {size(free)} free for {places.data}", "`memd du` shows how to reduce disk usage"
-        yield CheckResult(name="disk", state="warning", message=message, hint=hint), None
+        message = f"only {size(free)} free for {places.data}"
+        yield _result("disk", "warning", message, "`memd du` shows how to reduce disk usage")
     else:
         yield _ok("disk", f"{size(free)} free")
 
@@ -295,10 +294,10 @@ def _service(places: Places) -> Results:
     state = manager.state()
     if not state.current:
         message = "its files belong to another version or another home"
-        yield CheckResult(name="service", state="warning", message=message, hint="run `memd service install`"), None
+        yield _result("service", "warning", message, "run `memd service install`")
     elif state.manager and not state.active:
         hint = "start it with `memd up`; `memd service status` has details"
-        yield CheckResult(name="service", state="warning", message=f"not running: {state.detail}", hint=hint), None
+        yield _result("service", "warning", f"not running: {state.detail}", hint)
     else:
         yield _ok("service", f"{state.manager or 'installed'}: {state.detail}")
 
@@ -306,9 +305,8 @@ def _service(places: Places) -> Results:
 def _hosts(places: Places) -> Results:
     for host in check_hosts():
         if host.problem:
-            hint = f"run `{host.hint}`"
-            result = CheckResult(name="hosts", state="broken", message=f"{host.title}: {host.problem}", hint=hint)
-            yield result, lambda name=host.name: _set_up(places, name)
+            fix = partial(_set_up, places, host.name)
+            yield _result("hosts", "broken", f"{host.title}: {host.problem}", f"run `{host.hint}`", fix)
         else:
             state = "set up" if host.is_set_up else f"not set up (run `{host.hint}`)"
             yield _ok("hosts", f"{host.title}: {state}")
@@ -335,8 +333,7 @@ def _model(running: bool) -> Results:
             printed = (line[6:] for line in done.stderr.splitlines() if line.startswith("memd: "))
             message = next(printed, "the model does not load")
     if message:
-        hint = "`memd model verify` has details"
-        yield CheckResult(name="model", state="broken", message=message, hint=hint), None
+        yield _result("model", "broken", message, "`memd model verify` has details")
     else:
         yield _ok("model", "its files are intact" + ("" if running else ", and its vectors are correct"))
 

@@ -151,15 +151,12 @@ def markdown(exported: Sequence[ExportedRecord]) -> Iterator[str]:
         live = [item for item in inside if item.record.status in LIVE]
         past = [item for item in inside if item.record.status not in LIVE]
         yield f"\n## {_escaped(pool)}"
-        for type_ in sorted({item.record.type for item in live}):
-            yield f"\n### {_escaped(type_)}\n"
-            for item in live:
-                if item.record.type == type_:
-                    yield from _item(item)
-        if past:
-            yield "\n### not active\n"
-            for item in past:
-                yield from _item(item)
+        types = sorted({item.record.type for item in live})
+        groups = [(_escaped(type_), [item for item in live if item.record.type == type_]) for type_ in types]
+        for title, items in [*groups, ("not active", past)]:
+            if items:
+                yield f"\n### {title}\n"
+            yield from (line for item in items for line in _item(item))
 
 
 def _item(exported: ExportedRecord) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ...protocol.access import Grants, GrantState, PassGranted, Revocation
+from ...protocol.access import Grants, GrantState, Revocation
 from ...protocol.errors import InvalidRequest
 from .connection import PATIENCE_MS, reach
 from .options import seconds
@@ -50,16 +50,9 @@ def grant(
         else:
             granted = client.grant(subject, pools=pool or (), sources=source or (), for_s=seconds(for_))
         if granted.grant and not as_json:  # on standard error: the pass alone goes to standard output
-            answer.warn(_granted(granted.grant))
-        answer.give(granted, _pass_lines(granted))
-
-
-def _pass_lines(granted: PassGranted) -> Iterator[str]:
-    yield granted.token or f"{count(granted.shown, 'record')} restored"
-
-
-def _granted(grant: GrantState) -> str:
-    return f"pass {grant.id}: {plain(grant.subject)} reads {_covered(grant)} until {moment(grant.expires_at)}"
+            subject, until = plain(granted.grant.subject), moment(granted.grant.expires_at)
+            answer.warn(f"pass {granted.grant.id}: {subject} reads {_covered(granted.grant)} until {until}")
+        answer.give(granted, [granted.token or f"{count(granted.shown, 'record')} restored"])
 
 
 def _covered(grant: GrantState) -> str:

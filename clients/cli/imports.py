@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -248,12 +248,11 @@ def memd(
         take_in(answer, path, dry_run)
 
 
-def _required(files: Iterable[Path], noun: str, hint: str) -> list[Path]:
+def _required(files: Sequence[Path], noun: str, hint: str) -> Sequence[Path]:
     """The files. Raises InvalidRequest if there are none."""
-    listed = list(files)
-    if not listed:
+    if not files:
         raise InvalidRequest(f"no {noun} in these folders", hint=hint)
-    return listed
+    return files
 
 
 def _source(name: str, path: Path, cwd: str, cursors: Cursors, dry_run: bool) -> ImportSource:

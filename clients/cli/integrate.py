@@ -1,46 +1,27 @@
-"""`memd mcp`, `memd plugin`, `memd completion`, `memd shell`: how other programs load or start memd."""
+"""`memd mcp`, `plugin`, `completion`, `shell`: how other programs load or start memd; and `memd man`."""
 
 from __future__ import annotations
 
 import os
 import sys
-from enum import StrEnum
-from typing import Annotated
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
 
 import msgspec
 import typer
 
+from ... import __version__
+from ...protocol.errors import MemdError
 from .output import CommandAnswer, JsonFlag
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 shell_app = typer.Typer(
     rich_markup_mode=None,
+    add_completion=False,
     help="Let bash or zsh report the commands you run. memd stores command, exit status, duration and folder.",
     epilog="A command that starts with a space is never reported, nor one that matches MEMD_SHELL_IGNORE='ls*:cd*'.",
 )
 app.add_typer(shell_app, name="shell")
-
-
-class Program(StrEnum):
-    """Programs with a memd plugin or library."""
-
-    NVIM = "nvim"
-    NODE = "node"
-
-
-class CompletionShell(StrEnum):
-    """Shells that can complete `memd`."""
-
-    BASH = "bash"
-    ZSH = "zsh"
-    FISH = "fish"
-
-
-class ReportingShell(StrEnum):
-    """Shells that can report commands."""
-
-    BASH = "bash"
-    ZSH = "zsh"
 
 
 class Plugin(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,8 +47,7 @@ def mcp(
 
 @app.command()
 def plugin(
-    program: Annotated[Program, typer.Argument(help="nvim or node.")],
-    as_json: JsonFlag = False,
+    program: Annotated[Literal["nvim", "node"], typer.Argument(help="nvim or node.")], as_json: JsonFlag = False
 ) -> None:
     """Print the folder of the Neovim plugin or the Node library.
 
@@ -80,12 +60,12 @@ def plugin(
     from .. import node, nvim
 
     with CommandAnswer("plugin", as_json) as answer:
-        folder = str(nvim.FOLDER if program is Program.NVIM else node.FOLDER)
+        folder = str(nvim.FOLDER if program == "nvim" else node.FOLDER)
         answer.give(Plugin(folder=folder), [folder])
 
 
 @app.command()
-def completion(shell: Annotated[CompletionShell, typer.Argument(help="bash, zsh or fish.")]) -> None:
+def completion(shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="bash, zsh or fish.")]) -> None:
     """Print shell completion code.
 
     \b
@@ -96,7 +76,7 @@ def completion(shell: Annotated[CompletionShell, typer.Argument(help="bash, zsh 
     """
     from typer._completion_shared import get_completion_script
 
-    sys.stdout.write(get_completion_script(prog_name="memd", complete_var="_MEMD_COMPLETE", shell=shell.value) + "\n")
+    sys.stdout.write(get_completion_script(prog_name="memd", complete_var="_MEMD_COMPLETE", shell=shell) + "\n")
 
 
 @shell_app.callback()
@@ -105,7 +85,7 @@ def shell() -> None:
 
 
 @shell_app.command()
-def init(shell: Annotated[ReportingShell, typer.Argument(help="bash (5 or later) or zsh.")]) -> None:
+def init(shell: Annotated[Literal["bash", "zsh"], typer.Argument(help="bash (5 or later) or zsh.")]) -> None:
     """Print the code that the shell must load. Ctrl-X k searches memory for the text you typed.
 
     MEMD_SHELL_KEY changes that key.
@@ -123,4 +103,91 @@ def init(shell: Annotated[ReportingShell, typer.Argument(help="bash (5 or later)
 
     places = places_here()
     make_private(places.spool)
-    sys.stdout.write(script(shell.value, places, program()))
+    sys.stdout.write(script(shell, places, program()))
+
+
+FILES = (
+    ("$MEMD_HOME", "one folder for all data; else memd uses the XDG folders, by default below ~/.local"),
+    ("memd.toml", "settings, in the configuration folder; see \\fBmemd config list\\fR"),
+    ("memd.log", "the daemon's log, in the state folder; see \\fBmemd logs\\fR"),
+)
+
+
+@app.command()
+def man() -> None:
+    """Print the manual page.
+
+    \b
+    Examples:
+      memd man | man -l -
+      mkdir -p ~/.local/share/man/man1; memd man > ~/.local/share/man/man1/memd.1
+    """
+    sys.stdout.write("\n".join(_page()) + "\n")
+
+
+def _page() -> Iterator[str]:
+    from typer.main import get_command
+
+    from .application import app as application
+
+    root: Any = get_command(application)
+    yield f'.TH MEMD 1 "" "memd {__version__}" "User Commands"'
+    yield ".SH NAME\nmemd \\- one memory for every AI tool on this machine"
+    yield ".SH SYNOPSIS\n.B memd\n.I COMMAND\n[\\fIOPTIONS\\fR] [\\fIARGUMENTS\\fR]"
+    yield f".SH DESCRIPTION\n{_text(root.help)}\n.PP\n{_text(root.epilog)}"
+    yield ".SH COMMANDS"
+    context = root.make_context("memd", [], resilient_parsing=True)
+    for name in root.list_commands(context):
+        yield from _command(root.get_command(context, name), name)
+    yield ".SH FILES"
+    for path, about in FILES:
+        yield f".TP\n.I {path}\n{about}"
+    yield '.SH "EXIT STATUS"'
+    for code, names in _exit_codes():
+        yield f".TP\n.B {code}\n{names}"
+
+
+def _command(command: Any, name: str) -> Iterator[str]:
+    if inner := getattr(command, "commands", None):
+        yield f'.SS "{name}"\n{_help(command.help or "")}'
+        for subcommand in inner:
+            yield from _command(inner[subcommand], f"{name} {subcommand}")
+        return
+    words, options = [f"\\fBmemd {name}\\fR"], list[str]()
+    for parameter in command.params:
+        if parameter.name == "help" or getattr(parameter, "hidden", False):
+            continue
+        if parameter.param_type_name == "argument":
+            shown = f"\\fI{parameter.human_readable_name.upper()}\\fR"
+            words.append(shown if parameter.required else f"[{shown}]")
+        else:
+            options.append(f".TP\n\\fB{_text(', '.join(parameter.opts))}\\fR\n{_text(parameter.help or '')}")
+    yield f'.SS "{name}"\n{" ".join(words)}{" [OPTIONS]" if options else ""}\n.PP\n{_help(command.help or "")}'
+    yield from options
+
+
+def _help(text: str) -> str:
+    """A command's help: paragraphs, then the examples that follow `\\b`, unchanged."""
+    about, _, examples = text.partition("\b")
+    shown = "\n.PP\n".join(_text(" ".join(part.split())) for part in about.strip().split("\n\n"))
+    if examples.strip():
+        shown += (
+            "\n.PP\n.nf\n" + "\n".join(_text(line.rstrip()) for line in examples.strip("\n").splitlines()) + "\n.fi"
+        )
+    return shown
+
+
+def _text(text: str | None) -> str:
+    """Text escaped for roff."""
+    escaped = (text or "").replace("\\", "\\e").replace("-", "\\-")
+    return "\n".join("\\&" + line if line.startswith((".", "'")) else line for line in escaped.splitlines())
+
+
+def _exit_codes() -> Iterator[tuple[int, str]]:
+    names: dict[int, list[str]] = {0: ["done"]}
+    pending: list[type[MemdError]] = [MemdError]
+    while pending:
+        kind = pending.pop(0)
+        names.setdefault(kind.exit_code, []).append(kind.code.replace("_", " "))
+        pending.extend(kind.__subclasses__())
+    yield from ((code, ", ".join(names[code])) for code in sorted(names))

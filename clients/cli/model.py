@@ -89,8 +89,7 @@ def _use_text(model: ModelState) -> str:
 
 @app.command()
 def use(
-    folder: Annotated[str, typer.Argument(help="A folder with a manifest.json, or default.")],
-    as_json: JsonFlag = False,
+    folder: Annotated[str, typer.Argument(help="A folder with a manifest.json, or default.")], as_json: JsonFlag = False
 ) -> None:
     """Select another model. memd checks it, then embeds all records again. Until then searches use the current model.
 

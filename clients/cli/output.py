@@ -84,10 +84,7 @@ class CommandAnswer:
         """Print the envelope now; a command that follows a log calls this for each batch."""
         print_json(
             Envelope(
-                command=self.command,
-                duration_ms=self._duration_ms(),
-                data=self._data,
-                warnings=tuple(self._warnings),
+                command=self.command, duration_ms=self._duration_ms(), data=self._data, warnings=tuple(self._warnings)
             )
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import nullcontext
 from types import TracebackType
 from typing import Any
 
@@ -23,22 +24,20 @@ class Bar:
     """A progress bar on standard error, shown only on a terminal."""
 
     def __init__(self, length: int, label: str, hidden: bool = False) -> None:
-        self._hidden = hidden or length < 1 or not is_watched()
-        self._bar: Any = None if self._hidden else typer.progressbar(length=length, label=label, file=sys.stderr)
+        hidden = hidden or length < 1 or not is_watched()
+        self._bar: Any = nullcontext() if hidden else typer.progressbar(length=length, label=label, file=sys.stderr)
 
     def __enter__(self) -> Bar:
-        if self._bar:
-            self._bar.__enter__()
+        self._shown = self._bar.__enter__()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._bar:
-            self._bar.__exit__(kind, error, at)
+        self._bar.__exit__(kind, error, at)
 
     def step(self, steps: int) -> None:
         """Advance by so many steps."""
-        if self._bar and steps > 0:
-            self._bar.update(steps)
+        if self._shown and steps > 0:
+            self._shown.update(steps)
 
 
 class Ticker:

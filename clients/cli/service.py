@@ -1,26 +1,134 @@
-"""`memd service` installs memd as a systemd or launchd service of the user."""
+"""`memd up` and `memd down` start and stop the daemon; `memd service` makes it a service of systemd or launchd."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
 
 from ...protocol.errors import Refused, Unavailable
+from ...protocol.places import Places
+from ...protocol.reply import StatusText
 from ..python import launch
-from ..python.client import places_here
-from ..service import ServiceState, service
+from ..python.client import Client, places_here
+from ..service import ServiceState, is_ours, service
+from .connection import deliver, is_older
 from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
+from .wording import age
 
-app = typer.Typer(
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+service_app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
     help="Run memd at login, with systemd or launchd.",
     epilog="The service is optional: `memd up` starts the daemon by hand.",
 )
+app.add_typer(service_app, name="service")
+
+
+class Up(msgspec.Struct, frozen=True, kw_only=True):
+    """Of `up`. `replaced` is the version of the older daemon that this command replaced, "" if none."""
+
+    was_running: bool
+    replaced: str = ""
+    pid: int
+    version: str
+    data_dir: str
+
+
+class Down(msgspec.Struct, frozen=True, kw_only=True):
+    """Of `down`."""
+
+    was_running: bool
+    pid: int = 0
+
+
+@app.command()
+def up(
+    foreground: Annotated[bool, typer.Option("--foreground", help="Run in this terminal until Ctrl-C.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Start the daemon in the background. It waits until the daemon answers, and replaces one of an older version.
+
+    \b
+    Examples:
+      memd up
+      memd up --foreground        # for a service manager, or to watch its log
+      MEMD_HOME=/tmp/try memd up  # keep all data in one folder
+    """
+    if foreground:
+        command = launch.command()
+        os.execve(command[0], command, launch.daemon_environment(os.environ))
+    with CommandAnswer("up", as_json) as answer:
+        places = places_here()
+        before = launch.answering(places)
+        replaced = before.version if before and is_older(before.version) else ""
+        if replaced:
+            stop(places)
+        if not before or replaced:
+            start(places, answer)
+        with Client(places) as client:
+            status = client.status()
+            result = Up(
+                was_running=before is not None,
+                replaced=replaced,
+                pid=status.pid,
+                version=status.version,
+                data_dir=status.data_dir,
+            )
+            answer.give(result, [_up_line(result, status)])
+            deliver(client, answer)
+
+
+def _up_line(result: Up, status: StatusText) -> str:
+    if result.was_running and not result.replaced:
+        return (
+            f"memd is already running (pid {result.pid}, started {age(status.started_at)}); data in {result.data_dir}"
+        )
+    instead = f", replaces version {plain(result.replaced)}" if result.replaced else ""
+    return f"memd is running (pid {result.pid}{instead}); data in {result.data_dir}"
+
+
+def start(places: Places, answer: CommandAnswer) -> None:
+    """Start through the service manager if memd is its service for this home, else directly."""
+    manager = service(places, os.environ)
+    if is_ours(manager, places) and manager.reachable():
+        if not (problem := manager.start()):
+            return
+        answer.warn(f"the service did not start ({plain(problem)}); started memd without it")
+    launch.start(places, os.environ)
+
+
+def stop(places: Places) -> StatusText | None:
+    """Stop through the service manager if memd is its service: it would restart the daemon for the next client."""
+    manager = service(places, os.environ)
+    if is_ours(manager, places) and manager.reachable() and manager.state().manager:
+        seen = launch.answering(places) if manager.state().active else None
+        manager.stop()
+        if seen:
+            launch.wait_until_ended(seen.pid, places)
+            return seen
+    return launch.stop(places)
+
+
+@app.command()
+def down(as_json: JsonFlag = False) -> None:
+    """Stop the daemon. It first finishes the requests it acknowledged.
+
+    \b
+    Example:
+      memd down
+    """
+    with CommandAnswer("down", as_json) as answer:
+        seen = stop(places_here())
+        if seen:
+            answer.give(Down(was_running=True, pid=seen.pid), [f"memd (pid {seen.pid}) stopped"])
+        else:
+            answer.give(Down(was_running=False), ["memd was not running"])
 
 
 class Installed(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +145,7 @@ class Uninstalled(msgspec.Struct, frozen=True, kw_only=True):
     removed: tuple[str, ...]
 
 
-@app.command()
+@service_app.command()
 def install(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the files and write none.")] = False,
     as_json: JsonFlag = False,
@@ -50,7 +158,9 @@ def install(
       memd service install --dry-run    # the files it would write
     """
     with CommandAnswer("service install", as_json) as answer:
-        _refuse_sudo()
+        if os.environ.get("SUDO_UID", str(os.getuid())) != str(os.getuid()):
+            hint = "run this as the user who owns the memory, without sudo"
+            raise Refused("memd can't be a service of root", hint=hint)
         places = places_here()
         manager = service(places, os.environ)
         files = manager.files()
@@ -75,10 +185,7 @@ def install(
         answer.give(Installed(files=texts, written=tuple(written), running=running), _install_lines(written, running))
 
 
-def _write(path: os.PathLike[str], text: str) -> None:
-    from pathlib import Path
-
-    path = Path(path)
+def _write(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = path.with_name(path.name + ".new")
@@ -88,11 +195,6 @@ def _write(path: os.PathLike[str], text: str) -> None:
         raise Refused(
             f"{path} can't be written: {error.strerror}", hint="check the owner and mode of its folder"
         ) from error
-
-
-def _refuse_sudo() -> None:
-    if os.environ.get("SUDO_UID", str(os.getuid())) != str(os.getuid()):
-        raise Refused("memd can't be a service of root", hint="run this as the user who owns the memory, without sudo")
 
 
 def _install_lines(written: list[str], running: bool) -> Iterator[str]:
@@ -106,7 +208,7 @@ def _install_lines(written: list[str], running: bool) -> Iterator[str]:
         yield from wrapped("your service manager does not answer: memd starts at the next login, or now with `memd up`")
 
 
-@app.command()
+@service_app.command()
 def uninstall(as_json: JsonFlag = False) -> None:
     """Uninstall the service. Your memory stays; `memd up` starts the daemon by hand.
 
@@ -131,7 +233,7 @@ def remove() -> tuple[str, ...]:
     return tuple(str(path) for path in files)
 
 
-@app.command("status")
+@service_app.command("status")
 def status(as_json: JsonFlag = False) -> None:
     """Show whether the service is installed and its state.
 

@@ -1,19 +1,24 @@
-"""`memd setup` and `memd unsetup` add memd to an agent's configuration and restore that configuration."""
+"""`memd setup` and `memd unsetup` change an agent's configuration and restore it; `memd uninstall` removes memd."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
 
+from ...protocol.errors import Refused
+from ...protocol.places import Places
 from ..hooks.edits import FileEdit, diff
 from ..hooks.hosts import TITLES, Hosts, HostState
 from ..python import launch
 from ..python.client import places_here
 from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
+from .service import remove, stop
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 Names = Annotated[list[str] | None, typer.Argument(metavar="[AGENT|all]", help=f"{', '.join(TITLES)}, or all here.")]
@@ -54,12 +59,8 @@ def setup(names: Names = None, dry_run: DryRun = False, as_json: JsonFlag = Fals
             states = [hosts.state(name) for name in TITLES]
             answer.give(states, _listed(states))
             return
-        done: list[HostChange] = []
-        for name in _chosen(hosts, names, lambda state: state.is_here):
-            edits = hosts.edits(name)
-            if not dry_run:
-                hosts.set_up(name, edits)
-            done.append(_changed(hosts, name, edits))
+        chosen = _chosen(hosts, names, lambda state: state.is_here)
+        done = [_changed(hosts, name, hosts.edits(name), None if dry_run else hosts.set_up) for name in chosen]
         answer.give(HostChanges(hosts=tuple(done), dry_run=dry_run), _change_lines(done, dry_run, "set up in"))
         if not dry_run and done and not launch.answering(places_here(), 500):
             answer.warn("memd is not running: start it with `memd up`; until then agents work without memory")
@@ -76,12 +77,8 @@ def unsetup(names: Names = None, dry_run: DryRun = False, as_json: JsonFlag = Fa
     """
     with CommandAnswer("unsetup", as_json) as answer:
         hosts = Hosts(places_here(), os.environ)
-        done: list[HostChange] = []
-        for name in _chosen(hosts, names or ["all"], lambda state: state.is_set_up):
-            edits = hosts.restoring(name)
-            if not dry_run:
-                hosts.take_out(name, edits)
-            done.append(_changed(hosts, name, edits))
+        chosen = _chosen(hosts, names or ["all"], lambda state: state.is_set_up)
+        done = [_changed(hosts, name, hosts.restoring(name), None if dry_run else hosts.take_out) for name in chosen]
         answer.give(HostChanges(hosts=tuple(done), dry_run=dry_run), _change_lines(done, dry_run, "removed from"))
 
 
@@ -91,7 +88,12 @@ def _chosen(hosts: Hosts, names: Sequence[str], wanted: Callable[[HostState], bo
     return [name for name in TITLES if wanted(hosts.state(name))]
 
 
-def _changed(hosts: Hosts, name: str, edits: Sequence[FileEdit]) -> HostChange:
+def _changed(
+    hosts: Hosts, name: str, edits: list[FileEdit], apply: Callable[[str, list[FileEdit]], object] | None
+) -> HostChange:
+    """The change of a host's files; `apply` makes it, None is a dry run."""
+    if apply:
+        apply(name, edits)
     files = {str(edit.path): list(diff(edit)) for edit in edits if edit.is_change}
     return HostChange(host=name, files=files, state=hosts.state(name))
 
@@ -129,3 +131,78 @@ def _plain_line(line: str) -> str:
     mark, rest = line[:1], line[1:]
     body = rest.lstrip()
     return mark + rest[: len(rest) - len(body)].replace("\t", "    ") + plain(body)
+
+
+OWN_ENTRIES = {"journal", "archive", "format.json", "memd.log", "memd.toml", "spool", "memd.sock", "lock", "disabled"}
+"""Entries by which a folder is recognised as memd's."""
+
+
+class Uninstallation(msgspec.Struct, frozen=True, kw_only=True):
+    """Of `uninstall`: `kept` has the folders with the memory."""
+
+    removed: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+@app.command()
+def uninstall(
+    purge: Annotated[bool, typer.Option("--purge", help="Also delete the memory, for good.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Remove memd from this system. Your memory stays. --purge deletes it too.
+
+    The command stops the daemon, uninstalls the service and disconnects memd from every agent.
+
+    \b
+    Examples:
+      memd uninstall
+      memd export > memory.jsonl && memd uninstall --purge
+    """
+    with CommandAnswer("uninstall", as_json) as answer:
+        places = places_here()
+        folders = [path for path in (places.data, places.state, places.config, places.run) if path.is_dir()]
+        if purge and folders and not yes:
+            if as_json:
+                raise Refused("--purge deletes your memory for good", hint="confirm with --yes")
+            typer.confirm(f"Delete {', '.join(map(str, folders))} with all memory?", abort=True)
+        stop(places)
+        removed = [*_disconnected(places), *remove()]
+        if purge:
+            removed += _purged(places, folders)
+        kept = tuple(str(path) for path in folders if path.exists())
+        answer.give(Uninstallation(removed=tuple(removed), kept=kept), _uninstalled_lines(removed, kept))
+
+
+def _disconnected(places: Places) -> Iterator[str]:
+    """Restore the configuration of every agent (P-25); the files that changed."""
+    hosts = Hosts(places, os.environ)
+    for name in TITLES:
+        edits = hosts.restoring(name)
+        hosts.take_out(name, edits)
+        yield from (f"memd's entries in {edit.path}" for edit in edits if edit.is_change)
+
+
+def _purged(places: Places, folders: list[Path]) -> list[str]:
+    if launch.answering(places, 300):
+        raise Refused("a daemon is still running", hint="stop it with `memd down`, then try again")
+    for folder in folders:  # all of them first: delete nothing if one is in doubt
+        inside = set(os.listdir(folder))
+        if (inside and not inside & OWN_ENTRIES) or folder.stat().st_uid != os.getuid():
+            raise Refused(f"{folder} does not look like memd's", hint="delete it yourself if you no longer need it")
+    deleted: list[str] = []
+    for folder in folders:
+        shutil.rmtree(folder)
+        deleted.append(str(folder))
+    home = os.environ.get("MEMD_HOME")
+    if home and Path(home).is_dir() and not os.listdir(home):
+        Path(home).rmdir()
+        deleted.append(home)
+    return deleted
+
+
+def _uninstalled_lines(removed: list[str], kept: tuple[str, ...]) -> Iterator[str]:
+    yield from (f"removed {path}" for path in removed)
+    if kept:
+        yield from wrapped(f"your memory stays in {', '.join(kept)}; `memd uninstall --purge` deletes it")
+    yield "to remove the program: `pip uninstall memd` or `pipx uninstall memd`"

@@ -21,10 +21,7 @@ _STAGES = {"door": "received", "route": "assign"}
 
 
 @app.command()
-def why(
-    id: Id,
-    as_json: JsonFlag = False,
-) -> None:
+def why(id: Id, as_json: JsonFlag = False) -> None:
     """Show the source of a record and every decision on it.
 
     \b

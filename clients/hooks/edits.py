@@ -7,7 +7,6 @@ until it is restored; of a file that the user changed meanwhile, only memd's own
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
@@ -86,6 +85,8 @@ class EditLog:
     def _backup(self, path: Path, before: bytes | None) -> str:
         if before is None:
             return ""
+        from hashlib import blake2b
+
         mark = blake2b(bytes(path), digest_size=4).hexdigest()
         place = self._folder / f"{self._host}.{mark}.{path.name}"
         write_whole(place, before)
@@ -142,6 +143,8 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _digest(content: bytes) -> str:
+    from hashlib import blake2b  # it loads OpenSSL, which costs `memd status` 3 ms
+
     return blake2b(content, digest_size=16).hexdigest()
 
 

@@ -6,12 +6,15 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ...protocol.errors import InvalidRequest, NotFound
-from .cursors import Cursors
 from .transcript import Mark, Transcript
+
+if TYPE_CHECKING:  # it loads OpenSSL, which costs `memd status` 5 ms
+    from .cursors import Cursors
 
 Read = Callable[[Mark | None], Transcript]
 

@@ -18,7 +18,8 @@ from ...protocol.instant import day, from_micros
 from ...protocol.recall import Belief, Hit, Line
 from ...protocol.record import STATES, Record
 from ...protocol.reply import Change
-from ..python.client import Client, SpoolReceipt, remembering
+from ..python.client import Client, remembering
+from ..python.spool_writer import SpoolReceipt
 from . import tools
 
 _FENCE = re.compile(r"</?memd-context", re.IGNORECASE)

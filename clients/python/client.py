@@ -8,14 +8,16 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ...protocol import reply, request, wire
 from ...protocol.errors import DeadlineExceeded, InvalidRequest, MemdError, Unavailable
 from ...protocol.places import Places, why_disabled
 from .request_methods import RequestMethods, answer_while_disabled, now, places_here, remembering
-from .spool_writer import Drained, Spool, SpooledRequest, SpoolReceipt
 from .zmtp import Connection, Deadline
+
+if TYPE_CHECKING:  # most clients never spool
+    from .spool_writer import Drained, Spool, SpooledRequest, SpoolReceipt
 
 T = TypeVar("T")
 
@@ -45,10 +47,14 @@ class Client(RequestMethods):
     @property
     def spool(self) -> Spool:
         """The requests that wait on this machine for the daemon."""
+        from .spool_writer import Spool
+
         return Spool(self.places.spool)
 
     def drain(self) -> Drained:
         """Deliver the spooled requests in order, up to the first that can't be delivered now."""
+        from .spool_writer import Drained
+
         return Drained() if self.disabled else self.spool.drain(self._deliver)
 
     def _deliver(self, message: SpooledRequest) -> reply.Taken | reply.Remembered:
@@ -108,4 +114,4 @@ def socket_path(places: Places) -> Path:
     return named if named.is_absolute() and named.exists() else places.socket
 
 
-__all__ = ["Client", "SpoolReceipt", "now", "places_here", "remembering", "socket_path"]
+__all__ = ["Client", "now", "places_here", "remembering", "socket_path"]

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
 from functools import partial, update_wrapper
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar, cast, overload
 
 import msgspec
 
@@ -22,7 +22,9 @@ from ...protocol.places import Places
 from ...protocol.places import places as places_of
 from ...protocol.profile import Delivery, Trigger
 from ...protocol.record import Kind, Record, Status
-from .spool_writer import SpoolReceipt
+
+if TYPE_CHECKING:
+    from .spool_writer import SpoolReceipt
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -72,7 +74,8 @@ class RequestMethod(Generic[P, T]):
 
     def or_spool(self) -> RequestMethod[P, T | SpoolReceipt]:
         """Return a variant that spools the request when the daemon can't be reached in time, or raises TooLarge."""
-        return RequestMethod[P, T | SpoolReceipt](self.request, cast("Any", self.reply), self.build, may_spool=True)
+        reply: type[T | SpoolReceipt] = cast("Any", self.reply)
+        return RequestMethod(self.request, reply, self.build, may_spool=True)
 
 
 def sends(
