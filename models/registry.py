@@ -54,7 +54,7 @@ def remedy(folder: Path) -> str:
     """What to do about a folder whose files are not what they should be."""
     if folder == WEIGHTS:
         return "install memd again: the package brings its model files with it"
-    return "a model's folder holds manifest.json and the files it names; `memd model use default` is memd's own"
+    return "a model's folder contains manifest.json and its files; `memd model use default` selects memd's own model"
 
 
 def info(folder: Path = WEIGHTS) -> ModelInfo:

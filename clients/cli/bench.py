@@ -42,7 +42,7 @@ def bench(
     markdown: Annotated[Path | None, typer.Option(parser=path, help="Write the report as Markdown.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Measure memd on this machine. Each figure stands beside its target, or a floor measured in the same run.
+    """Measure memd on this machine. The report compares each figure with its target or a measured floor.
 
     \b
     Examples:

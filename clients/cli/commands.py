@@ -15,7 +15,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Ask": {
         "recall": ("recall", "Search memory. Each result names its source."),
-        "profile": ("recall", "Show what an agent is told about you and this project."),
+        "profile": ("recall", "Show the profile that an agent receives in this folder."),
         "list": ("records", "List records, newest first."),
         "show": ("records", "Show one record, or all its versions."),
         "why": ("why", "Show the source of a record and every decision on it."),
@@ -30,14 +30,14 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "pin": ("edit", "Pin records: they come first in the profile."),
         "unpin": ("edit", "Unpin records."),
         "restore": ("edit", "Restore archived records."),
-        "undo": ("forget", "Take back everything learned from a session or an import."),
+        "undo": ("forget", "Hide everything learned from a session or an import."),
         "redo": ("forget", "Reverse `memd undo`."),
         "inbox": ("inbox", "List, accept or reject proposed changes."),
     },
     "Privacy": {
         "pause": ("control", "Stop capturing for a while."),
         "resume": ("control", "End a pause."),
-        "forget": ("forget", "Delete records and their sources for good."),
+        "forget": ("forget", "Delete records and their sources permanently."),
         "scan": ("forget", "Find secrets in stored data and redact them."),
         "grant": ("grant", "Issue a read-only pass for an agent or a tool."),
         "grants": ("grant", "List passes and revoked sources."),
@@ -45,10 +45,10 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Projects and agents": {
         "pools": ("scope", "List pools: your personal one and one per project."),
-        "scope": ("scope", "Show or change which pool a folder or a record belongs to."),
+        "scope": ("scope", "Show or change the pool of a folder or a record."),
         "leave": ("scope", "Stop reading a project's memory, or start again."),
         "agent": ("scope", "List agents with their own memory, or create one."),
-        "session": ("session", "List sessions, or show what one led to."),
+        "session": ("session", "List sessions, or show the outcome of one."),
     },
     "Data": {
         "import": ("imports", "Import sessions, notes and commits from other tools."),

@@ -37,7 +37,7 @@ def pause(
     \b
     Examples:
       memd pause --for 2h
-      memd pause --here         # this folder and below, until `memd resume --here`
+      memd pause --here         # this folder and all folders in it
     """
     with CommandAnswer("pause", as_json) as answer, reach() as client:
         for_s = seconds(for_)
@@ -75,7 +75,7 @@ def retry(
     all: Annotated[bool, typer.Option("--all", help="Process all of them again.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """List captures that failed, or process them again. `memd forget --failed N` deletes one for good.
+    """List captures that failed, or process them again. `memd forget --failed N` deletes one permanently.
 
     \b
     Examples:

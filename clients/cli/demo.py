@@ -163,7 +163,7 @@ def _commits(answer: CommandAnswer) -> Transcript | None:
 def _profile(client: Client, answer: CommandAnswer, pools: tuple[str, ...]) -> ProfileText:
     profile = client.profile(pools=pools)
     lines = [line for part in profile.text.splitlines() for line in wrapped(plain(part), "  ", "")]
-    tell(answer, lines, "$ memd profile     # what an agent is told about Ada and the project orchard")
+    tell(answer, lines, "$ memd profile     # the text that an agent receives about Ada and orchard")
     return profile
 
 

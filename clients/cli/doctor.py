@@ -241,7 +241,7 @@ def _stores(status: StatusText) -> Results:
         yield _result("stores", "warning", message, "`memd retry` lists them and processes them again")
     if not status.troubles:
         total = sum(status.records.values())
-        yield _ok("stores", f"{count(total, 'record')}, {size(sum(status.size_bytes.values()))}, no trouble")
+        yield _ok("stores", f"{count(total, 'record')}, {size(sum(status.size_bytes.values()))}, no problems")
     backed_up = status.last.get("backed up")
     if status.journal_seq and _days_since(backed_up.at if backed_up else "") > BACKUP_DAYS:
         message = f"the newest was made {age(backed_up.at)}" if backed_up else "none yet"

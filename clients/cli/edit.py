@@ -98,7 +98,7 @@ def correct(
     old: Annotated[str, typer.Argument(help="The wrong record's id, or a unique prefix.")],
     new: Annotated[str, typer.Argument(help="The correct statement, as a whole sentence.")],
     since: Annotated[
-        str, typer.Option(help="The day, or RFC 3339 time, when the old record stopped being true; else it never was.")
+        str, typer.Option(help="End of the old record's validity: a day, or RFC 3339; default: it was never valid.")
     ] = "",
     as_json: JsonFlag = False,
 ) -> None:

@@ -54,7 +54,7 @@ def export(
 
     \b
     Examples:
-      memd export -o memory.jsonl          # to import it: `memd import memd memory.jsonl`
+      memd export -o memory.jsonl    # `memd import memd memory.jsonl` imports it
       memd export --format md | less
       memd export --pool project/3f2a --shareable -o orchard.jsonl
     """

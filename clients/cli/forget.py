@@ -33,7 +33,7 @@ def forget(
     ids: Annotated[
         list[str] | None, typer.Argument(help="Records by id, or a unique prefix.", show_default=False)
     ] = None,
-    query: Annotated[str, typer.Option(help="Everything that contains this phrase, in any case.")] = "",
+    query: Annotated[str, typer.Option(help="Everything that contains this phrase, in upper or lower case.")] = "",
     session: Annotated[str, typer.Option(help="A whole session, as `memd session list` names it.")] = "",
     source: Annotated[str, typer.Option(help="Everything from one source: claude-code, git, cli, …")] = "",
     failed: Annotated[int, typer.Option(min=0, help="A failed capture, by its number in `memd retry`.")] = 0,
@@ -42,7 +42,7 @@ def forget(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Delete records and their sources for good. This can't be undone.
+    """Delete records and their sources permanently. This can't be undone.
 
     memd also deletes the turns that the records cite and every copy of both in its own files, backups included. It
     never captures a deleted turn again. A later turn that repeats the statement is captured as usual.
@@ -67,7 +67,7 @@ def forget(
                 hint = "--dry-run shows what would be deleted"
                 raise Refused("forgetting can't be undone: confirm with --yes", hint=hint)
             say(_plan_lines(plan))
-            typer.confirm("Delete this for good?", abort=True, err=True)
+            typer.confirm("Delete this permanently?", abort=True, err=True)
         job = client.forget(chosen, query=query, session=session, source=source, letter=failed)
         done = wait_for_job(client, job, answer)
         transcripts = [str(path) for path in _transcripts(plan.documents)]
@@ -79,7 +79,7 @@ def _check_scope(ids: list[str], query: str, session: str, source: str, failed: 
     given = sum(map(bool, (ids, query, session, source, failed)))
     if given != 1:
         raise InvalidRequest(
-            "more than one scope" if given else "no scope was given",
+            "more than one selection was given" if given else "nothing to forget was named",
             hint="give exactly one: ids, --query, --session, --source or --failed",
         )
 
@@ -144,7 +144,7 @@ def _transcripts(documents: tuple[str, ...]) -> Iterator[Path]:
 
 @app.command()
 def undo(names: Names, as_json: JsonFlag = False) -> None:
-    """Take back everything learned from a session or an import. No search returns it until `memd redo`.
+    """Hide everything learned from a session or an import. No search returns it until `memd redo`.
 
     Records that other sessions support stay. Records that it had replaced are active again, and records that it had
     reworded get their earlier wording back.
@@ -154,11 +154,11 @@ def undo(names: Names, as_json: JsonFlag = False) -> None:
       memd undo claude-code:0b5c7b3e-77b1-4e0a-9c1e-4e5d7a52c3f1
       memd undo ~/.claude/projects/-home-ada-orchard
       memd undo git
-      memd undo memd:corrections/7q3hjwch     # a correction; `memd why` shows the name
+      memd undo memd:corrections/7q3hjwch   # `memd why` shows this name
     """
     with CommandAnswer("undo", as_json) as answer, reach(PATIENCE_MS) as client:
         report = _run(client, client.undo, names, answer)
-        lines = [f"{count(report_number(report, 'hidden'), 'record')} taken back"]
+        lines = [f"{count(report_number(report, 'hidden'), 'record')} hidden"]
         if reworded := report_number(report, "reworded"):
             lines.append(f"earlier wording restored: {count(reworded, 'record')}")
         if again := report_number(report, "believed_again"):

@@ -25,7 +25,7 @@ Sources = Annotated[
 
 @app.command()
 def grant(
-    subject: Annotated[str, typer.Argument(help="Who the pass is for: an agent, a tool, a person.")] = "",
+    subject: Annotated[str, typer.Argument(help="The holder of the pass: an agent, a tool or a person.")] = "",
     pool: Pools = None,
     source: Sources = None,
     for_: Annotated[str, typer.Option("--for", help="Valid for: 90m, 12h, 1d12h, 30d, 8w.")] = "30d",

@@ -39,7 +39,7 @@ app = typer.Typer(
     Examples:
       memd import                      # list importable files, then ask
       memd import --agent codex        # only those of one agent
-      memd import --yes --dry-run      # count what importing all of them would add
+      memd import --yes --dry-run      # count the lines, import nothing
       memd import claude-code ~/.claude/projects""",
 )
 
@@ -381,7 +381,7 @@ def report_lines(files: Sequence[Imported], dry_run: bool) -> Iterator[str]:
         lines, taken = sum(account.lines for account in accounts), sum(account.taken for account in accounts)
         malformed = sum(len(account.malformed) for account in accounts)
         noise = lines - taken - malformed
-        yield f"{len(files)} files, {lines:,} lines: {taken:,} taken, {noise:,} noise, {malformed:,} malformed"
+        yield f"{len(files)} files, {lines:,} lines: {taken:,} used, {noise:,} ignored, {malformed:,} malformed"
 
 
 def _has_news(file: Imported, dry_run: bool) -> bool:
@@ -397,12 +397,12 @@ def _file_lines(file: Imported, dry_run: bool) -> Iterator[str]:
     yield styled(shortened(plain(file.path), 100), "bold")
     if file.odd:
         yield from wrapped(plain(file.odd), "    ", "  odd: ")
-    parts = f"{account.taken:,} taken, {noise:,} noise, {len(account.malformed):,} malformed"
+    parts = f"{account.taken:,} used, {noise:,} ignored, {len(account.malformed):,} malformed"
     before = f" after {account.before:,} imported before" if account.before else ""
     yield f"  {count(account.lines, 'line')}{before}: {parts}"
     if account.noise:
         kinds = ", ".join(f"{number:,} {plain(kind)}" for kind, number in account.noise.items())
-        yield from (styled(line, "dim") for line in wrapped(f"noise: {kinds}", "    ", "  "))
+        yield from (styled(line, "dim") for line in wrapped(f"ignored: {kinds}", "    ", "  "))
     yield from _malformed_lines(account.malformed)
     for sent in file.sessions:
         yield from _sent_lines(sent, dry_run)

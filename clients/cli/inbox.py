@@ -29,7 +29,7 @@ def inbox(context: typer.Context, all: AllFlag = False, as_json: JsonFlag = Fals
     \b
     Examples:
       memd inbox
-      memd inbox accept 7q3hjwch    # replaces the record, or deletes it for good
+      memd inbox accept 7q3hjwch    # replaces or permanently deletes the record
       memd inbox reject 7q3hjwch    # changes nothing
     """
     if context.invoked_subcommand:
@@ -41,7 +41,7 @@ def inbox(context: typer.Context, all: AllFlag = False, as_json: JsonFlag = Fals
 
 @app.command()
 def accept(id: Id, as_json: JsonFlag = False) -> None:
-    """Accept a proposal: replace the record, or delete it for good.
+    """Accept a proposal: replace the record, or delete it permanently.
 
     \b
     Example:
@@ -67,7 +67,7 @@ def _decide(id: str, word: Literal["accept", "reject"], as_json: bool) -> None:
         if decided.job:
             done = wait_for_job(client, decided.job, answer)
             left = done.report.get("left")
-            outcome = "deleted, but copies remain: see `memd status`" if left else "deleted for good; no copy is left"
+            outcome = "deleted, but copies remain: see `memd status`" if left else "deleted permanently; no copy left"
             answer.give(done.report, [outcome])
             return
         answer.give(decided, [f"{word}ed; {count(decided.open, 'proposal')} left"])
@@ -85,7 +85,8 @@ def _lines(inbox: Inbox) -> Iterator[str]:
 def _proposal_lines(proposal: Waiting) -> Iterator[str]:
     state = "" if proposal.state == "open" else f" · {styled(proposal.state, 'yellow')}"
     by = f" · requested by {plain(proposal.by)}" if proposal.by else ""
-    question = "delete for good?" if proposal.what == "forget" else f"{plain(proposal.label)}: {plain(proposal.reason)}"
+    change = f"{plain(proposal.label)}: {plain(proposal.reason)}"
+    question = "delete permanently?" if proposal.what == "forget" else change
     yield f"{styled(short(proposal.id), 'cyan')}  {question}{by} · {age(proposal.at)}{state}"
     new = "new      " if proposal.against else ""
     yield from wrapped(f"{new}{short(proposal.record)}  {plain(proposal.line) or '(deleted)'}", " " * 14, "    ")

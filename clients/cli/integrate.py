@@ -54,8 +54,8 @@ def plugin(
     \b
     Examples:
       mkdir -p ~/.local/share/nvim/site/pack/memd/start
-      ln -s "$(memd plugin nvim)" ~/.local/share/nvim/site/pack/memd/start/memd    # then :help memd
-      npm install "$(memd plugin node)"                                            # import { Client } from "memd"
+      ln -s "$(memd plugin nvim)" ~/.local/share/nvim/site/pack/memd/start/memd
+      npm install "$(memd plugin node)"
     """
     from .. import node, nvim
 
@@ -71,7 +71,7 @@ def completion(shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(h
     \b
     Examples:
       source <(memd completion bash)       # in ~/.bashrc
-      mkdir -p ~/.zfunc; memd completion zsh > ~/.zfunc/_memd      # a folder of your fpath
+      memd completion zsh > ~/.zfunc/_memd    # ~/.zfunc must be in your fpath
       memd completion fish | source        # in ~/.config/fish/config.fish
     """
     from typer._completion_shared import get_completion_script
@@ -94,7 +94,7 @@ def init(shell: Annotated[Literal["bash", "zsh"], typer.Argument(help="bash (5 o
     Examples:
       echo 'source <(memd shell init bash)' >> ~/.bashrc
       echo 'source <(memd shell init zsh)' >> ~/.zshrc
-      memd shell init zsh > ~/.memd.zsh    # load this file instead: each shell starts 0.1 s sooner
+      memd shell init zsh > ~/.memd.zsh    # loading this file is faster
     """
     from ..python.client import places_here
     from ..python.folder import make_private

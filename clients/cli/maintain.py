@@ -34,9 +34,9 @@ def fading(
 ) -> None:
     """List records that memd will archive soon unless they are used.
 
-    The number is the working days left. `memd recall --all` still finds an archived record and `memd restore`
-    restores it. A pinned record never fades. The table [forgetting] of memd.toml sets the pace, or switches
-    forgetting off.
+    The number is the active days left. `memd recall --all` still finds an archived record and `memd restore`
+    restores it. memd never archives a pinned record. The table [forgetting] of memd.toml sets the speed, or
+    switches forgetting off.
 
     \b
     Examples:
@@ -65,7 +65,7 @@ def _fading_lines(listed: FadingList) -> Iterator[str]:
 
 @app.command()
 def sleep(pool: Pools = None, dry_run: DryRun = False, as_json: JsonFlag = False) -> None:
-    """Let unused records fade now, and archive the weakest. memd does this at the end of every session.
+    """Weaken unused records now and archive the weakest. memd does this at the end of every session.
 
     \b
     Examples:

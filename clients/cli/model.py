@@ -96,7 +96,7 @@ def use(
     \b
     Examples:
       memd model use ~/models/other
-      memd model use default          # the package's own model; existing vectors are reused
+      memd model use default          # the package's own model
     """
     with CommandAnswer("model use", as_json) as answer:
         chosen = DEFAULT if folder == DEFAULT else here(os.path.expanduser(folder))

@@ -16,8 +16,8 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _SPAN = re.compile(r"(?:\d+(?:\.\d+)?[smhdw])+")
 _LONGEST_S = 1e9
 
-AsOf = Annotated[str, typer.Option("--as-of", help="What was true at that time: a day, or RFC 3339 with an offset.")]
-BelievedAt = Annotated[str, typer.Option("--believed-at", help="What memd believed at that time: a day, or RFC 3339.")]
+AsOf = Annotated[str, typer.Option("--as-of", help="Records true at that time: a day, or RFC 3339 with an offset.")]
+BelievedAt = Annotated[str, typer.Option("--believed-at", help="Records known at that time: a day, or RFC 3339.")]
 Cwd = Annotated[str | None, typer.Option(help="The project's folder, if not the current one.")]
 Id = Annotated[str, typer.Argument(help="The record's id, or a unique prefix.")]
 Pools = Annotated[list[str] | None, typer.Option("--pool", help="Only this pool; repeatable.")]

@@ -15,7 +15,7 @@ from ...protocol.record import LIVE
 from .connection import reach
 from .options import AsOf, BelievedAt, Cwd, here, instant
 from .output import CommandAnswer, JsonFlag, plain, say, shortened, styled, wrapped
-from .wording import count, heard_lines, hit_lines, short
+from .wording import count, heard_lines, hit_lines, pool_name, short
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -37,7 +37,7 @@ def recall(
     as_of: AsOf = "",
     believed_at: BelievedAt = "",
     agent: Agent = "",
-    perspective: Annotated[str, typer.Option(help="Rank records higher that this perspective used before.")] = "",
+    perspective: Annotated[str, typer.Option(help="Prefer records that this perspective used before.")] = "",
     deep: Annotated[
         bool, typer.Option("--deep", help="Add the surrounding transcript, earlier versions and linked records.")
     ] = False,
@@ -49,10 +49,10 @@ def recall(
     \b
     Examples:
       memd recall "why not postgres"
-      memd recall indentation --all         # include what is no longer true
+      memd recall indentation --all         # adds retired and archived records
       memd recall database --as-of 2026-03-01
-      memd recall "what did we decide last March"   # a time in the question limits the search
-      memd recall database --deep           # with transcript, earlier versions, linked records
+      memd recall "what did we decide last March"   # searches March only
+      memd recall database --deep           # adds transcript and versions
       memd recall "backup" --pool personal --limit 3
       memd recall "what went wrong" --agent reviewer --perspective security
     """
@@ -107,7 +107,7 @@ def _notes(recalled: Recalled) -> Iterator[str]:
     if recalled.scope == ("personal",) and not recalled.hits and not recalled.turns:
         yield "This folder is not a known project; searched personal only (`memd pools` lists the others)"
     else:
-        yield f"searched {', '.join(plain(pool) for pool in recalled.scope)}"
+        yield f"searched {', '.join(pool_name(pool) for pool in recalled.scope)}"
     if recalled.period:
         yield _period_text(*recalled.period)
     if recalled.filtered:
@@ -169,7 +169,7 @@ def profile(
     budget: Annotated[int, typer.Option(min=1, help="At most about this many tokens.")] = 500,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show what an agent is told about you and this project.
+    """Show the profile that an agent receives in this folder.
 
     \b
     Examples:
@@ -190,7 +190,7 @@ def profile(
             say([_empty_profile(searched, sum(live.values()))])
         pending = f"; {count(shown.pending, 'capture')} not processed yet" if shown.pending else ""
         size = f"{len(shown.ids)} of {count(searched, 'record')}, {count(shown.tokens, 'token')}"
-        notes = f"{size}, from {', '.join(shown.scope)}{pending}"
+        notes = f"{size}, from {', '.join(map(pool_name, shown.scope))}{pending}"
         say(["", *(styled(line, "dim") for line in wrapped(notes))])
 
 
@@ -213,12 +213,12 @@ def feedback(
     failed: Annotated[bool, typer.Option("--failed", help="The task failed: this feedback counts half.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Rate an answer. Ranking learns from it. Records that were used also last longer.
+    """Rate an answer. Ranking learns from it. Records that were used also lose strength more slowly.
 
     \b
     Examples:
       memd feedback 5be0c1a92 --used 7q3hjwch --wrong 0m2k9x1c
-      memd feedback --helpful 7q3hjwch      # without an answer's id, ranking does not learn
+      memd feedback --helpful 7q3hjwch    # ranking does not learn from this
     """
     with CommandAnswer("feedback", as_json) as answer, reach() as client:
         learned = client.feedback(recall, used=used or (), helpful=helpful or (), wrong=wrong or (), failed=failed)

@@ -88,7 +88,7 @@ def _checked(name: str, given: list[str] | None, known: tuple[str, ...]) -> list
 @app.command()
 def show(
     id: Id,
-    versions: Annotated[bool, typer.Option("--history", help="Show every version, and why it changed.")] = False,
+    versions: Annotated[bool, typer.Option("--history", help="Show every version with its reason.")] = False,
     as_of: AsOf = "",
     believed_at: BelievedAt = "",
     as_json: JsonFlag = False,

@@ -22,7 +22,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 scope_app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
-    help="Show or change which pool a folder or a record belongs to.",
+    help="Show or change the pool of a folder or a record.",
     epilog="Example: `memd scope why` in a project's folder.",
 )
 app.add_typer(scope_app, name="scope")
@@ -246,7 +246,7 @@ def agents(context: typer.Context, as_json: JsonFlag = False) -> None:
     \b
     Examples:
       memd agent
-      memd agent add reviewer --role "reviews pull requests" --perspective security --perspective cost
+      memd agent add reviewer --role "reviews pull requests" -p security -p cost
       memd recall "what went wrong in reviews" --agent reviewer
     """
     if context.invoked_subcommand:
@@ -271,7 +271,7 @@ def add(
 
     \b
     Example:
-      memd agent add reviewer --role "reviews pull requests" -p security -p cost -p style
+      memd agent add reviewer --role "reviews pull requests" -p security -p cost
     """
     with CommandAnswer("agent add", as_json) as answer, reach() as client:
         agent = client.open_agent(name, role=role, perspectives=perspective or ())

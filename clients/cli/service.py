@@ -52,7 +52,7 @@ def up(
     foreground: Annotated[bool, typer.Option("--foreground", help="Run in this terminal until Ctrl-C.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Start the daemon in the background. It waits until the daemon answers, and replaces one of an older version.
+    """Start the daemon in the background. It waits until the daemon answers, and replaces a daemon of an older version.
 
     \b
     Examples:

@@ -15,7 +15,7 @@ from .wording import age, count, status_counts
 app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
-    help="List sessions, or show what one led to.",
+    help="List sessions, or show the outcome of one.",
     epilog="`memd undo SESSION` hides everything learned from a session; `memd forget --session SESSION` deletes it.",
 )
 

@@ -81,7 +81,7 @@ def _problems(daemon: StatusText) -> Iterator[tuple[str, str]]:
         yield "", f"{len(daemon.failures)} in total"
     yield ("", "`memd retry` lists them and processes them again") if daemon.failures else ("failures", "none")
     for number, trouble in enumerate(daemon.troubles):
-        yield "" if number else "trouble", plain(trouble)
+        yield "" if number else "problems", plain(trouble)
 
 
 def _status_lines(daemon: StatusText, skips: SkipCount | None, hosts: Sequence[HostState]) -> Iterator[str]:
@@ -92,7 +92,8 @@ def _status_lines(daemon: StatusText, skips: SkipCount | None, hosts: Sequence[H
         yield from wrapped(text, " " * 10, _head(name))
     outcomes = sorted(daemon.last.items(), key=lambda item: item[1].at, reverse=True)
     for number, (name, outcome) in enumerate(outcomes):
-        yield f"{_head('' if number else 'last')}{plain(name):<10} {age(outcome.at):<15} {plain(outcome.what)}"
+        head = f"{_head('' if number else 'last')}{plain(name):<10} {age(outcome.at):<15} "
+        yield from wrapped(plain(outcome.what), " " * 37, head)
     rows = [] if outcomes else [("last", "no activity yet")]
     if skips:
         rows.append(("skipped", _skip_text(skips)))
@@ -112,7 +113,7 @@ def _status_lines(daemon: StatusText, skips: SkipCount | None, hosts: Sequence[H
     rows += _problems(daemon)
     rows.append(("model", _model_text(daemon)))
     rows.append(
-        ("data", f"{daemon.data_dir} ({size(sum(daemon.size_bytes.values()))}, journal at {daemon.journal_seq:,})")
+        ("data", f"{daemon.data_dir} ({size(sum(daemon.size_bytes.values()))}, {daemon.journal_seq:,} journal entries)")
     )
     for name, text in rows:
         yield from wrapped(text, " " * 10, _head(name))

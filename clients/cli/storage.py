@@ -177,7 +177,7 @@ def _disk_lines(usage: DiskUse) -> Iterator[str]:
 
 @app.command()
 def verify(as_json: JsonFlag = False) -> None:
-    """Check the integrity of everything stored. Each record must follow from the journal, each quote from a capture.
+    """Check the integrity of everything stored. It compares records with the journal, and quotes with captures.
 
     The command works with and without the daemon. If it finds damage, it names the remedy and exits with code 5.
 

@@ -16,6 +16,11 @@ _WHO = {"user": "you", "assistant": "the assistant", "tool": "a tool", "document
 _STEPS = ((60, "second"), (60, "minute"), (24, "hour"), (30, "day"), (12, "month"), (10_000, "year"))
 
 
+def pool_name(pool: str) -> str:
+    """A pool as a person reads it: the id of a folder without a project is a code."""
+    return "this folder" if pool.startswith("unbound/") else plain(pool)
+
+
 def short(id: str) -> str:
     """The prefix of an id that a person types; the daemon accepts any unique prefix."""
     return id[:SHORT_ID]

@@ -112,7 +112,7 @@ def _private(folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         owner = folder.stat().st_uid
     except OSError as error:
-        raise Refused(f"{folder}: {error.strerror}", hint="give a folder that memd can write with --to DIR") from error
+        raise Refused(f"{folder}: {error.strerror}", hint="name a folder that memd can write: --to DIR") from error
     if owner != os.getuid():
         raise Refused(
             f"{folder} belongs to uid {owner}", hint="a backup is as private as the memory: use a folder of your own"

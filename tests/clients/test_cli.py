@@ -128,7 +128,7 @@ def test_a_dry_run_needs_no_daemon_and_accounts_for_every_line(memd: Any) -> Non
     assert account["lines"] == account["taken"] + sum(account["noise"].values()) + len(account["malformed"])
     assert account["lines"] == len(SAMPLE.read_bytes().splitlines())
     text = memd("import", "claude-code", str(SAMPLE), "--dry-run").text
-    assert f"{account['lines']} lines: {account['taken']} taken" in text
+    assert f"{account['lines']} lines: {account['taken']} used" in text
     assert f"line {account['malformed'][0]['line']}:" in text
 
 

@@ -22,7 +22,7 @@ def test_a_correction_tells_how_it_is_taken_back_P9(memd: Any, daemon: Any) -> N
     assert memd("show", old, "--json").data["content"] == "We deploy on Tuesdays."
     memd("redo", *edited.split()[-1:])
     nothing = memd("undo", f"corrections/{old}").text
-    assert nothing == "0 records taken back\n", "there is nothing to bring back"
+    assert nothing == "0 records hidden\n", "there is nothing to bring back"
 
 
 def test_why_names_what_stands_in_the_place_of_a_repetition_R4(memd: Any, daemon: Any) -> None:

@@ -66,7 +66,7 @@ class AccessService(Service):
     def _grant(self, request: Grant) -> PassGranted:
         subject = request.subject.strip()
         if not subject:
-            raise InvalidRequest("the pass names no holder", hint="`memd grant NAME`: an agent, a tool, a person")
+            raise InvalidRequest("the pass has no holder", hint="`memd grant NAME`: an agent, a tool, a person")
         expires_at = self._world.now() // 1_000_000 * 1_000_000 + int(request.for_s * 1e6)
         reader = Reader(
             grant=self._world.token(ID_BYTES).hex(),
@@ -100,7 +100,7 @@ class AccessService(Service):
         """Revoke a grant or a source. Raises InvalidRequest, NotFound."""
         if bool(request.id) == bool(request.source):
             raise InvalidRequest(
-                "no grant or source was named", hint="give the id of a grant or a source; `memd grants` lists both"
+                "no pass or source was named", hint="give the id of a pass or a source; `memd grants` lists both"
             )
         if request.id:
             grant = self._grant_of(request.id)
@@ -115,7 +115,7 @@ class AccessService(Service):
     def _grant_of(self, id: str) -> GrantState:
         grants = [grant for grant in self._stores.grants.all() if grant.id.startswith(id.strip().lower())]
         if len(grants) != 1:
-            raise NotFound(f"{'several grants start with' if grants else 'no grant'} {id!r}", hint="see `memd grants`")
+            raise NotFound(f"{'several passes start with' if grants else 'no pass'} {id!r}", hint="see `memd grants`")
         return grants[0]
 
     def _named(self, name: str) -> tuple[str, ...]:

@@ -109,7 +109,7 @@ class Passes:
                 raise Denied(f"this is not a valid pass for memd: {error}", hint="`memd grant` issues one") from error
         raise Denied(
             "no known key signed this pass",
-            hint="`memd grant` issues one; public keys in the folder `pass_keys` sign others",
+            hint="`memd grant` issues one; memd also accepts passes whose public key is in the folder `pass_keys`",
         )
 
     def _public_keys(self) -> Iterator[Ed25519PublicKey]:

@@ -252,7 +252,7 @@ class CaptureWriter:
             id = explicit_id(captured.document, event.turn)
             before = self._stores.records.get(id)
             if before is None:
-                steps = (Step("door", "explicit: stored word for word, to be refined in the background"),)
+                steps = (Step("door", "stored word for word; the worker refines it later"),)
                 decision = Decision(action="add", reason="the user asked memd to remember this", steps=steps)
                 operations[id] = Added(record=provisional(captured.document, event), decision=decision)
             elif job.fates[0] == "changed" and before.status in LIVE and not is_edited(before):

@@ -62,7 +62,7 @@ class InboxService(Service):
         """Propose to forget records, and hide them where that is allowed. Raises NotFound, InvalidRequest."""
         records = {record.id: record for record in map(self._stores.records.named, request.ids)}
         if not records:
-            raise InvalidRequest("forget what?", hint="name records by id")
+            raise InvalidRequest("nothing to forget was named", hint="name records by id")
         ids = {proposal_id(id): id for id in records}
         fresh = [id for id in ids if self._stores.inbox.get(id) is None]
         operations: list[AnyOperation] = [

@@ -147,7 +147,7 @@ def start_compaction(stores: Stores, writer: Writer, jobs: Jobs, rebuild: Rebuil
             writer.run(swap).result()
             if jobs.stopping.is_set():
                 raise Stopping(
-                    "memd is stopping", hint="finished stores stay compacted; run `memd compact` again for the rest"
+                    "memd is stopping", hint="finished stores stay compacted; run `memd maintain compact` again"
                 )
         rebuild(NAMES, lambda done, of, detail: progress(len(swaps), total, detail))
         after = stores.size_bytes()

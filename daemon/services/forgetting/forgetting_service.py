@@ -146,7 +146,7 @@ class ForgettingService(Service):
         given = [name for name in ("ids", "query", "session", "source", "letter") if getattr(request, name)]
         if len(given) != 1:
             raise InvalidRequest(
-                "forget what?" if not given else f"{' and '.join(given)} cannot be combined",
+                "nothing to forget was named" if not given else f"{' and '.join(given)} cannot be combined",
                 hint="give exactly one of: record ids, a query, a session, a source, a failed capture",
             )
         if request.letter:
@@ -161,7 +161,7 @@ class ForgettingService(Service):
         letter = self._stores.dead_letters.get(number)
         if letter is None or not letter.document:
             problem = "no failed capture" if letter is None else "it can't be read which turn that is:"
-            raise NotFound(f"{problem} {number}", hint="`memd retry` lists them; a whole session goes by --session")
+            raise NotFound(f"{problem} {number}", hint="`memd retry` lists them; for a whole session: --session")
         return ForgetScope(turns=frozenset({(letter.document, letter.turn)}))
 
     def _redaction(self, seq: int) -> Redacted:

@@ -157,7 +157,7 @@ class MaintenanceService(Service):
         if to and not Path(to).is_absolute():
             raise InvalidRequest(f"{to!r} is not an absolute path", hint="the daemon does not know your folder")
         if keep < 0:
-            raise InvalidRequest("the number of backups to keep is negative", hint="keep at least one")
+            raise InvalidRequest("the number of backups to keep is negative", hint="0 keeps all")
         folder = Path(to) if to else self._folder
 
         def work(progress: Progress) -> Report:

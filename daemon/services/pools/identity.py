@@ -206,14 +206,14 @@ class Identity:
     def _of_folder(self, probed: RepoEvidence, folder: str, host: str) -> PoolIdentity:
         known = self._remembered(folder)
         if known is None:
-            why = f"{probed.why}, and nothing is known of it"
+            why = f"{probed.why}, and no project is assigned to it"
             names = (of_folder(folder),)
             return PoolIdentity(f"unbound/{mark(host, folder)}", "", folder, why, names, probed)
         alias, where = known
         binding = "you bound it" if alias.by == "user" else "the folder belonged to this project before"
         why = f"{probed.why}; {'' if where == folder else f'of {where}: '}{binding}"
         if alias.pool.startswith("unbound/"):
-            why = f"{probed.why}, and nothing is known of it"
+            why = f"{probed.why}, and no project is assigned to it"
         return PoolIdentity(alias.pool, "", where, why, (), probed, alias.by == "user")
 
     def _remembered(self, folder: str) -> tuple[Alias, str] | None:

@@ -111,7 +111,7 @@ class RecallService(Service):
         if note := self._models.note:
             answer = msgspec.structs.replace(answer, note=note)
         outcome = f"{len(answer.hits)} records, {len(answer.turns)} turns"
-        self._activity.note("recalled", f"abstained: {answer.reason}" if answer.abstained else outcome)
+        self._activity.note("recalled", f"no answer: {answer.reason}" if answer.abstained else outcome)
         return answer
 
     def _count(self, request: Recall, caller: Caller, answer: Recalled) -> None:
