@@ -55,13 +55,13 @@ class ReplyQueue:
     """Replies on their way to the socket. Any thread puts; the request server's thread takes."""
 
     def __init__(self) -> None:
-        self.context = zmq.Context(io_threads=1)
         self._replies: queue.SimpleQueue[tuple[list[bytes], bytes, int]] = queue.SimpleQueue()
-        self._outside, self.inside = self.context.socket(zmq.PUSH), self.context.socket(zmq.PULL)
-        self.inside.bind("inproc://replies")
-        self._outside.connect("inproc://replies")
+        self.inside, self._outside = os.pipe()
+        """The end of a pipe that the request server polls, and the other one."""
+        os.set_blocking(self.inside, False)
+        os.set_blocking(self._outside, False)
         self._lock = threading.Lock()
-        self._woken = False
+        self._woken = self._closed = False
 
     @property
     def is_empty(self) -> bool:
@@ -83,16 +83,14 @@ class ReplyQueue:
             return
         with self._lock:
             self._woken = True
-            try:
-                self._outside.send(b"", zmq.NOBLOCK)
-            except zmq.ZMQError:
-                self._woken = False
+            if not self._closed:
+                with contextlib.suppress(BlockingIOError):  # a full pipe wakes as well
+                    os.write(self._outside, b"\0")
 
     def drain_wakes(self) -> None:
         """Consume the wake-ups so far. Call it before taking replies: a later reply wakes again."""
-        with contextlib.suppress(zmq.Again):
-            while True:
-                self.inside.recv(zmq.NOBLOCK)
+        with contextlib.suppress(BlockingIOError):
+            os.read(self.inside, 4096)
         self._woken = False
 
     @contextlib.contextmanager
@@ -106,11 +104,11 @@ class ReplyQueue:
             self.wake()
 
     def close(self) -> None:
-        """Close the sockets and the context; the router must be closed already."""
+        """Close the pipe."""
         with self._lock:
-            self._outside.close(0)
-        self.inside.close(0)
-        self.context.term()
+            self._closed = True
+            os.close(self._outside)
+        os.close(self.inside)
 
 
 class RequestServer:
@@ -119,7 +117,8 @@ class RequestServer:
     def __init__(self, socket: Path, dispatch: Dispatcher, replies: ReplyQueue, fd: int | None = None) -> None:
         """`fd`: a socket at that path on which a service manager listens already."""
         self._dispatch, self._replies = dispatch, replies
-        self._router = replies.context.socket(zmq.ROUTER)
+        self._context = zmq.Context(io_threads=1)
+        self._router = self._context.socket(zmq.ROUTER)
         self._router.setsockopt(zmq.MAXMSGSIZE, MESSAGE_LIMIT)
         self._router.setsockopt(zmq.ROUTER_MANDATORY, 1)
         self._router.setsockopt(zmq.LINGER, 500)
@@ -156,6 +155,7 @@ class RequestServer:
         self._replies.wake()
         self._thread.join()
         self._router.close()
+        self._context.term()
         self._replies.close()
 
     def _loop(self) -> None:

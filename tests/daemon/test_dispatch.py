@@ -74,16 +74,15 @@ class RunAtOnce:
 
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """The services as a start builds them; none of their threads runs."""
+    """The services as a start builds them; none of their threads runs yet."""
     folder = tmp_path_factory.mktemp("home")
     folder.chmod(0o700)
     home = places({"MEMD_HOME": str(folder)}, os.getuid())
     interval = sys.getswitchinterval()
     built = Daemon(home, load_config(home.config, {"MEMD_BALLAST_MB": "0"}), real_world())
     yield built
-    for service in built._services:
-        service.close()
-    built.stores.close()
+    built.stop()
+    built.run()  # starts and closes everything in order
     sys.setswitchinterval(interval)  # of the whole process: a start sets it
 
 
