@@ -292,7 +292,7 @@ def test_times(tmp_path: Path) -> None:
     nine, ten = "2026-02-11T20:00:00+09:00", "2026-02-11T21:00:00+09:00"
     assert at == [("session-start", nine), ("u1", nine), ("u2", nine), ("u5", ten), ("session-end", ten)]
     assert [each.line for each in transcript.account.malformed] == [1, 4, 5]
-    assert "no offset" in transcript.account.malformed[1].reason
+    assert "no UTC offset" in transcript.account.malformed[1].reason
 
 
 def test_a_torn_last_line_is_told_and_the_rest_is_taken(tmp_path: Path) -> None:
