@@ -60,6 +60,12 @@ def _request_decoder(form: Form) -> msgspec.msgpack.Decoder[AnyRequest] | msgspe
     return (msgspec.json if form == "json" else msgspec.msgpack).Decoder(AnyRequest)
 
 
+def prepare() -> None:
+    """Build the request decoders, so that the daemon's first request does not wait for them (7 ms each)."""
+    _request_decoder("msgpack")
+    _request_decoder("json")
+
+
 def form(body: bytes) -> Form:
     """Return the form of a body: JSON starts with `{`, which starts no MessagePack map."""
     return "json" if body[:1] == b"{" else "msgpack"

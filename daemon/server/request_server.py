@@ -21,7 +21,7 @@ import zmq
 from ...protocol.errors import MemdError, Unavailable
 from ...protocol.reply import AnyData
 from ...protocol.request import AnyRequest
-from ...protocol.wire import BODY_LIMIT, Form, decode_request, encode_data, encode_error, form, head
+from ...protocol.wire import BODY_LIMIT, Form, decode_request, encode_data, encode_error, form, head, prepare
 from ..services.admission import bug
 from ..services.service import Respond
 from .dispatch import Dispatcher
@@ -116,6 +116,7 @@ class RequestServer:
 
     def __init__(self, socket: Path, dispatch: Dispatcher, replies: ReplyQueue, fd: int | None = None) -> None:
         """`fd`: a socket at that path on which a service manager listens already."""
+        prepare()
         self._dispatch, self._replies = dispatch, replies
         self._context = zmq.Context(io_threads=1)
         self._router = self._context.socket(zmq.ROUTER)

@@ -19,6 +19,9 @@ from ...projections.stores import Stores
 from ..service import OWNER, Caller, CaptureHandler, Handler, Permits, Reader
 from .passes import Verifier, covers
 
+USER = Caller()
+"""The user of this home, for a request that reads nothing."""
+
 
 class FolderScope(Protocol):
     """Resolves a folder, or a repository hint, to the pools that a question from there reads."""
@@ -40,9 +43,12 @@ class Authorisation:
                 f"this pass is read-only: `{request.__struct_config__.tag}` is not allowed",
                 hint="run the command without MEMD_PASS",
             )
+        if isinstance(handler, CaptureHandler):  # the hot path: a capture reads nothing
+            return USER
         reader = self.reader(request.token)
         scope = self._scope(request, reader) if handler.scoped else ()
-        return Caller(reader, scope, self.permits(reader), self.hears(reader))
+        hears = self.hears(reader)
+        return Caller(reader, scope, _permits(reader, hears), hears)
 
     def reader(self, token: str) -> Reader:
         """Return the holder of a pass, or the user without one. Raises Denied."""
@@ -71,18 +77,7 @@ class Authorisation:
 
     def permits(self, reader: Reader = OWNER) -> Permits | None:
         """Return the test whether a reader may see a record; None if every record is permitted."""
-        hears = self.hears(reader)
-        if hears is None and not reader.pools:
-            return None
-        pools = reader.pools
-
-        def permitted(record: Record) -> bool:
-            if pools and record.pool not in pools:
-                return False
-            spans = record.provenance.spans
-            return hears is None or (bool(spans) and all(hears(span.document) for span in spans))
-
-        return permitted
+        return _permits(reader, self.hears(reader))
 
     def hears(self, reader: Reader = OWNER) -> Callable[[str], bool] | None:
         """Return the test whether a reader may see the text of a document; None if every document is permitted."""
@@ -98,3 +93,17 @@ class Authorisation:
             return not sources or any(covers(source, document) for source in sources)
 
         return heard
+
+
+def _permits(reader: Reader, hears: Callable[[str], bool] | None) -> Permits | None:
+    if hears is None and not reader.pools:
+        return None
+    pools = reader.pools
+
+    def permitted(record: Record) -> bool:
+        if pools and record.pool not in pools:
+            return False
+        spans = record.provenance.spans
+        return hears is None or (bool(spans) and all(hears(span.document) for span in spans))
+
+    return permitted

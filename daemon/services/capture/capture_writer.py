@@ -164,8 +164,8 @@ class CaptureWriter:
                 operations += withdrawals(self._stores, zip(job.captures, job.fates, strict=True))
         if operations:
             self._stores.commit(operations)
-        projects = self._projects_of(jobs)
-        return [self._answer(job, projects, self._stores.pending) for job in jobs], commit_s
+        projects, pending = self._projects_of(jobs), self._stores.pending
+        return [self._answer(job, projects, pending) for job in jobs], commit_s
 
     def _publish(self, jobs: Sequence[CaptureJob]) -> None:
         if not jobs:
