@@ -8,7 +8,7 @@ from pathlib import Path
 from ...protocol.frames import frames
 
 LINES = ".lines"
-"""Lines of JSON from a client that can't lock: one writer a file, and whoever reads it renames it first."""
+"""Suffix of a file of JSON lines from a client that can't lock: it has one writer, and a reader renames it first."""
 
 
 def take_lines(path: Path, taken: Path) -> None:
