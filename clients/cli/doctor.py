@@ -138,7 +138,7 @@ def _ok(name: str, message: str) -> tuple[CheckResult, Fix | None]:
 
 def _user() -> Results:
     if os.environ.get("SUDO_UID", str(os.getuid())) != str(os.getuid()):
-        hint = "run it without sudo, as the user who owns the memory"
+        hint = "run it as the user who owns the memory"
         yield _result("user", "broken", "memd refuses to run under sudo", hint)
     else:
         yield _ok("user", f"memd {__version__}, uid {os.getuid()}, {shutil.which('memd') or 'not in PATH'}")

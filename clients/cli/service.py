@@ -159,7 +159,7 @@ def install(
     """
     with CommandAnswer("service install", as_json) as answer:
         if os.environ.get("SUDO_UID", str(os.getuid())) != str(os.getuid()):
-            hint = "run this as the user who owns the memory, without sudo"
+            hint = "run it as the user who owns the memory"
             raise Refused("memd can't be a service of root", hint=hint)
         places = places_here()
         manager = service(places, os.environ)

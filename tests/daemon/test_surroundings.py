@@ -199,7 +199,7 @@ def test_under_sudo_each_command_refuses_with_a_hint(home: dict[str, str], comma
         check=False,
         timeout=60,
     )
-    assert done.returncode != 0 and "as the user who owns the memory" in done.stdout + done.stderr
+    assert done.returncode != 0 and "run it as the user who owns the memory" in done.stdout + done.stderr
 
 
 def test_a_fault_stands_in_status_with_its_time_and_reason_U6(daemon: Any, memd_text: Callable[[], str]) -> None:

@@ -1,6 +1,6 @@
 """Access passes: JWTs signed with EdDSA and verified on this machine (A1).
 
-Invariants: memd trusts each holder of a key in this home; memd creates the home's own key at its first use, readable only
+Invariants: memd trusts any key in this home; memd creates the home's own key at its first use, readable only
 by the owner; PyJWT and cryptography are imported only when a pass is signed or verified.
 """
 
