@@ -9,7 +9,7 @@ from typing import Annotated
 
 import msgspec
 
-from .intent import Names, Request
+from .request_fields import Names, Request
 
 
 class Grant(Request, tag="grant", frozen=True, kw_only=True):

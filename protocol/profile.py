@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from .intent import Many, Names, Request, ScopedRequest
 from .record import Record
+from .request_fields import Many, Names, Request, ScopedRequest
 
 Delivery = Literal["per_turn", "sticky"]
 """How long a host keeps injected text: for one turn, or until it clears or compacts its context."""

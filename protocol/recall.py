@@ -10,8 +10,8 @@ from typing import Annotated
 import msgspec
 
 from .event import Trust
-from .intent import Many, Names, Request, ScopedRequest
 from .record import Record
+from .request_fields import Many, Names, Request, ScopedRequest
 
 Ids = Annotated[tuple[str, ...], msgspec.Meta(max_length=200)]
 

@@ -7,12 +7,15 @@ from typing import Literal
 import msgspec
 
 from .access import Grants, PassGranted, Revocation
-from .lifetime import FadingList, History, RecordList, Slumbered
+from .corrections import Inbox, Proposed, RecordList
+from .dead_letters import DeadLetters
+from .decay import FadingList, Slumbered
+from .history import History
 from .operation import AnyOperation, Decision, PoolOpened, SessionOpened
+from .pauses import Pauses, PauseState, Skip
 from .profile import ContextPackage, Injections, PrintNoted, ProfileText
 from .recall import FeedbackTaken, Heard, Hit, Line, Nearest, Recalled, UnusedList
 from .record import Record
-from .running import DeadLetters, Inbox, Pauses, PauseState, Proposed, Skip
 from .scope import Agent, Bound, Left, RecordsMoved, Scope
 from .session import SessionOutcome, SessionPage
 from .settings import SettingList

@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import Literal
 
 from .access import Grant, ListGrants, Revoke
+from .corrections import Correct, Decide, ListInbox, Pin, ProposeForget, Restore
+from .dead_letters import ListLetters, Retry
+from .decay import ListFading, PutToSleep
 from .event import AnyEvent, Origin, Repository
+from .history import GetHistory, GetTimeline
 from .instant import Instant
-from .intent import PROTOCOL, Many, Names, Request
-from .lifetime import Correct, GetHistory, GetTimeline, ListFading, PutToSleep, Restore
 from .operation import PoolOpened, SessionOpened
+from .pauses import Pause, Resume
 from .profile import GetContext, ListInjected, Printed, Profile
 from .recall import Feedback, NeverUsed, Recall
 from .record import Kind, Status
 from .reply import ExportedRecord
-from .running import Decide, ListInbox, ListLetters, Pause, Pin, ProposeForget, Resume, Retry
+from .request_fields import PROTOCOL, Many, Names, Request
 from .scope import OpenAgent
 from .session import GetSession, ListSessions
 from .settings import ListSettings, PutSetting

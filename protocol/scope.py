@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from .intent import Request
+from .request_fields import Request
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[\w.@-]{1,64}$")]
 Perspective = Annotated[str, msgspec.Meta(min_length=1, max_length=40)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from .intent import Many, Request
+from .request_fields import Many, Request
 
 
 class ListSessions(Request, tag="sessions", frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from .intent import Request
+from .request_fields import Request
 
 
 class ListSettings(Request, tag="settings", frozen=True, kw_only=True):

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
+from ...protocol.dead_letters import DeadLetters
+from ...protocol.pauses import Pauses
 from ...protocol.reply import JobState
-from ...protocol.running import DeadLetters, Pauses
 from .connection import PATIENCE_MS, deliver, reach
 from .options import seconds
 from .output import CommandAnswer, JsonFlag, plain, styled, wrapped

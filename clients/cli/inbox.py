@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from ...protocol.running import Inbox, Waiting
+from ...protocol.corrections import Inbox, Waiting
 from .connection import PATIENCE_MS, reach
 from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
 from .progress import wait_for_job

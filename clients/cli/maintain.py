@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ...protocol.lifetime import Asleep, FadingList, Slumbered
+from ...protocol.decay import Asleep, FadingList, Slumbered
 from ...protocol.recall import UnusedList
 from .connection import PATIENCE_MS, reach
 from .options import Cwd, Pools, here

@@ -8,9 +8,10 @@ from typing import Annotated, cast
 
 import typer
 
+from ...protocol.corrections import RecordList
 from ...protocol.errors import InvalidRequest
+from ...protocol.history import History, Version
 from ...protocol.instant import day
-from ...protocol.lifetime import History, RecordList, Version
 from ...protocol.record import STATES, Kind, Record, Status
 from .connection import reach
 from .options import AsOf, BelievedAt, Cwd, Id, Pools, here, instant

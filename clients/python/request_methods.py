@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec,
 
 import msgspec
 
-from ...protocol import lifetime, reply, request, wire
+from ...protocol import corrections, decay, reply, request, wire
 from ...protocol.errors import Disabled, InvalidRequest
 from ...protocol.event import AnyEvent, Origin
+from ...protocol.history import GetHistory, GetTimeline, History
 from ...protocol.places import Places
 from ...protocol.places import places as places_of
 from ...protocol.profile import Delivery, Trigger
@@ -250,11 +251,11 @@ class RequestMethods:
     def why(self, id: str) -> None:
         """Explain a record: its captured lines and every decision on it (R4)."""
 
-    @sends(lifetime.GetHistory, lifetime.History)
+    @sends(GetHistory, History)
     def history(self, id: str) -> None:
         """Return every version of a record (T1). Raises NotFound."""
 
-    @sends(lifetime.GetTimeline, lifetime.RecordList)
+    @sends(GetTimeline, corrections.RecordList)
     def timeline(self, subject: str, cwd: str = "", *, pools: Sequence[str] = (), limit: int = 50) -> None:
         """List the statements about a subject in order of world time (T1). Raises InvalidRequest."""
 
@@ -292,7 +293,7 @@ class RequestMethods:
     def edit(self, id: str, text: str) -> None:
         """Reword a record; the id stays."""
 
-    @sends(lifetime.Correct, reply.Remembered)
+    @sends(corrections.Correct, reply.Remembered)
     def correct(self, id: str, text: str, *, since: str = "") -> None:
         """Replace a wrong record by a right one; `since`: the old one was right until then (T1). Raises NotFound,
         InvalidRequest."""
@@ -323,15 +324,15 @@ class RequestMethods:
         """Decide a proposal; an accepted deletion is a job. Raises NotFound, InvalidRequest."""
 
     # --- lifecycle -----------------------------------------------------------------------------------------------
-    @sends(lifetime.PutToSleep, lifetime.Slumbered)
+    @sends(decay.PutToSleep, decay.Slumbered)
     def sleep(self, pools: Sequence[str] = (), *, dry_run: bool = False) -> None:
         """End a task (T6): fade the records of these pools, by default all, and archive the weakest."""
 
-    @sends(lifetime.ListFading, lifetime.FadingList)
+    @sends(decay.ListFading, decay.FadingList)
     def fading(self, cwd: str = "", *, pools: Sequence[str] = (), limit: int = 20) -> None:
         """List the records that will be archived soon unless somebody uses them (T9)."""
 
-    @sends(lifetime.Restore, lifetime.RecordList)
+    @sends(corrections.Restore, corrections.RecordList)
     def restore(self, ids: Sequence[str]) -> None:
         """Make archived records active again (T7). Raises NotFound, InvalidRequest."""
 

@@ -10,9 +10,9 @@ from itertools import islice
 
 import msgspec
 
+from ...protocol.dead_letters import DeadLetter
 from ...protocol.operation import Distilled, Failure, Redacted, Retried
 from ...protocol.reply import Logged
-from ...protocol.running import DeadLetter
 from ..storage.checksummed_rows import unseal
 from .projection import FoldTables, OperationBatch
 from .records import digest

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from ...protocol.errors import MemdError
-from ...protocol.intent import Request
 from ...protocol.reply import AnyData
 from ...protocol.request import AnyRequest, Capture, Remember
+from ...protocol.request_fields import Request
 from ..services.access.authorisation import Authorisation
 from ..services.admission import bug
 from ..services.service import CaptureHandler, CaptureRequest, Handler, Lane, Respond, Service

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from ...protocol.errors import MemdError
-from ...protocol.intent import Request
 from ...protocol.record import Record
 from ...protocol.reply import AnyData
 from ...protocol.request import Capture, Remember
+from ...protocol.request_fields import Request
 from ..config import Config
 
 Lane = Literal["fast", "slow", "write"]

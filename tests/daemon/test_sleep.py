@@ -24,21 +24,13 @@ from memd.daemon.services.lifecycle.review import due_at
 from memd.daemon.services.lifecycle.sleep import Sleep
 from memd.daemon.services.records.records_service import RecordsService
 from memd.daemon.services.service import Caller, Handler
+from memd.protocol.corrections import Correct, RecordList, Restore
+from memd.protocol.decay import FadingList, ListFading, PutToSleep, Slumbered
 from memd.protocol.errors import InvalidRequest
 from memd.protocol.event import Captured, Noted, Origin, Said
 from memd.protocol.fading import Archived, Count, Counted, Rest, Slept
+from memd.protocol.history import GetHistory, GetTimeline
 from memd.protocol.instant import from_micros
-from memd.protocol.lifetime import (
-    Correct,
-    FadingList,
-    GetHistory,
-    GetTimeline,
-    ListFading,
-    PutToSleep,
-    RecordList,
-    Restore,
-    Slumbered,
-)
 from memd.protocol.operation import Added, SessionClosed, SessionOpened
 from memd.protocol.places import places
 from memd.protocol.record import Record, Signal, Span

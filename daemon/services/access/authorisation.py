@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 from ....protocol.errors import Denied
 from ....protocol.event import Repository
-from ....protocol.intent import Request
 from ....protocol.record import Record
+from ....protocol.request_fields import Request
 from ...projections.placement import agent_pool
 from ...projections.pool_directory import OperationCache, PoolDirectory
 from ...projections.stores import Stores

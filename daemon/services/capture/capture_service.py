@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from ....protocol.errors import Forgotten, MemdError, Stopping, Withheld
+from ....protocol.pauses import Pause, Pauses, Resume
 from ....protocol.reply import AnyData, Taken
 from ....protocol.request import Capture, Remember
-from ....protocol.running import Pause, Pauses, Resume
 from ...config import Config
 from ..core import Core
 from ..service import CaptureHandler, CaptureRequest, Handlers, Respond, Service, owner

@@ -24,11 +24,11 @@ from ....protocol.operation import (
     Step,
     Updated,
 )
+from ....protocol.pauses import Skip
 from ....protocol.private import without_private
 from ....protocol.record import LIVE, explicit_id
 from ....protocol.reply import AnyData, Refusal, Remembered, Taken
 from ....protocol.request import Capture, Remember
-from ....protocol.running import Skip
 from ....protocol.wire import problem
 from ....stages.batch import PERSONAL
 from ....stages.secrets.scan import redact

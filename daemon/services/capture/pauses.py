@@ -18,8 +18,8 @@ import msgspec
 from ....protocol.errors import BadConfig, InvalidRequest, NotFound, StorageFull, Withheld
 from ....protocol.event import Origin
 from ....protocol.instant import from_micros, micros
-from ....protocol.running import Pauses as Held
-from ....protocol.running import PauseState, Skip
+from ....protocol.pauses import Pauses as Held
+from ....protocol.pauses import PauseState, Skip
 from ...storage.durable_files import replace
 
 FILE = "pauses.json"

@@ -11,11 +11,11 @@ from typing import Literal
 
 import msgspec
 
+from ....protocol.corrections import Correct, Pin, RecordList, Restore
 from ....protocol.errors import InvalidRequest
 from ....protocol.event import Origin, Reworded, text
 from ....protocol.fading import Released
 from ....protocol.instant import micros
-from ....protocol.lifetime import Correct, RecordList, Restore
 from ....protocol.operation import (
     Added,
     AnyOperation,
@@ -29,7 +29,6 @@ from ....protocol.operation import (
 from ....protocol.record import LIVE, PRINCIPLE, Layer, Record, record_id
 from ....protocol.reply import Remembered
 from ....protocol.request import Edit, Redo, Undo
-from ....protocol.running import Pin
 from ....stages.batch import PERSONAL
 from ...projections.stores import Stores
 from ..admission import admit

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from ....protocol.corrections import Decide, Inbox, ListInbox, Proposed, ProposeForget, Waiting
 from ....protocol.errors import InvalidRequest, NotFound
 from ....protocol.operation import (
     AnyOperation,
@@ -26,7 +27,6 @@ from ....protocol.operation import (
 from ....protocol.record import LIVE, Record
 from ....protocol.reply import Decided, JobState
 from ....protocol.request import Forget
-from ....protocol.running import Decide, Inbox, ListInbox, Proposed, ProposeForget, Waiting
 from ...failpoint import reach
 from ...projections.inbox import PendingProposal, proposal_id
 from ...projections.stores import Stores

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 
+from ....protocol.dead_letters import DeadLetter, DeadLetters, ListLetters, Retry
 from ....protocol.errors import InvalidRequest, NotFound, Stopping
 from ....protocol.event import Captured, SessionEnded
 from ....protocol.instant import from_micros
 from ....protocol.record import Record
 from ....protocol.reply import Done, JobState
 from ....protocol.request import Capture, Distil, ListModels, UseModel
-from ....protocol.running import DeadLetter, DeadLetters, ListLetters, Retry
 from ....stages.batch import Given
 from ...config import Config
 from ...world import World

@@ -17,11 +17,11 @@ from concurrent.futures import Future
 import msgspec
 import numpy as np
 
+from ....protocol.dead_letters import DeadLetter
 from ....protocol.errors import JournalCorrupt
 from ....protocol.event import Captured
 from ....protocol.operation import Added, AnyOperation, Distilled, Failure, Retried, Updated
 from ....protocol.record import Record
-from ....protocol.running import DeadLetter
 from ....stages.batch import PERSONAL, Candidate, Given, Item, Known, Proposal
 from ...config import Config
 from ...projections.placement import agent_pool

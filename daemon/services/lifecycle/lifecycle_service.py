@@ -14,11 +14,11 @@ from typing import Literal
 
 import msgspec
 
+from ....protocol.decay import Asleep, Fading, FadingList, ListFading, PutToSleep, Slumbered
 from ....protocol.errors import MemdError
 from ....protocol.event import Noted
 from ....protocol.fading import Archived, Restored
 from ....protocol.instant import micros
-from ....protocol.lifetime import Asleep, Fading, FadingList, ListFading, PutToSleep, Slumbered
 from ....protocol.record import Record
 from ....stages.batch import PERSONAL
 from ...forgetting_rules import Rules

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
+from ....protocol.corrections import RecordList
 from ....protocol.errors import InvalidRequest, NotFound
 from ....protocol.event import text
 from ....protocol.fading import Reviewed
+from ....protocol.history import GetHistory, GetTimeline, History, Version
 from ....protocol.instant import micros
-from ....protocol.lifetime import GetHistory, GetTimeline, History, RecordList, Version
 from ....protocol.operation import Added, AnyOperation, Invalidated, Merged, SessionOpened, Updated
 from ....protocol.record import Record, Span
 from ....protocol.reply import (

@@ -9,9 +9,9 @@ from typing import NamedTuple, Protocol
 
 from .... import __version__
 from ....protocol.instant import from_micros
+from ....protocol.pauses import Pauses
 from ....protocol.reply import Done, Outcome, Reembedding, StatusText
 from ....protocol.request import PROTOCOL, GetStatus, Stop
-from ....protocol.running import Pauses
 from ....stages.batch import PERSONAL
 from ...projections.stores import Stores
 from ..activity import Activity

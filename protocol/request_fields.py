@@ -1,4 +1,4 @@
-"""The base of all requests, and field types that several requests share."""
+"""The fields of all requests, and field types that several requests share."""
 
 from __future__ import annotations
 

@@ -1,0 +1,101 @@
+"""Requests and replies about the user's corrections: correct, restore, pin, and the inbox of proposals (T1, T7, T13).
+
+Invariant: none of them destroys data, except an accepted proposal to forget; corrected records stay in the history.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from .instant import Instant
+from .record import Record
+from .request_fields import Many, Names, Request
+
+
+class Correct(Request, tag="correct", frozen=True, kw_only=True):
+    """Replace a wrong record by `text` (T1). `since`: the record was right until then; "" if it never was."""
+
+    id: str
+    text: str
+    at: Instant
+    since: str = ""
+
+
+class Restore(Request, tag="restore", frozen=True, kw_only=True):
+    """Make archived records active again, by id or unambiguous prefix (T7)."""
+
+    ids: Names
+
+
+class RecordList(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `restore` and `timeline`. `left`: number of records that were not archived, or are over the limit."""
+
+    records: tuple[Record, ...]
+    left: int = 0
+
+
+class Pin(Request, tag="pin", frozen=True, kw_only=True):
+    """Pin or unpin a record. A pinned record becomes L1, or L2 of its project (R9); a statement that
+    contradicts it becomes a proposal (T13). A `principle` is also part of every answer (Q8)."""
+
+    id: str
+    pinned: bool = True
+    principle: bool = False
+
+
+class ProposeForget(Request, tag="propose_forget", frozen=True, kw_only=True):
+    """Propose on behalf of an agent to forget records; the user decides (`decide`). With `hide` no read returns them
+    until then, except records that the user pinned or decided to keep before."""
+
+    ids: Names
+    by: str = ""
+    hide: bool = False
+
+
+class Proposed(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `propose_forget`. `ids`: open proposals, `known` of them older; `hidden` and `shown`: record ids."""
+
+    ids: tuple[str, ...]
+    known: int = 0
+    hidden: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+
+
+class ListInbox(Request, tag="inbox", frozen=True, kw_only=True):
+    """List proposals that wait for the user (T13, G7); with `all` also decided and moot ones."""
+
+    all: bool = False
+    limit: Many = 50
+
+
+class Decide(Request, tag="decide", frozen=True, kw_only=True):
+    """Decide a proposal, by id or unambiguous prefix. An accepted deletion starts a `forget` job."""
+
+    id: str
+    accept: bool
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """A proposal to forget `record`, or to replace it by `against` (`conflict`). `line` and `against_line`: texts of
+    the two, "" for a missing record; `label` and `reason`: from the rule that found the conflict."""
+
+    id: str
+    what: Literal["forget", "conflict"]
+    record: str
+    line: str
+    state: Literal["open", "accepted", "rejected", "moot"]
+    by: str = ""
+    against: str = ""
+    against_line: str = ""
+    label: str = ""
+    reason: str = ""
+    at: int = 0
+
+
+class Inbox(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `inbox`: proposals, newest first. `open`: number of open ones."""
+
+    proposals: tuple[Waiting, ...]
+    open: int
