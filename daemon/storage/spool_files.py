@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+from contextlib import ExitStack
 from pathlib import Path
 
 from ...protocol.frames import frames
@@ -19,8 +21,20 @@ def take_lines(path: Path, taken: Path) -> None:
     path.chmod(0o600)
 
 
+def try_lock(path: Path, until: ExitStack) -> bool:
+    """Lock a spool of frames against its clients until `until` closes; return False if a client delivers or writes."""
+    for suffix in (".drain", ".lock"):
+        file = os.open(path.with_suffix(suffix), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        until.callback(os.close, file)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
 def bodies_in(content: bytes) -> tuple[list[bytes], int, bool]:
-    """Frames, or lines of JSON from a client that has nothing else; and where they end."""
+    """Return the requests of a spool, the offset of their end, and whether they are lines of JSON."""
     if content[:1] == b"{":
         end = content.rfind(b"\n") + 1
         return content[:end].splitlines(), end, True

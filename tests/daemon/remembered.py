@@ -1,11 +1,13 @@
 """Records as profiles are made of, and a profile over them, for the tests of both."""
 
+from collections.abc import Callable
 from typing import Any
 
 from memd.daemon.projections.stores import Stores
 from memd.daemon.services.distillation.model_selection import load_model
 from memd.daemon.services.profile.hot import ProfileCache
 from memd.daemon.services.profile.profile_lines import ProfileLines
+from memd.daemon.services.service import Permits, Reader
 from memd.protocol.operation import Added, Decision
 from memd.protocol.record import Provenance, Record, Signal, Span
 
@@ -48,6 +50,6 @@ def added(*records: Record) -> list[Any]:
 COUNT = load_model("").pieces
 
 
-def hot_of(stores: Stores) -> ProfileCache:
+def hot_of(stores: Stores, permits: Callable[[Reader], Permits | None] = lambda reader: None) -> ProfileCache:
     lines = ProfileLines(stores.profile, stores.archive, COUNT)
-    return ProfileCache(stores.profile, lines, lambda pool: pool.rpartition("/")[2], lambda reader: None)
+    return ProfileCache(stores.profile, lines, lambda pool: pool.rpartition("/")[2], permits)

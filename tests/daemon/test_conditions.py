@@ -7,8 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from memd.daemon.forgetting_rules import Rules
-from memd.daemon.services.lifecycle.conditions import condition
-from memd.daemon.services.lifecycle.review import ReviewJob
+from memd.daemon.services.lifecycle.review import ReviewJob, condition
 from memd.protocol.event import Origin
 from memd.protocol.operation import Added, ChangeDecided, Decision, Merged, Neighbour, SessionOpened
 from memd.protocol.record import Evidence, Record, Span

@@ -1,6 +1,7 @@
 """HOT: what stands in a profile, whose it is, and which of its bytes stay (Q1, Q8, R9, P-19)."""
 
-import time
+import queue
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from memd.daemon.projections.stores import Stores
 from memd.daemon.services.profile.hot import CLOSE
 from memd.daemon.services.profile.open_items import closes, is_open
 from memd.daemon.services.profile.profile_lines import is_worth_a_line
+from memd.daemon.services.service import Permits, Reader
 from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.event import Captured, Said
@@ -76,14 +78,17 @@ def test_what_does_not_concern_a_profile_leaves_it_in_the_cache_Q1(stores: Store
 
 def test_a_profile_is_rendered_ahead_Q1(stores: Stores) -> None:
     stores.commit(added(record(1)))
-    hot = hot_of(stores)
+    renderers: queue.Queue[str] = queue.Queue()
+
+    def permits(_: Reader) -> Permits | None:
+        return renderers.put(threading.current_thread().name)
+
+    hot = hot_of(stores, permits)
     hot.profile((PERSONAL,), 500, 0)
+    assert renderers.get() == "MainThread"
     hot.start()
     stores.commit(added(record(2)))
-    end = time.monotonic() + 20
-    while not hot.is_ready((PERSONAL,), 500):
-        assert time.monotonic() < end
-        time.sleep(0.005)
+    assert renderers.get(timeout=20) == "profile", "nobody asked"
     assert len(hot.profile((PERSONAL,), 500, 0).ids) == 2
 
 

@@ -7,7 +7,6 @@ moved to a `.rejected` file; order holds within a file.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import threading
@@ -21,7 +20,7 @@ from ....protocol.reply import AnyData, Taken
 from ....protocol.request import Capture, Remember
 from ....protocol.wire import decode_request
 from ...storage.durable_files import sync
-from ...storage.spool_files import LINES, bodies_in, take_lines
+from ...storage.spool_files import LINES, bodies_in, take_lines, try_lock
 from ...world import World
 from ..service import CaptureRequest, Respond
 
@@ -96,13 +95,9 @@ class SpoolReader:
                 path.unlink()
             return
         with ExitStack() as locks:
-            if path.suffix == LOCKED:
-                for suffix in (".drain", ".lock"):
-                    if not _locked(path.with_suffix(suffix), locks):
-                        return  # a client delivers or writes: try at the next tick
             if path.suffix == LINES:
                 take_lines(path, taken)
-            else:
+            elif try_lock(path, locks):  # else a client delivers or writes: try at the next tick
                 path.rename(taken)
 
     def _take_in(self, path: Path) -> None:
@@ -196,14 +191,4 @@ def _writes(path: Path) -> bool:
         return False
     except (PermissionError, OverflowError):
         return True
-    return True
-
-
-def _locked(path: Path, until: ExitStack) -> bool:
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    until.callback(os.close, file)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
     return True

@@ -5,11 +5,10 @@ A spool is rewritten under the locks of its clients and replaced whole; requests
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
-from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -20,7 +19,7 @@ from ....protocol.frames import framed
 from ....protocol.request import AnyRequest, Capture, Remember
 from ....protocol.wire import decode_request, encode_request, form
 from ...storage.durable_files import sync
-from ...storage.spool_files import LINES, bodies_in, take_lines
+from ...storage.spool_files import LINES, bodies_in, take_lines, try_lock
 
 TRIES, POLL_S = 300, 0.05
 """Attempts to lock a spool that a client holds, and seconds between them."""
@@ -54,8 +53,8 @@ def _files(folder: Path) -> list[Path]:
 
 def _scrub(path: Path, allowed: Left) -> int:
     with ExitStack() as locks:
-        for suffix in (".drain", ".lock") if path.suffix not in (LINES, ".taken") else ():
-            locks.enter_context(_locked(path.with_suffix(suffix)))
+        if path.suffix not in (LINES, ".taken"):
+            _lock(path, locks)
         content = path.read_bytes()
         bodies, end, as_lines = bodies_in(content)
         remaining: list[bytes] = []
@@ -118,19 +117,11 @@ def _replace(path: Path, content: bytes) -> None:
     sync(path.parent)
 
 
-@contextmanager
-def _locked(path: Path) -> Generator[None]:
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        for tries in range(TRIES):
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError as error:
-                if tries == TRIES - 1:
-                    hint = "end that client, then run the command again"
-                    raise Unavailable(f"a client has locked {path.name}", hint=hint) from error
-                time.sleep(POLL_S)
-        yield
-    finally:
-        os.close(file)
+def _lock(path: Path, until: ExitStack) -> None:
+    for _ in range(TRIES):
+        with ExitStack() as locks:
+            if try_lock(path, locks):
+                until.push(locks.pop_all())
+                return
+        time.sleep(POLL_S)
+    raise Unavailable(f"a client has locked {path.name}", hint="end that client, then run the command again")

@@ -33,10 +33,9 @@ from ..record_history import versions
 from ..search_model import Encode
 from ..service import Caller, Handler, Handlers, Service, owner
 from ..write_thread import Writer
-from .conditions import condition
 from .consolidate import Consolidation
 from .counting import FLUSH_S, UseCounter
-from .review import ReviewJob, is_quiet
+from .review import ReviewJob, condition, is_quiet
 from .sleep import Sleep, SleepEffect
 from .usage import UseDetector
 

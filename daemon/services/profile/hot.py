@@ -73,11 +73,6 @@ class ProfileCache:
         text = self._rendered(ProfileKey(tuple(scope), budget_tokens, reader))
         return text if text.pending == pending else msgspec.structs.replace(text, pending=pending)
 
-    def is_ready(self, scope: Sequence[str], budget_tokens: int) -> bool:
-        """Whether the user's profile of a scope is rendered in its present version."""
-        cached = self._cache.get(ProfileKey(tuple(scope), budget_tokens, OWNER))
-        return cached is not None and cached[0] == self._cards.version(tuple(scope))
-
     def clear(self) -> None:
         """Render every profile again at its next request."""
         with self._lock:
