@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, inspect
 
 from ..protocol.errors import BadConfig
 from .forgetting_rules import Rules
@@ -111,11 +112,33 @@ def parsed(values: Mapping[str, object], file: Path) -> Config:
     try:
         return msgspec.convert(values, Config, strict=False)
     except msgspec.ValidationError as error:
-        problem, _, name = str(error).replace("`", "").rpartition(" - at $.")
-        reason = f"{name}: {problem[:1].lower()}{problem[1:]}" if problem else str(error)
-        raise BadConfig(
-            f"a setting has a wrong value: {reason}", hint=f"correct {file} or the MEMD_ variable"
-        ) from error
+        problem, _, path = str(error).replace("`", "").rpartition(" - at $.")
+        reason = f"{path} must be {wanted}" if (wanted := _wanted(path)) else f"{path}: {problem}"
+        raise BadConfig(reason, hint=f"correct {file} or the MEMD_ variable") from error
+
+
+def _wanted(path: str) -> str:
+    """Return what the setting at a path such as `tag_boost[...]` or `forgetting.floor` takes; "" for a table."""
+    field: Any = inspect.type_info(Config)
+    for part in re.findall(r"\[[^]]*\]|[^.\[]+", path):
+        if isinstance(field, inspect.StructType):
+            field = next((named.type for named in field.fields if named.name == part), None)
+        else:
+            field = getattr(field, "value_type", None) or getattr(field, "item_type", None)
+    match field:
+        case inspect.FloatType() | inspect.IntType():
+            noun = "a number" if isinstance(field, inspect.FloatType) else "a whole number"
+            bounds = (("at least", field.ge), ("above", field.gt), ("at most", field.le))
+            limits = " and ".join(f"{word} {bound:,.15g}" for word, bound in bounds if bound is not None)
+            return f"{noun}, {limits}" if limits else noun
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.StrType():
+            return "a text that is not empty" if field.min_length else "a text"
+        case inspect.VarTupleType() | inspect.ListType():
+            return f"a list of {field.min_length} values" if field.min_length else "a list"
+        case _:
+            return ""
 
 
 def _table(text: str, file: Path) -> object:

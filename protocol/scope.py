@@ -9,6 +9,9 @@ import msgspec
 from .request_fields import Request
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[\w.@-]{1,64}$")]
+NAME_RULE = "an agent's name has 1 to 64 letters, digits or characters of _ . @ - and no space"
+"""The pattern of `Name` in words. No other field of a request has a pattern."""
+
 Perspective = Annotated[str, msgspec.Meta(min_length=1, max_length=40)]
 Perspectives = Annotated[tuple[Perspective, ...], msgspec.Meta(max_length=12)]
 

@@ -14,6 +14,7 @@ import msgspec
 from .errors import InvalidRequest, MemdError, TooLarge, UnknownRequest, by_code
 from .reply import AnyData, Problem
 from .request import PROTOCOL, AnyRequest, Request
+from .scope import NAME_RULE
 
 BODY_LIMIT = 4 * 1024 * 1024
 """Maximum bytes of a body. The socket's limit is higher, so a sender gets an error, not a closed connection."""
@@ -106,6 +107,8 @@ def _explain(body: bytes, error: Exception) -> MemdError:
         return _too_new(fields.v)
     if fields.request not in _names:
         return UnknownRequest(f"unknown request {fields.request!r}", hint=f"there are: {', '.join(_names)}")
+    if "matching regex" in str(error):
+        return InvalidRequest(NAME_RULE, hint="choose another name")
     return InvalidRequest(f"{fields.request}: {error}", hint="docs/PROTOCOL.md lists the fields of each request")
 
 

@@ -52,7 +52,7 @@ def get(name: Name, as_json: JsonFlag = False) -> None:
         answer.give(setting, [setting.value])
 
 
-@app.command("set")
+@app.command("set", context_settings={"ignore_unknown_options": True})  # so that a value can be -3
 def put(
     name: Name,
     value: Annotated[str, typer.Argument(help="TOML or plain text; separate folders by colons.")],
@@ -67,6 +67,8 @@ def put(
       memd config set forgetting.capacity 50000
     """
     with CommandAnswer("config set", as_json) as answer:
+        if value.startswith("--"):
+            raise InvalidRequest(f"no such option: {value}", hint="see `memd config set --help`")
         _put(answer, name, value)
 
 

@@ -14,7 +14,7 @@ from ...protocol.record import PRINCIPLE
 from .connection import deliver, reach
 from .options import Cwd, Id, here, instant
 from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
-from .wording import count, facts, row, short
+from .wording import count, facts, pool_name, row, short
 
 if TYPE_CHECKING:
     from ...protocol.reply import Remembered
@@ -67,8 +67,8 @@ def _text(text: str) -> str:
 def _remembered_lines(remembered: Remembered) -> Iterator[str]:
     record = remembered.record
     yield from wrapped(plain(record.description))
-    known = "already known · " if remembered.duplicate else ""
-    yield f"{styled(short(record.id), 'cyan')} · {known}{facts(record)} · revision {record.rev} · {plain(record.pool)}"
+    text = f"{'already known · ' if remembered.duplicate else ''}{facts(record)} · revision {record.rev}"
+    yield f"{styled(short(record.id), 'cyan')} · {text} · {pool_name(record.pool)}"
 
 
 @app.command()
@@ -165,7 +165,7 @@ def _pin_lines(remembered: Remembered, pinned: bool) -> Iterator[str]:
         outcome += " as a principle" if PRINCIPLE in record.tags else ""
     else:
         outcome = "not pinned" if remembered.duplicate else "unpinned"
-    yield f"{styled(short(record.id), 'cyan')} · {outcome} · {plain(record.pool)}"
+    yield f"{styled(short(record.id), 'cyan')} · {outcome} · {pool_name(record.pool)}"
 
 
 @app.command()

@@ -26,7 +26,7 @@ from .connection import PATIENCE_MS, deliver, reach
 from .options import here, path
 from .output import CommandAnswer, JsonFlag, plain, say, shortened, styled, wrapped
 from .progress import Bar, wait_until_distilled
-from .wording import count, size, status_counts
+from .wording import count, pool_argument, pool_name, size, status_counts
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -308,7 +308,7 @@ def _outcome_lines(files: Sequence[Imported], led_to: dict[str, int], pending: i
         yield f"{count(pending, 'capture')} still to process: see `memd status`"
     if events:
         pool = max(events, key=lambda name: events[name])
-        yield f'to search them: memd recall "what did we decide" --pool {plain(pool)}'
+        yield f'to search them: memd recall "what did we decide" --pool {pool_argument(pool)}'
 
 
 # --- discovery --------------------------------------------------------------------------------------------------------
@@ -424,7 +424,7 @@ def _sent_lines(sent: Sent, dry_run: bool) -> Iterator[str]:
     text = f"{plain(sent.document)}: {sent.accepted:,} accepted, {sent.duplicate:,} known, {sent.changed:,} changed"
     text += deleted + (f", {sent.forgotten:,} forgotten" if sent.forgotten else "")
     text += f", {sent.skipped:,} skipped ({plain(sent.why)})" if sent.skipped else ""
-    yield from wrapped(f"{text} → {plain(sent.pool)}", "    ", "  ")
+    yield from wrapped(f"{text} → {pool_name(sent.pool)}", "    ", "  ")
     for refusal in sent.refused[:NAMED_LINES]:
         yield from wrapped(f"rejected: turn {plain(refusal.turn)}: {plain(refusal.problem.message)}", "    ", "  ")
     if len(sent.refused) > NAMED_LINES:

@@ -13,7 +13,7 @@ from .connection import PATIENCE_MS, reach
 from .options import Cwd, Pools, here
 from .output import CommandAnswer, JsonFlag, plain, shortened, styled, width, wrapped
 from .progress import wait_for_job
-from .wording import count, report_number, row, short, size
+from .wording import count, pool_name, report_number, row, short, size
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -56,7 +56,7 @@ def _fading_lines(listed: FadingList) -> Iterator[str]:
         head = f"{fading.days_left:>6.0f} days  {short(record.id)}  "
         yield head + shortened(plain(record.description), max(20, width() - len(head)))
     if listed.total > len(listed.records):
-        yield styled(f"{listed.total:,} records are fading in {', '.join(map(plain, listed.scope))}", "dim")
+        yield styled(f"{listed.total:,} records are fading in {', '.join(map(pool_name, listed.scope))}", "dim")
     if listed.overdue:
         yield ""
         yield styled("old statements to review:", "bold")
@@ -81,7 +81,7 @@ def _sleep_lines(slept: Slumbered) -> Iterator[str]:
     for pool in slept.pools:
         yield from _archived_lines(pool, slept.dry_run)
     for pool in slept.off:
-        yield f"{plain(pool)}: forgetting is off"
+        yield f"{pool_name(pool)}: forgetting is off"
     if not slept.pools and not slept.off:
         yield "there are no records yet"
 
@@ -90,7 +90,7 @@ def _archived_lines(pool: Asleep, dry_run: bool) -> Iterator[str]:
     verb = "would be archived" if dry_run else "archived"
     parts = [f"{count(pool.faded, 'unused record')} {verb}"]
     parts += [f"{pool.pruned:,} more because the pool is over its capacity"] if pool.pruned else []
-    yield f"{styled(plain(pool.pool), 'bold')}: {', '.join(parts)}"
+    yield f"{styled(pool_name(pool.pool), 'bold')}: {', '.join(parts)}"
     yield from (f"  {row(record)}" for record in pool.first)
 
 

@@ -107,7 +107,7 @@ def _notes(recalled: Recalled) -> Iterator[str]:
     if recalled.scope == ("personal",) and not recalled.hits and not recalled.turns:
         yield "This folder is not a known project; searched personal only (`memd pools` lists the others)"
     else:
-        yield f"searched {', '.join(pool_name(pool) for pool in recalled.scope)}"
+        yield f"searched {', '.join(pool_name(pool, 'this folder') for pool in recalled.scope)}"
     if recalled.period:
         yield _period_text(*recalled.period)
     if recalled.filtered:
@@ -190,7 +190,7 @@ def profile(
             say([_empty_profile(searched, sum(live.values()))])
         pending = f"; {count(shown.pending, 'capture')} not processed yet" if shown.pending else ""
         size = f"{len(shown.ids)} of {count(searched, 'record')}, {count(shown.tokens, 'token')}"
-        notes = f"{size}, from {', '.join(map(pool_name, shown.scope))}{pending}"
+        notes = f"{size}, from {', '.join(pool_name(pool, 'this folder') for pool in shown.scope)}{pending}"
         say(["", *(styled(line, "dim") for line in wrapped(notes))])
 
 

@@ -16,7 +16,7 @@ from ...protocol.record import STATES, Kind, Record, Status
 from .connection import reach
 from .options import AsOf, BelievedAt, Cwd, Id, Pools, here, instant
 from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
-from .wording import age, count, place, row, short, state, who
+from .wording import age, count, moment, place, pool_name, row, short, state, who, with_local_times, world_time
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -121,11 +121,11 @@ def record_lines(record: Record) -> Iterator[str]:
         "id": f"{record.id}, revision {record.rev}",
         "kind": f"{record.kind}, {plain(record.type)}, layer {record.layer}, {record.volatility}",
         "status": state(record.status) + (", needs review" if record.needs_review else ""),
-        "pool": plain(record.pool),
+        "pool": pool_name(record.pool),
         "key": plain(f"{record.key} = {record.value}" if record.value else record.key),
         "tags": plain(", ".join(record.tags[1:])),
         "flags": plain(", ".join(record.flags)),
-        "said by": f"{who(record)}, {age(source.said_at)} ({plain(source.said_at)})",
+        "said by": f"{who(record)}, {age(source.said_at)} ({moment(source.said_at)})",
         "source": place(record),
         "quote": f"“{plain(source.quote)}”" if source.quote else "",
         "evidence": count(evidence, "more turn supports it", "more turns support it") if evidence else "",
@@ -143,8 +143,8 @@ def record_lines(record: Record) -> Iterator[str]:
 
 
 def _period(record: Record) -> str:
-    begin = f"from {plain(record.valid_from)}" if record.valid_from else ""
-    return f"{begin} until {plain(record.valid_to)}".strip() if record.valid_to else begin
+    begin = f"from {world_time(record.valid_from)}" if record.valid_from else ""
+    return f"{begin} until {world_time(record.valid_to)}".strip() if record.valid_to else begin
 
 
 @app.command()
@@ -174,7 +174,7 @@ def _history_lines(shown: History) -> Iterator[str]:
 
 
 def _version_lines(version: Version, previous: str) -> Iterator[str]:
-    why = f": {plain(version.why)}" if version.why else ""
+    why = f": {with_local_times(plain(version.why))}" if version.why else ""
     yield from wrapped(f"{age(version.at)} · {version.kind}{why}", "    ", "  ")
     record = version.record
     if record is None:

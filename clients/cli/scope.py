@@ -16,7 +16,7 @@ from ...protocol.scope import Bound, Left, RecordsMoved, Scope
 from .connection import reach
 from .options import here
 from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
-from .wording import count, short, status_counts
+from .wording import UNBOUND, count, pool_argument, pool_name, short, status_counts
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 scope_app = typer.Typer(
@@ -58,11 +58,13 @@ def why(folder: Folder = None, as_json: JsonFlag = False) -> None:
 
 def _titled(pool: str, title: str) -> str:
     """A pool with its title, if that says more."""
-    return f"{plain(pool)} ({plain(title)})" if title and pool != PERSONAL else plain(pool)
+    return f"{pool_name(pool)} ({plain(title)})" if title and pool != PERSONAL else pool_name(pool)
 
 
 def _why_lines(scope: Scope) -> Iterator[str]:
-    yield styled(f"{plain(scope.folder)} belongs to {_titled(scope.pool, scope.title)}", "bold")
+    is_unbound = scope.pool.startswith(UNBOUND)
+    belongs = "has no project" if is_unbound else f"belongs to {_titled(scope.pool, scope.title)}"
+    yield styled(f"{plain(scope.folder)} {belongs}", "bold")
     yield from wrapped(f"because of {plain(scope.evidence)}" if scope.seen == "repository" else plain(scope.evidence))
     if not scope.is_open:
         yield "nothing was captured for it yet: the first session opens the pool"
@@ -70,17 +72,17 @@ def _why_lines(scope: Scope) -> Iterator[str]:
         yield f"it holds {count(scope.records, 'record')}"
     if scope.left:
         yield from wrapped("you left this project, so its memory is not read here; to return: `memd leave --back`")
-    yield from wrapped(f"a search from here reads {' and '.join(plain(pool) for pool in scope.reads)}")
+    yield from wrapped(
+        f"a search from here reads {' and '.join(pool_name(pool, 'this folder') for pool in scope.reads)}"
+    )
     for name in scope.names:
         kind, _, rest = name.partition(":")
         text = f"also identified by {_KINDS.get(kind, kind)} {plain(rest)}"
         yield from (styled(line, "dim") for line in wrapped(text, "    ", "  "))
     for pool, difference in scope.alike:
         yield from wrapped(f"similar to {plain(pool)}: {difference}; if they are the same, use `memd scope bind`")
-    if scope.pool.startswith("unbound/"):
-        yield from wrapped(
-            "this folder is not linked to a project; to link it: `memd scope bind POOL`, or `memd scope bind --new`"
-        )
+    if is_unbound:
+        yield from wrapped("to link it to a project: `memd scope bind POOL`, or `memd scope bind --new`")
 
 
 @scope_app.command()
@@ -137,13 +139,13 @@ def _write_id_file(folder: str, scope: Scope, answer: CommandAnswer) -> None:
 def _bind_lines(bound: Bound) -> Iterator[str]:
     yield from wrapped(f"{plain(bound.folder)} belongs to {_titled(bound.pool, bound.title)}")
     if bound.moved:
-        yield from wrapped(f"moved {count(bound.moved, 'record')} from {plain(bound.was)}")
+        yield from wrapped(f"moved {count(bound.moved, 'record')} from {pool_name(bound.was, 'the folder itself')}")
     yield from _unkeyed_lines(bound.unkeyed)
     if bound.stays:
         stay = count(bound.stays, "record stays", "records stay")
-        yield from wrapped(f"{stay} in {plain(bound.was)}; to move them too: `memd scope bind … --join`")
+        yield from wrapped(f"{stay} in {pool_name(bound.was)}; to move them too: `memd scope bind … --join`")
     if bound.was != bound.pool:
-        yield from wrapped(f"to reverse this: `memd scope bind {plain(bound.was)}`")
+        yield from wrapped(f"to reverse this: `memd scope bind {pool_argument(bound.was)}`")
 
 
 def _unkeyed_lines(ids: tuple[str, ...]) -> Iterator[str]:
@@ -232,11 +234,12 @@ def pools(as_json: JsonFlag = False) -> None:
 
 
 def _pool_lines(listed: PoolList) -> Iterator[str]:
-    longest = max((len(pool.pool) for pool in listed.pools), default=0)
+    longest = max((len(pool_argument(pool.pool)) for pool in listed.pools), default=0)
     for pool in listed.pools:
         title = f"  {plain(pool.title)}" if pool.title else ""
+        title += ", a folder without a project" if pool.pool.startswith(UNBOUND) else ""
         counts = styled(status_counts(pool.counts) or "empty", "dim")
-        yield f"{styled(f'{plain(pool.pool):<{longest}}', 'cyan')}{title}  {counts}"
+        yield f"{styled(f'{pool_argument(pool.pool):<{longest}}', 'cyan')}{title}  {counts}"
 
 
 @agent_app.callback()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 
 import typer
 
@@ -12,7 +11,7 @@ from ...protocol.reply import Change, Explained, Line
 from .connection import reach
 from .options import Id
 from .output import CommandAnswer, JsonFlag, has_colour, plain, shortened, styled, wrapped
-from .wording import age, count, facts, row, short
+from .wording import age, count, facts, moment, pool_name, row, short, with_local_times
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 _AROUND = 160
@@ -40,7 +39,7 @@ def explained_lines(explained: Explained) -> Iterator[str]:
     yield f"{styled(short(record.id), 'cyan')} · {facts(record)} · confidence {record.confidence:.2f}"
     yield ""
     yield from wrapped(
-        f"captured in {plain(explained.session)}" + (f", {plain(explained.project)}" if explained.project else "")
+        f"captured in {plain(explained.session)}" + (f", {pool_name(explained.project)}" if explained.project else "")
     )
     for line in explained.lines:
         yield from _turn_lines(line, record)
@@ -64,7 +63,7 @@ def explained_lines(explained: Explained) -> Iterator[str]:
 
 def _turn_lines(line: Line, record: Record) -> Iterator[str]:
     mark = styled("▶", "green") if line.cited else " "
-    head = f"{plain(line.who)} {_clock(line.at)} · turn {plain(line.turn)[:13]}"
+    head = f"{plain(line.who)} {moment(line.at)} · turn {plain(line.turn)[:13]}"
     yield f"{mark} {styled(head, 'dim')}"
     if line.cited:
         yield from _cited(line, record)
@@ -114,15 +113,17 @@ def _span(line: Line, record: Record) -> tuple[int, int]:
 
 
 def _change_lines(change: Change) -> Iterator[str]:
-    at = datetime.fromtimestamp(change.at / 1e6).astimezone().strftime("%Y-%m-%d %H:%M:%S")
     revision = f", revision {change.rev}" if change.rev else ""
     by = f" by {short(change.by)}" if change.by else ""
     reason = change.reason or (change.decision.reason if change.decision else "")
-    yield from wrapped(f"{at}  {change.kind}{revision}{by}" + (f": {plain(reason)}" if reason else ""), " " * 21, "")
+    why = f": {with_local_times(plain(reason))}" if reason else ""
+    yield from wrapped(f"{moment(change.at)}  {change.kind}{revision}{by}{why}", " " * 18, "")
     if not change.decision:
         return
     for step in change.decision.steps:
-        yield from wrapped(plain(step.what), " " * 23, f"    {_STAGES.get(step.stage, plain(step.stage)):<18} ")
+        yield from wrapped(
+            with_local_times(plain(step.what)), " " * 23, f"    {_STAGES.get(step.stage, plain(step.stage)):<18} "
+        )
     near = change.decision.neighbours
     if near:
         compared = ", ".join(f"{short(other.id)} {plain(other.label)} ({other.similarity:.2f})" for other in near[:4])
@@ -137,7 +138,3 @@ def _other_lines(relation: str, record: Record) -> Iterator[str]:
     yield f"  {row(record)}"
     if record.retired_at:
         yield f"  {styled(f'retired {age(record.retired_at)}', 'dim')}"
-
-
-def _clock(at: str) -> str:
-    return plain(at)[:16].replace("T", " ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import cast
@@ -13,12 +14,22 @@ from .output import plain, shortened, styled, width, wrapped
 
 SHORT_ID = 8
 _WHO = {"user": "you", "assistant": "the assistant", "tool": "a tool", "document": "a document"}
+_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
 _STEPS = ((60, "second"), (60, "minute"), (24, "hour"), (30, "day"), (12, "month"), (10_000, "year"))
 
 
-def pool_name(pool: str) -> str:
-    """A pool as a person reads it: the id of a folder without a project is a code."""
-    return "this folder" if pool.startswith("unbound/") else plain(pool)
+UNBOUND = "unbound/"
+"""Beginning of the pool of a folder without a project; a code follows, which users see only where they must type it."""
+
+
+def pool_name(pool: str, folder: str = "a folder without a project") -> str:
+    """A pool as a person reads it. `folder`: what to call a folder without a project."""
+    return folder if pool.startswith(UNBOUND) else plain(pool)
+
+
+def pool_argument(pool: str) -> str:
+    """A pool as a person types it."""
+    return plain(pool.removeprefix(UNBOUND))
 
 
 def short(id: str) -> str:
@@ -56,12 +67,23 @@ def age(at: str | int, now: datetime | None = None) -> str:
     return str(at)
 
 
-def moment(at: str) -> str:
-    """RFC 3339 text as local time to the minute: "2026-03-04 18:30"."""
+def moment(at: str | int) -> str:
+    """RFC 3339 text, or microseconds since the epoch, as local time to the minute: "2026-03-04 18:30"."""
     try:
-        return datetime.fromisoformat(at).astimezone().isoformat(" ", "minutes")[:16]
-    except (ValueError, OverflowError):
-        return plain(at)
+        time = datetime.fromtimestamp(at / 1e6, UTC) if isinstance(at, int) else datetime.fromisoformat(at)
+        return time.astimezone().isoformat(" ", "minutes")[:16]
+    except (ValueError, OverflowError, OSError):
+        return plain(str(at))
+
+
+def world_time(at: str) -> str:
+    """A time of a statement: the day if it is midnight in its own zone, because then the statement named a day."""
+    return plain(at[:10]) if at[11:19] == "00:00:00" else moment(at)
+
+
+def with_local_times(text: str) -> str:
+    """`text` with each RFC 3339 time in it as local time."""
+    return _RFC_3339.sub(lambda match: world_time(match[0]), text)
 
 
 def who(record: Record) -> str:

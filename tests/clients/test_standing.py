@@ -1,5 +1,7 @@
 """How a record stands, as the commands tell it: what took its place, what is taken back, what nobody confirmed."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 from memd.clients.python.client import remembering
@@ -56,3 +58,36 @@ def test_what_nobody_confirmed_is_called_unconfirmed_everywhere_T8(memd: Any, da
     assert "unconfirmed" in memd("inbox", "--help").text
     memd("pin", id)
     assert "unconfirmed" not in memd("show", id).text
+
+
+def test_a_screen_shows_no_code_of_a_folder_without_a_project_and_no_raw_time_U6(
+    memd: Any, daemon: Any, tmp_path: Path
+) -> None:
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    folder = ("--cwd", str(plain))
+    memd("remember", "The garden log lives in the blue shed since March 2026.", *folder)
+    daemon.settle()
+    id = memd("recall", "garden log", *folder, "--json").data["hits"][0]["record"]["id"]
+    assert memd("pin", id).text.endswith(" · pinned · a folder without a project\n")
+    memd("unpin", id)
+    commands = [(name, id) for name in ("show", "why", "history")]
+    commands += [("recall", "garden", *folder), ("scope", "why", str(plain)), ("maintain", "sleep"), ("pools",)]
+    screens = {command: memd(*command).text for command in (*commands, ("status",))}
+    for command, text in screens.items():
+        assert "unbound/" not in text and not re.search(r"\d-\d\dT\d\d:", text), command
+    assert "plain, a folder without a project" in screens["pools",]
+    assert "true from 2026-03-01\n" in screens["history", id] and "unpinned" in screens["history", id]
+    assert "true from 2026-03-01 (said so)" in screens["why", id] and "unpinned" in screens["why", id]
+    assert re.search(r"distilled .* captures processed in total: 1\n", screens["status",])
+    pool = screens["pools",].splitlines()[1].split()[0]
+    assert memd("list", "--pool", pool, "--json").data["records"][0]["pool"] == f"unbound/{pool}"
+
+
+def test_a_refused_value_says_what_is_wanted_U6(memd: Any, daemon: Any) -> None:
+    for value in ("-3", "abc"):
+        refused = memd("config", "set", "idle_s", value)
+        assert refused.code == 2 and "idle_s must be a number, at least 0.01 and at most 10,000,000" in refused.errors
+    assert "no such option: --jsn" in memd("config", "set", "idle_s", "--jsn").errors
+    refused = memd("agent", "add", "a b/c")
+    assert refused.code == 2 and "letters, digits or characters of _ . @ -" in refused.errors

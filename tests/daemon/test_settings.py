@@ -56,7 +56,8 @@ def test_a_setting_is_written_checked_and_followed_and_comments_stay_U6(daemon: 
         for name, value in (("relevance_flor", "1"), ("relevance_floor", "2"), ("idle_s", "soon"), ("idle_s", "[1]")):
             with pytest.raises(BadConfig):
                 client.put_setting(name, value)
-        with pytest.raises(BadConfig, match=r"forgetting\.capacity: expected int, got str") as refused:
+        wanted = r"forgetting\.capacity must be a whole number, at least 0 and at most 1,000,000,000"
+        with pytest.raises(BadConfig, match=wanted) as refused:
             client.put_setting("forgetting.capacity", "many")
         assert "memd changed nothing" in refused.value.hint and str(file) not in refused.value.hint
         assert file.read_text() == before

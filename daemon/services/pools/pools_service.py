@@ -258,7 +258,10 @@ class PoolsService(Service):
             raise InvalidRequest("no record was named", hint="`memd list` shows ids")
         pool = self._directory.named(request.pool)
         if pool.startswith("unbound/"):
-            raise InvalidRequest(f"{pool} is not a project yet", hint="`memd scope bind` makes the folder a project")
+            raise InvalidRequest(
+                f"the folder {self._directory.title(pool)} has no project yet",
+                hint="`memd scope bind` makes the folder a project",
+            )
         records = [self._find(id) for id in dict.fromkeys(request.ids)]
         there = tuple(record.id for record in records if record.pool == pool)
         going = [record for record in records if record.pool != pool]

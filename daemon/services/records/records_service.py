@@ -17,7 +17,7 @@ from ....protocol.event import text
 from ....protocol.fading import Reviewed
 from ....protocol.history import GetHistory, GetTimeline, History, Version
 from ....protocol.instant import micros
-from ....protocol.operation import Added, AnyOperation, Invalidated, Merged, SessionOpened, Updated
+from ....protocol.operation import Added, AnyOperation, Invalidated, Merged, Pinned, SessionOpened, Updated
 from ....protocol.record import Record, Span
 from ....protocol.reply import (
     Change,
@@ -273,7 +273,9 @@ def _change(id: str, entry: Logged) -> Change:
 
 
 def _kind(id: str, operation: AnyOperation) -> str:
-    """Return what an operation did to a record: its tag, or `retired` if it added or updated another record."""
+    """Return what an operation did to a record: its tag, `unpinned`, `retired` if it changed another record."""
+    if isinstance(operation, Pinned) and not operation.pinned:
+        return "unpinned"
     other = isinstance(operation, Added | Updated) and operation.record.id != id
     return "retired" if other else str(operation.__struct_config__.tag)
 

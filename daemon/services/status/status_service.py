@@ -87,7 +87,7 @@ class StatusService(Service):
         failed = (f"{row.document} {row.turn}: {row.stage}: {row.reason}" for row in stores.dead_letters.newest())
         last = self._activity.outcomes
         if progress.last_at:
-            outcome = f"{progress.captures} captures, {progress.candidates} candidates so far"
+            outcome = f"captures processed in total: {progress.captures:,}"
             last["distilled"] = Outcome(at=from_micros(progress.last_at), what=outcome)
         return StatusText(
             version=__version__,
