@@ -22,6 +22,7 @@ from .batch import Batch, Candidate, Item, Rejection
 from .clauses import Clause, split
 from .cues import LEADS, count_words, foreign, lasting, noise, plain, weights
 from .embed import SentenceEmbedder
+from .prototypes import Prototypes
 from .subjects import dangling, follows, unnamed, untitled
 from .words import language
 
@@ -65,7 +66,7 @@ class Extract:
     """The stage. The trunk is asked for vectors only when a clause is left after the word rules."""
 
     def __init__(self, trunk: SentenceEmbedder, reader: gate.ClauseReader) -> None:
-        self._prototypes = gate.Prototypes(trunk)
+        self._prototypes = Prototypes(trunk)
         self._reader = reader
 
     def __call__(self, batch: Batch) -> Batch:

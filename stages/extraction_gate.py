@@ -6,20 +6,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ..models.distiller import IDLE, ClauseReading, Modality, Speaker, Type
 from ..protocol.event import Trust
 from .cues import LEADS, plain, weights
-from .embed import SentenceEmbedder
-from .rules import table
 from .words import STOP, tokens
 
-NEAREST = 3  # Prototypes whose mean cosine is the nearness to a type
 # Modalities in which a clause states nothing that holds.
 UNMEANT: tuple[Modality, ...] = ("asked", "hypothetical", "quoted", "retracted")
 # Probability of the unmeant modalities from which a clause is left out; and where it is marked as lasting.
@@ -96,27 +90,6 @@ class Position(NamedTuple):
     reported: bool = False
     project: bool = False
     outlasting: float = math.inf
-
-
-class Prototypes:
-    """The sentences of `rules/prototypes.toml` as vectors, embedded once, at first use."""
-
-    def __init__(self, trunk: SentenceEmbedder) -> None:
-        self._trunk = trunk
-        self._sentences: dict[str, list[str]] = table("prototypes")
-        self._vectors: dict[str, NDArray[np.float32]] | None = None
-
-    def near(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """For each text: type (and `noise`) → mean cosine of its nearest prototypes, in [-1, 1]."""
-        if not texts:
-            return []
-        if self._vectors is None:
-            self._vectors = {name: self._trunk.embed(sentences) for name, sentences in self._sentences.items()}
-        rows = self._trunk.embed(texts)
-        cosines = [
-            np.sort(rows @ vectors.T, axis=1)[:, -NEAREST:].mean(axis=1).tolist() for vectors in self._vectors.values()
-        ]
-        return [dict(zip(self._vectors, of_text, strict=True)) for of_text in zip(*cosines, strict=True)]
 
 
 def read(reader: ClauseReader, clause: str, trust: Trust) -> ClauseReading:
