@@ -31,11 +31,11 @@ def pipeline(
     prototypes: rules and thresholds were fitted to it. `embedder` gives the vectors that are searched, if another model
     does."""
     return (
-        ("extract", Extract(trunk, reader or Distiller())),
+        ("extract", Extract(trunk, reader or Distiller(beside=trunk))),
         ("enrich", enrich),
         ("embed", Embed(embedder or trunk)),
         ("route", route),
-        ("scan", Scan(judge or InjectionJudge())),
+        ("scan", Scan(judge or InjectionJudge(beside=trunk))),
     )
 
 
