@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -107,11 +108,32 @@ def home(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "MEMD_HOME": str(folder)}
 
 
+def new_home(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """An environment like `home`, for a daemon that serves several tests or prepares their homes."""
+    folder = tmp_path_factory.mktemp("home")
+    folder.chmod(0o700)
+    return {**os.environ, "MEMD_HOME": str(folder)}
+
+
 @pytest.fixture
 def daemon(home: dict[str, str]) -> Iterator[RunningDaemon]:
     """A real daemon, up; ended after the test."""
     running = RunningDaemon(home)
     running.start()
     yield running
+    if running.process is not None and running.process.poll() is None:
+        running.terminate()
+
+
+@pytest.fixture
+def daemon_of_copy(home: dict[str, str]) -> Iterator[Callable[[Path], RunningDaemon]]:
+    """Gives a daemon, not started, on a copy of the home that another daemon left when it ended."""
+    running = RunningDaemon(home)
+
+    def copied(prepared: Path) -> RunningDaemon:
+        shutil.copytree(prepared, home["MEMD_HOME"], dirs_exist_ok=True)
+        return running
+
+    yield copied
     if running.process is not None and running.process.poll() is None:
         running.terminate()

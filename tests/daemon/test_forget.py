@@ -3,9 +3,9 @@
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unicodedata import normalize
 
 import msgspec
@@ -20,7 +20,7 @@ from memd.protocol.event import Noted, Origin, Said
 from memd.protocol.record import Record
 from memd.protocol.reply import JobState
 from memd.protocol.request import Remember
-from tests.conftest import FAULT_ROUNDS
+from tests.conftest import FAULT_ROUNDS, RunningDaemon, new_home
 
 ORIGIN = Origin(host="cli", session="here")
 SAMPLE = Path(__file__).parents[2] / "clients" / "cli" / "sample" / "session.jsonl"
@@ -70,37 +70,61 @@ def verified(daemon: Any) -> None:
         store.close()
 
 
-@pytest.fixture
-def told(daemon: Any) -> Iterator[tuple[Any, Client, dict[str, Record]]]:
-    """A daemon that knows a few things, by a word of each."""
-    sentences = {
-        "xylofon": "I prefer the xylofon editor for Python.",
-        "tuesdays": "We deploy the orchard service on Tuesdays.",
-        "tabs": "I prefer tabs for indentation.",
-        "quokka": "The quokka cluster runs in Lisbon.",
-    }
+SENTENCES = {
+    "xylofon": "I prefer the xylofon editor for Python.",
+    "tuesdays": "We deploy the orchard service on Tuesdays.",
+    "tabs": "I prefer tabs for indentation.",
+    "quokka": "The quokka cluster runs in Lisbon.",
+}
+"""What the daemon knows, by a word of each."""
+
+
+def tell(daemon: RunningDaemon) -> dict[str, str]:
+    """Tell the sentences; return the ids of their records by word."""
     with daemon.client() as client:
         kept = {
-            word: client.remember(said(text, f"t{number:02}")).record
-            for number, (word, text) in enumerate(sentences.items(), 1)
+            word: client.remember(said(text, f"t{number:02}")).record.id
+            for number, (word, text) in enumerate(SENTENCES.items(), 1)
         }
-        daemon.settle()
-        yield daemon, client, kept
+    daemon.settle()
+    return kept
 
 
-def test_no_byte_is_left_of_a_forgotten_record_and_others_are_untouched_T10(told: Any) -> None:
-    daemon, client, kept = told
-    gone = kept["xylofon"].id
-    before = others(client, gone)
-    report = ended(client, client.forget([gone]))
-    assert (report["records"], report["captures"], report["left"]) == (1, 1, [])
-    assert files_with(daemon, "xylofon") == []
-    assert others(client) == before
-    assert client.recall("which editor do I prefer").hits == () or gone not in {
-        hit.record.id for hit in client.recall("which editor do I prefer").hits
-    }
-    with pytest.raises(NotFound):
-        client.get(gone)
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """The home of an ended daemon that knows the sentences, and the ids of their records."""
+    daemon = RunningDaemon(new_home(tmp_path_factory))
+    daemon.start()
+    kept = tell(daemon)
+    assert daemon.terminate() == 0
+    return Path(daemon.environment["MEMD_HOME"]), kept
+
+
+@pytest.fixture
+def told(
+    taught: tuple[Path, dict[str, str]], daemon_of_copy: Callable[[Path], RunningDaemon]
+) -> Iterator[tuple[Any, Client, dict[str, Record]]]:
+    """A daemon that knows the sentences since its last start."""
+    folder, ids = taught
+    daemon = daemon_of_copy(folder)
+    daemon.start()
+    with daemon.client() as client:
+        yield daemon, client, {word: client.get(id) for word, id in ids.items()}
+
+
+def test_no_byte_is_left_of_a_forgotten_record_and_others_are_untouched_T10(daemon: Any) -> None:
+    gone = tell(daemon)["xylofon"]
+    with daemon.client() as client:
+        before = others(client, gone)
+        report = ended(client, client.forget([gone]))
+        assert (report["records"], report["captures"], report["left"]) == (1, 1, [])
+        assert files_with(daemon, "xylofon") == []
+        assert others(client) == before
+        assert client.recall("which editor do I prefer").hits == () or gone not in {
+            hit.record.id for hit in client.recall("which editor do I prefer").hits
+        }
+        with pytest.raises(NotFound):
+            client.get(gone)
     daemon.terminate()
     assert files_with(daemon, "xylofon") == []
     verified(daemon)
@@ -367,27 +391,48 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize("round_", range(FAULT_ROUNDS))
-@pytest.mark.parametrize("place", PLACES)
-def test_sigkill_at_any_step_is_finished_by_the_next_start_T10(daemon: Any, place: str, round_: int) -> None:
+class ForgettingCase(NamedTuple):
+    """The home of an ended daemon with a backup and a spool; the id to delete, and the other records."""
+
+    folder: Path
+    gone: str
+    others: list[tuple[str, str, str, str, str]]
+
+
+@pytest.fixture(scope="module")
+def forgetting_case(tmp_path_factory: pytest.TempPathFactory) -> ForgettingCase:
+    daemon = RunningDaemon(new_home(tmp_path_factory))
+    daemon.start()
     with daemon.client() as client:
         gone = client.remember(said("I prefer the xylofon editor for Python.", "t01")).record.id
         client.remember(said("We deploy the orchard service on Tuesdays.", "t02"))
         daemon.settle()
         ended(client, client.backup())
-        before = others(client, gone)
+        rest = others(client, gone)
         client.spool.append(said("I prefer the xylofon editor for Python.", "t01"))
-    daemon.terminate()
+    assert daemon.terminate() == 0
+    return ForgettingCase(Path(daemon.environment["MEMD_HOME"]), gone, rest)
+
+
+@pytest.mark.parametrize("round_", range(FAULT_ROUNDS))
+@pytest.mark.parametrize("place", PLACES)
+def test_sigkill_at_any_step_is_finished_by_the_next_start_T10(
+    forgetting_case: ForgettingCase,
+    daemon_of_copy: Callable[[Path], RunningDaemon],
+    place: str,
+    round_: int,
+) -> None:
+    daemon = daemon_of_copy(forgetting_case.folder)
     daemon.environment["MEMD_FAIL"] = place
     daemon.start()
     with daemon.client() as client, pytest.raises(MemdError):
-        ended(client, client.forget([gone]))
-    assert daemon.process.wait(20) == -9
+        ended(client, client.forget([forgetting_case.gone]))
+    assert daemon.process is not None and daemon.process.wait(20) == -9
     del daemon.environment["MEMD_FAIL"]
     daemon.start()
     assert files_with(daemon, "xylofon") == []
     with daemon.client() as client:
-        assert others(client) == before
+        assert others(client) == forgetting_case.others
         with pytest.raises(Forgotten):
             client.remember(said("I prefer the xylofon editor for Python.", "t01"))
         assert client.remember(said("The kettle is copper.", "t05")).record.content == "The kettle is copper."
