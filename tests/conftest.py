@@ -120,6 +120,9 @@ def home(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "MEMD_HOME": str(folder)}
 
 
+DaemonOfCopy = Callable[[Path], RunningDaemon]
+
+
 def new_home(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """An environment like `home`, for a daemon that serves several tests or prepares their homes."""
     folder = tmp_path_factory.mktemp("home")
@@ -138,7 +141,7 @@ def daemon(home: dict[str, str]) -> Iterator[RunningDaemon]:
 
 
 @pytest.fixture
-def daemon_of_copy(home: dict[str, str]) -> Iterator[Callable[[Path], RunningDaemon]]:
+def daemon_of_copy(home: dict[str, str]) -> Iterator[DaemonOfCopy]:
     """Gives a daemon, not started, on a copy of the home that another daemon left when it ended."""
     running = RunningDaemon(home)
 

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
@@ -20,7 +20,7 @@ from memd.protocol.event import Noted, Origin, Said
 from memd.protocol.record import Record
 from memd.protocol.reply import JobState
 from memd.protocol.request import Remember
-from tests.conftest import FAULT_ROUNDS, RunningDaemon, new_home
+from tests.conftest import FAULT_ROUNDS, DaemonOfCopy, RunningDaemon, new_home
 
 ORIGIN = Origin(host="cli", session="here")
 SAMPLE = Path(__file__).parents[2] / "clients" / "cli" / "sample" / "session.jsonl"
@@ -102,7 +102,7 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, st
 
 @pytest.fixture
 def told(
-    taught: tuple[Path, dict[str, str]], daemon_of_copy: Callable[[Path], RunningDaemon]
+    taught: tuple[Path, dict[str, str]], daemon_of_copy: DaemonOfCopy
 ) -> Iterator[tuple[Any, Client, dict[str, Record]]]:
     """A daemon that knows the sentences since its last start."""
     folder, ids = taught
@@ -418,7 +418,7 @@ def forgetting_case(tmp_path_factory: pytest.TempPathFactory) -> ForgettingCase:
 @pytest.mark.parametrize("place", PLACES)
 def test_sigkill_at_any_step_is_finished_by_the_next_start_T10(
     forgetting_case: ForgettingCase,
-    daemon_of_copy: Callable[[Path], RunningDaemon],
+    daemon_of_copy: DaemonOfCopy,
     place: str,
     round_: int,
 ) -> None:

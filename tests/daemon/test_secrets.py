@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from memd.protocol.event import Captured, Origin, Said, ToolCalled, text
 from memd.protocol.operation import Added, Decision, SessionOpened, Updated
 from memd.protocol.record import LIVE, Provenance, Record, Span
 from memd.protocol.reply import JobState
-from tests.conftest import FAULT_ROUNDS
+from tests.conftest import FAULT_ROUNDS, DaemonOfCopy, RunningDaemon, new_home
 
 KEY = "ATBB" + "3g7gLXseCxPjJs1CQNMyEjwf1D12516D"
 """Known to the rule sets, not to the short list; in two halves, so that no scanner takes this file for a leak."""
@@ -89,9 +88,13 @@ def cited(name: str, start: int, end: int, words: str) -> Record:
     )  # fmt: skip
 
 
-def older(daemon: Any) -> dict[str, Record]:
-    """What a memd that knew no such rule left behind: a turn, an earlier version of it, records on parts of it."""
-    daemon.terminate()
+@pytest.fixture(scope="module")
+def older(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Record]]:
+    """The home that a memd left which knew no such rule, and its records: a turn, an earlier version of it, records on
+    parts of it."""
+    daemon = RunningDaemon(new_home(tmp_path_factory))
+    daemon.start()
+    assert daemon.terminate() == 0
     archive = Archive(daemon.places.data / "archive", real_world())
     journal = JournalLog(daemon.places.data / "journal", real_world())
     for words in (f"It is {KEY}, I think.", TURN):
@@ -112,17 +115,19 @@ def older(daemon: Any) -> dict[str, Record]:
     journal.commit([Updated(record=again, decision=WHY)])
     archive.close()
     journal.close()
-    daemon.start()
-    return records
+    return Path(daemon.environment["MEMD_HOME"]), records
 
 
 STORES = ((Archive, "archive"), (JournalLog, "journal"))
 
 
 @pytest.fixture
-def left(daemon: Any) -> Iterator[tuple[Any, dict[str, Record]]]:
+def left(older: tuple[Path, dict[str, Record]], daemon_of_copy: DaemonOfCopy) -> tuple[Any, dict[str, Record]]:
     """A daemon whose stores hold a secret that nobody knew."""
-    yield daemon, older(daemon)
+    folder, records = older
+    daemon = daemon_of_copy(folder)
+    daemon.start()
+    return daemon, records
 
 
 def holding_quotes(daemon: Any) -> dict[str, Record]:
@@ -243,12 +248,16 @@ PLACES = [
 
 @pytest.mark.parametrize("round_", range(FAULT_ROUNDS))
 @pytest.mark.parametrize("place", PLACES)
-def test_sigkill_at_any_step_is_finished_by_the_next_start_P18(daemon: Any, place: str, round_: int) -> None:
+def test_sigkill_at_any_step_is_finished_by_the_next_start_P18(
+    older: tuple[Path, dict[str, Record]], daemon_of_copy: DaemonOfCopy, place: str, round_: int
+) -> None:
+    folder, before = older
+    daemon = daemon_of_copy(folder)
     daemon.environment["MEMD_FAIL"] = place
-    before = older(daemon)
+    daemon.start()
     with daemon.client() as client, pytest.raises(MemdError):
         finished(client, client.scan(dry_run=False))
-    assert daemon.process.wait(20) == -9
+    assert daemon.process is not None and daemon.process.wait(20) == -9
     del daemon.environment["MEMD_FAIL"]
     daemon.start()
     assert files_with(daemon, KEY) == []
