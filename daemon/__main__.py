@@ -5,10 +5,7 @@ it runs a command of `server/offline.py`. Exit codes are those of the error tree
 from __future__ import annotations
 
 import gc
-import logging
-import logging.handlers
 import os
-import resource
 import signal
 import sys
 
@@ -35,6 +32,9 @@ def main() -> int:
         from .server import offline
 
         return offline.run(sys.argv[1], sys.argv[2:], home, real_world())
+    import logging.handlers
+    import resource
+
     from .config import load_config
     from .server.home import check_home
     from .server.startup import Daemon

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -82,13 +83,20 @@ def verify(folder: Path = WEIGHTS, names: Iterable[str] | None = None) -> list[s
     problems: list[str] = []
     for name in sorted(files if names is None else names):
         try:
-            with (folder / name).open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            status = (folder / name).stat()
+            digest = _digest(folder / name, status.st_mtime_ns, status.st_size)
             if digest != files[name]:
                 problems.append(f"{name}: sha256 is {digest[:12]}…, the manifest says {files[name][:12]}…")
         except OSError as error:
             problems.append(f"{name}: missing ({error.strerror})")
     return problems
+
+
+@cache
+def _digest(path: Path, changed_ns: int, size_bytes: int) -> str:
+    """The sha256 of a file, read once for all networks of a process: each head needs the trunk's file too."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def require(folder: Path, names: Iterable[str]) -> None:

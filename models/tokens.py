@@ -3,6 +3,7 @@ tokenizer's file asks for 128 places). No string fails."""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -21,15 +22,22 @@ class _Tokenizer(Protocol):
     def get_vocab_size(self) -> int: ...
 
 
+@cache
+def _loaded(path: Path, changed_ns: int, limit: int) -> _Tokenizer:
+    """Load a tokenizer once for all networks of a process; any thread may use it."""
+    from tokenizers import Tokenizer
+
+    tokenizer = cast("_Tokenizer", Tokenizer.from_file(str(path)))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(limit)
+    return tokenizer
+
+
 class WordPieces:
     """The tokenizer in `path`; texts are cut after `limit` tokens, counting [CLS] and [SEP]."""
 
     def __init__(self, path: Path, limit: int) -> None:
-        from tokenizers import Tokenizer
-
-        self._tokenizer = cast("_Tokenizer", Tokenizer.from_file(str(path)))
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(limit)
+        self._tokenizer = _loaded(path, path.stat().st_mtime_ns, limit)
 
     @property
     def pieces(self) -> int:

@@ -69,13 +69,13 @@ def hard(options: BenchOptions) -> PartResult:
             options.progress("forget/hard: capturing")
             captured = [_captured(client, statement) for statement in statements(count)]
             settle(client)
-            forgotten, kept = captured[: count // 2], captured[count // 2 :]
+            forgotten, others = captured[: count // 2], captured[count // 2 :]
             options.progress("forget/hard: forgetting")
             begin = time.perf_counter()
             _forget(client, forgotten)
             seconds = time.perf_counter() - begin
             returned = _returned(client, forgotten)
-            found_first = sum(_is_first(client, statement) for statement in kept)
+            found_first = sum(_is_first(client, statement) for statement in others)
             accepted_again = sum(_is_accepted(client, statement) for statement in forgotten)
         options.progress("forget/hard: after a restart")
         with running(home, environment) as client:
@@ -86,7 +86,7 @@ def hard(options: BenchOptions) -> PartResult:
     figures = (
         share("forgotten that stay away", total - len(returned), total, at_least(1)),
         share("  after a restart and a rebuild", total - len(returned_later), total, at_least(1)),
-        share("kept that are found first", found_first, len(kept), at_least(0.95)),
+        share("kept that are found first", found_first, len(others), at_least(0.95)),
         zero_figure("forgotten turns taken again", accepted_again, total),
         zero_figure("words left in files", len(left), total),
         Figure("seconds for each scope", seconds / 3, "s", samples=3),

@@ -129,22 +129,22 @@ def recalled(options: BenchOptions) -> PartResult:
     """Chinese, Japanese, Korean, Arabic, German: the right note among the first five of five hundred alike."""
     content = (SAMPLES / "multilingual_notes.toml").read_text(encoding="utf-8")
     grammars = msgspec.convert(tomllib.loads(content), dict[str, LanguageGrammar])
-    found: dict[str, list[bool]] = {}
+    hits: dict[str, list[bool]] = {}
     with temporary_daemon(WITH_OPTIONS) as client:
         pools = {name: fill(client, f"project/{name}", grammar.notes(name)) for name, grammar in grammars.items()}
         await_vectors(client)
         for name, grammar in grammars.items():
-            found[name] = [
+            hits[name] = [
                 note in pools[name].ranked(pools[name].ask(client, text, RecallOptions()))[:FIRST]
                 for note, text in grammar.questions()
             ]
     figures = [
         share(f"recall@{FIRST}, {name}, {len(pools[name].names)} notes", sum(right), QUESTIONS, at_least(0.85))
-        for name, right in found.items()
+        for name, right in hits.items()
     ]
     halves = [
         share(f"  {name}, {kind}", sum(right[first::2]), QUESTIONS // 2)
-        for name, right in found.items()
+        for name, right in hits.items()
         for first, kind in enumerate(("as noted", "reworded"))
     ]
     shows_not = "free text: notes and questions come from one author's grammar of real sentences"

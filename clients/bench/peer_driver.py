@@ -180,8 +180,8 @@ def _measured(peer: Peer, texts: Sequence[str], questions: Sequence[str]) -> dic
     writes = [elapsed_ms(add, str(at), text)[0] for at, text in enumerate(texts)]
     reads = [elapsed_ms(search, question) for question in questions]
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    times, found = [read for read, _ in reads], [texts for _, texts in reads]
-    return {"writes_ms": writes, "reads_ms": times, "found": found, "memory_bytes": memory}
+    times, answers = [read for read, _ in reads], [texts for _, texts in reads]
+    return {"writes_ms": writes, "reads_ms": times, "found": answers, "memory_bytes": memory}
 
 
 def _written(add: Callable[[str, str], object], texts: Sequence[str]) -> dict[str, Any]:

@@ -105,7 +105,7 @@ def _remember(number: int, text: str, session: str = "peers") -> Remember:
 
 
 def _memd_timings(conversation: PeerConversation) -> PeerTimings:
-    writes, reads, found = list[float](), list[float](), list[list[str]]()
+    writes, reads, answers = list[float](), list[float](), list[list[str]]()
     with temporary_daemon() as client:
         for number, text in enumerate(conversation.texts):
             writes.append(elapsed_ms(client.remember, _remember(number, text)))
@@ -118,8 +118,8 @@ def _memd_timings(conversation: PeerConversation) -> PeerTimings:
             scored = [(hit.score, hit.record.content) for hit in answer.hits]
             scored += [(turn.score, turn.quote) for turn in answer.turns]
             ranked = sorted(scored, key=lambda pair: -pair[0])
-            found.append(list(dict.fromkeys(text for _, text in ranked))[:TOP])
-    return PeerTimings(writes_ms=writes, reads_ms=reads, found=found, memory_bytes=memory)
+            answers.append(list(dict.fromkeys(text for _, text in ranked))[:TOP])
+    return PeerTimings(writes_ms=writes, reads_ms=reads, found=answers, memory_bytes=memory)
 
 
 def _memd_killed(texts: Sequence[str]) -> KillOutcome:

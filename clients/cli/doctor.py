@@ -9,6 +9,7 @@ import hashlib
 import os
 import shutil
 import stat
+import subprocess
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
@@ -19,15 +20,15 @@ import msgspec
 import typer
 
 from ... import __version__
-from ...protocol.errors import DaemonDown, MemdError
+from ...protocol.errors import DaemonDown, MemdError, by_code
 from ...protocol.places import Places
-from ...protocol.reply import ModelState, StatusText
+from ...protocol.reply import ModelState, Problem, StatusText
 from ...protocol.settings import SettingList
 from .. import service
 from ..hooks.hosts import TITLES, Hosts, check_hosts
 from ..python import launch
 from ..python.client import Client, places_here
-from .connection import is_older, offline, reported
+from .connection import ended_with, is_older, offline
 from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
 from .wording import age, count, size
 
@@ -58,6 +59,13 @@ class ModelFiles(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a model's manifest that lists its files by SHA-256."""
 
     files: dict[str, str]
+
+
+class SettingsCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings that a daemon would start with; empty with a problem."""
+
+    settings: SettingList = SettingList(file="", settings=())
+    problem: Problem | None = None
 
 
 Fix = Callable[[], str]
@@ -113,7 +121,8 @@ def _check(places: Places) -> Results:
     yield from _user()
     yield from _folders(places)
     status, result, fix = _daemon(places)
-    yield from _settings(status is not None)
+    trial = None if status else offline("check-installation")
+    yield from _settings(trial)
     yield result, fix
     status = launch.answering(places) if fix else status
     yield from _socket(places, status)
@@ -123,7 +132,7 @@ def _check(places: Places) -> Results:
     yield from _disk(places)
     yield from _service(places)
     yield from _hosts(places)
-    yield from _model(status is not None)
+    yield from _model(None if status else trial)
 
 
 def _result(
@@ -172,13 +181,14 @@ def _chmod(folder: Path) -> str:
     return f"only you can enter {folder} now"
 
 
-def _settings(running: bool) -> Results:
+def _settings(trial: subprocess.CompletedProcess[str] | None) -> Results:
+    """The settings of the daemon, or those that it would start with."""
     try:
-        if running:
+        if trial is None:
             with Client() as client:
                 settings = client.settings()
         else:
-            settings = reported(offline("settings"), SettingList)
+            settings = _tried_settings(trial)
     except MemdError as error:
         yield _result("settings", "broken", error.message, error.hint)
         return
@@ -187,6 +197,16 @@ def _settings(running: bool) -> Results:
         return
     changed = [setting.name for setting in settings.settings if setting.source != "default"]
     yield _ok("settings", f"changed: {', '.join(changed)}" if changed else "all defaults")
+
+
+def _tried_settings(trial: subprocess.CompletedProcess[str]) -> SettingList:
+    first, _, _ = trial.stdout.partition("\n")
+    if not first:
+        raise ended_with(trial)
+    check = msgspec.json.decode(first, type=SettingsCheck)
+    if check.problem:
+        raise by_code(check.problem.code, check.problem.message, check.problem.hint)
+    return check.settings
 
 
 def _daemon(places: Places) -> tuple[StatusText | None, CheckResult, Fix | None]:
@@ -318,24 +338,22 @@ def _set_up(places: Places, name: str) -> str:
     return f"{TITLES[name]} is set up again"
 
 
-def _model(running: bool) -> Results:
-    """The files of the model that the daemon uses; without a daemon, the chosen model is loaded and tried."""
+def _model(trial: subprocess.CompletedProcess[str] | None) -> Results:
+    """The files of the model that the daemon uses; without a daemon, the chosen model was loaded and tried."""
     message = ""
-    if running:
+    if trial is None:
         try:
             with Client() as client:
                 message = next((_damage(model) for model in client.models().models if model.searches), "")
         except MemdError as error:
             message = error.message
-    else:
-        done = offline("check-model")
-        if done.returncode:
-            printed = (line[6:] for line in done.stderr.splitlines() if line.startswith("memd: "))
-            message = next(printed, "the model does not load")
+    elif trial.returncode:
+        printed = (line[6:] for line in trial.stderr.splitlines() if line.startswith("memd: "))
+        message = next(printed, "the model does not load")
     if message:
         yield _result("model", "broken", message, "`memd model verify` has details")
     else:
-        yield _ok("model", "its files are intact" + ("" if running else ", and its vectors are correct"))
+        yield _ok("model", "its files are intact" + ("" if trial is None else ", and its vectors are correct"))
 
 
 def _damage(model: ModelState) -> str:

@@ -110,7 +110,12 @@ def everything(
                 agent_named(name)
         cursors = Cursors(places_here().state)
         agents = discover(os.environ, Path.cwd(), cursors, agent or ())
-        files = [(each.agent, Path(file.path)) for each in agents for file in each.files if file.state != "imported"]
+        files = [
+            (candidate.agent, Path(file.path))
+            for candidate in agents
+            for file in candidate.files
+            if file.state != "imported"
+        ]
         if not yes or not files:
             answer.give(Discovery(agents=agents), _discovery_lines(agents))
         if not files or not (yes or _agreed(len(files), as_json)):
@@ -173,8 +178,8 @@ def _session_command(name: str) -> Callable[..., None]:
     ) -> None:
         with CommandAnswer(f"import {name}", as_json) as answer:
             agent = AGENTS[name]
-            found = find(paths, agent.patterns, agent.example)
-            files = _required(found, "session file", f"{agent.title} keeps them in {agent.example}")
+            matches = find(paths, agent.patterns, agent.example)
+            files = _required(matches, "session file", f"{agent.title} keeps them in {agent.example}")
             folder = here(cwd) if cwd is not None else ""
             cursors = Cursors(places_here().state)
             sources = [_source(name, file, folder, cursors, dry_run) for file in files]

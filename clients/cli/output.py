@@ -8,7 +8,6 @@ Captured text can't move the cursor or colour the terminal.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 import time
@@ -23,7 +22,9 @@ from ...protocol.errors import MemdError
 from ...protocol.reply import Problem
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = dict.fromkeys(
+    (*range(0x20), *range(0x7F, 0xA0), 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd"
+)
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
@@ -147,7 +148,7 @@ def stop_writing() -> None:
 
 def plain(text: str) -> str:
     """`text` on one line, without control characters and overrides of the writing direction."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", " ".join(text.split()))
+    return " ".join(text.split()).translate(_CONTROL)
 
 
 def width() -> int:

@@ -170,8 +170,8 @@ def uninstall(
         removed = [*_disconnected(places), *remove()]
         if purge:
             removed += _purged(places, folders)
-        kept = tuple(str(path) for path in folders if path.exists())
-        answer.give(Uninstallation(removed=tuple(removed), kept=kept), _uninstalled_lines(removed, kept))
+        remaining = tuple(str(path) for path in folders if path.exists())
+        answer.give(Uninstallation(removed=tuple(removed), kept=remaining), _uninstalled_lines(removed, remaining))
 
 
 def _disconnected(places: Places) -> Iterator[str]:

@@ -14,7 +14,7 @@ from .output import plain, shortened, styled, width, wrapped
 
 SHORT_ID = 8
 _WHO = {"user": "you", "assistant": "the assistant", "tool": "a tool", "document": "a document"}
-_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
+_RFC_3339 = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)"
 _STEPS = ((60, "second"), (60, "minute"), (24, "hour"), (30, "day"), (12, "month"), (10_000, "year"))
 
 
@@ -83,7 +83,7 @@ def world_time(at: str) -> str:
 
 def with_local_times(text: str) -> str:
     """`text` with each RFC 3339 time in it as local time."""
-    return _RFC_3339.sub(lambda match: world_time(match[0]), text)
+    return re.sub(_RFC_3339, lambda match: world_time(match[0]), text)
 
 
 def who(record: Record) -> str:

@@ -48,7 +48,7 @@ def check_order(name: str, applied_seq: int, entries: Sequence[Logged]) -> None:
 class OperationBatch:
     """The rows that a group of operations writes, over the transaction that they will go into.
 
-    `records`, `tallies` and `rests` hold decoded rows by id or pool, so that a group decodes each once; `found` holds
+    `records`, `tallies` and `rests` hold decoded rows by id or pool, so that a group decodes each once; `previous` holds
     the changed records as they were before the group. `later` is called after all operations of the group.
     """
 
@@ -56,7 +56,7 @@ class OperationBatch:
         self._transaction = transaction
         self._rows: dict[Table, dict[bytes, bytes | None]] = {}
         self.records: dict[str, Record | None] = {}
-        self.found: dict[str, Record | None] = {}
+        self.previous: dict[str, Record | None] = {}
         self.later: list[Callable[[], None]] = []
         self.tallies: dict[str, Tally | None] = {}
         self.rests: dict[str, Rest] = {}

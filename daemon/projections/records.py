@@ -106,9 +106,9 @@ class Records(FoldTables):
             before = self.in_batch(batch, id)
             after = apply(before, id, entry)
             if after is not before:
-                if not batch.found:
+                if not batch.previous:
                     batch.later.append(lambda: self._write(batch))
-                batch.found.setdefault(id, before)
+                batch.previous.setdefault(id, before)
                 batch.records[id] = after
                 if after and not (before and (before.pool, before.key) == (after.pool, after.key)):
                     rows = batch.rows(self.environment.handles["ever"])
@@ -121,7 +121,7 @@ class Records(FoldTables):
         records = batch.rows(handles["records"])
         indexes = [(index, batch.rows(handles[name])) for name, index in self._indexes.items()]
         counts: dict[tuple[str, str], int] = {}
-        for id, before in batch.found.items():
+        for id, before in batch.previous.items():
             after = batch.records[id]
             records[id.encode()] = _encode(after) if after else None
             if before and after and indexed_alike(before, after):

@@ -47,11 +47,11 @@ class VectorStore:
         meta = self.environment.db("meta")
 
         def secret(transaction: Transaction) -> bytes:
-            found = transaction.get(b"key", db=meta)
-            if found is None:
-                found = world.token(32)
-                transaction.put(b"key", found, db=meta)
-            return found
+            key = transaction.get(b"key", db=meta)
+            if key is None:
+                key = world.token(32)
+                transaction.put(b"key", key, db=meta)
+            return key
 
         if readonly:
             with self.environment.read() as transaction:
@@ -90,12 +90,12 @@ class VectorStore:
         key, model = self._key, self.model.encode()
         addresses = [blake2b(mark + model, digest_size=16, key=key).digest() for mark in marks]  # `_address`, inline
         with self.environment.read() as transaction:
-            found = _sound(transaction.cursor(self._vectors).getmulti(addresses), CHECK + SCALE + self.dimension)
+            vectors = _sound(transaction.cursor(self._vectors).getmulti(addresses), CHECK + SCALE + self.dimension)
         places: Sequence[int] = range(len(addresses))
-        if len(found) < len(addresses):
-            having = {address for address, _ in found}
+        if len(vectors) < len(addresses):
+            having = {address for address, _ in vectors}
             places = [number for number, address in enumerate(addresses) if address in having]
-        rows = np.frombuffer(b"".join([sealed for _, sealed in found]), np.int8)
+        rows = np.frombuffer(b"".join([sealed for _, sealed in vectors]), np.int8)
         rows = rows.reshape(-1, CHECK + SCALE + self.dimension)[:, CHECK:]
         scales = rows[:, :SCALE].copy().view(np.float32)
         return places, rows[:, SCALE:] * scales

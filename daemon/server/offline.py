@@ -15,6 +15,7 @@ import msgspec
 
 from ...protocol.errors import MemdError, StoreError, UnknownRequest
 from ...protocol.places import Places
+from ...protocol.wire import problem
 from ..failpoint import arm
 from ..world import World
 
@@ -27,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "read-redactions": ("daemon.storage.tombstone_carryover", "redactions_command"),
     "restore-backup": ("daemon.storage.restore", "restore_command"),
     "verify": ("daemon.services.maintenance_process", "verify_command"),
+    "check-installation": ("daemon.server.offline", "installation_command"),
     "check-model": ("daemon.services.distillation.model_selection", "check_command"),
     "use-model": ("daemon.services.distillation.model_selection", "use_command"),
     "list-models": ("daemon.services.distillation.model_selection", "list_command"),
@@ -62,3 +64,19 @@ def run(
         return StoreError.exit_code
     sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
     return 0
+
+
+def installation_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
+    """`check-installation`: print `{"settings": …}` or `{"problem": …}`, then check the model, all in one process.
+
+    The line of the settings comes first, because a broken model library may end the process. Raises ModelMissing.
+    """
+    from ..services.distillation.model_selection import check_command
+    from ..services.settings.settings_service import list_command
+
+    try:
+        checked: Mapping[str, object] = {"settings": list_command(places, world, ())}
+    except MemdError as error:
+        checked = {"problem": problem(error)}
+    print(msgspec.json.encode(checked).decode(), flush=True)
+    return check_command(places, world, ())

@@ -287,12 +287,12 @@ class Log:
             return cached[1], cached[2]
         decoded, tip = self._decoded(row), block.previous_of(row)
         entries: list[Entry] = []
-        for seq, kept in enumerate(decoded, int.from_bytes(key) - len(decoded) + 1):  # `header_of`, inlined for speed
-            stored = kept.stored
-            payload_hash = kept.payload_hash or blake2b(stored, digest_size=TIP).digest()
-            header = Header(seq, tip, payload_hash, kept.kind, kept.version, kept.at)
+        for seq, item in enumerate(decoded, int.from_bytes(key) - len(decoded) + 1):  # `header_of`, inlined for speed
+            stored = item.stored
+            payload_hash = item.payload_hash or blake2b(stored, digest_size=TIP).digest()
+            header = Header(seq, tip, payload_hash, item.kind, item.version, item.at)
             tip = blake2b(_encode(header), digest_size=TIP).digest()
-            entries.append(Entry(header, self._vouched(seq, stored) if kept.payload_hash else stored[BLIND:]))
+            entries.append(Entry(header, self._vouched(seq, stored) if item.payload_hash else stored[BLIND:]))
         if not entries or entries[0].seq < 1:
             raise self._corrupt(f"the block that ends with entry {int.from_bytes(key)} does not match its checksum")
         if len(read) >= READ_BLOCKS:

@@ -120,8 +120,8 @@ def check_first(folder: Path) -> tuple[int, str]:
 def payloads_in_first(folder: Path, kind: str) -> Iterator[bytes]:
     """Yield the remaining payloads of one kind in a log of layout 1, in order. Raises JournalCorrupt."""
     with _opened(folder, "headers", "payloads") as (environment, snapshot):
-        for header, kept in _entries(environment, snapshot):
-            payload = vouched(header.seq, kept.stored) if kept.payload_hash else kept.stored[BLIND:]
+        for header, entry in _entries(environment, snapshot):
+            payload = vouched(header.seq, entry.stored) if entry.payload_hash else entry.stored[BLIND:]
             if header.kind == kind and payload is not None:
                 yield payload
 

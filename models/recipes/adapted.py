@@ -117,11 +117,11 @@ def padded(rows: list[tuple[list[int], list[int]]]) -> tuple[torch.Tensor, torch
 
 def predict(rows: list, logits: Callable[[list], torch.Tensor], size: int = 32) -> np.ndarray:
     """The logits of every row; each begins with its (ids, segments)."""
-    found: dict[int, np.ndarray] = {}
+    logits_of: dict[int, np.ndarray] = {}
     with torch.no_grad():
         for group in batches([len(row[0][0]) for row in rows], size, None):
-            found.update(zip(group, logits([rows[at] for at in group]).numpy(), strict=True))
-    return np.array([found[at] for at in range(len(rows))])
+            logits_of.update(zip(group, logits([rows[at] for at in group]).numpy(), strict=True))
+    return np.array([logits_of[at] for at in range(len(rows))])
 
 
 def batches(lengths: list[int], size: int, chance: random.Random | None) -> Iterator[list[int]]:
@@ -231,7 +231,7 @@ def _refer(model: onnx.ModelProto, trunk: Path) -> None:
             one.CopyFrom(onnx.numpy_helper.from_array(values, name))
             halved.append(onnx.helper.make_node("Cast", [name], [wide], to=onnx.TensorProto.FLOAT))
             for node in model.graph.node:
-                node.input[:] = [wide if each == name else each for each in node.input]
+                node.input[:] = [wide if input_name == name else input_name for input_name in node.input]
     for at, node in enumerate(halved):
         model.graph.node.insert(at, node)
 

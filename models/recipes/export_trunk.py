@@ -138,8 +138,8 @@ def probe_sentences() -> list[str]:
 
 
 def tokens_of(tokenizer: Tokenizer, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    found = tokenizer.encode_batch(texts)
-    return np.array([f.ids for f in found]), np.array([f.attention_mask for f in found])
+    encodings = tokenizer.encode_batch(texts)
+    return np.array([f.ids for f in encodings]), np.array([f.attention_mask for f in encodings])
 
 
 def smooth(model: SentenceModel, tokenizer: Tokenizer, texts: list[str]) -> None:

@@ -102,9 +102,9 @@ def taught(trunk: Path, rows: list[list[int]], pieces: int, cache: Path | None) 
     """The teacher's vectors of `rows`, and of every word piece alone."""
     key = hashlib.sha256(repr(rows).encode()).hexdigest()
     if cache and cache.exists():
-        kept = np.load(cache)
-        if str(kept["key"]) == key:
-            return kept["targets"], kept["prior"]
+        cached = np.load(cache)
+        if str(cached["key"]) == key:
+            return cached["targets"], cached["prior"]
     targets = embed(trunk, rows)
     prior = embed(trunk, [[CLS, piece, SEP] for piece in range(pieces)])
     if cache:
@@ -159,8 +159,8 @@ def rounded(table: np.ndarray) -> np.ndarray:
 
 
 def cosine(texts: sparse.csr_matrix, table: np.ndarray, targets: np.ndarray) -> float:
-    found = np.asarray(texts @ table)
-    return float(((found * targets).sum(axis=1) / np.linalg.norm(found, axis=1)).mean())
+    vectors = np.asarray(texts @ table)
+    return float(((vectors * targets).sum(axis=1) / np.linalg.norm(vectors, axis=1)).mean())
 
 
 def write(folder: Path, packed: np.ndarray) -> None:
@@ -183,15 +183,15 @@ def main() -> None:
     tokenizer.no_padding()
     tokenizer.enable_truncation(MAX_TOKENS)
     texts = training_texts(tokenizer, chosen.extra)
-    rows = [found.ids for found in tokenizer.encode_batch(texts)]
+    rows = [encoding.ids for encoding in tokenizer.encode_batch(texts)]
     pieces = tokenizer.get_vocab_size()
     start = time.perf_counter()
     targets, prior = taught(chosen.weights / "minilm-l6-int8.onnx", rows, pieces, chosen.cache)
     print(f"{len(rows)} texts, teacher {time.perf_counter() - start:.0f} s")
     shares = mean_of_pieces(rows, pieces)
-    kept = np.random.default_rng(0).random(len(rows)) < 0.97
-    trial = fit(shares[kept], targets[kept], prior)
-    print(f"fitted on 97 % of the texts: cosine {cosine(shares[~kept], trial, targets[~kept]):.4f} on the others")
+    first = np.random.default_rng(0).random(len(rows)) < 0.97
+    trial = fit(shares[first], targets[first], prior)
+    print(f"fitted on 97 % of the texts: cosine {cosine(shares[~first], trial, targets[~first]):.4f} on the others")
     packed = rounded(fit(shares, targets, prior))
     table = packed["row"].astype(np.float32) * packed["scale"][:, None]
     print(f"fitted on all, in int8: cosine {cosine(shares, table, targets):.4f} on all")

@@ -33,22 +33,22 @@ def unmarked(marked: str) -> tuple[str, tuple[tuple[int, int, int], ...]]:
     """`{s:We} use {v:Go}` as `We use Go` and its spans."""
     text, at = "", 0
     spans: list[tuple[int, int, int]] = []
-    for found in _MARK.finditer(marked):
-        text += marked[at : found.start()]
-        spans.append((_TAG_OF[found[1]], len(text), len(text) + len(found[2])))
-        text += found[2]
-        at = found.end()
+    for match in _MARK.finditer(marked):
+        text += marked[at : match.start()]
+        spans.append((_TAG_OF[match[1]], len(text), len(text) + len(match[2])))
+        text += match[2]
+        at = match.end()
     return text + marked[at:], tuple(spans)
 
 
 def clauses(*paths: Path) -> list[LabelledClause]:
     """Every line of clause files. Raises ValueError for a label that LABELS.md does not know."""
-    found: list[LabelledClause] = []
+    labelled: list[LabelledClause] = []
     for type_, modality, salience, speaker, marked in _fields(paths, 4):
         text, spans = unmarked(marked)
         who = SPEAKERS.index(speaker) if speaker in SPEAKERS else 2
-        found.append(LabelledClause(text, who, TYPES.index(type_), MODALITIES.index(modality), int(salience), spans))
-    return found
+        labelled.append(LabelledClause(text, who, TYPES.index(type_), MODALITIES.index(modality), int(salience), spans))
+    return labelled
 
 
 def pairs(*paths: Path) -> list[tuple[str, str, int]]:

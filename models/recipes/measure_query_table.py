@@ -48,10 +48,10 @@ def conversations(path: Path) -> list[Conversation]:
         answers: list[set[int]] = []
         for asked in whole["qa"]:
             cited = re.findall(r"D\d+:\d+", " ".join(asked["evidence"]))
-            found = {places[turn] for turn in cited if turn in places}
-            if asked["category"] in (1, 2, 3, 4) and found:
+            cited_turns = {places[turn] for turn in cited if turn in places}
+            if asked["category"] in (1, 2, 3, 4) and cited_turns:
                 questions.append(asked["question"])
-                answers.append(found)
+                answers.append(cited_turns)
         out.append(([f"{turn['speaker']}: {turn['text']}" for turn in turns], questions, answers))
     return out
 
@@ -84,7 +84,7 @@ class Encoders:
 def recall(scores: np.ndarray, answers: list[set[int]]) -> np.ndarray:
     """Per question the share of its evidence among the TOP best, in points."""
     best = np.argsort(-scores, axis=1, kind="stable")[:, :TOP].tolist()
-    return np.array([100 * len(found & set(top)) / len(found) for top, found in zip(best, answers, strict=True)])
+    return np.array([100 * len(answer & set(top)) / len(answer) for top, answer in zip(best, answers, strict=True)])
 
 
 def joined(keywords: np.ndarray, cosines: np.ndarray, share: float) -> np.ndarray:

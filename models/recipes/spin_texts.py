@@ -18,14 +18,14 @@ SEED = 11
 
 def vocabulary() -> dict[str, list[str]]:
     """Slot name → its entries."""
-    found: dict[str, list[str]] = {}
+    entries: dict[str, list[str]] = {}
     name = ""
     for line in (DATA / "vocabulary.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
             name = line.strip("[]")
         elif line and not line.startswith("#"):
-            found.setdefault(name, []).extend(entry.strip() for entry in line.split(";"))
-    return found
+            entries.setdefault(name, []).extend(entry.strip() for entry in line.split(";"))
+    return entries
 
 
 def fill(template: str, words: dict[str, list[str]], chance: random.Random) -> str:

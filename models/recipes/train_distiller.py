@@ -69,13 +69,13 @@ def tensors(group: list[Row]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]
     return padded([one[0] for one in group])
 
 
-def predict(net: DistillerNet, found: list[Row]) -> list[np.ndarray]:
+def predict(net: DistillerNet, rows: list[Row]) -> list[np.ndarray]:
     """Logits of type, modality and salience for each row."""
-    out = [np.empty((len(found), n), np.float32) for n in (len(TYPES), len(MODALITIES), SALIENCES)]
+    out = [np.empty((len(rows), n), np.float32) for n in (len(TYPES), len(MODALITIES), SALIENCES)]
     with torch.no_grad():
-        for group in batches([len(one[0][0]) for one in found], 32, None):
-            for kept, part in zip(out, net(*tensors([found[at] for at in group]))[:3], strict=True):
-                kept[group] = part.numpy()
+        for group in batches([len(one[0][0]) for one in rows], 32, None):
+            for logits, part in zip(out, net(*tensors([rows[at] for at in group]))[:3], strict=True):
+                logits[group] = part.numpy()
     return out
 
 

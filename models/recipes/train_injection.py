@@ -54,7 +54,7 @@ class InjectionNet(nn.Module):
 def talk(paths: list[Path], chance: random.Random) -> list[Passage]:
     """Runs of consecutive clauses as benign texts. What a user orders stands in the user's place alone: the same
     words in a tool's result are an attack."""
-    found: list[Passage] = []
+    passages: list[Passage] = []
     for path in paths:
         for block in re.split(r"\n\s*\n", path.read_text(encoding="utf-8")):
             lines = [line.split(" | ", 4) for line in block.splitlines() if line.strip() and line[0] != "#"]
@@ -66,14 +66,14 @@ def talk(paths: list[Path], chance: random.Random) -> list[Passage]:
                 users = part[0][3].strip() == "user" and chance.random() < 0.6
                 place = _USER if ordered or users else chance.choice((_DOCUMENT, _DOCUMENT, _TOOL))
                 text = chance.choice((" ", "\n")).join(unmarked(line[4].strip())[0] for line in part)
-                found.append((text, place, 0))
-    return found
+                passages.append((text, place, 0))
+    return passages
 
 
 def composed(known: list[Passage], share: float, chance: random.Random) -> list[Passage]:
     """A `share` of the shorter passages among one to four benign ones of the same place: its label stays."""
     calm = [[text for text, at, label in known if at == place and not label] for place in range(len(PLACES))]
-    found: list[Passage] = []
+    passages: list[Passage] = []
     for text, place, label in known:
         if chance.random() >= share or len(text) > LONGEST:
             continue
@@ -82,8 +82,8 @@ def composed(known: list[Passage], share: float, chance: random.Random) -> list[
         while sum(map(len, around[:at])) > LONGEST:
             at -= 1
         joint = chance.choice((" ", "\n", "\n\n"))
-        found.append((joint.join([*around[:at], text, *around[at:]]), place, label))
-    return found
+        passages.append((joint.join([*around[:at], text, *around[at:]]), place, label))
+    return passages
 
 
 def rows(found: list[Passage]) -> list[Row]:

@@ -84,8 +84,8 @@ def main() -> None:
     def loss_of(group: list[int]) -> torch.Tensor:
         part = [known[at] for at in group]
         with torch.autocast("cpu", torch.bfloat16):
-            found = net(*tensors(part)).float()
-        return loss(found, torch.tensor([one[2] for one in part]))
+            logits = net(*tensors(part)).float()
+        return loss(logits, torch.tensor([one[2] for one in part]))
 
     def after(epoch: int, lost: float) -> None:
         report(f"epoch {epoch}, loss {lost:.3f}", predict(test, lambda group: net(*tensors(group))), truth)

@@ -64,7 +64,7 @@ def _outcome(pairs: Sequence[StatementPair], suffix: str) -> tuple[list[Figure],
     """The figures of these pairs, and a line for each pair with the wrong outcome."""
     changes = sum(pair.shape != "keep" for pair in pairs)
     wrong: list[str] = []
-    retired = kept = outranked = 0
+    retired = preserved = outranked = 0
     with temporary_daemon() as client:
         old_ids = [_remember(client, f"old{n}", pair.old, OLD) for n, pair in enumerate(pairs)]
         settle(client)
@@ -74,7 +74,7 @@ def _outcome(pairs: Sequence[StatementPair], suffix: str) -> tuple[list[Figure],
             old, new = client.get(old_id), client.get(new_id)
             if pair.shape == "keep":
                 is_right = (old.status, new.status) == ("active", "active")
-                kept += is_right
+                preserved += is_right
             else:
                 is_right = (old.status, new.status, old.superseded_by) == ("retired", "active", new.id)
                 retired += is_right
@@ -84,7 +84,7 @@ def _outcome(pairs: Sequence[StatementPair], suffix: str) -> tuple[list[Figure],
                 wrong.append(f"{pair.shape}: {pair.old} | {pair.new} → {old.status}, {new.status}")
     return [
         share(f"changes that retire the old{suffix}", retired, changes, at_least(0.85)),
-        share(f"second things kept beside the first{suffix}", kept, len(pairs) - changes, at_least(0.9)),
+        share(f"second things kept beside the first{suffix}", preserved, len(pairs) - changes, at_least(0.9)),
         zero_figure(f"old ones recalled above the new{suffix}", outranked, changes),
     ], wrong
 
