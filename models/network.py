@@ -43,18 +43,17 @@ class Network:
 
     HEAD: ClassVar = ""
 
-    def __init__(self, folder: Path | None = None, threads: int = 1, *, beside: Network | None = None) -> None:
-        """Load it from `folder` (default: the package's own weights). `beside`: a network of the same folder, whose
-        verified files and tokenizer it shares; this saves 45 ms. Raises `ModelMissing` where the manifest does not name
-        it, or a file is absent or not the one that the manifest describes."""
+    def __init__(self, folder: Path | None = None, threads: int = 1) -> None:
+        """Load it from `folder` (default: the package's own weights). Raises `ModelMissing` where the manifest does not
+        name it, or a file is absent or not the one that the manifest describes."""
         folder = WEIGHTS if folder is None else folder
-        self.info: ModelInfo = beside.info if beside else info(folder)
+        self.info: ModelInfo = info(folder)
         file = self.info.heads.get(self.HEAD) if self.HEAD else self.info.trunk
         if file is None:
             raise ModelMissing(f"{folder} has no {self.HEAD} head", hint=remedy(folder))
-        require(folder, {file} if beside else {self.info.trunk, self.info.tokenizer, file})
+        require(folder, {self.info.trunk, self.info.tokenizer, file})
         self._session = open_network(folder / file, threads)
-        self.tokens = beside.tokens if beside else WordPieces(folder / self.info.tokenizer, self.info.max_tokens)
+        self.tokens = WordPieces(folder / self.info.tokenizer, self.info.max_tokens)
 
 
 class Head(Network):

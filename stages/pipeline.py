@@ -31,11 +31,11 @@ def pipeline(
     prototypes: rules and thresholds were fitted to it. `embedder` gives the vectors that are searched, if another model
     does."""
     return (
-        ("extract", Extract(trunk, reader or Distiller(beside=trunk))),
+        ("extract", Extract(trunk, reader or Distiller())),
         ("enrich", enrich),
         ("embed", Embed(embedder or trunk)),
         ("route", route),
-        ("scan", Scan(judge or InjectionJudge(beside=trunk))),
+        ("scan", Scan(judge or InjectionJudge())),
     )
 
 

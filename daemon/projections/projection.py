@@ -48,8 +48,8 @@ def check_order(name: str, applied_seq: int, entries: Sequence[Logged]) -> None:
 class OperationBatch:
     """The rows that a group of operations writes, over the transaction that they will go into.
 
-    `records`, `tallies` and `rests` hold decoded rows by id or pool, so that a group decodes each once; `previous` holds
-    the changed records as they were before the group. `later` is called after all operations of the group.
+    `records`, `tallies` and `rests` hold decoded rows by id or pool, so that a group decodes each once.
+    `previous` holds the changed records as they were before the group. `later` is called after all its operations.
     """
 
     def __init__(self, transaction: Transaction) -> None:

@@ -48,7 +48,7 @@ class Worker:
         """`trunk`: the package's own model, which distils; `embedder`: the model whose vectors are searched."""
         self._embedder = embedder
         self._stages = pipeline(trunk, embedder)
-        self._pairs = PairJudge(beside=trunk)
+        self._pairs = PairJudge()
         self._monotonic = monotonic
         self._batch = Batch()
         self._distiller = f"rules-{VERSION}@{digest()}+{trunk.info.read_by(HEADS)}"
