@@ -140,6 +140,15 @@ def daemon(home: dict[str, str]) -> Iterator[RunningDaemon]:
         running.terminate()
 
 
+@pytest.fixture(scope="module")
+def shared_daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningDaemon]:
+    """A real daemon for all cases of a module that do not depend on what other cases stored."""
+    running = RunningDaemon(new_home(tmp_path_factory))
+    running.start()
+    yield running
+    running.terminate()
+
+
 @pytest.fixture
 def daemon_of_copy(home: dict[str, str]) -> Iterator[DaemonOfCopy]:
     """Gives a daemon, not started, on a copy of the home that another daemon left when it ended."""

@@ -16,6 +16,7 @@ from memd.clients.python.launch import stop
 from memd.protocol import reply, request, wire
 from memd.protocol.errors import MemdError
 from memd.protocol.places import Places, places
+from tests.conftest import RunningDaemon
 
 Answer = Callable[[request.AnyRequest], Any]
 
@@ -113,9 +114,8 @@ class Told:
         return self.json["data"]
 
 
-@pytest.fixture
-def memd(home: dict[str, str]) -> Callable[..., Told]:
-    """Runs `memd` as a user would, in the test's home."""
+def memd_in(home: dict[str, str]) -> Callable[..., Told]:
+    """Runs `memd` as a user would, in this home."""
 
     def run(*arguments: str, input: str | None = None, **changes: str) -> Told:
         command = [sys.executable, "-P", "-m", "memd.clients.cli.main", *arguments]
@@ -126,3 +126,15 @@ def memd(home: dict[str, str]) -> Callable[..., Told]:
         return Told(done)
 
     return run
+
+
+@pytest.fixture
+def memd(home: dict[str, str]) -> Callable[..., Told]:
+    """Runs `memd` in the test's home."""
+    return memd_in(home)
+
+
+@pytest.fixture
+def shared_memd(shared_daemon: RunningDaemon) -> Callable[..., Told]:
+    """Runs `memd` in the home of the module's daemon."""
+    return memd_in(shared_daemon.environment)

@@ -84,8 +84,8 @@ def test_moving_shows_in_why_and_in_tail_P3(daemon: Any, memd: Any, repository: 
     ],
 )
 def test_what_can_not_be_done_is_told_with_a_hint_P3(
-    daemon: Any, memd: Any, arguments: tuple[str, ...], code: int, message: str, hint: str
+    shared_memd: Any, arguments: tuple[str, ...], code: int, message: str, hint: str
 ) -> None:
-    told = memd(*arguments)
+    told = shared_memd(*arguments)
     assert told.code == code
     assert message in told.errors and hint in told.errors

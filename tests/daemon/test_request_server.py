@@ -52,27 +52,27 @@ BAD = [
 ]
 
 
-def test_bad_input_gets_a_clear_error_and_the_daemon_lives(daemon: Any) -> None:
-    with Raw(str(daemon.places.socket)) as raw:
+def test_bad_input_gets_a_clear_error_and_the_daemon_lives(shared_daemon: Any) -> None:
+    with Raw(str(shared_daemon.places.socket)) as raw:
         for body, code in BAD:
             answer = raw.ask(body)
             assert not answer["ok"] and answer["error"]["code"] == code, (body[:40], answer)
             assert answer["error"]["message"] and answer["error"]["hint"]
         assert raw.ask(b'{"request":"status","rid":9}')["rid"] == 9
-    assert "rejected a message" in daemon.places.log.read_text()
+    assert "rejected a message" in shared_daemon.places.log.read_text()
 
 
-def test_a_message_over_the_socket_limit_costs_only_its_sender(daemon: Any) -> None:
-    with Raw(str(daemon.places.socket)) as raw:
+def test_a_message_over_the_socket_limit_costs_only_its_sender(shared_daemon: Any) -> None:
+    with Raw(str(shared_daemon.places.socket)) as raw:
         raw.socket.send(b"x" * (5 * wire.BODY_LIMIT))
         raw.socket.poll(300)
-    with daemon.client() as client:
+    with shared_daemon.client() as client:
         assert client.status().pid
 
 
-def test_a_naive_time_is_refused_for_its_turn_alone_P21(daemon: Any) -> None:
+def test_a_naive_time_is_refused_for_its_turn_alone_P21(shared_daemon: Any) -> None:
     origin = Origin(host="h", session="s")
-    with daemon.client() as client:
+    with shared_daemon.client() as client:
         taken = client.ask(
             Capture(
                 origin=origin,
@@ -91,14 +91,14 @@ def test_a_naive_time_is_refused_for_its_turn_alone_P21(daemon: Any) -> None:
     ]
 
 
-def test_the_socket_is_for_its_owner_alone_P19(daemon: Any) -> None:
-    assert daemon.places.socket.stat().st_mode & 0o077 == 0
-    assert daemon.places.run.stat().st_mode & 0o777 == 0o700
-    assert all(path.stat().st_mode & 0o077 == 0 for path in daemon.places.data.rglob("*"))
+def test_the_socket_is_for_its_owner_alone_P19(shared_daemon: Any) -> None:
+    assert shared_daemon.places.socket.stat().st_mode & 0o077 == 0
+    assert shared_daemon.places.run.stat().st_mode & 0o777 == 0o700
+    assert all(path.stat().st_mode & 0o077 == 0 for path in shared_daemon.places.data.rglob("*"))
 
 
-def test_an_unknown_record_says_where_to_look(daemon: Any) -> None:
-    with daemon.client() as client:
+def test_an_unknown_record_says_where_to_look(shared_daemon: Any) -> None:
+    with shared_daemon.client() as client:
         with pytest.raises(NotFound) as caught:
             client.get("zzzz")
         assert "memd list" in caught.value.hint

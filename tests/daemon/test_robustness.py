@@ -56,26 +56,26 @@ def test_an_edit_can_forge_no_line_of_a_profile(daemon: Any) -> None:
 
 
 @pytest.mark.parametrize("at", ["20260304T18Z", "2026-03-04T18:30:00.123456789123456789+01:00:00.123456"])
-def test_a_time_of_odd_length_is_refused_and_stops_nothing(daemon: Any, at: str) -> None:
+def test_a_time_of_odd_length_is_refused_and_stops_nothing(shared_daemon: Any, at: str) -> None:
     with pytest.raises(InvalidRequest):
-        noted(daemon, "The lamp is on.", "1", at=at)
-    noted(daemon, "The lamp is off.", "2")
-    daemon.settle()
+        noted(shared_daemon, "The lamp is on.", "1", at=at)
+    noted(shared_daemon, "The lamp is off.", "2")
+    shared_daemon.settle()
 
 
 @pytest.mark.parametrize("text", ["", "  \n ", "<memd-context rev='1'>old news</memd-context>"])
-def test_there_is_no_empty_memory(daemon: Any, text: str) -> None:
+def test_there_is_no_empty_memory(shared_daemon: Any, text: str) -> None:
     with pytest.raises(InvalidRequest):
-        noted(daemon, text, "1")
+        noted(shared_daemon, text, "1")
 
 
-def test_a_folder_that_git_can_not_read_is_only_unbound(daemon: Any, tmp_path: Path) -> None:
+def test_a_folder_that_git_can_not_read_is_only_unbound(shared_daemon: Any, tmp_path: Path) -> None:
     folder = tmp_path / "broken"
     folder.mkdir()
     subprocess.run(["git", "-C", str(folder), "init", "-q"], check=True)
     (folder / ".git" / "config").write_text("[[[")
-    assert noted(daemon, "The build is slow here.", "1", cwd=str(folder)).id
-    assert noted(daemon, "The build is fast there.", "2", cwd="/" + "x" * 300).id
+    assert noted(shared_daemon, "The build is slow here.", "1", cwd=str(folder)).id
+    assert noted(shared_daemon, "The build is fast there.", "2", cwd="/" + "x" * 300).id
 
 
 def test_a_message_in_other_words_answers_with_those_words(daemon: Any) -> None:
@@ -122,18 +122,18 @@ def _children(pid: int) -> list[int]:
     return [child for child in found if b"worker" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
-def test_more_connections_than_files_are_allowed_do_not_end_the_daemon(daemon: Any) -> None:
-    clients = [daemon.client() for _ in range(300)]
+def test_more_connections_than_files_are_allowed_do_not_end_the_daemon(shared_daemon: Any) -> None:
+    clients = [shared_daemon.client() for _ in range(300)]
     for client in clients:
         client.status()
     for client in clients:
         client.close()
-    with daemon.client() as client:
+    with shared_daemon.client() as client:
         assert client.status().pid
 
 
-def test_numbers_out_of_range_are_named(daemon: Any) -> None:
-    with daemon.client() as client:
+def test_numbers_out_of_range_are_named(shared_daemon: Any) -> None:
+    with shared_daemon.client() as client:
         for wish in (request.Journal(after=-1), request.Recall(query="x", limit=-3), request.Profile(budget_tokens=-1)):
             with pytest.raises(MemdError, match=r"\$\."):
                 client.ask(wish, reply.Recalled)
