@@ -37,6 +37,7 @@ def main() -> int:
 
     from .config import load_config
     from .server.home import check_home
+    from .server.log_format import CleanFormatter
     from .server.startup import Daemon
 
     try:
@@ -46,8 +47,9 @@ def main() -> int:
         handlers: list[logging.Handler] = [handler]
         if sys.stderr.isatty():
             handlers.append(logging.StreamHandler())
-        level = os.environ.get("MEMD_LOG", "INFO").upper()
-        logging.basicConfig(level=level, handlers=handlers, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+        for each in handlers:
+            each.setFormatter(CleanFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        logging.basicConfig(level=os.environ.get("MEMD_LOG", "INFO").upper(), handlers=handlers)
         logging.getLogger("apscheduler").setLevel(logging.WARNING)
         gc.disable()  # objects made while it opens stay: there is nothing to collect
         daemon = Daemon(home, config, real_world())

@@ -6,6 +6,7 @@ Invariants: a body that starts with `{` is JSON and gets a JSON reply; decoding 
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Literal, TypeVar, get_args
 
@@ -21,6 +22,12 @@ BODY_LIMIT = 4 * 1024 * 1024
 
 TEXT_LIMIT = 512 * 1024
 """Maximum characters of an event's text."""
+
+MESSAGE_CHARACTERS, HINT_CHARACTERS = 500, 2000
+"""Maximum characters of an error's message and hint. The longest hint of memd's own lists all requests."""
+
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Characters that change how a terminal shows the text, except a line break."""
 
 Form = Literal["msgpack", "json"]
 T = TypeVar("T")
@@ -157,5 +164,10 @@ def decode_reply(body: bytes, data: type[T]) -> tuple[int, T]:
 
 
 def problem(error: MemdError) -> Problem:
-    """Return the wire form of an error."""
-    return Problem(error.code, error.message, error.hint)
+    """Return the wire form of an error: of bounded length and without control characters, as it may quote input."""
+    return Problem(error.code, _printable(error.message, MESSAGE_CHARACTERS), _printable(error.hint, HINT_CHARACTERS))
+
+
+def _printable(words: str, most: int) -> str:
+    words = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", words)
+    return words if len(words) <= most else f"{words[: most - 1]}…"

@@ -10,17 +10,15 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
 
 from ...protocol import errors, request, wire
-from ...protocol.event import AnyEvent, ToolCalled, with_text
-from ...protocol.event import text as text_of
 from ...protocol.frames import HEAD, framed, frames
-from ...protocol.private import event_without_private, without_private
 from ...protocol.redact import redact
+from ...protocol.secret_gate import KEY_BYTES, KEY_FILE, SecretGate
 from .folder import make_private
 
 SPOOL_LIMIT = 16 * 1024 * 1024  # bytes of one spool file
@@ -55,7 +53,7 @@ class Spool:
 
     def append(self, message: SpooledRequest, reason: str = "") -> SpoolReceipt:
         """Append a request without its secrets, and sync. Raises TooLarge when the spool is full."""
-        frame = framed(wire.encode_request(_without_secrets(message)))
+        frame = framed(wire.encode_request(self._gate().spooled(message)))
         with _usable(self.path):
             make_private(self._folder)
             with _locked(self._lock), _open(self.path) as file:
@@ -67,6 +65,15 @@ class Spool:
                 _write(file, end, frame)
             _sync_folder(self._folder)
         return SpoolReceipt(reason=reason, waiting=len(bodies) + 1)
+
+    def _gate(self) -> SecretGate:
+        """Return the gate with the short list of rules. The daemon creates its key; without one, placeholders of this
+        request have a key of their own."""
+        with suppress(OSError):
+            key = (self._folder.parent / KEY_FILE).read_bytes()
+            if len(key) == KEY_BYTES:
+                return SecretGate(redact, key)
+        return SecretGate(redact, os.urandom(KEY_BYTES))
 
     def waiting(self) -> int:
         """Return the number of requests that wait."""
@@ -168,20 +175,6 @@ def _try(send: Callable[[SpooledRequest], object], body: bytes) -> errors.MemdEr
 def _is_poisoned(error: errors.MemdError) -> bool:
     """Whether sending again can't help. A later daemon may know a request that is unknown now."""
     return isinstance(error, errors.InvalidRequest) and not isinstance(error, errors.UnknownRequest)
-
-
-def _without_secrets(message: SpooledRequest) -> SpooledRequest:
-    if isinstance(message, request.Remember):
-        return msgspec.structs.replace(message, text=redact(without_private(message.text))[0])
-    return msgspec.structs.replace(message, events=tuple(_event_without_secrets(event) for event in message.events))
-
-
-def _event_without_secrets(captured: AnyEvent) -> AnyEvent:
-    captured = event_without_private(captured)
-    if isinstance(captured, ToolCalled):
-        return msgspec.structs.replace(captured, arguments=redact(captured.arguments)[0])
-    words = text_of(captured)
-    return with_text(captured, redact(words)[0]) if words else captured
 
 
 @contextmanager

@@ -1,4 +1,5 @@
-"""The dispatch table: each request type has one handler of one service; the caller is authorised before it runs."""
+"""The dispatch table: each request type has one handler of one service; before it runs, the caller is authorised and
+every text of the request passes the gate. A capture passes it in its service, as those of a spool do."""
 
 from __future__ import annotations
 
@@ -9,9 +10,10 @@ from ...protocol.errors import MemdError
 from ...protocol.reply import AnyData
 from ...protocol.request import AnyRequest, Capture, Remember
 from ...protocol.request_fields import Request
+from ...protocol.secret_gate import SecretGate
 from ..services.access.authorisation import Authorisation
 from ..services.admission import bug
-from ..services.service import CaptureHandler, CaptureRequest, Handler, Lane, Respond, Service
+from ..services.service import Caller, CaptureHandler, CaptureRequest, Handler, Lane, Respond, Service
 from ..services.write_thread import Writer
 
 Arrived = Sequence[tuple[AnyRequest, Respond]]
@@ -29,11 +31,13 @@ def table_of(services: Sequence[Service]) -> dict[type[Request], Handler | Captu
 
 
 class Dispatcher:
-    """Finds the lane of a request, authorises its caller, and calls its handler."""
+    """Finds the lane of a request, authorises its caller, removes its secrets, and calls its handler."""
 
-    def __init__(self, services: Sequence[Service], authoriser: Authorisation, writer: Writer) -> None:
+    def __init__(
+        self, services: Sequence[Service], authoriser: Authorisation, writer: Writer, gate: SecretGate
+    ) -> None:
         self._table = table_of(services)
-        self._authoriser, self._writer = authoriser, writer
+        self._authoriser, self._writer, self._gate = authoriser, writer, gate
 
     def lane(self, request: AnyRequest) -> Lane:
         """Return the lane that answers a request."""
@@ -46,6 +50,7 @@ class Dispatcher:
         """Answer a request of the fast or the slow lane. Raises MemdError."""
         handler = self._table[type(request)]
         assert isinstance(handler, Handler)
+        request = self._gate.request(request)
         return handler.function(request, self._authoriser.caller(request, handler))
 
     def write(self, arrived: Arrived) -> None:
@@ -61,7 +66,7 @@ class Dispatcher:
                 respond(error)
                 continue
             if isinstance(handler, Handler):
-                others.append((partial(handler.function, request, caller), respond))
+                others.append((partial(self._written, handler, request, caller), respond))
             elif isinstance(request, Capture | Remember):
                 take = handler.take
                 captures.append((request, respond))
@@ -69,6 +74,9 @@ class Dispatcher:
             take(captures)
         for work, respond in others:
             self._run(work, respond)
+
+    def _written(self, handler: Handler, request: AnyRequest, caller: Caller) -> AnyData:
+        return handler.function(self._gate.request(request), caller)
 
     def _run(self, work: partial[AnyData], respond: Respond) -> None:
         future = self._writer.run(work)

@@ -21,6 +21,7 @@ import zmq
 from ...protocol.errors import MemdError, Unavailable
 from ...protocol.reply import AnyData
 from ...protocol.request import AnyRequest
+from ...protocol.secret_gate import SecretGate
 from ...protocol.wire import BODY_LIMIT, Form, decode_request, encode_data, encode_error, form, head, prepare
 from ..services.admission import bug
 from ..services.service import Respond
@@ -114,10 +115,12 @@ class ReplyQueue:
 class RequestServer:
     """One ROUTER socket with its thread, and the thread of the slow lane."""
 
-    def __init__(self, socket: Path, dispatch: Dispatcher, replies: ReplyQueue, fd: int | None = None) -> None:
+    def __init__(
+        self, socket: Path, dispatch: Dispatcher, replies: ReplyQueue, gate: SecretGate, fd: int | None = None
+    ) -> None:
         """`fd`: a socket at that path on which a service manager listens already."""
         prepare()
-        self._dispatch, self._replies = dispatch, replies
+        self._dispatch, self._replies, self._gate = dispatch, replies, gate
         self._context = zmq.Context(io_threads=1)
         self._router = self._context.socket(zmq.ROUTER)
         self._router.setsockopt(zmq.MAXMSGSIZE, MESSAGE_LIMIT)
@@ -207,8 +210,8 @@ class RequestServer:
         try:
             request = decode_request(body)
         except MemdError as error:
-            log.warning("rejected a message of %d bytes: %s", len(body), error.message)
-            self._send(route, encode_error(error, head(body)[0], as_form))
+            log.warning("rejected a message: bytes=%d reason=%s", len(body), error.code)
+            self._send(route, self._error(error, head(body)[0], as_form))
             return
         by = self._dispatch.lane(request)
         if by == "fast":
@@ -220,7 +223,7 @@ class RequestServer:
                 "the write queue is full",
                 hint="send the request again in a moment; clients with a spool do so automatically",
             )
-            self._send(route, encode_error(busy, request.rid, as_form))
+            self._send(route, self._error(busy, request.rid, as_form))
         else:
             self._waiting_bytes += len(body)
             self._waiting += 1
@@ -239,7 +242,7 @@ class RequestServer:
     def _responder(self, route: list[bytes], rid: int, size: int, as_form: Form) -> Respond:
         def respond(outcome: AnyData | MemdError) -> None:
             if isinstance(outcome, MemdError):
-                self._replies.put(route, encode_error(outcome, rid, as_form), size)
+                self._replies.put(route, self._error(outcome, rid, as_form), size)
             else:
                 self._replies.put(route, encode_data(outcome, rid, as_form), size)
 
@@ -249,9 +252,13 @@ class RequestServer:
         try:
             return encode_data(self._dispatch.answer(request), request.rid, as_form)
         except MemdError as error:
-            return encode_error(error, request.rid, as_form)
+            return self._error(error, request.rid, as_form)
         except Exception as error:  # a bug in one answer must not stop the server
-            return encode_error(bug(error, f"handling {type(request).__name__}"), request.rid, as_form)
+            return self._error(bug(error, f"handling {type(request).__name__}"), request.rid, as_form)
+
+    def _error(self, error: MemdError, rid: int, as_form: Form) -> bytes:
+        """Encode an error, which may quote what the gate has not seen: a message that does not decode, a kept field."""
+        return encode_error(self._gate.error(error), rid, as_form)
 
     def _slow_loop(self) -> None:
         while (job := self._slow.get()) is not None:

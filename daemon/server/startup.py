@@ -73,7 +73,7 @@ class Daemon:
         self._scheduler = core.scheduler
 
         # each service after those whose ports it takes
-        identity = Identity(stores.aliases, world.monotonic)
+        identity = Identity(stores.aliases, world.monotonic, core.gate.identifier)
         folder_pools = FolderPools(identity, stores, core.directory)
         passes = Passes(places.state / "pass.key", places.config / "pass_keys", world.now)
         self._authorisation = authorisation = Authorisation(stores, passes, core.directory, folder_pools.of)
@@ -124,7 +124,8 @@ class Daemon:
         fd, self._socket = self._supervision.socket or (None, places.socket)
         if fd is None:
             self._socket.unlink(missing_ok=True)
-        self._server = RequestServer(self._socket, Dispatcher(self._services, authorisation, writer), self._replies, fd)
+        dispatcher = Dispatcher(self._services, authorisation, writer, core.gate)
+        self._server = RequestServer(self._socket, dispatcher, self._replies, core.gate, fd)
 
     def run(self) -> None:
         """Serve until told to stop, then close in order."""

@@ -1,4 +1,5 @@
-"""The check of every captured event: limits, valid Unicode; removes secrets, private spans and injected memory."""
+"""The check of every captured event: limits, valid Unicode; removes injected memory, and through the gate secrets and
+private spans."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from ...protocol.errors import InvalidRequest, MemdError, TooLarge
 from ...protocol.event import AnyEvent, Captured, Noted, Origin, Reworded, text, with_text
 from ...protocol.instant import LONGEST_TIME, SHORTEST_TIME, parse
 from ...protocol.private import PLACEHOLDER, event_without_private
+from ...protocol.secret_gate import SecretGate
 from ...protocol.wire import TEXT_LIMIT
-from ...stages.secrets.scan import redact
 
 log = logging.getLogger("memd.capture")
 _INJECTED = re.compile(r"<memd-context\b[^>]{0,200}>.*?(?:</memd-context>|\Z)", re.DOTALL)
@@ -19,8 +20,9 @@ NAME_LIMIT = 512
 PATH_LIMIT = 4096
 
 
-def admit(origin: Origin, event: AnyEvent) -> Captured:
-    """Return the capture of an event. Raises NaiveTime, TooLarge or InvalidRequest."""
+def admit(gate: SecretGate, origin: Origin, event: AnyEvent) -> Captured:
+    """Return the capture of an event of an origin that has passed the gate. Raises NaiveTime, TooLarge or
+    InvalidRequest."""
     if not event.turn or len(event.turn) > NAME_LIMIT:
         raise InvalidRequest("a turn id must have 1 to 512 characters", hint="use the host's own id of the turn")
     if not origin.host or len(origin.document) > NAME_LIMIT:
@@ -43,14 +45,16 @@ def admit(origin: Origin, event: AnyEvent) -> Captured:
         words.encode()
     except UnicodeEncodeError as error:
         raise InvalidRequest(f"the text is not valid Unicode: {error.reason}", hint="remove lone surrogates") from error
-    clean, secrets = redact(_INJECTED.sub("", words) if "<memd-context" in words else words)
-    if isinstance(event, Noted | Reworded) and not clean.replace(PLACEHOLDER, "").strip():
+    if "<memd-context" in words:
+        event = with_text(event, _INJECTED.sub("", words))
+    event, secrets = gate.event(event)
+    if isinstance(event, Noted | Reworded) and not event.text.replace(PLACEHOLDER, "").strip():
         raise InvalidRequest(
             "there is nothing to remember", hint="the text is empty, private, or only memd's own context"
         )
     return Captured(
         document=origin.document,
-        event=event if clean == words else with_text(event, clean),
+        event=event,
         live=origin.live,
         redacted=secrets,
     )

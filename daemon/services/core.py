@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 from ...protocol.places import Places
+from ...protocol.secret_gate import KEY_BYTES, KEY_FILE, SecretGate
+from ...stages.secrets.scan import redact
 from ..config import Config
 from ..projections.pool_directory import PoolDirectory
 from ..projections.stores import Stores
 from ..projections.timeline import Timeline
+from ..storage.durable_files import replace
 from ..world import World
 from .activity import Activity
 from .events import CapturesCommitted, Topic
@@ -20,7 +24,7 @@ from .scheduler import Scheduler
 
 class Core(NamedTuple):
     """Stores, settings and background work. `config`: the settings in force now; `captures`: captures became durable;
-    `resumed`: a pause ended."""
+    `resumed`: a pause ended; `gate`: removes secrets from everything that a client sends."""
 
     stores: Stores
     places: Places
@@ -34,6 +38,7 @@ class Core(NamedTuple):
     timeline: Timeline
     captures: Topic[CapturesCommitted]
     resumed: Topic[None]
+    gate: SecretGate
 
 
 def core_of(stores: Stores, places: Places, config: Callable[[], Config], world: World) -> Core:
@@ -51,6 +56,21 @@ def core_of(stores: Stores, places: Places, config: Callable[[], Config], world:
         Timeline(stores.records, stores.sources, stores.journal),
         Topic[CapturesCommitted](),
         Topic[None](),
+        home_gate(places, world),
     )
     core.captures.subscribe(core.activity.captured)
     return core
+
+
+def home_gate(places: Places, world: World) -> SecretGate:
+    """Return the gate of a home with the full secret rules; its key is created if there is none. While the disk is full
+    the key lasts until the daemon ends."""
+    file, key = places.state / KEY_FILE, b""
+    with suppress(OSError):
+        key = file.read_bytes()
+    if len(key) != KEY_BYTES:
+        key = world.token(KEY_BYTES)
+        with suppress(OSError):
+            places.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+            replace(file, key)
+    return SecretGate(redact, key)

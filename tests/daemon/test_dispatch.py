@@ -34,12 +34,15 @@ from memd.protocol.request import (
     Why,
     is_quick,
 )
+from memd.protocol.secret_gate import SecretGate
+from memd.stages.secrets.scan import redact
 
 T = TypeVar("T")
 REQUESTS: tuple[type[Request], ...] = get_args(AnyRequest)
 READS = {Recall, Profile, Get, List, Why, Export, GetContext, Printed}
 """The only requests that the holder of a pass may send."""
 
+GATE = SecretGate(redact, bytes(32))
 NAMES = [each.__name__ for each in REQUESTS]
 
 
@@ -105,7 +108,7 @@ class Recorded:
         self.handled: list[Request] = []
         self.callers: list[Caller] = []
         recorder: Any = SimpleNamespace(name="recorder", handlers=self._recording(table_of(daemon._services)))
-        self._dispatcher = Dispatcher([recorder], daemon._authorisation, RunAtOnce())
+        self._dispatcher = Dispatcher([recorder], daemon._authorisation, RunAtOnce(), GATE)
 
     def _recording(self, table: dict[type[Request], Handler | CaptureHandler]) -> dict[type[Request], Any]:
         return {
@@ -197,7 +200,7 @@ def test_a_refused_capture_does_not_hold_up_those_that_arrived_with_it_A1(daemon
 
 def test_clients_wait_briefly_for_the_requests_of_the_fast_lane(services: Sequence[Service]) -> None:
     table = table_of(services)
-    dispatcher = Dispatcher(services, SimpleNamespace(caller=None), RunAtOnce())  # type: ignore[arg-type]
+    dispatcher = Dispatcher(services, SimpleNamespace(caller=None), RunAtOnce(), GATE)  # type: ignore[arg-type]
     for request in REQUESTS:
         assert is_quick(example(request)) == (dispatcher.lane(example(request)) == "fast"), request
     deep = Recall(query="x", deep=True)

@@ -17,6 +17,8 @@ from memd.protocol.errors import MemdError
 from memd.protocol.event import Origin, Said
 from memd.protocol.reply import Taken
 from memd.protocol.request import Capture
+from memd.protocol.secret_gate import SecretGate
+from memd.stages.secrets.scan import redact
 from tests.daemon.living import AT, Running
 
 
@@ -39,7 +41,16 @@ def answers(life: Running, wishes: list[Capture]) -> list[Any]:
     openings = PoolOpening(life.stores, Identity(life.stores.aliases, life.world.monotonic))
     monotonic = life.world.monotonic
     writer = WriteThread(
-        CaptureWriter(life.stores, openings, pauses, Topic[CapturesCommitted](), nullcontext, monotonic), monotonic
+        CaptureWriter(
+            life.stores,
+            openings,
+            pauses,
+            Topic[CapturesCommitted](),
+            nullcontext,
+            monotonic,
+            SecretGate(redact, bytes(32)),
+        ),
+        monotonic,
     )
     writer.start()
     writer.submit([CaptureJob(wish, lambda told, n=n: heard.__setitem__(n, told)) for n, wish in enumerate(wishes)])

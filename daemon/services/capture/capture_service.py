@@ -35,10 +35,10 @@ class CaptureService(Service):
         config, world = core.config(), core.world
         home = os.environ.get("HOME", "/")
         self.pauses = PauseRegister(core.places.state, config.ignored_folders, home, world.now, disabled)
-        groups = CaptureWriter(core.stores, openings, self.pauses, core.captures, together, world.monotonic)
+        groups = CaptureWriter(core.stores, openings, self.pauses, core.captures, together, world.monotonic, core.gate)
         self.writer = WriteThread(groups, world.monotonic)
-        self._activity, self._resumed = core.activity, core.resumed
-        self._spool = SpoolReader(core.places.spool, self.take, core.activity.note, world, config.spool_s)
+        self._activity, self._resumed, self._gate = core.activity, core.resumed, core.gate
+        self._spool = SpoolReader(core.places.spool, self.take, core.activity.note, world, config.spool_s, core.gate)
 
     @property
     def handlers(self) -> Handlers:
@@ -64,8 +64,15 @@ class CaptureService(Service):
         self._spool.stop()
 
     def take(self, arrived: Sequence[tuple[CaptureRequest, Respond]]) -> None:
-        """Queue requests that arrived together; the write thread answers each once."""
-        jobs = [CaptureJob(request, self._noted(request, respond)) for request, respond in arrived]
+        """Queue requests that arrived together, from clients and spools; the write thread answers each once."""
+        jobs: list[CaptureJob] = []
+        for request, respond in arrived:
+            try:
+                clean = self._gate.envelope(request)
+            except MemdError as error:
+                respond(error)
+                continue
+            jobs.append(CaptureJob(clean, self._noted(clean, respond)))
         try:
             self.writer.submit(jobs)
         except Stopping as error:

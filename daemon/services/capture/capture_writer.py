@@ -25,13 +25,12 @@ from ....protocol.operation import (
     Updated,
 )
 from ....protocol.pauses import Skip
-from ....protocol.private import without_private
 from ....protocol.record import LIVE, explicit_id
 from ....protocol.reply import AnyData, Refusal, Remembered, Taken
 from ....protocol.request import Capture, Remember
+from ....protocol.secret_gate import SecretGate
 from ....protocol.wire import problem
 from ....stages.batch import PERSONAL
-from ....stages.secrets.scan import redact
 from ...projections.stores import Stores
 from ...storage.archive import Fate
 from ..admission import admit, bug
@@ -81,8 +80,10 @@ class CaptureWriter:
         committed: Topic[CapturesCommitted],
         together: Callable[[], AbstractContextManager[object]],
         monotonic: Callable[[], float],
+        gate: SecretGate,
     ) -> None:
         """`together`: the context in which the answers of a group are given."""
+        self._gate = gate
         self._stores, self._openings, self._pauses = stores, openings, pauses
         self._committed, self._together, self._monotonic = committed, together, monotonic
         self._projects: dict[str, str] = {}
@@ -110,15 +111,15 @@ class CaptureWriter:
         )
         for event in events:
             try:
-                captured = admit(request.origin, event)
+                captured = admit(self._gate, request.origin, event)
                 if why := "disabled" if disabled else self._skip(captured, request.origin):
                     job.skipped, job.why = job.skipped + 1, why
                 else:
                     job.captures.append(captured)
                     job.ends |= isinstance(event, SessionEnded)
             except MemdError as error:
-                log.warning("rejected turn %s of %s: %s", event.turn[:80], job.document[:80], error.message)
-                job.refused.append(Refusal(event.turn, problem(error)))
+                log.warning("rejected an event: kind=%s reason=%s", type(event).__name__, error.code)
+                job.refused.append(Refusal(self._gate.identifier(event.turn), problem(self._gate.error(error))))
 
     def _skip(self, captured: Captured, origin: Origin) -> Skip:
         """Return why memd does not take an event, "" if it does. A session from before a pause may end in it."""
@@ -139,7 +140,7 @@ class CaptureWriter:
                         self.write_group(again)
                 return 0.0
             refusal = error if isinstance(error, MemdError) else bug(error)
-            log.error("rejected captures: %s", refusal.message)
+            log.error("rejected captures: requests=%d reason=%s", len(jobs), refusal.code)
             for job in jobs:
                 job.respond(refusal)
             return 0.0
@@ -211,8 +212,6 @@ class CaptureWriter:
                 project = self._openings.pool(origin, at)
                 if self._stores.forgotten.names(job.document):
                     origin = msgspec.structs.replace(origin, title="")
-                elif origin.title:
-                    origin = msgspec.structs.replace(origin, title=redact(without_private(origin.title))[0])
                 operations.append(SessionOpened(document=job.document, origin=origin, project=project, at=at))
         return operations
 
@@ -278,7 +277,7 @@ class CaptureWriter:
             refusal = job.refused[0].problem
             return by_code(refusal.code, refusal.message, refusal.hint)
         if job.forgotten:
-            return Forgotten(f"the user forgot turn {job.request.turn[:80]}", hint="say it again in a new turn")
+            return Forgotten("the user forgot this turn", hint="say it again in a new turn")
         if job.why:
             return self._pauses.refusal(job.request.origin, job.why)
         captured = job.captures[0]

@@ -2,7 +2,7 @@
 
 Invariants: a file is renamed under its writers' locks before it is read, so nobody appends to it afterwards; it is
 removed once every request in it is acknowledged (a crash reads it again: turns are idempotent); an invalid request is
-moved to a `.rejected` file; order holds within a file.
+moved to a `.rejected` file, without its secrets; order holds within a file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from ....protocol.errors import Forgotten, InvalidRequest, MemdError, UnknownReq
 from ....protocol.frames import framed
 from ....protocol.reply import AnyData, Taken
 from ....protocol.request import Capture, Remember
-from ....protocol.wire import decode_request
+from ....protocol.secret_gate import SecretGate
+from ....protocol.wire import decode_request, encode_request, form
 from ...storage.durable_files import sync
 from ...storage.spool_files import LINES, bodies_in, take_lines, try_lock
 from ...world import World
@@ -46,7 +47,9 @@ class SpoolReader:
         note: Callable[[str, str], None],
         world: World,
         every_s: float,
+        gate: SecretGate,
     ) -> None:
+        self._gate = gate
         self._folder, self._take, self._note, self._world = folder, take, note, world
         self._every_s, self._stopping = every_s, threading.Event()
         self._thread = threading.Thread(target=self._run, name="spool", daemon=True)
@@ -108,7 +111,7 @@ class SpoolReader:
             self._note("spool waits", f"{path.name}: {waits}")
             return
         if rest := content[end:]:
-            self._set_aside(path, rest, f"{len(rest)} bytes are not a request")
+            self._set_aside(path, self._legible(rest), f"{len(rest)} bytes are not a request")
         if path.stat().st_size == len(content):
             path.unlink()
             sync(self._folder)
@@ -125,15 +128,15 @@ class SpoolReader:
             except UnknownRequest as error:  # of a later version of memd, which will read it
                 return error.message
             except MemdError as error:
-                self._set_aside(path, body + b"\n" if as_lines else framed(body), error.message)
+                self._set_aside(path, _entry(self._legible(body), as_lines), self._gate.error(error).message)
         answers = self._asked([wish for _, wish in wishes])
         if answers is None:
             return "the write thread does not respond"
-        for (body, _), answer in zip(wishes, answers, strict=True):
+        for (body, wish), answer in zip(wishes, answers, strict=True):
             if isinstance(answer, MemdError) and not isinstance(answer, InvalidRequest):
                 return answer.message
             if problem := _refusal(answer):
-                self._set_aside(path, body + b"\n" if as_lines else framed(body), problem)
+                self._set_aside(path, _entry(self._clean(wish, body), as_lines), problem)
         if wishes:
             self._note("spool taken", f"{len(wishes)} requests of {path.name.removesuffix(TAKEN)}")
         return ""
@@ -159,6 +162,18 @@ class SpoolReader:
                 return None
         return [answers[number] for number in range(len(wishes))]
 
+    def _clean(self, wish: CaptureRequest, body: bytes) -> bytes:
+        """Return a refused request without its secrets, so that a later `forget` still finds its events."""
+        try:
+            clean = self._gate.spooled(wish)
+            return body if clean == wish else encode_request(clean, form(body))
+        except MemdError:
+            return self._legible(body)
+
+    def _legible(self, content: bytes) -> bytes:
+        """Return bytes that are no request without the secrets in them."""
+        return self._gate.text(content.decode("latin-1")).encode("latin-1")
+
     def _set_aside(self, path: Path, content: bytes, why: str) -> None:
         rejected = self._folder / (path.name.removesuffix(TAKEN).rpartition(".")[0] + REJECTED)
         file = os.open(rejected, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -170,6 +185,10 @@ class SpoolReader:
         finally:
             os.close(file)
         self._note("refused", f"{path.name.removesuffix(TAKEN)}: {why}; moved to {rejected.name}")
+
+
+def _entry(body: bytes, as_lines: bool) -> bytes:
+    return body + b"\n" if as_lines else framed(body)
 
 
 def _refusal(answer: AnyData | MemdError) -> str:

@@ -107,7 +107,7 @@ class CorrectionsService(Service):
         distil: Callable[[], None],
     ) -> None:
         """`reactivate`: brings archived records back, on the write thread; `distil`: wakes the distiller."""
-        self._stores, self._captures = core.stores, core.captures
+        self._stores, self._captures, self._gate = core.stores, core.captures, core.gate
         self.sessions = SessionUndo(core.stores, writer, core.jobs, distil)
         self._reactivate, self._distil = reactivate, distil
 
@@ -153,7 +153,7 @@ class CorrectionsService(Service):
             )
         origin = Origin(host="memd", session=f"corrections/{before.id}", live=False)
         event = Reworded(turn=f"{before.id}:{before.rev}", at=request.at, record=before.id, text=request.text)
-        captured = admit(origin, event)
+        captured = admit(self._gate, origin, event)
         id = record_id(before.pool, captured.document, captured.event.turn, 0, 0)
         self._stores.take([captured])
         operations = self._opening(origin, before, request.at)
@@ -184,7 +184,7 @@ class CorrectionsService(Service):
         self._require(before, LIVE, "edit")
         origin = Origin(host="memd", session=f"edits/{before.id}")
         event = Reworded(turn=f"{before.id}:{before.rev + 1}", at=request.at, record=before.id, text=request.text)
-        captured = admit(origin, event)
+        captured = admit(self._gate, origin, event)
         if text(captured.event) == before.content:  # the same edit again, because its answer was lost
             return Remembered(record=before, duplicate=True)
         self._stores.take([captured])

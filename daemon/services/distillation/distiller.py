@@ -121,7 +121,7 @@ class DistillationLoop:
                 pause_s = self._pause(f"the worker failed: {error}", pause_s)
             except Exception as error:
                 log.exception("distilling failed")
-                pause_s = self._pause(f"distilling failed: {error}", pause_s)
+                pause_s = self._pause(f"distilling failed: {type(error).__name__}", pause_s)
 
     def _work(self) -> bool:
         return self._distil_some() or self._embed_some() or self._advance()
@@ -238,7 +238,7 @@ class DistillationLoop:
 
     def _set_aside(self, seq: int, document: str, turn: str, error: Exception) -> None:
         """Skip one capture that can't be distilled, and list it as a dead letter."""
-        log.error("capture %d failed and is now a dead letter: %s", seq, error)
+        log.error("capture %d failed and is now a dead letter: %s", seq, type(error).__name__)
         failure = Failure(seq, document, turn, "worker", str(error)[:300])
         cursor = Distilled(archive_seq=seq, captures=1, candidates=0, failed=(failure,))
         self._writer.run(lambda: self._stores.commit([cursor])).result()

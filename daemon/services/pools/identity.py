@@ -66,9 +66,12 @@ def names_of(probed: RepoEvidence, cwd: str) -> tuple[str, ...]:
 class Identity:
     """Resolves folders and hints against the known names."""
 
-    def __init__(self, aliases: Aliases, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self, aliases: Aliases, monotonic: Callable[[], float], clean: Callable[[str], str] = lambda words: words
+    ) -> None:
+        """`clean`: removes secrets from the names that a repository gives."""
         self._aliases = aliases
-        self._probe = RepoProbe(monotonic, self._roots)
+        self._probe = RepoProbe(monotonic, self._roots, clean)
 
     def prepare(self) -> None:
         """Load libgit2 in the background, so that no question waits for it."""

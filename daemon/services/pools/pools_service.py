@@ -18,7 +18,6 @@ from ....protocol.reply import PoolList, PoolSummary
 from ....protocol.request import BindScope, LeaveProject, MoveRecords, Pools, WhyScope
 from ....protocol.scope import Agent, Bound, Left, OpenAgent, RecordsMoved, Scope
 from ....stages.batch import PERSONAL
-from ....stages.secrets.scan import redact
 from ...projections import project_pointer
 from ...projections.aliases import of_folder, of_pool
 from ...projections.placement import agent_pool
@@ -156,18 +155,11 @@ class PoolsService(Service):
         return PoolList(pools=(mine, *others))
 
     def open_agent(self, request: OpenAgent) -> Agent:
-        """Open an agent's pool, or change its role and perspectives (P5).
-
-        Raises InvalidRequest for a name with a secret, because a placeholder would hide the agent's sessions.
-        """
-        if redact(request.agent)[1]:
-            raise InvalidRequest(
-                "the name contains a secret", hint="use the agent's name from its sessions, without the secret"
-            )
+        """Open an agent's pool, or change its role and perspectives (P5)."""
         pool = agent_pool(request.agent)
         known = self._stores.sources.pool(pool)
-        role = redact(request.role)[0] or (known.role if known else "")
-        names = dict.fromkeys(redact(name)[0] for name in request.perspectives)
+        role = request.role or (known.role if known else "")
+        names = dict.fromkeys(request.perspectives)
         perspectives = tuple(names) or (known.perspectives if known else ())
         opened = PoolOpened(
             pool=pool, title=request.agent, evidence="you opened it", role=role, perspectives=perspectives
@@ -235,7 +227,7 @@ class PoolsService(Service):
             return self._directory.named(request.pool)
         own = place.probed.state == "folder" and place.probed.id and self._stores.sources.pool(place.pool) is None
         pool = place.pool if own and is_project(place.pool) else f"project/{self._world.token(8).hex()}"
-        title = redact(request.title)[0] or place.title or Path(request.cwd).name
+        title = request.title or place.title or Path(request.cwd).name
         roots = (place.root or request.cwd,)
         self._stores.commit([PoolOpened(pool=pool, title=title, roots=roots, evidence="you bound a folder to it")])
         self._opening.point(pool, title, place.probed.remote, request.at)

@@ -87,10 +87,15 @@ class RepoEvidence(NamedTuple):
 
 class RepoProbe:
     """Probes folders in threads. `roots` gives the known root commits of a checkout: one that still exists
-    saves walking its history."""
+    saves walking its history. `clean` removes secrets from each name of the evidence."""
 
-    def __init__(self, monotonic: Callable[[], float], roots: Callable[[str], tuple[str, ...]]) -> None:
-        self._monotonic, self._roots = monotonic, roots
+    def __init__(
+        self,
+        monotonic: Callable[[], float],
+        roots: Callable[[str], tuple[str, ...]],
+        clean: Callable[[str], str] = lambda words: words,
+    ) -> None:
+        self._monotonic, self._roots, self._clean = monotonic, roots, clean
         self._seen: dict[str, tuple[float, RepoEvidence]] = {}
         self._walked: dict[str, str] = {}
         self._looking: dict[str, threading.Event] = {}
@@ -133,7 +138,7 @@ class RepoProbe:
         with self._lock:
             if len(self._seen) >= KNOWN:
                 self._seen.clear()
-            self._seen[folder] = (at, probed)
+            self._seen[folder] = (at, RepoEvidence(probed.state, *map(self._clean, probed[1:])))
 
     def _read(self, folder: str) -> RepoEvidence:
         try:

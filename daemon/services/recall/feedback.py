@@ -167,12 +167,12 @@ class FeedbackLearner:
             text = str(report[agent])
             network = decoded(text)
         except (MemdError, KeyError, ValueError) as error:  # busy or stopping: the next feedback tries again
-            log.info("could not train the scorer of %r: %s", agent, error)
+            log.info("could not train the scorer of an agent: %s", type(error).__name__)
             return
         self._stored[agent], self._networks[agent] = StoredScorer(count, text), network
         with suppress(OSError):
             replace(self._place, msgspec.json.encode(self._stored))
-        log.info("trained the scorer of %r on %d samples", agent, count)
+        log.info("trained the scorer of an agent on %d samples", count)
 
     def stop(self) -> None:
         """Wait for the training thread, whose child has been ended."""

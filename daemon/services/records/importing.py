@@ -1,7 +1,7 @@
 """Imports exported records with their ids, statuses, keys and both times, as ordinary operations (P-25).
 
-Invariants: a record that exists stays as it is, so a second import changes nothing; texts pass the same secret scan as
-captures; forgotten turns stay forgotten (T10); a key of a live record is not taken from it. `learned_at` and
+Invariants: a record that exists stays as it is, so a second import changes nothing; the gate has removed secrets from
+the request; forgotten turns stay forgotten (T10); a key of a live record is not taken from it. `learned_at` and
 `retired_at` come from the export, and the decision of the operation has the record's earlier history.
 """
 
@@ -19,7 +19,6 @@ from ....protocol.record import LIVE, Record
 from ....protocol.reply import Change, RecordsImported, Refusal
 from ....protocol.request import ImportRecords
 from ....protocol.wire import TEXT_LIMIT, problem
-from ....stages.secrets.scan import redact
 from ...projections.placement import Placing, documents_of, narrowed
 from ...projections.stores import Stores
 
@@ -90,7 +89,7 @@ def _openings(stores: Stores, request: ImportRecords) -> Iterator[AnyOperation]:
 
 
 def admit_record(record: Record) -> Record:
-    """Return the record without secrets. Raises InvalidRequest, NaiveTime or TooLarge for a malformed record."""
+    """Return a record that may be imported. Raises InvalidRequest, NaiveTime or TooLarge for a malformed record."""
     if not _ID.fullmatch(record.id):
         raise InvalidRequest(f"{record.id!r} is not a valid record id")
     if not _POOL.fullmatch(record.pool):
@@ -103,14 +102,7 @@ def admit_record(record: Record) -> Record:
         parse(time)
     if len(record.content) > TEXT_LIMIT:
         raise TooLarge(f"the text has {len(record.content):,} characters")
-    return msgspec.structs.replace(
-        record,
-        content=redact(record.content)[0],
-        description=redact(record.description)[0],
-        value=redact(record.value)[0],
-        learnings={name: redact(words)[0] for name, words in record.learnings.items()},
-        provenance=msgspec.structs.replace(provenance, quote=redact(provenance.quote)[0]),
-    )
+    return record
 
 
 def _decision(changes: tuple[Change, ...], free: bool) -> Decision:

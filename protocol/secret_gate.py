@@ -1,0 +1,220 @@
+"""The one place where secrets leave a message: every text of every field passes it before memd uses or writes it (W5).
+
+Invariants: the walk follows the types, so a new field or request is covered; a field that no table names is free text.
+Free text is redacted in place. An identifier keeps its shape: each part with a secret becomes `redacted-` and a keyed
+hash of it, the same for the same part in one home, so that turns, sessions and folders stay distinct and can be looked
+up. A name or path that the user chooses is refused, because memd would use another one than the user meant.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Any, Literal, TypeVar, cast, get_origin
+
+import msgspec
+
+from .access import Grant
+from .errors import InvalidRequest, MemdError
+from .event import AnyEvent, Noted, Origin, text, with_text
+from .intent import Request
+from .private import event_without_private, without_private
+from .request import Backup, Backups, Capture, Forget, PreviewForget, Remember, UseModel
+from .scope import OpenAgent
+from .settings import PutSetting
+
+KEY_FILE = "placeholder.key"
+"""Name of the file in the state folder with the key of the placeholders."""
+
+KEY_BYTES = 32
+
+IDENTIFIERS = frozenset(
+    "after agent author by cwd document folder host id ids key name names path pool pools recall record remote rev "
+    "root root_commit roots session source sources superseded_by supersedes turn".split()
+)
+"""Fields whose text is compared with other texts; all other text is free."""
+
+REFUSED: Mapping[type, frozenset[str]] = {
+    Backup: frozenset({"to"}),
+    Backups: frozenset({"folder"}),
+    Grant: frozenset({"subject"}),
+    OpenAgent: frozenset({"agent"}),
+    PutSetting: frozenset({"name", "value"}),
+    UseModel: frozenset({"folder"}),
+}
+"""Names and paths that the user chooses."""
+
+KEPT: Mapping[type, frozenset[str]] = {Forget: frozenset({"query"}), PreviewForget: frozenset({"query"})}
+"""A secret can be forgotten by its own words; memd keeps them in memory only. The pass of a request is kept too."""
+
+Redact = Callable[[str], tuple[str, tuple[str, ...]]]
+"""Returns a text without its secrets, and the names of the rules that matched."""
+
+T = TypeVar("T")
+Change = Callable[[type, str, str], str]
+
+_REMEMBERED = 256
+"""Most characters of an identifier whose result is remembered."""
+
+_PLACEHOLDER = re.compile(r"redacted-[0-9a-f]{12}")
+_SEPARATOR = re.compile(r"([/:])")
+_AUTHORITY = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*://)(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
+_HOST = re.compile(r"(?:[\w.-]+|\[[0-9a-f:.]+\])(?::\d*)?", re.IGNORECASE)
+
+
+class SecretGate:
+    """Removes the secrets of messages. Any thread may call it."""
+
+    def __init__(self, redact: Redact, key: bytes) -> None:
+        """`key`: of this home, `KEY_BYTES` long."""
+        self._rules, self._key = redact, key
+        self._known_identifier = lru_cache(4096)(self._identifier)
+
+    def text(self, words: str) -> str:
+        """Return free text with secrets and private spans replaced."""
+        return self._redact(without_private(words))[0] if words else words
+
+    def identifier(self, words: str) -> str:
+        """Return an identifier; each part with a secret is replaced by its placeholder."""
+        if not words:
+            return words
+        return self._known_identifier(words) if len(words) <= _REMEMBERED else self._identifier(words)
+
+    def request(self, request: T) -> T:
+        """Return a request, or any other message, without secrets; the same object if it has none. Raises
+        InvalidRequest for a name or path of the user's choice that contains a secret."""
+        return _rewritten(request, self._changed)
+
+    def origin(self, origin: Origin) -> Origin:
+        """Return the origin of captures without secrets. Host and session are judged together, as their document."""
+        document = self.identifier(origin.document)
+        if document != origin.document:
+            host, _, session = document.partition(":")
+            origin = msgspec.structs.replace(origin, host=host, session=session)
+        return _rewritten(origin, self._changed)
+
+    def envelope(self, request: Capture | Remember) -> Capture | Remember:
+        """Return a capture request with a clean origin; its events are not read yet."""
+        origin = self.origin(request.origin)
+        return request if origin is request.origin else msgspec.structs.replace(request, origin=origin)
+
+    def event(self, event: AnyEvent) -> tuple[AnyEvent, tuple[str, ...]]:
+        """Return an event without secrets and private spans, and the names of the rules that matched in its text."""
+        event = event_without_private(event)
+        words = text(event)
+        clean, rules = self._redact(words) if words else (words, ())
+        if clean != words:
+            event = with_text(event, clean)
+
+        def change(owner: type, name: str, value: str) -> str:
+            return value if value is clean else self._changed(owner, name, value)
+
+        return _rewritten(event, change), rules
+
+    def spooled(self, request: Capture | Remember) -> Capture | Remember:
+        """Return a capture request without secrets, as a client stores it."""
+        request = self.envelope(request)
+        if isinstance(request, Capture):
+            return msgspec.structs.replace(request, events=tuple(self.event(event)[0] for event in request.events))
+        noted, _ = self.event(Noted(turn=request.turn, at=request.at, text=request.text, role=request.role))
+        return msgspec.structs.replace(request, turn=noted.turn, text=text(noted))
+
+    def error(self, error: MemdError) -> MemdError:
+        """Return an error whose message and hint quote no secret."""
+        message, hint = (
+            self._rules(words.encode(errors="replace").decode())[0] for words in (error.message, error.hint)
+        )
+        return error if (message, hint) == (error.message, error.hint) else type(error)(message, hint=hint)
+
+    # --- fields ------------------------------------------------------------------------------------------------------
+    def _changed(self, owner: type, name: str, words: str) -> str:
+        if not words or name in KEPT.get(owner, ()) or (name == "token" and issubclass(owner, Request)):
+            return words
+        if name in REFUSED.get(owner, ()):
+            if self._redact(words)[1]:
+                raise InvalidRequest(f"`{name}` contains a secret", hint="choose a name or path without the secret")
+            return words
+        if name == "remote":
+            words = without_userinfo(words)
+        return self.identifier(words) if name in IDENTIFIERS else self.text(words)
+
+    def _redact(self, words: str) -> tuple[str, tuple[str, ...]]:
+        try:
+            return self._rules(words)
+        except UnicodeEncodeError as error:
+            raise InvalidRequest("a text is not valid Unicode", hint="remove lone surrogates") from error
+
+    def _identifier(self, words: str) -> str:
+        if not self._redact(words)[1]:
+            return words
+        pieces = _SEPARATOR.split(words)
+        clean = "".join(self._part(piece) for piece in pieces)
+        if clean == words or self._redact(clean)[1]:  # only the parts together show that there is a secret
+            first, rest = (self._part(pieces[0]) + pieces[1], "".join(pieces[2:])) if len(pieces) > 1 else ("", words)
+            return first + self._placeholder(rest)
+        return clean
+
+    def _part(self, part: str) -> str:
+        return self._placeholder(part) if self._redact(part)[1] else part
+
+    def _placeholder(self, part: str) -> str:
+        from hashlib import blake2b  # it loads OpenSSL, which costs a client 3 ms
+
+        if not part or _PLACEHOLDER.fullmatch(part):
+            return part
+        return f"redacted-{blake2b(part.encode('utf-8', 'replace'), key=self._key, digest_size=6).hexdigest()}"
+
+
+def without_userinfo(remote: str) -> str:
+    """Return the URL of a remote without user and password, of which any may contain `@`, `:` or `/`."""
+    url = _AUTHORITY.fullmatch(remote.strip())
+    if url is None or "@" not in url["rest"]:
+        return remote
+    authority, slash, path = url["rest"].partition("/")
+    if _HOST.fullmatch(authority):
+        return remote
+    if "@" in authority and _HOST.fullmatch(host := authority.rpartition("@")[2]):
+        return f"{url['scheme']}{host}{slash}{path}"
+    return url["scheme"] + url["rest"].rpartition("@")[2]
+
+
+def _rewritten(value: T, change: Change, owner: type = object, name: str = "") -> T:
+    """Return a value with `change(owner, field, text)` for each text of it; the same object if nothing changed."""
+    after: Any = value
+    if isinstance(value, str):
+        after = change(owner, name, value)
+    elif isinstance(value, msgspec.Struct):
+        after = _rewritten_fields(value, change)
+    elif isinstance(value, tuple | list):
+        items = cast("Sequence[Any]", value)
+        changed = [_rewritten(item, change, owner, name) for item in items]
+        if any(new is not old for new, old in zip(changed, items, strict=True)):
+            after = changed if isinstance(value, list) else tuple(changed)
+    elif isinstance(value, dict):
+        rows = cast("Mapping[Any, Any]", value)
+        table: Mapping[Any, Any] = {
+            _rewritten(key, change, owner, name): _rewritten(row, change, owner, name) for key, row in rows.items()
+        }
+        if table != rows:
+            after = table
+    return cast("T", after)
+
+
+def _rewritten_fields(value: msgspec.Struct, change: Change) -> msgspec.Struct:
+    owner, changes = type(value), dict[str, Any]()
+    for field in _fields_with_text(owner):
+        before = getattr(value, field)
+        if (after := _rewritten(before, change, owner, field)) is not before:
+            changes[field] = after
+    return msgspec.structs.replace(value, **changes) if changes else value
+
+
+@cache
+def _fields_with_text(owner: type[msgspec.Struct]) -> tuple[str, ...]:
+    """Return the fields of a type that may hold text; a number, a truth value and one of a closed list can't."""
+    return tuple(
+        field.name
+        for field in msgspec.structs.fields(owner)
+        if field.type not in (int, float, bool) and get_origin(field.type) is not Literal
+    )
