@@ -242,7 +242,7 @@ class Redacted(Operation, tag="redacted", frozen=True, kw_only=True):
 
     It has neither the removed text nor a hash of it. `captures`: archive seqs; `entries`: journal entries with their
     substitutes, so that replay gives the same state for all other records; `cuts`: in order of place, each replaced by
-    a placeholder.
+    a placeholder. `marks`: hashes of turns and sessions whose names are forgotten too, in place of these names.
     """
 
     records: tuple[str, ...] = ()
@@ -251,6 +251,7 @@ class Redacted(Operation, tag="redacted", frozen=True, kw_only=True):
     entries: tuple[Remnant, ...] = ()
     sessions: tuple[str, ...] = ()
     cuts: tuple[Cut, ...] = ()
+    marks: tuple[bytes, ...] = ()
 
 
 class Purged(Operation, tag="purged", frozen=True, kw_only=True):

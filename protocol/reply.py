@@ -291,13 +291,15 @@ class Going(msgspec.Struct, frozen=True, kw_only=True):
 
 class ForgetPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `preview_forget`. `records`: the first of `record_count`; `documents`: sessions that would lose turns,
-    whose hosts may have transcripts that memd cannot reach."""
+    whose hosts may have transcripts that memd cannot reach; `names`: journal entries that would lose a name, a title, a
+    folder or a reason with the words of the query."""
 
     records: tuple[Going, ...]
     record_count: int
     captures: int
     documents: tuple[str, ...]
     spooled: int = 0
+    names: int = 0
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,9 +9,9 @@ up. A name or path that the user chooses is refused, because memd would use anot
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, lru_cache
-from typing import Any, Literal, TypeVar, cast, get_origin
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import TypeVar
 
 import msgspec
 
@@ -19,6 +19,7 @@ from .access import Grant
 from .errors import InvalidRequest, MemdError
 from .event import AnyEvent, Noted, Origin, text, with_text
 from .intent import Request
+from .message_texts import rewritten
 from .private import event_without_private, without_private
 from .request import Backup, Backups, Capture, Forget, PreviewForget, Remember, UseModel
 from .scope import OpenAgent
@@ -52,7 +53,6 @@ Redact = Callable[[str], tuple[str, tuple[str, ...]]]
 """Returns a text without its secrets, and the names of the rules that matched."""
 
 T = TypeVar("T")
-Change = Callable[[type, str, str], str]
 
 _REMEMBERED = 256
 """Most characters of an identifier whose result is remembered."""
@@ -84,7 +84,7 @@ class SecretGate:
     def request(self, request: T) -> T:
         """Return a request, or any other message, without secrets; the same object if it has none. Raises
         InvalidRequest for a name or path of the user's choice that contains a secret."""
-        return _rewritten(request, self._changed)
+        return rewritten(request, self._changed)
 
     def origin(self, origin: Origin) -> Origin:
         """Return the origin of captures without secrets. Host and session are judged together, as their document."""
@@ -92,7 +92,7 @@ class SecretGate:
         if document != origin.document:
             host, _, session = document.partition(":")
             origin = msgspec.structs.replace(origin, host=host, session=session)
-        return _rewritten(origin, self._changed)
+        return rewritten(origin, self._changed)
 
     def envelope(self, request: Capture | Remember) -> Capture | Remember:
         """Return a capture request with a clean origin; its events are not read yet."""
@@ -110,7 +110,7 @@ class SecretGate:
         def change(owner: type, name: str, value: str) -> str:
             return value if value is clean else self._changed(owner, name, value)
 
-        return _rewritten(event, change), rules
+        return rewritten(event, change), rules
 
     def spooled(self, request: Capture | Remember) -> Capture | Remember:
         """Return a capture request without secrets, as a client stores it."""
@@ -177,44 +177,3 @@ def without_userinfo(remote: str) -> str:
     if "@" in authority and _HOST.fullmatch(host := authority.rpartition("@")[2]):
         return f"{url['scheme']}{host}{slash}{path}"
     return url["scheme"] + url["rest"].rpartition("@")[2]
-
-
-def _rewritten(value: T, change: Change, owner: type = object, name: str = "") -> T:
-    """Return a value with `change(owner, field, text)` for each text of it; the same object if nothing changed."""
-    after: Any = value
-    if isinstance(value, str):
-        after = change(owner, name, value)
-    elif isinstance(value, msgspec.Struct):
-        after = _rewritten_fields(value, change)
-    elif isinstance(value, tuple | list):
-        items = cast("Sequence[Any]", value)
-        changed = [_rewritten(item, change, owner, name) for item in items]
-        if any(new is not old for new, old in zip(changed, items, strict=True)):
-            after = changed if isinstance(value, list) else tuple(changed)
-    elif isinstance(value, dict):
-        rows = cast("Mapping[Any, Any]", value)
-        table: Mapping[Any, Any] = {
-            _rewritten(key, change, owner, name): _rewritten(row, change, owner, name) for key, row in rows.items()
-        }
-        if table != rows:
-            after = table
-    return cast("T", after)
-
-
-def _rewritten_fields(value: msgspec.Struct, change: Change) -> msgspec.Struct:
-    owner, changes = type(value), dict[str, Any]()
-    for field in _fields_with_text(owner):
-        before = getattr(value, field)
-        if (after := _rewritten(before, change, owner, field)) is not before:
-            changes[field] = after
-    return msgspec.structs.replace(value, **changes) if changes else value
-
-
-@cache
-def _fields_with_text(owner: type[msgspec.Struct]) -> tuple[str, ...]:
-    """Return the fields of a type that may hold text; a number, a truth value and one of a closed list can't."""
-    return tuple(
-        field.name
-        for field in msgspec.structs.fields(owner)
-        if field.type not in (int, float, bool) and get_origin(field.type) is not Literal
-    )

@@ -58,7 +58,7 @@ def forget(
         _check_scope(ids or [], query, session, source, failed)
         chosen = tuple(client.get(id).id for id in ids or ())
         plan = client.preview_forget(chosen, query=query, session=session, source=source, letter=failed)
-        empty = not plan.record_count and not plan.captures and not plan.spooled
+        empty = not (plan.record_count or plan.captures or plan.spooled or plan.names)
         if dry_run or empty:
             answer.give(plan, ["nothing matches: there is nothing to forget"] if empty else _plan_lines(plan))
             return
@@ -88,6 +88,9 @@ def _plan_lines(plan: ForgetPlan) -> Iterator[str]:
     captures = count(plan.captures, "captured turn")
     waiting = f", {plan.spooled:,} of them in a spool" if plan.spooled else ""
     yield styled(f"would delete {count(plan.record_count, 'record')} and {captures}{waiting}", "bold")
+    if plan.names:
+        entries = count(plan.names, "journal entry", "journal entries")
+        yield f"would remove names, titles, folders or reasons from {entries}"
     titles = {
         "chosen": "selected:",
         "source": "with no source besides the same turns:",
@@ -113,6 +116,8 @@ def _forgotten_lines(done: JobState, transcripts: list[str]) -> Iterator[str]:
     stay = f"; {count(staying, 'record stays', 'records stay')}, supported by other turns" if staying else ""
     yield styled(f"deleted {count(records, 'record')} and {count(captures, 'capture')}", "bold") + stay
     searched = f"{report_number(report, 'searched_files'):,} files, {size(report_number(report, 'searched_bytes'))}"
+    if names := report_number(report, "names"):
+        yield f"removed names, titles, folders or reasons from {count(names, 'journal entry', 'journal entries')}"
     if left := report_names(report, "left"):
         yield styled(f"searched {searched}: the text remains in", "red")
         yield from (f"  {plain(path)}" for path in left)

@@ -1,6 +1,7 @@
 """Tombstones of forgotten turns, unfinished redactions, and the operations that hide a document (T10).
 
-Invariants: a tombstone is a name (document and turn) without content or a hash of it; nothing removes it.
+Invariants: a tombstone is a name (document and turn) without content or a hash of it, and where the name itself is
+forgotten a hash of the name; nothing removes it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ Turn = tuple[str, str]
 """Document and turn."""
 
 
-def _turn_key(document: str, turn: str) -> bytes:
+def turn_key(document: str, turn: str) -> bytes:
+    """Return the key of a turn's tombstone, 32 bytes; that of a session is the 16 bytes of its `digest`."""
     return digest(document) + digest(turn)
 
 
@@ -32,7 +34,9 @@ class ForgottenTable(FoldTables):
             case Redacted() as redacted:
                 for document in redacted.turns:
                     for turn in document.turns:
-                        batch.put(_turn_key(document.document, turn), b"", db=db("tombstones"))
+                        batch.put(turn_key(document.document, turn), b"", db=db("tombstones"))
+                for mark in redacted.marks:
+                    batch.put(mark, b"", db=db("tombstones"))
                 for session in redacted.sessions:
                     batch.put(digest(session), b"", db=db("tombstones"))
                 batch.put(entry.seq.to_bytes(8), b"", db=db("redactions"))
@@ -53,7 +57,7 @@ class ForgottenTable(FoldTables):
         with self.environment.read() as transaction:
             if not transaction.stat(table)["entries"]:
                 return set()
-            return {turn for turn in turns if transaction.get(_turn_key(*turn), db=table) is not None}
+            return {turn for turn in turns if transaction.get(turn_key(*turn), db=table) is not None}
 
     def names(self, document: str) -> bool:
         """Whether the whole session was forgotten: its title is not stored again."""

@@ -117,8 +117,7 @@ class SourceTable(FoldTables):
 
     def _forget(self, batch: OperationBatch, redacted: Redacted) -> None:
         """Remove forgotten sessions (T10)."""
-        for document in redacted.sessions:
-            key = digest(document)
+        for key in (*map(digest, redacted.sessions), *redacted.marks):
             if stored := batch.get(key, db=self._table("sessions")):
                 project = _session.decode(stored).opened.project
                 batch.delete(digest(project) + key, db=self._table("projects"))
@@ -216,9 +215,9 @@ class OpenSessions(FoldTables):
                 batch.put(digest(document), document.encode(), db=table)
             case SessionClosed(document=document):
                 batch.delete(digest(document), db=table)
-            case Redacted(sessions=documents):
-                for document in documents:
-                    batch.delete(digest(document), db=table)
+            case Redacted(sessions=documents, marks=marks):
+                for key in (*map(digest, documents), *marks):
+                    batch.delete(key, db=table)
             case _:
                 pass
 

@@ -93,7 +93,12 @@ class Daemon:
         )
         maintenance = MaintenanceService(core, writer, save=profile.echoes.save)
         forgetting = ForgettingService(
-            core, writer, rebuild=maintenance.rebuild.run, forget_injected=profile.injections.forget
+            core,
+            writer,
+            rebuild=maintenance.rebuild.run,
+            forget_injected=profile.injections.forget,
+            forget_given=profile.echoes.forget,
+            forget_paused=capture.pauses.forget,
         )
         forgetting.finish_at_start()
         corrections = CorrectionsService(core, writer, reactivate=lifecycle.reactivate, distil=distillation.wake)

@@ -21,6 +21,8 @@ from memd.protocol.operation import Added, Decision, Invalidated, Retirement, Se
 from memd.protocol.record import Evidence, Provenance, Record, Span, record_id
 from memd.protocol.reply import ExportedRecord
 from memd.protocol.request import ImportRecords
+from memd.protocol.secret_gate import SecretGate
+from memd.stages.secrets.scan import redact
 
 AT = "2026-01-01T00:00:00+02:00"
 WHY = Decision(action="add", reason="a test")
@@ -121,7 +123,8 @@ def test_what_memd_can_not_have_written_is_refused_one_by_one(tmp_path: Path) ->
         record(3, valid_from="2026-01-01T00:00:00"),
         record(4, provenance=msgspec.structs.replace(good.provenance, spans=())),
     ]
-    told = import_records(stores, ImportRecords(records=tuple(ExportedRecord(record=each) for each in (*bad, good))))
+    wish = ImportRecords(records=tuple(ExportedRecord(record=each) for each in (*bad, good)))
+    told = import_records(stores, SecretGate(redact, bytes(32)).request(wish))  # as the dispatcher does
     assert told.added == 1 and [refusal.turn for refusal in told.refused] == [each.id for each in bad]
     assert "ghp_" not in str(everything(stores)), "a secret came in with an import"
     stores.close()

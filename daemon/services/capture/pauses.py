@@ -109,6 +109,13 @@ class PauseRegister:
         self._save(PauseSpan(span.folder, span.since, now) if span in ending else span for span in self._pauses)
         return msgspec.structs.replace(self.state(), ended=bool(ending))
 
+    def forget(self, is_forgotten: Callable[[str], bool]) -> None:
+        """Drop the ended pauses of such folders; one that holds stays, because memd would capture there again."""
+        now = self._now()
+        rest = [span for span in self._pauses if span.holds(now) or not is_forgotten(span.folder)]
+        if len(rest) < len(self._pauses):
+            self._save(rest)
+
     def _held(self) -> list[PauseSpan]:
         now = self._now()
         return [span for span in self._pauses if span.holds(now)]

@@ -30,7 +30,6 @@ from ....protocol.operation import (
     SessionOpened,
     Updated,
 )
-from ....protocol.operation import Turns as Tombstone
 from ....protocol.record import Record
 from ....protocol.reply import Logged
 from ...projections.record_reducer import touched
@@ -39,6 +38,7 @@ from ...storage.archive import decode
 from ..provenance_rebase import Turn, cited, in_own_words, rebased, stands_on, without
 from ..record_history import entries
 from ..statements import folded
+from .forgotten_names import NameSearch, tombstones
 
 SHORTEST = 3
 """Fewest characters of a query: a shorter one matches nearly everything."""
@@ -62,7 +62,8 @@ class ForgetScope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Loss(msgspec.Struct, kw_only=True):
-    """The items to forget. `texts` are forgotten words, for the search at the end; they stay in memory."""
+    """The items to forget. `texts` are forgotten words, for the search at the end; they stay in memory. `name_count`:
+    journal entries that lose a name, a title, a folder or a reason."""
 
     gone: dict[str, Record] = {}
     chosen: set[str] = set()
@@ -74,6 +75,8 @@ class Loss(msgspec.Struct, kw_only=True):
     texts: set[str] = set()
     cuts: tuple[Cut, ...] = ()
     changed: list[str] = []
+    names: NameSearch = msgspec.field(default_factory=lambda: NameSearch(""))
+    name_count: int = 0
 
     def __bool__(self) -> bool:
         return bool(self.gone or self.turns or self.entries or self.cuts)
@@ -89,31 +92,34 @@ class Loss(msgspec.Struct, kw_only=True):
         """Set the replacements of journal entries, which earlier redactions no longer replace."""
         for entry in redactions:
             if isinstance(entry.operation, Redacted):
+                earlier = changes.get(entry.seq, entry.operation)
                 remaining = tuple(remnant for remnant in entry.operation.entries if remnant.seq not in changes)
-                if len(remaining) < len(entry.operation.entries):
-                    changes[entry.seq] = msgspec.structs.replace(entry.operation, entries=remaining)
+                if len(remaining) < len(entry.operation.entries) and isinstance(earlier, Redacted):
+                    changes[entry.seq] = msgspec.structs.replace(earlier, entries=remaining)
         self.entries = [
             Remnant(seq, operation.kind(change), operation.encode(change)) for seq, change in sorted(changes.items())
         ]
 
     def redacted(self) -> Redacted:
         """Return the operation that records the loss, by ids alone."""
-        by_document: dict[str, list[str]] = {}
-        for document, turn in self.turns:
-            by_document.setdefault(document, []).append(turn)
         return Redacted(
             records=tuple(sorted(self.gone)),
-            turns=tuple(Tombstone(document, tuple(turns)) for document, turns in by_document.items()),
+            turns=tombstones(turn for turn in self.turns if not self.names.turn(turn)),
             captures=tuple(sorted(seq for seqs in self.turns.values() for seq in seqs)),
             entries=tuple(self.entries),
-            sessions=self.sessions,
+            sessions=tuple(document for document in self.sessions if not self.names.document(document)),
             cuts=self.cuts,
+            marks=self.names.marked(self.turns, self.sessions),
         )
 
 
 def find_loss(stores: Stores, scope: ForgetScope, spooled: Iterable[tuple[str, AnyEvent]]) -> Loss:
     """Return everything that a scope includes. Raises NotFound, InvalidRequest for a short query."""
-    loss = Loss()
+    names = NameSearch(scope.query)
+    loss = Loss(names=names)
+    named = {document for document in stores.sources.sessions() if names.document(document)}
+    names.texts |= named
+    scope = msgspec.structs.replace(scope, documents=scope.documents.union(named))
     others: list[Logged] = []
     statements = _statements(stores, scope, loss)
     holds = _finder(
@@ -126,14 +132,15 @@ def find_loss(stores: Stores, scope: ForgetScope, spooled: Iterable[tuple[str, A
             loss.turns.update((turn, []) for turn in _rests_on(entry.operation, id))
     _read_archive(stores, scope, holds, loss)
     for document, event in spooled:
-        if document in scope.documents or (document, event.turn) in loss.turns or holds(text(event)):
+        named = document in scope.documents or (document, event.turn) in loss.turns
+        if named or holds(text(event)) or names.event(document, event):
             loss.turns.setdefault((document, event.turn), [])
             loss.texts.add(text(event))
     _read_records(stores, loss)
     loss.sessions = tuple(
         sorted(document for document in scope.documents if stores.sources.session(document) is not None)
     )
-    _list_entries(stores, loss, others, holds)
+    _list_entries(stores, loss, others)
     return loss
 
 
@@ -208,7 +215,8 @@ def _read_archive(stores: Stores, scope: ForgetScope, holds: Callable[[str], boo
         if captured is None:
             continue
         turn, words = (captured.document, captured.event.turn), text(captured.event)
-        if turn not in loss.turns and captured.document not in scope.documents and not holds(words):
+        named = turn in loss.turns or captured.document in scope.documents
+        if not (named or holds(words) or loss.names.event(captured.document, captured.event)):
             continue
         seqs = loss.turns.setdefault(turn, [])
         before = captured.replaces
@@ -240,7 +248,7 @@ def _read_records(stores: Stores, loss: Loss) -> None:
 
 
 # --- what stands in for the entries that go ----------------------------------------------------------------------
-def _list_entries(stores: Stores, loss: Loss, others: Sequence[Logged], holds: Callable[[str], bool]) -> None:
+def _list_entries(stores: Stores, loss: Loss, others: Sequence[Logged]) -> None:
     seqs = {seq for id in (*loss.gone, *loss.rebased) for seq in stores.sources.history(id)}
     replacements: dict[int, AnyOperation] = {}
     for seq in seqs:
@@ -252,11 +260,23 @@ def _list_entries(stores: Stores, loss: Loss, others: Sequence[Logged], holds: C
                 remaining = _words(left.record) if isinstance(left, Added | Updated | Rebased) else ()
                 loss.texts.update(set(_words(entry.operation.record)) - set(remaining))
     for entry in others:
-        left = _beside(stores, entry.operation, loss, holds)
+        left = _beside(entry.operation, loss)
         if left is not None:
             replacements[entry.seq] = left
+    _remove_names(stores, loss, replacements)
     loss.set_replacements(replacements, others)
     loss.texts.discard("")
+
+
+def _remove_names(stores: Stores, loss: Loss, replacements: dict[int, AnyOperation]) -> None:
+    """Remove the words of a query from every other text of the journal: titles, folders, subjects, reasons."""
+    for entry in stores.journal.read():
+        before = replacements.get(entry.seq, entry.operation)
+        after = loss.names.without(before)
+        if after != before:
+            replacements[entry.seq] = after
+            loss.name_count += 1
+    loss.texts |= loss.names.texts
 
 
 def _without(change: AnyOperation, loss: Loss) -> AnyOperation | None:
@@ -307,16 +327,11 @@ def _staying(change: Added | Updated | Rebased, loss: Loss) -> Added | Updated |
     )
 
 
-def _beside(stores: Stores, change: AnyOperation, loss: Loss, holds: Callable[[str], bool]) -> AnyOperation | None:
-    """Return the replacement of an operation that names turns or titles, None if it may stay."""
+def _beside(change: AnyOperation, loss: Loss) -> AnyOperation | None:
+    """Return the replacement of an operation that names turns, None if it may stay."""
     match change:
         case SessionOpened() if change.document in loss.sessions:
             return Erased()
-        case SessionOpened() if holds(change.origin.title):
-            untitled = msgspec.structs.replace(change, origin=msgspec.structs.replace(change.origin, title=""))
-            loss.texts.add(change.origin.title)
-            loss.reopen(stores, untitled)
-            return untitled
         case Retried() if (change.document, change.turn) in loss.turns:
             return Erased()
         case Distilled() if any((failure.document, failure.turn) in loss.turns for failure in change.failed):

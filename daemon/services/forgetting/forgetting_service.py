@@ -23,6 +23,8 @@ from ....protocol.reply import ForgetPlan, Going, JobState
 from ....protocol.request import Compact, Forget, PreviewForget, ScanSecrets
 from ....stages.secrets.scan import redact
 from ...failpoint import reach
+from ...projections.forgotten import turn_key
+from ...projections.records import digest
 from ...storage.tombstone_carryover import carried, settle
 from ..core import Core
 from ..jobs import Progress, Report
@@ -46,6 +48,9 @@ OUT_OF_REACH = (
     "backups outside memd's folder: `memd backup --to`, system backups, disk snapshots",
     "free disk blocks that are not overwritten yet",
 )
+Forgetter = Callable[[Callable[[str], bool]], None]
+"""Removes the entries of a state file whose name the given test holds for."""
+
 log = logging.getLogger("memd.forget")
 
 
@@ -61,12 +66,15 @@ class ForgettingService(Service):
         *,
         rebuild: Rebuild,
         forget_injected: Callable[[Sequence[bytes]], None],
+        forget_given: Forgetter,
+        forget_paused: Forgetter,
     ) -> None:
         """`rebuild`: rebuilds the named projections beside the daemon and swaps them in; `forget_injected`: removes
-        these byte strings from the texts that sessions received."""
+        these byte strings from the texts that sessions received; `forget_given`: removes what sessions received, by
+        their documents; `forget_paused`: removes ended pauses, by their folders."""
         self._stores, self._places, self._world = core.stores, core.places, core.world
         self._writer, self._jobs, self._rebuild = writer, core.jobs, rebuild
-        self._forget_injected = forget_injected
+        self._forget_injected, self._forget_given, self._forget_paused = forget_injected, forget_given, forget_paused
 
     @property
     def handlers(self) -> Handlers:
@@ -92,6 +100,7 @@ class ForgettingService(Service):
             captures=sum(len(seqs) for seqs in loss.turns.values()),
             documents=tuple(sorted({document for document, _ in loss.turns})),
             spooled=sum(not seqs for seqs in loss.turns.values()),
+            names=loss.name_count,
         )
 
     def start_forgetting(self, request: Forget, before: Sequence[AnyOperation] = ()) -> JobState:
@@ -177,7 +186,7 @@ class ForgettingService(Service):
 
         loss, seq = run(lambda: self._begin(self._loss(scope), before)).result()
         if not seq:
-            return {"records": 0, "captures": 0}
+            return {"records": 0, "captures": 0, "names": 0}
         done = self._carry_out(loss, seq, progress)
         documents = sorted({document for document, _ in loss.turns})
         log.info("forgot %d records and %d captures", len(loss.gone), len(loss.turns))
@@ -186,6 +195,7 @@ class ForgettingService(Service):
             "records": len(loss.gone),
             "rebased": len(loss.rebased),
             "captures": sum(len(seqs) for seqs in loss.turns.values()),
+            "names": loss.name_count,
             **done,
             "documents": documents,
             "out_of_reach": list(OUT_OF_REACH),
@@ -213,6 +223,7 @@ class ForgettingService(Service):
         run(self._sweep_vectors).result()
         progress(2, STEPS, "spools and backups")
         pieces = pieces_of(loss.texts)
+        self._forget_paused(loss.names.holds)
         swept = self._sweep(self._redaction(seq), pieces)
         progress(3, STEPS, "searching every byte")
         proof = self._prove(pieces)
@@ -261,15 +272,18 @@ class ForgettingService(Service):
     def _sweep(self, redacted: Redacted, pieces: list[bytes]) -> Report:
         """Clean spools, copies and log files. Off the write thread: clients may be delivering."""
         gone = {(tombstone.document, turn) for tombstone in redacted.turns for turn in tombstone.turns}
+        marks = frozenset(redacted.marks)
 
         def left(document: str, event: AnyEvent) -> AnyEvent | None:
-            if (document, event.turn) in gone:
+            if (document, event.turn) in gone or (marks and turn_key(document, event.turn) in marks):
                 return None
             return with_text(event, redact(text(event))[0]) if redacted.cuts else event
 
         spooled = scrub(self._places.spool, left)
         reach("forget:spools-scrubbed")
         self._forget_injected(pieces)
+        if marks:
+            self._forget_given(lambda document: digest(document) in marks)
         dropped, written = drop_copies(self._stores, redacted, self._world, self._jobs.stopping)
         reach("forget:copies-dropped")
         logs = [path for path in self._places.state.glob("*.log*") if path.is_file() and path.stat().st_size]

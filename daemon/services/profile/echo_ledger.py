@@ -1,7 +1,7 @@
 """What recall and profile gave to each session, as names of records and spans, never as words (W9).
 
-Invariants: it contains only names, so forgetting has nothing to do here; it is bounded; it survives a restart except
-for its last seconds; if it is lost, an echo is judged like any other statement.
+Invariants: it contains only names, so only forgetting the name of a session changes it; it is bounded; it survives a
+restart except for its last seconds; if it is lost, an echo is judged like any other statement.
 """
 
 from __future__ import annotations
@@ -120,6 +120,14 @@ class EchoLedger:
             if said := self._archive.span(span):
                 texts.update(dict.fromkeys(line for line in said.splitlines() if line.strip()))
         return texts
+
+    def forget(self, is_forgotten: Callable[[str], bool]) -> None:
+        """Drop the sessions with such a document, and write the file."""
+        with self._lock:
+            for document in [document for document in self._sessions if document and is_forgotten(document)]:
+                del self._sessions[document]
+                self._dirty = True
+        self.save()
 
     def save(self) -> None:
         """Write the file if something changed; a full disk is ignored. Not for two threads at once."""
