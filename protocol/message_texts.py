@@ -49,7 +49,7 @@ def rewritten(value: T, change: Change, owner: type = object, name: str = "") ->
 
 def _rewritten_fields(value: msgspec.Struct, change: Change) -> msgspec.Struct:
     owner, changes = type(value), dict[str, Any]()
-    for field in _fields_with_text(owner):
+    for field in fields_with_text(owner):
         before = getattr(value, field)
         if (after := rewritten(before, change, owner, field)) is not before:
             changes[field] = after
@@ -57,7 +57,7 @@ def _rewritten_fields(value: msgspec.Struct, change: Change) -> msgspec.Struct:
 
 
 @cache
-def _fields_with_text(owner: type[msgspec.Struct]) -> tuple[str, ...]:
+def fields_with_text(owner: type[msgspec.Struct]) -> tuple[str, ...]:
     """Return the fields of a type that may hold text; a number, a truth value and one of a closed list can't."""
     return tuple(
         field.name

@@ -1,7 +1,7 @@
 """The position up to which each file was imported: one small file each in the state folder.
 
 Invariants: a cursor is valid while the bytes before its mark are the same; it is written after all before it is
-durable; it has names, positions and hashes, and no words of a session (T10).
+durable; it has names, positions and hashes, no words of a session (T10), and placeholders for secrets (P-18).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from ...protocol.errors import StoreError
-from ..python.folder import write_whole
+from ..python.folder import client_gate, write_whole
 from .transcript import Mark
 
 CHUNK = 1024 * 1024
@@ -41,7 +41,7 @@ class Cursors:
     """The cursors of one home."""
 
     def __init__(self, state: Path) -> None:
-        self._folder = state / "imports"
+        self._folder, self._gate = state / "imports", client_gate(state)
         self._ignored: set[Path] = set()
 
     def ignore(self, paths: Iterable[Path]) -> None:
@@ -59,11 +59,11 @@ class Cursors:
             cursor = msgspec.json.decode(self._place(path).read_bytes(), type=Cursor)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return None
-        return cursor if cursor.path == str(path.resolve()) else None
+        return cursor if cursor.path == self._gate.identifier(str(path.resolve())) else None
 
     def put(self, cursor: Cursor) -> None:
         """Store a cursor, whole or not at all. Raises StoreError."""
-        self._write(self._place(Path(cursor.path)), msgspec.json.encode(cursor))
+        self._write(self._place(Path(cursor.path)), msgspec.json.encode(self._gate.request(cursor)))
 
     def _write(self, place: Path, content: bytes) -> None:
         try:

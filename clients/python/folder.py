@@ -1,11 +1,14 @@
-"""Private folders, and files that are written whole or not at all."""
+"""Private folders, files that are written whole or not at all, and the gate for what clients write into them."""
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from ...protocol.errors import Refused
+from ...protocol.redact import redact
+from ...protocol.secret_gate import KEY_BYTES, KEY_FILE, SecretGate
 
 
 def make_private(folder: Path) -> None:
@@ -34,3 +37,12 @@ def write_whole(path: Path, content: bytes, mode: int = 0o600) -> None:
     except OSError:
         fresh.unlink(missing_ok=True)
         raise
+
+
+def client_gate(state: Path) -> SecretGate:
+    """Return the gate with the short list of rules. The daemon creates its key; without one, the placeholders of this
+    gate have a key of their own."""
+    key = b""
+    with suppress(OSError):
+        key = (state / KEY_FILE).read_bytes()
+    return SecretGate(redact, key if len(key) == KEY_BYTES else os.urandom(KEY_BYTES))

@@ -10,16 +10,14 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
 from ...protocol import errors, request, wire
 from ...protocol.frames import HEAD, framed, frames
-from ...protocol.redact import redact
-from ...protocol.secret_gate import KEY_BYTES, KEY_FILE, SecretGate
-from .folder import make_private
+from .folder import client_gate, make_private
 
 SPOOL_LIMIT = 16 * 1024 * 1024  # bytes of one spool file
 SpooledRequest = request.Capture | request.Remember
@@ -53,7 +51,7 @@ class Spool:
 
     def append(self, message: SpooledRequest, reason: str = "") -> SpoolReceipt:
         """Append a request without its secrets, and sync. Raises TooLarge when the spool is full."""
-        frame = framed(wire.encode_request(self._gate().spooled(message)))
+        frame = framed(wire.encode_request(client_gate(self._folder.parent).spooled(message)))
         with _usable(self.path):
             make_private(self._folder)
             with _locked(self._lock), _open(self.path) as file:
@@ -65,15 +63,6 @@ class Spool:
                 _write(file, end, frame)
             _sync_folder(self._folder)
         return SpoolReceipt(reason=reason, waiting=len(bodies) + 1)
-
-    def _gate(self) -> SecretGate:
-        """Return the gate with the short list of rules. The daemon creates its key; without one, placeholders of this
-        request have a key of their own."""
-        with suppress(OSError):
-            key = (self._folder.parent / KEY_FILE).read_bytes()
-            if len(key) == KEY_BYTES:
-                return SecretGate(redact, key)
-        return SecretGate(redact, os.urandom(KEY_BYTES))
 
     def waiting(self) -> int:
         """Return the number of requests that wait."""

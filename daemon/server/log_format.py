@@ -11,6 +11,7 @@ import re
 import traceback
 from types import TracebackType
 
+from ...protocol.redact import redact as short
 from ...stages.secrets.scan import redact
 
 LINE_CHARACTERS = 2000
@@ -26,7 +27,7 @@ class CleanFormatter(logging.Formatter):
         """Return the line."""
         line = super().formatMessage(record)
         if record.args:
-            line = redact(line.encode(errors="replace").decode())[0]
+            line = short(redact(line.encode(errors="replace").decode())[0])[0]
         return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", line)[:LINE_CHARACTERS]
 
     def formatException(

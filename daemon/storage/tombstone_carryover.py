@@ -26,16 +26,20 @@ Turn = tuple[str, str]
 
 
 class Carried(msgspec.Struct, frozen=True):
-    """Every forgotten turn, as `(document, turn)`."""
+    """Every forgotten turn, as `(document, turn)`, and the marks of turns whose names are forgotten too."""
 
     turns: tuple[Turn, ...] = ()
+    marks: tuple[bytes, ...] = ()
 
 
 def redactions_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
     """Run `read-redactions FOLDER`: return the turns that the journal in FOLDER has forgotten."""
     operations = _operations(Path(arguments[0]) / "journal", world)
-    documents = (turns for operation in operations if isinstance(operation, Redacted) for turns in operation.turns)
-    return {"turns": [(turns.document, turn) for turns in documents for turn in turns.turns]}
+    redactions = [operation for operation in operations if isinstance(operation, Redacted)]
+    documents = (turns for redacted in redactions for turns in redacted.turns)
+    marks = tuple(mark for redacted in redactions for mark in redacted.marks)
+    turns = tuple((turns.document, turn) for turns in documents for turn in turns.turns)
+    return msgspec.to_builtins(Carried(turns, marks))
 
 
 def _operations(folder: Path, world: World) -> Iterator[AnyOperation]:
@@ -55,18 +59,20 @@ def carry(data: Path) -> int:
     command = [sys.executable, "-P", "-m", "memd.daemon", "read-redactions", str(data)]
     result = subprocess.run(command, capture_output=True, check=False, cwd="/")
     forgotten = msgspec.json.decode(result.stdout, type=Carried) if not result.returncode else Carried()
-    turns = tuple(dict.fromkeys((*forgotten.turns, *carried(data))))
-    if turns:
-        replace(data / FILE, msgspec.json.encode(Carried(turns)))
-    return len(turns)
+    earlier = carried(data)
+    turns = tuple(dict.fromkeys((*forgotten.turns, *earlier.turns)))
+    marks = tuple(dict.fromkeys((*forgotten.marks, *earlier.marks)))
+    if turns or marks:
+        replace(data / FILE, msgspec.json.encode(Carried(turns, marks)))
+    return len(turns) + len(marks)
 
 
-def carried(data: Path) -> tuple[Turn, ...]:
+def carried(data: Path) -> Carried:
     """Return the turns that a restore carried over and that are not yet forgotten again."""
     try:
-        return msgspec.json.decode((data / FILE).read_bytes(), type=Carried).turns
+        return msgspec.json.decode((data / FILE).read_bytes(), type=Carried)
     except (OSError, msgspec.MsgspecError):
-        return ()
+        return Carried()
 
 
 def settle(data: Path) -> None:

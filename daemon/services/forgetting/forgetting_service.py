@@ -25,9 +25,11 @@ from ....stages.secrets.scan import redact
 from ...failpoint import reach
 from ...projections.forgotten import turn_key
 from ...projections.records import digest
+from ...storage.archive import decode
 from ...storage.tombstone_carryover import carried, settle
 from ..core import Core
 from ..jobs import Progress, Report
+from ..provenance_rebase import Turn
 from ..service import Handlers, Service, owner
 from ..write_thread import Writer
 from .compaction import NAMES, Rebuild, clear, compact, compact_log, renew, start_compaction
@@ -133,7 +135,8 @@ class ForgettingService(Service):
 
     def _forget_carried(self) -> None:
         """Forget again the turns that a restored older journal brought back."""
-        turns = frozenset(carried(self._stores.folder))
+        before = carried(self._stores.folder)
+        turns = frozenset(before.turns) | self._marked(frozenset(before.marks))
         if left := turns - self._stores.forgotten.among(turns):
             loss, seq = self._begin(self._loss(ForgetScope(turns=left)))
             renew(self._stores)
@@ -142,6 +145,14 @@ class ForgettingService(Service):
             self._stores.commit([Purged(redacted=seq)], reserve=True)
             log.info("forgot %d turns again after a restore", len(left))
         settle(self._stores.folder)
+
+    def _marked(self, marks: frozenset[bytes]) -> frozenset[Turn]:
+        """Return the archive's turns with these marks."""
+        if not marks:
+            return frozenset()
+        captures = filter(None, map(decode, self._stores.archive.log.read()))
+        turns = ((captured.document, captured.event.turn) for captured in captures)
+        return frozenset(turn for turn in turns if turn_key(*turn) in marks)
 
     def finish_at_start(self) -> None:
         """Call `finish`; on a full disk the requests stay pending and unserved until the next try. Raises
