@@ -18,7 +18,9 @@ from .output import CommandAnswer, JsonFlag, complete, plain, styled, wrapped
 from .wording import age, count
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
+PERSONAL = "personal"
 TEXT, SELECTED = "context.md", "selected_memory.json"
+IGNORE = ".gitignore"
 
 
 @app.command()
@@ -67,7 +69,8 @@ def context(
     """Build the context package of a project.
 
     It contains all pinned records, the playbook for the given tags, and recent records. Without --out the command
-    prints the text; with --out it writes context.md and selected_memory.json.
+    prints the text; with --out it writes context.md and selected_memory.json. With personal records it first names both
+    files in a .gitignore in that folder, so that git does not add them to a repository.
 
     \b
     Examples:
@@ -75,15 +78,17 @@ def context(
       memd context --project orchard --days 7 --out .memd
     """
     with CommandAnswer("context", as_json) as answer, reach(PATIENCE_MS) as client:
-        pools = ("personal", project) if project is not None else ()
+        pools = (PERSONAL, project) if project is not None else ()
         package = client.context(cwd=here(cwd), pools=pools, tags=tag or (), days=days)
         if out is None:
             answer.give(package, _context_lines(package))
             return
+        is_personal = any(row.record.pool == PERSONAL for row in package.selected)
+        notes = _ignored(out) if is_personal else []
         _write(out, TEXT, package.context.encode())
         _write(out, SELECTED, msgspec.json.format(msgspec.json.encode(complete(package.selected)), indent=2) + b"\n")
         size = f"{count(len(package.selected), 'record')}, about {package.tokens:,} tokens"
-        answer.give(package, [f"wrote {out / TEXT} and {SELECTED}: {size}", *_left_out(package)])
+        answer.give(package, [f"wrote {out / TEXT} and {SELECTED}: {size}", *notes, *_left_out(package)])
 
 
 def _context_lines(package: ContextPackage) -> Iterator[str]:
@@ -98,6 +103,26 @@ def _left_out(package: ContextPackage) -> Iterator[str]:
         yield from wrapped(
             f"{count(package.left_out, 'older record')} left out: a package has at most 2,000 recent records"
         )
+
+
+def _ignored(folder: Path) -> list[str]:
+    """Name both files in the folder's `.gitignore`; return a note for the user. Raises Refused."""
+    file = folder / IGNORE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with file.open("a+b") as stream:
+            stream.seek(0)
+            content = stream.read()
+            lines = content.splitlines()
+            missing = [name for name in (IGNORE, TEXT, SELECTED) if f"/{name}".encode() not in lines]
+            if content:
+                missing = [name for name in missing if name != IGNORE]  # the user's own file may be tracked
+            if missing:
+                start = [""] if content and not content.endswith(b"\n") else []
+                stream.write("\n".join([*start, *(f"/{name}" for name in missing), ""]).encode())
+    except OSError as error:
+        raise Refused(f"{file}: {error.strerror}", hint="choose a folder that you can write to") from error
+    return list(wrapped(f"{file} keeps both files out of git, because they contain personal records"))
 
 
 def _write(folder: Path, name: str, content: bytes) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import typer
@@ -27,6 +27,9 @@ Sources = Annotated[
 def grant(
     subject: Annotated[str, typer.Argument(help="The holder of the pass: an agent, a tool or a person.")] = "",
     pool: Pools = None,
+    all_pools: Annotated[
+        bool, typer.Option("--all-pools", help="Instead of --pool: it may read every pool, the personal one too.")
+    ] = False,
     source: Sources = None,
     for_: Annotated[str, typer.Option("--for", help="Valid for: 90m, 12h, 1d12h, 30d, 8w.")] = "30d",
     back: Annotated[bool, typer.Option("--back", help="Instead, restore revoked sources.")] = False,
@@ -34,12 +37,14 @@ def grant(
 ) -> None:
     """Issue a read-only pass for an agent or a tool. It covers only these pools and sources, and expires.
 
-    memd prints the pass once. A client uses the pass in its environment variable MEMD_PASS.
+    Choose the pools with --pool, or --all-pools. memd prints the pass once. A client uses the pass in its environment
+    variable MEMD_PASS.
 
     \b
     Examples:
       memd grant reviewer --pool orchard --for 7d
       MEMD_PASS=$(memd grant ci --pool orchard) memd recall deploy --pool orchard
+      memd grant archivist --all-pools --for 1d
       memd grant --back --source claude-code    # reverses `memd revoke --source`
     """
     with CommandAnswer("grant", as_json) as answer, reach(PATIENCE_MS) as client:
@@ -48,11 +53,21 @@ def grant(
                 raise InvalidRequest("--back needs --source and no subject", hint="memd grant --back --source NAME")
             granted = client.grant(sources=source or (), back=True)
         else:
+            _check_pools(pool or (), all_pools)
             granted = client.grant(subject, pools=pool or (), sources=source or (), for_s=seconds(for_))
         if granted.grant and not as_json:  # on standard error: the pass alone goes to standard output
             subject, until = plain(granted.grant.subject), moment(granted.grant.expires_at)
             answer.warn(f"pass {granted.grant.id}: {subject} reads {_covered(granted.grant)} until {until}")
         answer.give(granted, [granted.token or f"{count(granted.shown, 'record')} restored"])
+
+
+def _check_pools(pools: Sequence[str], all_pools: bool) -> None:
+    """Raise InvalidRequest unless the user chose either some pools or all of them."""
+    if bool(pools) == all_pools:
+        problem = "both --pool and --all-pools were given" if pools else "no pool was named"
+        raise InvalidRequest(
+            problem, hint="name what the pass may read: --pool NAME (repeatable; see `memd pools`), or --all-pools"
+        )
 
 
 def _covered(grant: GrantState) -> str:

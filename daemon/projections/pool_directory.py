@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from ...protocol.errors import InvalidRequest, NotFound
+from ...protocol.errors import Denied, InvalidRequest, NotFound
 from ...stages.batch import PERSONAL
 from .project_pointer import is_left
 from .stores import Stores
@@ -32,6 +32,15 @@ class OperationCache:
         if key not in values:
             values[key] = find()
         return values[key]
+
+
+def out_of_reach(covered: Sequence[str]) -> Denied:
+    """Return the error of a request under a pass that covers none of the pools of the request.
+
+    `covered`: the pools that the pass names. The error is the same for a pool that does not exist.
+    """
+    hint = f"it allows reading {', '.join(covered)}" if covered else "it allows reading only some hosts or sessions"
+    return Denied("the pass does not cover the pools of this request", hint=hint)
 
 
 class PoolDirectory:
@@ -61,18 +70,39 @@ class PoolDirectory:
 
         Raises NotFound, and InvalidRequest for "", which is a prefix of every name.
         """
+        matches = self._matches(pool)
+        if len(matches) == 1:
+            return matches[0]
+        known = self._stores.sources.pools()
+        names = ", ".join([PERSONAL, *(f"{opened.pool} ({opened.title})" for opened in known)][:10])
+        raise NotFound(f"{'several pools match' if matches else 'no pool'} {pool!r}", hint=f"there are: {names}")
+
+    def _matches(self, pool: str) -> list[str]:
         if not pool:
             raise InvalidRequest("the name of the pool is empty", hint="`memd pools` lists them")
         known = self._stores.sources.pools()
         if pool == PERSONAL or any(pool == opened.pool for opened in known):
-            return pool
-        matches = [
+            return [pool]
+        return [
             opened.pool
             for opened in known
             if pool == opened.title
             or any(name.startswith(pool) for name in (opened.pool, opened.pool.partition("/")[2]))
         ]
-        if len(matches) == 1:
-            return matches[0]
-        names = ", ".join([PERSONAL, *(f"{opened.pool} ({opened.title})" for opened in known)][:10])
-        raise NotFound(f"{'several pools match' if matches else 'no pool'} {pool!r}", hint=f"there are: {names}")
+
+    def resolved(
+        self, names: Iterable[str], knows: Callable[[str], bool] | None, covered: Sequence[str] = ()
+    ) -> tuple[str, ...]:
+        """Return the full names of the pools that a request names, each once.
+
+        `knows`: tells whether the holder of a pass may know a pool. It gets the same answer for another pool as for one
+        that does not exist: the name is left out. `covered`: the pools that the pass names. Raises NotFound, Denied if
+        no name is left, InvalidRequest for "".
+        """
+        if knows is None:
+            return tuple(dict.fromkeys(map(self.named, names)))
+        candidates = [[pool for pool in self._matches(name) if knows(pool)] for name in names]
+        pools = tuple(dict.fromkeys(matches[0] for matches in candidates if len(matches) == 1))
+        if candidates and not pools:
+            raise out_of_reach(covered)
+        return pools

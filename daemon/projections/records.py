@@ -71,7 +71,17 @@ def recent_rows(record: Record) -> Iterable[tuple[bytes, bytes]]:
 def cited_rows(record: Record) -> Iterable[tuple[bytes, bytes]]:
     """Return the rows by the turns that the record rests on."""
     for span in record.provenance.spans:
-        yield digest(span.document) + digest(span.turn) + record.id.encode(), b""
+        yield _turn_key(span.document, span.turn) + record.id.encode(), b""
+
+
+def _evidence_keys(record: Record | None) -> frozenset[bytes]:
+    """Return the keys by the turns that are evidence of a record."""
+    evidence = record.provenance.evidence if record else ()
+    return frozenset(_turn_key(item.span.document, item.span.turn) + record.id.encode() for item in evidence if record)
+
+
+def _turn_key(document: str, turn: str) -> bytes:
+    return digest(document) + digest(turn)
 
 
 def key_rows(record: Record) -> Iterable[tuple[bytes, bytes]]:
@@ -92,9 +102,10 @@ class Records(FoldTables):
     """The fold of records and of the indexes that follow from them.
 
     `ever` keeps permanently in which pools and under which keys a record was: reads of the past start there.
+    `supported` has the turns of each record's evidence.
     """
 
-    databases = ("records", "tally", "ever")
+    databases = ("records", "tally", "ever", "supported")
     reads = ()
 
     def __init__(self, environment: Environment, indexes: Mapping[str, Index]) -> None:
@@ -124,6 +135,7 @@ class Records(FoldTables):
         for id, before in batch.previous.items():
             after = batch.records[id]
             records[id.encode()] = _encode(after) if after else None
+            self._write_evidence(batch, before, after)
             if before and after and indexed_alike(before, after):
                 continue
             for index, rows in indexes:
@@ -136,6 +148,13 @@ class Records(FoldTables):
                     place = record.status, record.pool
                     counts[place] = counts.get(place, 0) + by
         self._add_counts(batch, counts)
+
+    def _write_evidence(self, batch: OperationBatch, before: Record | None, after: Record | None) -> None:
+        old, new = _evidence_keys(before), _evidence_keys(after)
+        if old != new:
+            rows = batch.rows(self.environment.handles["supported"])
+            rows.update(dict.fromkeys(old - new))
+            rows.update(dict.fromkeys(new - old, b""))
 
     def _add_counts(self, batch: OperationBatch, counts: Mapping[tuple[str, str], int]) -> None:
         table = self.environment.handles["tally"]
@@ -171,16 +190,20 @@ class Records(FoldTables):
             seen.add(by)
         return by
 
-    def named(self, id: str) -> Record:
+    def named(self, id: str, permits: Callable[[Record], bool] | None = None) -> Record:
         """Return the record with this id, or the only one whose id starts so. Raises NotFound, also if it is hidden.
 
-        Every request that names a record uses this, so that all give the same error.
+        `permits`: tells whether the reader may see a record; other records do not count as matches. Every request that
+        names a record uses this, so that all give the same error.
         """
         prefix = id.strip().lower()
-        ids = self.starting(prefix) if prefix else []
-        if len(ids) > 1:
+        ids = self.starting(prefix, 2 if permits is None else None) if prefix else []
+        matches = islice(
+            (record for record in map(self.get, ids) if record and (permits is None or permits(record))), 2
+        )
+        record, other = next(matches, None), next(matches, None)
+        if other is not None:
             raise NotFound(f"several records start with {id!r}", hint="give more characters of the id")
-        record = self.get(ids[0]) if ids else None
         if record is None or record.status == "hidden":
             raise no_record(id)
         return record
@@ -190,8 +213,8 @@ class Records(FoldTables):
         with self.environment.read() as transaction:
             return {id: record for id in ids if (record := self.find(transaction, id)) is not None}
 
-    def starting(self, prefix: str, limit: int = 2) -> list[str]:
-        """Return at most `limit` ids that start with `prefix`."""
+    def starting(self, prefix: str, limit: int | None = 2) -> list[str]:
+        """Return at most `limit` ids that start with `prefix`, all for None."""
         with self.environment.read() as transaction:
             keys = keys_with(transaction, self._table("records"), prefix.encode())
             return [prefix + key.decode() for key in islice(keys, limit)]
@@ -213,8 +236,13 @@ class Records(FoldTables):
     def citing(self, document: str, turn: str = "") -> list[str]:
         """Return the ids of the records that rest on a document, or on one turn of it."""
         if turn:
-            return [key.decode() for key in self._keys("cited", digest(document) + digest(turn))]
+            return [key.decode() for key in self._keys("cited", _turn_key(document, turn))]
         return [key[16:].decode() for key in self._keys("cited", digest(document))]
+
+    def supported(self, document: str, turn: str) -> list[str]:
+        """Return the ids of the records that rest on a turn or that it supports as later evidence."""
+        ids = (key for table in ("cited", "supported") for key in self._keys(table, _turn_key(document, turn)))
+        return list(dict.fromkeys(key.decode() for key in ids))
 
     def ever(self, pool: str, key: str = "") -> list[str]:
         """Return the ids of the records that ever were in a pool, or ever held a key there."""

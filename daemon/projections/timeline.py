@@ -1,12 +1,13 @@
 """Reads of the past in world time and system time (R3, Q12, T1).
 
 Invariants: system time is a seq, so a clock that was set back changes no answer; a past record is the fold of the
-operations up to that seq by `record_reducer.apply`; a record that is forgotten or hidden now is in no read of the past.
+operations up to that seq by `record_reducer.apply`; a record that is forgotten or hidden now is in no read of the past;
+a reader sees a past state only if it may see the record both as it is now and as it was then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from ...protocol.instant import micros
 from ...protocol.record import LIVE, Record
@@ -16,6 +17,8 @@ from .record_reducer import apply
 from .sources import SourceTable
 
 SLICE = 500
+
+Permits = Callable[[Record], bool]
 
 
 def true_at(record: Record, moment: int) -> bool:
@@ -37,10 +40,17 @@ class Timeline:
         """Return the seq of the last operation at or before a system time in microseconds, 0 for none."""
         return self._journal.seq_at(moment)
 
-    def record_at(self, id: str, seq: int) -> Record | None:
+    def record_at(self, id: str, seq: int, permits: Permits | None = None) -> Record | None:
         """Return a record as it was when `seq` was the last operation, or None."""
         now = self._records.get(id)
-        return None if now is None else self._stood(now, seq)
+        return None if now is None else self._permitted(now, seq, permits)
+
+    def _permitted(self, now: Record, seq: int, permits: Permits | None) -> Record | None:
+        """Return the record as it was; None if the reader may not see it now, or could not have seen it then."""
+        if permits is None:
+            return self._stood(now, seq)
+        past = self._stood(now, seq) if permits(now) else None
+        return past if past is not None and permits(past) else None
 
     def _stood(self, now: Record, seq: int) -> Record | None:
         if now.status == "hidden" or now.learned_at == 0:
@@ -56,28 +66,31 @@ class Timeline:
                 record = apply(record, now.id, entry)
         return None if record is None or record.status == "hidden" else record
 
-    def records_at(self, pool: str, seq: int, key: str = "") -> Iterator[Record]:
+    def records_at(self, pool: str, seq: int, key: str = "", permits: Permits | None = None) -> Iterator[Record]:
         """Yield the records of a pool, or those that held a key there, as they were at `seq`, in order of id."""
         ids = self._records.ever(pool, key)
         for start in range(0, len(ids), SLICE):
             for now in self._records.many(ids[start : start + SLICE]).values():
-                record = self._stood(now, seq)
+                record = self._permitted(now, seq, permits)
                 if record is not None and record.pool == pool and (not key or record.key == key):
                     yield record
 
-    def view(self, as_of: str, believed_at: str) -> View | None:
-        """Return the view that a request asks for, None for the present. Raises NaiveTime, InvalidRequest."""
+    def view(self, as_of: str, believed_at: str, permits: Permits | None = None) -> View | None:
+        """Return the view that a request asks for, None for the present. Raises NaiveTime, InvalidRequest.
+
+        `permits`: tells whether the reader may see a record; the view then has no other records.
+        """
         if not as_of and not believed_at:
             return None
         seq = self.seq_at(micros(believed_at)) if believed_at else self._journal.last
-        return View(self, seq, micros(as_of) if as_of else None)
+        return View(self, seq, micros(as_of) if as_of else None, permits)
 
 
 class View:
     """A seq in system time and a moment in world time in microseconds (None: the statuses at that seq decide)."""
 
-    def __init__(self, timeline: Timeline, seq: int, moment: int | None) -> None:
-        self._timeline, self.seq, self._moment = timeline, seq, moment
+    def __init__(self, timeline: Timeline, seq: int, moment: int | None, permits: Permits | None = None) -> None:
+        self._timeline, self.seq, self._moment, self._permits = timeline, seq, moment, permits
 
     def shows(self, record: Record) -> bool:
         """Whether a question about that time finds a record in its state at this view's seq."""
@@ -85,16 +98,16 @@ class View:
 
     def get(self, id: str) -> Record | None:
         """Return the record as it was, if memd knew it then and it was true then."""
-        record = self._timeline.record_at(id, self.seq)
+        record = self._timeline.record_at(id, self.seq, self._permits)
         return record if record and (self._moment is None or true_at(record, self._moment)) else None
 
     def many(self, ids: Iterable[str]) -> dict[str, Record]:
         """Return those of these records that a question about that time finds."""
-        records = ((id, self._timeline.record_at(id, self.seq)) for id in ids)
+        records = ((id, self._timeline.record_at(id, self.seq, self._permits)) for id in ids)
         return {id: record for id, record in records if record is not None and self.shows(record)}
 
     def pool(self, pool: str, key: str = "") -> list[Record]:
         """Return the records of a pool as they were, if true then, newest first."""
-        records = self._timeline.records_at(pool, self.seq, key)
+        records = self._timeline.records_at(pool, self.seq, key, self._permits)
         true = (record for record in records if self._moment is None or true_at(record, self._moment))
         return sorted(true, key=lambda record: (record.learned_at, record.id), reverse=True)

@@ -16,6 +16,7 @@ Lane = Literal["fast", "slow", "write"]
 """`fast`: the request server's thread; `slow`: one thread beside it; `write`: the thread that appends to the logs."""
 
 Permits = Callable[[Record], bool]
+Reads = Callable[[str, str], bool]
 Respond = Callable[[AnyData | MemdError], None]
 CaptureRequest = Capture | Remember
 
@@ -41,14 +42,23 @@ class Caller(NamedTuple):
     """The authorised asker of a request, with the memory that it may see.
 
     `scope`: the pools to read, in order of precedence; empty for a request without a scope.
-    `permits`: tells whether a record may be shown; None if every record may.
+    `permits`: tells whether a record may be shown, in its present or in a past state; None if every record may.
     `hears`: tells whether the text of a document may be shown; None if every document may.
+    `reads`: tells whether a turn, named by document and turn, may be shown; None if every turn may.
+    `knows`: tells whether a pool may be named; None if every pool may.
     """
 
     reader: Reader = OWNER
     scope: tuple[str, ...] = ()
     permits: Permits | None = None
     hears: Callable[[str], bool] | None = None
+    reads: Reads | None = None
+    knows: Callable[[str], bool] | None = None
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether the user asks. The request of a pass's holder leaves no trace, not even in memory."""
+        return self.reader == OWNER
 
 
 class Handler(NamedTuple):

@@ -19,6 +19,8 @@ from ..service import Handlers, Reader, Service, owner
 from .passes import Passes, check_source, covers
 
 ID_BYTES = 8
+ID_SHOWN = 64
+"""Most characters of a wrong id that an error repeats: somebody may send the pass itself, which is a secret."""
 
 
 class RevocationEffects(Protocol):
@@ -114,8 +116,16 @@ class AccessService(Service):
 
     def _grant_of(self, id: str) -> GrantState:
         grants = [grant for grant in self._stores.grants.all() if grant.id.startswith(id.strip().lower())]
-        if len(grants) != 1:
-            raise NotFound(f"{'several passes start with' if grants else 'no pass'} {id!r}", hint="see `memd grants`")
+        if len(grants) > 1:
+            raise NotFound(
+                f"several passes start with {id!r}", hint="give more characters; `memd grants` lists the ids"
+            )
+        if not grants:
+            raise NotFound(
+                f"memd issued no pass with this id{'' if len(id) > ID_SHOWN else f': {id!r}'}",
+                hint="`memd grants` lists the passes that memd issued. memd cannot revoke the pass of another issuer: "
+                f"delete the issuer's public key from {self._passes.trusted}, which ends all its passes at once",
+            )
         return grants[0]
 
     def _named(self, name: str) -> tuple[str, ...]:

@@ -1,24 +1,27 @@
 """Authorises each request: verifies the pass, resolves the pools that the request reads, and limits what it may see.
 
 Invariants: this happens before any ranking; a pool that does not exist is an error; a pass only restricts; nobody sees
-anything from a revoked source (A1, A3, P2, P8).
+anything from a revoked source (A1, A3, P2, P8); the holder of a pass gets the same answer for a pool, record or turn
+that the pass does not cover as for one that does not exist.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from ....protocol.errors import Denied
 from ....protocol.event import Repository
 from ....protocol.record import Record
 from ....protocol.request_fields import Request
+from ....stages.batch import PERSONAL
 from ...projections.placement import agent_pool
-from ...projections.pool_directory import OperationCache, PoolDirectory
+from ...projections.pool_directory import OperationCache, PoolDirectory, out_of_reach
 from ...projections.stores import Stores
-from ..service import OWNER, Caller, CaptureHandler, Handler, Permits, Reader
+from ..service import OWNER, Caller, CaptureHandler, Handler, Permits, Reader, Reads
 from .passes import Verifier, covers
 
+SLICE = 500
 USER = Caller()
 """The user of this home, for a request that reads nothing."""
 
@@ -34,7 +37,7 @@ class Authorisation:
 
     def __init__(self, stores: Stores, passes: Verifier, directory: PoolDirectory, folder_scope: FolderScope) -> None:
         self._stores, self._passes, self._directory, self._folder_scope = stores, passes, directory, folder_scope
-        self._revoked = OperationCache(stores)
+        self._cache = OperationCache(stores)
 
     def caller(self, request: Request, handler: Handler | CaptureHandler) -> Caller:
         """Return the caller with its limits and scope. Raises Denied, NotFound for a pool that does not exist."""
@@ -46,9 +49,11 @@ class Authorisation:
         if isinstance(handler, CaptureHandler):  # the hot path: a capture reads nothing
             return USER
         reader = self.reader(request.token)
-        scope = self._scope(request, reader) if handler.scoped else ()
         hears = self.hears(reader)
-        return Caller(reader, scope, _permits(reader, hears), hears)
+        permits = self._permits(reader, hears)
+        knows = self._knows(reader, hears, permits)
+        scope = self._scope(request, reader, knows) if handler.scoped else ()
+        return Caller(reader, scope, permits, hears, self._reads(reader, hears), knows)
 
     def reader(self, token: str) -> Reader:
         """Return the holder of a pass, or the user without one. Raises Denied."""
@@ -60,29 +65,88 @@ class Authorisation:
             raise Denied(f"the pass of {reader.subject} is revoked", hint="`memd grants` lists the valid passes")
         return reader
 
-    def _scope(self, request: Any, reader: Reader) -> tuple[str, ...]:
-        """Return the pools to read: the personal pool first, an agent's pool last."""
-        pools = tuple(dict.fromkeys(self._directory.named(pool) for pool in request.pools))
+    def _scope(self, request: Any, reader: Reader, knows: Callable[[str], bool] | None) -> tuple[str, ...]:
+        """Return the pools to read: the personal pool first, an agent's pool last. Raises Denied, NotFound."""
+        pools = self._directory.resolved(request.pools, knows, reader.pools)
         wanted = pools or self._folder_scope(request.cwd, request.repository)
         own = agent_pool(getattr(request, "agent", ""))
         if own and not pools and self._stores.sources.pool(own) is not None:
             wanted = (*wanted, own)
-        allowed = tuple(pool for pool in wanted if not reader.pools or pool in reader.pools)
+        allowed = tuple(pool for pool in wanted if knows is None or knows(pool))
         if not allowed:
-            raise Denied(
-                f"the pass of {reader.subject} does not allow reading {', '.join(wanted)}",
-                hint=f"it allows {', '.join(reader.pools)}",
-            )
+            raise out_of_reach(reader.pools)
         return allowed
 
     def permits(self, reader: Reader = OWNER) -> Permits | None:
         """Return the test whether a reader may see a record; None if every record is permitted."""
-        return _permits(reader, self.hears(reader))
+        return self._permits(reader, self.hears(reader))
+
+    def _permits(self, reader: Reader, hears: Callable[[str], bool] | None) -> Permits | None:
+        if hears is None and reader == OWNER:
+            return None
+
+        def permitted(record: Record) -> bool:
+            if not self._covers_pool(reader, record.pool) or (reader != OWNER and record.status == "hidden"):
+                return False
+            spans = record.provenance.spans
+            return hears is None or (bool(spans) and all(hears(span.document) for span in spans))
+
+        return permitted
+
+    def _covers_pool(self, reader: Reader, pool: str) -> bool:
+        """Whether a pass covers a pool, or the pool that the user joined it to."""
+        return not reader.pools or self._home(pool) in reader.pools
+
+    def _home(self, pool: str) -> str:
+        return self._cache.get(("home", pool), lambda: self._stores.aliases.home(pool))
+
+    def _reads(self, reader: Reader, hears: Callable[[str], bool] | None) -> Reads | None:
+        """Return the test whether a reader may see the text of a turn; None if every turn is permitted.
+
+        A turn is permitted if the pass covers the pool of its session and the pool of each record that rests on it: a
+        record that the user moved takes its turns along.
+        """
+        if not reader.pools:
+            return hears and (lambda document, turn: hears(document))
+        records, sources = self._stores.records, self._stores.sources
+
+        def permitted(document: str, turn: str) -> bool:
+            session = sources.session(document)
+            if session is None or not self._covers_pool(reader, session.opened.project or PERSONAL):
+                return False
+            resting = records.many(records.supported(document, turn)).values()
+            return (hears is None or hears(document)) and all(self._covers_pool(reader, row.pool) for row in resting)
+
+        return permitted
+
+    def _knows(
+        self, reader: Reader, hears: Callable[[str], bool] | None, permits: Permits | None
+    ) -> Callable[[str], bool] | None:
+        """Return the test whether a pool may be named to a reader; None if every pool may.
+
+        A pass without pools covers a pool if one of its sources is a session of that pool or of one of its records.
+        """
+        if reader.pools:
+            return lambda pool: pool in reader.pools
+        if not reader.sources or hears is None or permits is None:
+            return None
+
+        def known(pool: str) -> bool:
+            documents = self._stores.sources.documents(self._directory.joined([pool]))
+            return pool == PERSONAL or any(map(hears, documents)) or any(map(permits, self._records_of(pool)))
+
+        return lambda pool: self._cache.get((reader.sources, pool), lambda: known(pool))
+
+    def _records_of(self, pool: str) -> Iterator[Record]:
+        before: tuple[int, str] | None = None
+        while group := self._stores.records.recent(pool, before, SLICE):
+            before = (group[-1].learned_at, group[-1].id)
+            yield from group
 
     def hears(self, reader: Reader = OWNER) -> Callable[[str], bool] | None:
         """Return the test whether a reader may see the text of a document; None if every document is permitted."""
         grants = self._stores.grants
-        revoked = self._revoked.get("revoked", lambda: tuple(entry.source for entry in grants.sources()))
+        revoked = self._cache.get("revoked", lambda: tuple(entry.source for entry in grants.sources()))
         sources = reader.sources
         if not revoked and not sources:
             return None
@@ -93,17 +157,3 @@ class Authorisation:
             return not sources or any(covers(source, document) for source in sources)
 
         return heard
-
-
-def _permits(reader: Reader, hears: Callable[[str], bool] | None) -> Permits | None:
-    if hears is None and not reader.pools:
-        return None
-    pools = reader.pools
-
-    def permitted(record: Record) -> bool:
-        if pools and record.pool not in pools:
-            return False
-        spans = record.provenance.spans
-        return hears is None or (bool(spans) and all(hears(span.document) for span in spans))
-
-    return permitted

@@ -1,18 +1,19 @@
 """Access passes: JWTs signed with EdDSA and verified on this machine (A1).
 
-Invariants: memd trusts any key in this home; memd creates the home's own key at its first use, readable only
-by the owner; PyJWT and cryptography are imported only when a pass is signed or verified.
+Invariants: memd trusts any key in this home while its file is there unchanged; memd creates the home's own key at its
+first use, readable only by the owner; PyJWT and cryptography are imported only when a pass is signed or verified.
 """
 
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import stat
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
     from jwt.types import Options
 
+log = logging.getLogger("memd.access")
 ALGORITHM, NAME = "EdDSA", "memd"
 VERIFIED = 64
 """Most passes in the cache of verified signatures; verifying one takes half a millisecond."""
@@ -50,13 +52,21 @@ class _Claims(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...] = ()
 
 
+class _Verified(NamedTuple):
+    """The holder of a verified pass, with the file of the key that signed it and the file's content then."""
+
+    reader: Reader
+    path: Path
+    content: bytes
+
+
 class Passes:
     """Signs with the home's own key; verifies with it and with the public keys in a folder."""
 
     def __init__(self, own: Path, trusted: Path, now: Callable[[], int]) -> None:
         """`own`: the file of the private key; `trusted`: a folder of public keys, `*.pem`; `now`: microseconds."""
-        self._own, self._trusted, self._now = own, trusted, now
-        self._known: dict[str, Reader] = {}
+        self._own, self.trusted, self._now = own, trusted, now
+        self._known: dict[str, _Verified] = {}
 
     def prepare(self) -> None:
         """Load the libraries (0.1 s) in a thread if this home has signed passes before."""
@@ -81,20 +91,22 @@ class Passes:
 
     def verify(self, token: str) -> Reader:
         """Return the holder of a pass with a good signature, for memd, that has not expired. Raises Denied."""
-        reader = self._known.get(token)
-        if reader is None:
-            reader = self._verified(token)
+        verified = self._known.get(token)
+        if verified is None or _content(verified.path) != verified.content:  # a deleted or changed key is not trusted
+            self._known.pop(token, None)
+            verified = self._verified(token)
             if len(self._known) >= VERIFIED:
                 self._known.clear()
-            self._known[token] = reader
+            self._known[token] = verified
+        reader = verified.reader
         if reader.expires_at <= self._now():
             raise Denied(f"the pass of {reader.subject} has expired", hint="`memd grant` issues a new pass")
         return reader
 
-    def _verified(self, token: str) -> Reader:
+    def _verified(self, token: str) -> _Verified:
         import jwt
 
-        for key in self._public_keys():
+        for path, content, key in self._public_keys():
             try:
                 payload = jwt.decode(token, key, [ALGORITHM], audience=NAME, options=_OWN_CLOCK)
                 claims = msgspec.convert(payload, _Claims)
@@ -102,7 +114,8 @@ class Passes:
                     raise Denied(
                         f"the pass of {claims.sub} is not valid yet", hint="its `nbf` claim says when it becomes valid"
                     )
-                return Reader(claims.jti, claims.sub, claims.pools, claims.sources, int(claims.exp * 1e6))
+                reader = Reader(claims.jti, claims.sub, claims.pools, claims.sources, int(claims.exp * 1e6))
+                return _Verified(reader, path, content)
             except jwt.InvalidSignatureError:
                 continue
             except (jwt.PyJWTError, msgspec.ValidationError, OverflowError, ValueError) as error:
@@ -112,19 +125,24 @@ class Passes:
             hint="`memd grant` issues one; memd also accepts passes whose public key is in the folder `pass_keys`",
         )
 
-    def _public_keys(self) -> Iterator[Ed25519PublicKey]:
+    def _public_keys(self) -> Iterator[tuple[Path, bytes, Ed25519PublicKey]]:
+        """Yield the trusted keys with their files; log a file that is not a public key, for the user alone."""
+        from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
         from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
         if self._own.exists():
-            yield self._private_key().public_key()
-        for path in sorted(self._trusted.glob("*.pem")):
+            content = _content(self._own)
+            yield self._own, content, self._private_key().public_key()
+        for path in sorted(self.trusted.glob("*.pem")):
+            content = _content(path)
             try:
-                key = load_pem_public_key(path.read_bytes())
-            except (OSError, ValueError) as error:
-                raise Denied(f"{path} is not a public key: {error}", hint="correct or delete the file") from error
+                key = load_pem_public_key(content)
+            except (UnsupportedAlgorithm, ValueError):
+                log.warning("skipped a file in pass_keys that is not a public key: %s", path.name)
+                continue
             if isinstance(key, Ed25519PublicKey):
-                yield key
+                yield path, content, key
 
     def _private_key(self) -> Ed25519PrivateKey:
         """Return this home's own key, created if missing. Raises Denied if other users can read it."""
@@ -150,6 +168,14 @@ class Passes:
         if not isinstance(key, Ed25519PrivateKey):
             raise Denied(f"{self._own} is not an Ed25519 key", hint="remove it; `memd grant` makes another")
         return key
+
+
+def _content(path: Path) -> bytes:
+    """Return the content of a key's file, b"" if it is missing or unreadable."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
 
 
 def covers(source: str, document: str) -> bool:

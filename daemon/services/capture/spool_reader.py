@@ -124,6 +124,8 @@ class SpoolReader:
                 wish = decode_request(body)
                 if not isinstance(wish, Capture | Remember):
                     raise InvalidRequest(f"a spool may not hold a {type(wish).__name__} request")
+                if wish.token:
+                    raise InvalidRequest("a spool may not hold a request with a pass, because a pass is read-only")
                 wishes.append((body, wish))
             except UnknownRequest as error:  # of a later version of memd, which will read it
                 return error.message

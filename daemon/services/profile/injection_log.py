@@ -24,6 +24,7 @@ SESSIONS = 200
 TEXTS = 20
 """Most texts of one session; the newest stay."""
 
+NOTHING = "nothing is known yet"
 WHY = {
     "start": "the session starts",
     "resume": "the session goes on",
@@ -56,7 +57,7 @@ class InjectionLog:
     def offer(self, request: Profile, profile: ProfileText) -> ProfileText:
         """Return the profile with `due`: whether the hook should print it now, and why."""
         if not profile.text:
-            return msgspec.structs.replace(profile, due=False, why="nothing is known yet")
+            return msgspec.structs.replace(profile, due=False, why=NOTHING)
         if not request.document:
             return profile
         with self._lock:
@@ -147,6 +148,12 @@ class InjectionLog:
             paths = sorted(self._paths(), key=lambda path: path.stat().st_mtime_ns, reverse=True)
             for old in paths[SESSIONS:]:
                 old.unlink(missing_ok=True)
+
+
+def without_delivery(profile: ProfileText) -> ProfileText:
+    """Return a profile for the holder of a pass, which neither reads nor changes what a session received."""
+    why = "memd keeps no delivery state for a pass" if profile.text else NOTHING
+    return msgspec.structs.replace(profile, due=bool(profile.text), why=why)
 
 
 def _why(request: Profile, rev: str, current: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from ....protocol.profile import (
     ContextPackage,
     GetContext,
@@ -17,11 +19,12 @@ from ....protocol.record import Record
 from ...config import Config
 from ...projections.salience import salience
 from ..core import Core
+from ..pass_limits import limited
 from ..service import Caller, Handler, Handlers, Permits, Reader, Service, owner
 from .context_package import ContextPackager
 from .echo_ledger import EchoLedger
 from .hot import ProfileCache
-from .injection_log import InjectionLog
+from .injection_log import InjectionLog, without_delivery
 from .profile_lines import ProfileLines
 
 
@@ -70,16 +73,24 @@ class ProfileService(Service):
         self.echoes.save()
 
     def profile(self, request: Profile, caller: Caller) -> ProfileText:
-        rendered = self._cache.profile(caller.scope, request.budget_tokens, self._stores.pending, caller.reader)
+        pending = self._stores.pending if caller.is_owner else 0
+        rendered = self._cache.profile(caller.scope, request.budget_tokens, pending, caller.reader)
+        if not caller.is_owner:
+            return without_delivery(rendered)
         self.echoes.note(request.document, rendered.ids)
         self._activity.note("profiled", f"{len(rendered.ids)} lines, {rendered.tokens} tokens")
         return self.injections.offer(request, rendered)
 
     def context(self, request: GetContext, caller: Caller) -> ContextPackage:
         """Return the context package of a scope (Q11)."""
-        return self._packager.package(request, caller.scope, caller.permits)
+        package = self._packager.package(request, caller.scope, caller.permits)
+        records = self._stores.records
+        selected = tuple(replace(row, record=limited(row.record, caller, records)) for row in package.selected)
+        return replace(package, selected=selected)
 
     def printed(self, request: Printed, caller: Caller) -> PrintNoted:
+        if not caller.is_owner:  # memd keeps no delivery state for a pass
+            return PrintNoted(known=False)
         noted = self.injections.printed(request)
         if noted.known:
             self._activity.note("injected", request.document)

@@ -20,7 +20,8 @@ from ...projections.record_reducer import apply, reason
 from ...projections.stores import Stores
 from ...projections.timeline import View
 from ..outgoing_screen import flags_in
-from ..service import Permits
+from ..pass_limits import may_read
+from ..service import Caller
 from ..statements import speaker
 from ..token_estimate import tokens
 from .question import things
@@ -37,12 +38,15 @@ STATES, CHAIN = 12, 16
 
 
 class DeepCaller(NamedTuple):
-    """The asker: the pools in scope, the pools whose sessions may be shown, the permitted records, the time."""
+    """The asker, the pools whose sessions may be shown, and the time."""
 
-    scope: Sequence[str]
+    caller: Caller
     feeding: Sequence[str]
-    permits: Permits | None = None
     view: View | None = None
+
+    def permits(self, record: Record) -> bool:
+        """Whether the asker may see a record, in its present or in a past state."""
+        return self.caller.permits is None or self.caller.permits(record)
 
 
 def narrowed(request: Recall) -> Recall:
@@ -107,7 +111,7 @@ class DeepRecall:
         if not self._sources.feeds(document, asker.feeding):
             return
         around = self._archive.around(document, turn, NEIGHBOURS, NEIGHBOURS)
-        captures = [captured for _, captured in around if self._may_show(captured)]
+        captures = [captured for _, captured in around if self._may_show(captured, asker)]
         place = next((number for number, captured in enumerate(captures) if captured.event.turn == turn), None)
         if place is None:
             return
@@ -121,10 +125,12 @@ class DeepRecall:
                 begin, stop = _window(words, 0, 0)
             yield _line(captures[number], words, begin, stop, cited=number == place)
 
-    def _may_show(self, captured: Captured) -> bool:
-        """Whether a turn has words that are not hidden and do not instruct an agent (W5)."""
+    def _may_show(self, captured: Captured, asker: DeepCaller) -> bool:
+        """Whether a turn has words that the asker may see, that are not hidden, and do not instruct an agent (W5)."""
         words = text(captured.event)
-        if not words or (trust(captured.event) != "user" and flags_in(words)):
+        if not words or not may_read(asker.caller, captured.document, captured.event.turn):
+            return False
+        if trust(captured.event) != "user" and flags_in(words):
             return False
         ids = self._records.citing(captured.document, captured.event.turn)
         return not ids or any(record.status != "hidden" for record in self._records.many(ids).values())
@@ -132,7 +138,7 @@ class DeepRecall:
     # --- the history -------------------------------------------------------------------------------------------------
     def history(self, record: Record, asker: DeepCaller) -> tuple[Belief, ...]:
         """Return the states of a record, of its predecessors and successors, by time; empty if nothing changed."""
-        states = [state for linked in self._chain(record, asker) for state in self._states(linked)]
+        states = [state for linked in self._chain(record, asker) for state in self._states(linked, asker)]
         if len(states) < 2 and not any(state.believed_until for state in states):
             return ()
         states.sort(key=lambda state: (state.believed_from, state.id))
@@ -150,14 +156,13 @@ class DeepRecall:
 
     @staticmethod
     def _is_visible(record: Record, asker: DeepCaller) -> bool:
-        return (
-            record.status != "hidden"
-            and record.pool in asker.scope
-            and (asker.permits is None or asker.permits(record))
-        )
+        return record.status != "hidden" and record.pool in asker.caller.scope and asker.permits(record)
 
-    def _states(self, record: Record) -> list[Belief]:
-        """Return the states of a record while it was live: a new one for new words or times, or after a gap."""
+    def _states(self, record: Record, asker: DeepCaller) -> list[Belief]:
+        """Return the states of a record while it was live: a new one for new words or times, or after a gap.
+
+        A state that the asker could not have seen then, because the record was in another pool, is a gap.
+        """
         states: list[Belief] = []
         after: Record | None = None
         for seq in self._sources.history(record.id):
@@ -165,7 +170,8 @@ class DeepRecall:
             if entry is None:
                 continue
             before, after = after, apply(after, record.id, entry)
-            state = _state(after, entry.at) if after is not None and after.status in LIVE else None
+            is_live = after is not None and after.status in LIVE and asker.permits(after)
+            state = _state(after, entry.at) if after is not None and is_live else None
             current = states[-1] if states and not states[-1].believed_until else None
             if current is not None and (state is None or not _same(current, state)):
                 until = after.valid_to if after is not None and state is None else current.valid_to
@@ -187,7 +193,7 @@ class DeepRecall:
         for hit in answer.hits:
             named.update(dict.fromkeys((*_ends(hit.record), *things(hit.record.description))))
         near = {thing for thing in named if thing not in HUBS}
-        weights = self._lines.linked(asker.scope, near)
+        weights = self._lines.linked(asker.caller.scope, near)
         shown = {hit.record.id for hit in (*answer.hits, *answer.principles)}
         ids = [id for id in weights if id not in shown]
         records = self._records.many(ids) if asker.view is None else asker.view.many(ids)

@@ -9,12 +9,13 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-import msgspec
+from msgspec.structs import replace
 
 from ....protocol.errors import InvalidRequest
-from ....protocol.recall import Feedback, Heard, NeverUsed, Recall, Recalled
+from ....protocol.recall import Feedback, Heard, Hit, NeverUsed, Recall, Recalled
 from ..core import Core
 from ..outgoing_screen import screened
+from ..pass_limits import limited
 from ..search_model import SearchModel
 from ..service import Caller, Handler, Handlers, Lane, Service, owner
 from .deep import DeepCaller, DeepRecall, narrowed
@@ -96,33 +97,46 @@ class RecallService(Service):
         """Answer a question. Raises InvalidRequest for an empty one."""
         if not request.query.strip():
             raise InvalidRequest("the query is empty", hint="give some words to search for, or use `memd list`")
-        view = self._timeline.view(request.as_of, request.believed_at)
+        view = self._timeline.view(request.as_of, request.believed_at, caller.permits)
         question = narrowed(request) if request.deep else request
         answer = self._warm.recall(question, caller.scope, self._stores.pending, view, caller.permits)
         if view is None:
-            self._count(request, caller, answer)
+            if caller.is_owner:
+                self._count(request, caller, answer)
             if turns := self._turns_for(question, caller, answer):
                 answer = with_turns(answer, turns, question)
         if request.deep:
             joined = self._directory.joined(caller.scope)
-            answer = self._deep.around(answer, request, DeepCaller(caller.scope, joined, caller.permits, view))
+            answer = self._deep.around(answer, request, DeepCaller(caller, joined, view))
+        if not caller.is_owner:  # a pass is read-only: its requests are not counted, and no echo is expected of them
+            return screened(self._limited(answer, caller))
         self._log_answer(request.document, answer)
         answer = screened(answer)
         if note := self._models.note:
-            answer = msgspec.structs.replace(answer, note=note)
+            answer = replace(answer, note=note)
         outcome = f"{len(answer.hits)} records, {len(answer.turns)} turns"
         self._activity.note("recalled", f"no answer: {answer.reason}" if answer.abstained else outcome)
         return answer
 
     def _count(self, request: Recall, caller: Caller, answer: Recalled) -> None:
         self._listener.recalled(request.query, caller.scope, [hit.record.id for hit in answer.hits])
-        if not request.token:
-            self._listener.reactivated([hit.record.id for hit in answer.hits if hit.record.status == "archived"])
+        self._listener.reactivated([hit.record.id for hit in answer.hits if hit.record.status == "archived"])
+
+    def _limited(self, answer: Recalled, caller: Caller) -> Recalled:
+        """Return an answer for the holder of a pass: without the number of pending captures of the whole home."""
+        records = self._stores.records
+
+        def of_hits(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+            return tuple(replace(hit, record=limited(hit.record, caller, records)) for hit in hits)
+
+        linked = tuple(replace(link, record=limited(link.record, caller, records)) for link in answer.linked)
+        hits, principles = of_hits(answer.hits), of_hits(answer.principles)
+        return replace(answer, hits=hits, principles=principles, linked=linked, pending=0)
 
     def _turns_for(self, request: Recall, caller: Caller, answer: Recalled) -> tuple[Heard, ...]:
         search = self._all_turns if request.deep else self._turns
         pools = self._directory.joined(caller.scope)
-        return search.search(request, self._world.now(), pools, answer.hits, caller.hears)
+        return search.search(request, self._world.now(), pools, answer.hits, caller)
 
 
 def _lane(request: Recall) -> Lane:

@@ -17,6 +17,8 @@ from ....protocol.record import LIVE, QUOTE_LIMIT
 from ...projections.stores import Stores
 from ...projections.tokens import TermTokens
 from ...storage.archive import decode
+from ..pass_limits import may_read
+from ..service import Caller
 from ..token_estimate import tokens
 from .question import parse_question
 from .warm import QUARANTINE
@@ -41,16 +43,16 @@ class TurnSearch:
         now: int,
         scope: Sequence[str],
         hits: Sequence[Hit],
-        hears: Callable[[str], bool] | None = None,
+        caller: Caller,
     ) -> tuple[Heard, ...]:
-        """Return the turns that answer a request, best first, of documents that the asker may see (A1).
+        """Return the turns that answer a request, best first, of those that the caller may see (A1).
 
         Empty with many sessions. If the question names a time and turns of that time match, only these are returned.
         """
         most = self._below_sessions()
         documents = self._sources.documents(scope, most)
-        if hears is not None and len(documents) < most:
-            documents = list(filter(hears, documents))
+        if caller.hears is not None and len(documents) < most:
+            documents = list(filter(caller.hears, documents))
         if not documents or len(documents) >= most:
             return ()
         question, limit = parse_question(request, now), max(1, request.limit)
@@ -68,6 +70,8 @@ class TurnSearch:
             entry = self._archive.log.get(seq)
             captured = decode(entry) if entry else None
             if captured is None or (captured.document, captured.event.turn) in shown or self._masked(captured):
+                continue
+            if not may_read(caller, captured.document, captured.event.turn):
                 continue
             turns.append(self._turn(captured, terms, min(1.0, share)))
         if past:

@@ -144,7 +144,7 @@ class WarmRecall:
             hits=hits,
             scope=tuple(scope),
             principles=principles,
-            recall=self._recent.note(request.agent, request.perspective, {id: given[id].features for id in prices}),
+            recall=self._noted(request, {id: given[id].features for id in prices}),
             strength=round(strength, 4),
             abstained=not hits,
             reason=""
@@ -156,6 +156,10 @@ class WarmRecall:
             tokens=spent + sum(prices.values()),
             period=period_filter.period.named() if period_filter and hits else None,
         )
+
+    def _noted(self, request: Recall, rows: Mapping[str, tuple[float, ...]]) -> str:
+        """Keep an answer for feedback; return its name, "" under a pass, which allows no feedback."""
+        return "" if request.token else self._recent.note(request.agent, request.perspective, dict(rows))
 
     def _settings(self, request: Recall) -> tuple[float, Weights]:
         options = request.options

@@ -7,7 +7,7 @@ with the archive, and says if the source has expired.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -34,11 +34,12 @@ from ....protocol.request import Export, Get, ImportRecords, Journal, List, Why
 from ....stages.batch import PERSONAL
 from ...projections.placement import documents_of
 from ...projections.pool_directory import PoolDirectory
-from ...projections.record_reducer import apply, reason
-from ...projections.records import no_record
+from ...projections.record_reducer import reason
 from ...projections.stores import Stores
 from ...projections.timeline import Timeline, View
 from ..outgoing_screen import shown, without_secrets
+from ..pass_limits import limited, may_read, permitted_ids
+from ..record_history import entries, versions
 from ..service import Caller, Handler, Handlers, Permits, Service, owner
 from ..statements import speaker
 from .importing import import_records
@@ -87,19 +88,19 @@ class RecordsService(Service):
     def get(self, request: Get, caller: Caller) -> Record:
         """Return one record by id or unambiguous prefix, today or as it stood. Raises NotFound."""
         record = self._named(request.id, caller)
-        view = self._timeline.view(request.as_of, request.believed_at)
+        view = self._timeline.view(request.as_of, request.believed_at, caller.permits)
         if view is None:
-            return self._stores.counters.with_signal(record)
+            return self._limited(self._stores.counters.with_signal(record), caller)
         if (past := view.get(record.id)) is None:
             hint = f"`memd why {record.id[:8]}` shows when it was known and valid"
             raise NotFound(f"{record.id} was not known or not valid at that time", hint=hint)
-        return past
+        return self._limited(past, caller)
 
     def _named(self, id: str, caller: Caller) -> Record:
-        record = self._stores.records.named(id)
-        if caller.permits and not caller.permits(record):
-            raise no_record(id)
-        return record
+        return self._stores.records.named(id, caller.permits)
+
+    def _limited(self, record: Record, caller: Caller) -> Record:
+        return limited(record, caller, self._stores.records)
 
     def list(self, request: List, caller: Caller) -> Page:
         """Return records newest first, filtered, with the cursor of the next page. Raises NotFound, InvalidRequest.
@@ -107,22 +108,26 @@ class RecordsService(Service):
         Without named pools, all pools are listed except those of projects that the user left (P4).
         """
         tally = self._stores.records.tally()
-        pools = [self._directory.named(pool) for pool in request.pools]
-        view = self._timeline.view(request.as_of, request.believed_at)
+        pools = self._pools(request.pools, caller)
+        view = self._timeline.view(request.as_of, request.believed_at, caller.permits)
         if not pools:
             known = set(tally)
             if view:  # a pool that is empty today may have had records then
                 known |= {PERSONAL, *(opened.pool for opened in self._stores.sources.pools())}
-            pools = [pool for pool in sorted(known) if not self._directory.is_left(pool)]
-        pools = [pool for pool in pools if not caller.reader.pools or pool in caller.reader.pools]
+            pools = [pool for pool in _known(known, caller) if not self._directory.is_left(pool)]
         start, before = _parse_cursor(request.after, pools)
         wanted = _filter(request, caller.permits)
         if view:
-            return _past_page(view, pools, start, before, request, wanted)
-        total = 0  # a pass does not reveal the number of records
-        if caller.permits is None:
-            total = sum(count for pool in pools for count in tally.get(pool, {}).values())
-        return self._page(request, pools, start, before, wanted, total)
+            page = _past_page(view, pools, start, before, request, wanted)
+        else:
+            total = 0  # a pass does not reveal the number of records
+            if caller.permits is None:
+                total = sum(count for pool in pools for count in tally.get(pool, {}).values())
+            page = self._page(request, pools, start, before, wanted, total)
+        return replace(page, records=tuple(self._limited(record, caller) for record in page.records))
+
+    def _pools(self, names: Sequence[str], caller: Caller) -> list[str]:
+        return list(self._directory.resolved(names, caller.knows, caller.reader.pools))
 
     def _page(
         self,
@@ -154,14 +159,14 @@ class RecordsService(Service):
         replaced = (self._visible(id, caller) for id in record.supersedes)
         last = self._stores.records.successor(record)
         held_by = self._visible(last, caller) if last and last != record.superseded_by else None
-        words = self._stores.archive.span(span)
+        words = self._stores.archive.span(span) if may_read(caller, span.document, span.turn) else None
         return Explained(
-            record=record,
-            lines=tuple(self._lines(span)),
+            record=self._limited(record, caller),
+            lines=tuple(self._lines(span, caller)),
             quote_holds=None if words is None else words.startswith(record.provenance.quote),
             session=span.document,
-            project=session.opened.project if session else "",
-            changes=self._changes(record.id),
+            project=session.opened.project if session and _is_known(session.opened.project, caller) else "",
+            changes=self._changes(record.id, caller),
             replaced=tuple(other for other in replaced if other is not None),
             replaced_by=self._visible(record.superseded_by, caller) if record.superseded_by else None,
             held_by=held_by if held_by and held_by.status != "retired" else None,
@@ -172,22 +177,34 @@ class RecordsService(Service):
         record = self._stores.records.get(id)
         if record is None or record.status == "hidden" or (caller.permits and not caller.permits(record)):
             return None
-        return record
+        return self._limited(record, caller)
 
-    def _lines(self, span: Span) -> Iterator[Line]:
+    def _lines(self, span: Span, caller: Caller) -> Iterator[Line]:
         for _, captured in self._stores.archive.around(span.document, span.turn, BEFORE, AFTER):
             event = captured.event
-            if words := text(event):
+            if (words := text(event)) and may_read(caller, span.document, event.turn):
                 cited = event.turn == span.turn
                 yield Line(turn=event.turn, at=event.at, who=speaker(captured), text=words, cited=cited)
 
-    def _changes(self, id: str) -> tuple[Change, ...]:
-        entries = (self._stores.journal.get(seq) for seq in self._stores.sources.history(id))
-        return tuple(_change(id, entry) for entry in entries if entry is not None)
+    def _changes(self, id: str, caller: Caller) -> tuple[Change, ...]:
+        """Return the changes of a record; under a pass those after which the caller could see it, without reasons,
+        because a reason may speak of another record."""
+        if caller.knows is None:
+            return tuple(_change(id, entry) for entry in entries(self._stores, id))
+        changes = [
+            _change(id, entry)
+            for entry, after in versions(self._stores, id)
+            if after is not None and (caller.permits is None or caller.permits(after))
+        ]
+        permitted = permitted_ids(tuple(change.by for change in changes), caller, self._stores.records)
+        return tuple(
+            replace(change, by=change.by if change.by in permitted else "", decision=None, reason="")
+            for change in changes
+        )
 
     def export(self, request: Export, caller: Caller) -> ExportPage:
         """Return records newest first with their history, about `PAGE_CHARACTERS` a page. Raises NotFound."""
-        pools = [self._directory.named(pool) for pool in request.pools] or sorted(self._stores.records.tally())
+        pools = self._pools(request.pools, caller) or _known(self._stores.records.tally(), caller)
         limit = min(max(1, request.limit), SLICE)
         wish = List(pools=tuple(pools), after=request.after, limit=limit, token=request.token)
         page = self.list(wish, caller) if pools else Page(records=())
@@ -199,12 +216,16 @@ class RecordsService(Service):
                 del records[number:]
                 break
         documents = dict.fromkeys(document for record in records for document in documents_of(record))
-        sessions = (self._stores.sources.session(document) for document in documents)
+        sessions = (self._stores.sources.session(document) for document in documents if _hears(document, caller))
         inside = {record.pool for record in records}
         screened = [shown(self._stores.counters.with_signal(record)) for record in records]
         return ExportPage(
-            records=tuple(ExportedRecord(record=row, changes=self._changes(row.id)) for row, _ in screened),
-            sessions=tuple(_without_secrets(session.opened) for session in sessions if session is not None),
+            records=tuple(ExportedRecord(record=row, changes=self._changes(row.id, caller)) for row, _ in screened),
+            sessions=tuple(
+                _without_secrets(session.opened)
+                for session in sessions
+                if session is not None and _is_known(session.opened.project, caller)
+            ),
             pools=tuple(opened for opened in self._stores.sources.pools() if opened.pool in inside),
             next=following,
             total=page.total,
@@ -225,17 +246,12 @@ class RecordsService(Service):
     def history(self, request: GetHistory) -> History:
         """Return every version of a record: the fold of its operations up to each. Raises NotFound."""
         record = self._stores.records.named(request.id)
-        versions: list[Version] = []
-        version: Record | None = None
-        for seq in self._stores.sources.history(record.id):
-            entry = self._stores.journal.get(seq)
-            if entry is None:
-                continue
-            version = apply(version, record.id, entry)
+        states: list[Version] = []
+        for entry, version in versions(self._stores, record.id):
             kind = _kind(record.id, entry.operation)
             row = None if version is None or version.status == "hidden" else shown(version).record
-            versions.append(Version(seq=seq, at=entry.at, kind=kind, why=reason(entry, record.id), record=row))
-        return History(record=shown(self._stores.counters.with_signal(record)).record, versions=tuple(versions))
+            states.append(Version(seq=entry.seq, at=entry.at, kind=kind, why=reason(entry, record.id), record=row))
+        return History(record=shown(self._stores.counters.with_signal(record)).record, versions=tuple(states))
 
     def timeline(self, request: GetTimeline, caller: Caller) -> RecordList:
         """Return what was true of a subject when. Raises InvalidRequest, NotFound."""
@@ -251,6 +267,20 @@ class RecordsService(Service):
         first = records[: request.limit]
         rows = tuple(shown(self._stores.counters.with_signal(record)).record for record in first)
         return RecordList(records=rows, left=len(records) - len(first))
+
+
+def _known(pools: Iterable[str], caller: Caller) -> list[str]:
+    """Return the pools that the caller may know, in order."""
+    return [pool for pool in sorted(pools) if caller.knows is None or caller.knows(pool)]
+
+
+def _is_known(project: str, caller: Caller) -> bool:
+    """Whether the caller may know the pool of a session."""
+    return caller.knows is None or caller.knows(project or PERSONAL)
+
+
+def _hears(document: str, caller: Caller) -> bool:
+    return caller.hears is None or caller.hears(document)
 
 
 def _change(id: str, entry: Logged) -> Change:
