@@ -66,7 +66,7 @@ class Household:
     def secrets(self) -> list[str]:
         """What no answer under the pass of the orchard may contain."""
         hidden = [name for name in self.ids if name not in ("deploys", "stays")]
-        names = [self.pools["cellar"], "cellar", "vault7", "kettle", "samovar", "lantern", "barrel", "tuba"]
+        names = [self.pools["cellar"], "cellar", "vault7", "kettle", "samovar", "lantern", "barrel", "tunnel"]
         return [*names, *(self.ids[name][:12] for name in hidden)]
 
 
@@ -99,6 +99,7 @@ def _fill(household: Household) -> None:
         ids["deploys"] = remember(owner, "The orchard service deploys on Tuesdays.", "codex", folders["orchard"])
         ids["stays"] = remember(owner, "The orchard service logs to the green disk.", "codex", folders["orchard"])
         ids["moved"] = remember(owner, "The orchard lantern code is vault7.", "codex", folders["orchard"])
+        ids["hidden"] = remember(owner, "The orchard tunnel opens at midnight.", "codex", folders["orchard"])
         ids["cellar"] = remember(owner, "The cellar stores one barrel per shelf.", "aider", folders["cellar"])
         owner.open_agent("tuba", role="plays the tuba")
         said = Said(turn="h", at=AT, role="assistant", text="Hm, a whistling samovar hisses in the cellar, does it?")
@@ -109,6 +110,7 @@ def _fill(household: Household) -> None:
         assert all(pool.startswith("project/") for pool in pools.values())
         household.before_move = datetime.now(UTC).isoformat()
         owner.move_records([ids["moved"]], "personal")
+        owner.propose_forget([ids["hidden"]], hide=True)
         owner.recall("orchard lantern kettle", deep=True, cwd=str(folders["cellar"]))  # indexes the turns
         household.delivered = owner.profile(document="aider:aider-1", delivery="sticky", trigger="start").rev
         owner.ask(Printed(document="aider:aider-1", rev=household.delivered), object)
@@ -190,7 +192,8 @@ def _lists(household: Household) -> Iterator[Pair]:
     yield from _of_pools(household, List, believed_at=household.before_move)
     for name in ("aider:aider-1", "pi:pi-1"):
         yield List(document=name), List(document="no:one"), name, "no:one"
-    yield List(statuses=("hidden",)), List(statuses=("hidden",), key="nothing"), "", ""
+    for past in ({}, {"believed_at": household.before_move}):
+        yield List(statuses=("hidden",), **past), List(statuses=("hidden",), key="nothing", **past), "", ""
 
 
 def _gets(household: Household) -> Iterator[Pair]:
@@ -406,7 +409,8 @@ def test_a_record_has_no_past_under_the_pass_of_the_pool_that_it_entered_A1_Q12(
         assert [change.kind for change in exported.changes] == kinds
         assert "codex:codex-1" not in {session.document for session in reader.export().sessions}
         (hit,) = reader.recall("what is the orchard lantern code", deep=True).hits[:1]
-        assert (hit.record.id, hit.lines, hit.history) == (id, (), ())
+        assert (hit.record.id, hit.lines) == (id, ())
+        assert [state.ended for state in hit.history] == ["", ""], "nothing of the time between"
 
 
 def test_a_pass_of_both_pools_reads_the_past_A1_Q12(household: Household) -> None:

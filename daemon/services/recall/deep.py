@@ -170,20 +170,19 @@ class DeepRecall:
             if entry is None:
                 continue
             before, after = after, apply(after, record.id, entry)
-            is_live = after is not None and after.status in LIVE and asker.permits(after)
-            state = _state(after, entry.at) if after is not None and is_live else None
+            now = after if after is not None and asker.permits(after) else None
+            state = _state(now, entry.at) if now is not None and now.status in LIVE else None
             current = states[-1] if states and not states[-1].believed_until else None
             if current is not None and (state is None or not _same(current, state)):
-                until = after.valid_to if after is not None and state is None else current.valid_to
-                states[-1] = msgspec.structs.replace(
-                    current, believed_until=entry.at, valid_to=until, ended=reason(entry, record.id)
-                )
+                until = now.valid_to if now is not None and state is None else current.valid_to
+                why = reason(entry, record.id) if now is not None else ""
+                states[-1] = msgspec.structs.replace(current, believed_until=entry.at, valid_to=until, ended=why)
                 current = None
             if state is not None and current is None:
                 states.append(state)
-            if state is None and before is None and after is not None and after.status == "retired":  # imported as such
-                imported = _state(after, after.learned_at)
-                states.append(msgspec.structs.replace(imported, believed_until=after.retired_at or entry.at))
+            if state is None and before is None and now is not None and now.status == "retired":  # imported as such
+                imported = _state(now, now.learned_at)
+                states.append(msgspec.structs.replace(imported, believed_until=now.retired_at or entry.at))
         return states
 
     # --- the graph ---------------------------------------------------------------------------------------------------
