@@ -1,6 +1,7 @@
 """What agents are given, as a user meets it: profile, pins, passes, exact texts, context package (Q1, Q11, R9, U8)."""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,16 @@ def test_passes_on_the_command_line_A1_A3(known: list[str], memd: Any) -> None:
     assert "No relevant memory" in memd("recall", "tabs").text and "Nothing yet" in memd("profile").text
     assert "2 records restored" in memd("grant", "--back", "--source", "cli").text
     assert "tabs" in memd("profile").text
-    for wrong in (("grant",), ("grant", "x", "--for", "soon"), ("revoke",), ("revoke", "--source", "nobody")):
+    everything = memd("grant", "archivist", "--all-pools", "--json").data["grant"]
+    assert "pools" not in everything or not everything["pools"]
+    unclear = [
+        ("grant", "ci"),
+        ("grant", "ci", "--source", "cli"),
+        ("grant", "ci", "--pool", "personal", "--all-pools"),
+    ]
+    assert ["--all-pools" in memd(*wrong).errors for wrong in unclear] == [True] * 3
+    assert len(memd("grants", "--json").data["grants"]) == 2, "an unclear request issues no pass"
+    for wrong in (*unclear, ("grant",), ("grant", "x", "--for", "soon"), ("revoke",), ("revoke", "--source", "nobody")):
         assert memd(*wrong).code in (2, 4)
 
 
@@ -126,8 +136,32 @@ def test_the_context_package_as_files_Q11(daemon: Any, known: list[str], memd: A
     assert "roofs" not in text, "said before the window"
     assert text.startswith("<memd-context>") and text.rstrip().endswith("</memd-context>")
     assert (tmp_path / "out" / "context.md").stat().st_mode & 0o077 == 0
+    assert (tmp_path / "out" / ".gitignore").read_text() == "/.gitignore\n/context.md\n/selected_memory.json\n"
+    assert ".gitignore keeps both files out of git" in told.text.replace("\n", " ")
     with daemon.client() as client:
         client.pin(late)
         assert late in {each.record.id for each in client.context().selected}, "L1 is always included, however old"
     (tmp_path / "file").write_text("")
     assert memd("context", "--out", str(tmp_path / "file" / "out")).code == 7
+
+
+def test_git_adds_no_personal_record_of_a_context_package_Q11(
+    daemon: Any, known: list[str], memd: Any, tmp_path: Path
+) -> None:
+    repository = tmp_path / "orchard"
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", "-C", str(repository), *arguments], check=True, capture_output=True, text=True)
+        return done.stdout
+
+    repository.mkdir()
+    git("init")
+    (repository / ".gitignore").write_text("*.log\n!context.md")
+    (repository / ".gitignore").chmod(0o644)
+    for _ in range(2):
+        for folder in (".", ".memd", "docs/memory"):
+            assert memd("context", "--cwd", str(repository), "--out", str(repository / folder)).code == 0
+    git("add", "--all")
+    assert git("diff", "--cached", "--name-only").split() == [".gitignore"]
+    assert (repository / ".gitignore").read_text() == "*.log\n!context.md\n/context.md\n/selected_memory.json\n"
+    assert (repository / ".gitignore").stat().st_mode & 0o777 == 0o644

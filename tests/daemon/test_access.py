@@ -66,7 +66,7 @@ class Household:
     def secrets(self) -> list[str]:
         """What no answer under the pass of the orchard may contain."""
         hidden = [name for name in self.ids if name not in ("deploys", "stays")]
-        names = [self.pools["cellar"], "cellar", "vault7", "kettle", "samovar", "lantern", "barrel", "tunnel"]
+        names = [self.pools["cellar"], "cellar", "vault7", "kettle", "samovar", "lantern", "barrel", "tuba", "tunnel"]
         return [*names, *(self.ids[name][:12] for name in hidden)]
 
 
@@ -192,7 +192,8 @@ def _lists(household: Household) -> Iterator[Pair]:
     yield from _of_pools(household, List, believed_at=household.before_move)
     for name in ("aider:aider-1", "pi:pi-1"):
         yield List(document=name), List(document="no:one"), name, "no:one"
-    for past in ({}, {"believed_at": household.before_move}):
+    for at in ("", household.before_move):
+        past: dict[str, Any] = {"believed_at": at}
         yield List(statuses=("hidden",), **past), List(statuses=("hidden",), key="nothing", **past), "", ""
 
 
