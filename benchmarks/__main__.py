@@ -15,6 +15,7 @@ COMMANDS = {
     "measure-sleep": ("benchmarks.sleep", "sleep_command"),
     "replay": ("benchmarks.inside", "replay_command"),
     "scan-texts": ("benchmarks.inside", "scan_command"),
+    "judge-texts": ("benchmarks.inside", "judge_command"),
     "embed-texts": ("benchmarks.inside", "embed_command"),
 }
 """Module below `memd` and function of each measurement; imported when it is run."""

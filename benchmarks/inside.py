@@ -10,6 +10,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -29,15 +30,18 @@ from ..daemon.storage.journal import JournalLog
 from ..daemon.storage.restore import PROJECTIONS
 from ..daemon.world import World
 from ..models import registry
+from ..models.injection import InjectionJudge, Place
 from ..protocol.errors import InvalidRequest, Refused
 from ..protocol.instant import from_micros
 from ..protocol.operation import Added, AnyOperation, Decision, Distilled, Invalidated, Merged, Neighbour, Step
 from ..protocol.places import Places
 from ..protocol.record import Evidence, Provenance, Record, Signal, Span, record_id
 from ..protocol.reply import Logged
-from ..stages.scan import flags_of
+from ..stages.clauses import split
+from ..stages.scan import flags_of, highest_score, is_order, is_scored
 from ..stages.secrets.scan import find, redact
 
+T = TypeVar("T")
 GROUP = 500
 DAY = 86_400_000_000
 _WORDS = (
@@ -196,6 +200,36 @@ def scan_command(places: Places, world: World, arguments: Sequence[str]) -> Mapp
     return {"hits": hits, "flagged": [bool(flags_of(text)) for text in texts], "seconds": seconds, "again": again}
 
 
+class _PlacedText(msgspec.Struct, frozen=True):
+    """A text, the place that it stands in, and whether it is judged clause by clause."""
+
+    text: str
+    place: Place
+    cut: bool = False
+
+
+def judge_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
+    """`judge-texts FILE`, a JSON list of texts with their places: of each text, or of each of its clauses, the score in
+    [0, 1], whether the scan stage marks it in material, and whether its rules alone do; the seconds of a core."""
+    if len(arguments) != 1:
+        raise InvalidRequest("which texts?", hint="python -m memd.benchmarks judge-texts texts.json")
+    texts = _decoded(arguments[0], list[_PlacedText])
+    judge = InjectionJudge()
+    begin = time.process_time()
+    judged = [[_judged_text(judge, clause, text.place) for clause in _clauses(text)] for text in texts]
+    return {"judged": judged, "seconds": time.process_time() - begin}
+
+
+def _clauses(text: _PlacedText) -> list[str]:
+    return [clause.text for clause in split(text.text).clauses] if text.cut else [text.text]
+
+
+def _judged_text(judge: InjectionJudge, text: str, place: Place) -> Mapping[str, object]:
+    score = highest_score(judge, text, place) if is_scored(text) else None
+    ruled = "injection" in flags_of(text)
+    return {"text": text, "score": score or 0.0, "marked": ruled or is_order(text, score), "ruled": ruled}
+
+
 def embed_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
     """`embed-texts FILE OUT`: the vectors of a JSON list of texts, as float32 rows in their order."""
     if len(arguments) != 2:
@@ -208,8 +242,12 @@ def embed_command(places: Places, world: World, arguments: Sequence[str]) -> Map
 
 
 def _texts(name: str) -> list[str]:
+    return _decoded(name, list[str])
+
+
+def _decoded(name: str, type_: type[T]) -> T:
     try:
-        return msgspec.json.decode(Path(name).read_bytes(), type=list[str])
+        return msgspec.json.decode(Path(name).read_bytes(), type=type_)
     except (OSError, msgspec.MsgspecError) as error:
         raise InvalidRequest(f"{name} can't be read: {error}", hint="it holds a JSON list of texts") from error
 

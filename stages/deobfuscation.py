@@ -4,11 +4,11 @@ script or a picture needs stay; a word in another script is a disguise only if a
 from __future__ import annotations
 
 import base64
-import codecs
 import re
+import string
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from .rules import table
 from .words import small_words
@@ -16,18 +16,31 @@ from .words import small_words
 READ_CHARACTERS = 20_000  # What is looked at of a text
 LEAST = 12  # Characters from which a decoded piece can be an order
 MANY = 8  # Escapes, gaps between letters that stand apart: so many are no accident
-# So many words with digits for letters among them, or so many small words in a text read backwards or by rot13 (and
-# more than as it stands), and it is read so.
+# So many words with digits for letters among them, or so many small words in a text read backwards or with its letters
+# shifted (and more than as it stands), and it is read so.
 SMALL = 3
+SHARE = 4  # Of a text that is turned, at least one word in so many is small
 _BASE64 = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{16,}={0,2}(?![\w+/=])")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:[0-9A-Fa-f]{2}[ ,:]{0,2}){12,}(?![0-9A-Za-z])")
+_BASE32 = re.compile(r"(?<![\w=])[A-Z2-7]{16,}={0,6}(?![\w=])")
+_BASE85 = re.compile(r"<~(.{10,}?)~>|(?<!\S)([!-~]{20,})(?!\S)", re.DOTALL)
 _BITS = re.compile(r"(?<![0-9A-Za-z])(?:[01]{8} ?){12,}(?![0-9A-Za-z])")
-_ESCAPE = re.compile(r"(?:%|\\u00|\\x|0x|&#x)([0-9A-Fa-f]{2})[;, ]?")
+_ESCAPE = re.compile(r"(?:%|\\u00|\\x|0x|&#x|=(?=[0-9A-F]{2}))([0-9A-Fa-f]{2})[;, ]?|&#(\d{2,3});")
+_MORSE = re.compile(r"(?<![.\-\w])(?:[.-]{1,5}(?: ?/ ?| {1,3}|$)){8,}", re.MULTILINE)
+_MORSE_SIGNS = (
+    ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- -. --- .--. --.- .-. ... - ..- ...- .-- -..- -.-- --.."
+)
+_MORSE_LETTERS = dict(zip(_MORSE_SIGNS.split(), string.ascii_lowercase, strict=True))
 _APART = re.compile(r"(?<=\b\w)[ .*|-](?=\w\b)")
 _DIGITS_FOR = str.maketrans("0134578@$", "oieastbas")
 _AMONG = re.compile(r"[^\W\d_][0134578@$]+[^\W\d_]")
 _DISGUISED = re.compile(r"(?<!\w)(?=[^\W\d_]*[0134578@$])(?=[\d@$]*[^\W\d_])[\w@$]{3,}(?!\w)")
 _WORDS = re.compile(r"[a-z]+")
+_URL_SAFE = str.maketrans("-_", "+/")
+_SMALL_WORDS = tuple(small_words(code) for code in ("en", "de", "fr", "es", "it", "pt", "nl"))
+
+
+_COMMON = tuple(string.ascii_lowercase.index(letter) for letter in "etaoinrs")  # In all languages that are read
 
 _DATA = table("glyphs")
 _INVISIBLE = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in _DATA["invisible"]) + "]")
@@ -49,38 +62,75 @@ def decoded(text: str) -> tuple[str, ...]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    for run in _BASE64.findall(text):
-        yield _plain(run)
-    for run in _HEX.findall(text):
-        yield bytes.fromhex(re.sub("[ ,:]", "", run)).decode("latin-1")
-    for run in _BITS.findall(text):
-        yield "".join(chr(int(byte, 2)) for byte in re.findall("[01]{8}", run))
+    yield from _encoded_runs(text)
     if len(_ESCAPE.findall(text)) >= MANY:
-        yield _ESCAPE.sub(lambda hit: chr(int(hit[1], 16)), text)
+        yield _ESCAPE.sub(_unescaped, text)
     between = Counter(_APART.findall(text))
     if between.total() >= MANY:
         apart = between.most_common(1)[0][0]
         yield _APART.sub(lambda hit: "" if hit[0] == apart else hit[0], text)
     if len(_AMONG.findall(text)) >= SMALL:
         yield _DISGUISED.sub(lambda hit: hit[0].translate(_DIGITS_FOR), text)
-    as_it_stands = _small(text)
-    for turned in (codecs.encode(text, "rot13"), text[::-1]):
-        if _small(turned) >= max(SMALL, as_it_stands + 1):
-            yield turned
+    yield from _turned(text)
 
 
-def _plain(run: str) -> str:
-    """A run of base64, in either alphabet; "" for bytes that are no text."""
-    bare = run.rstrip("=").translate(str.maketrans("-_", "+/"))
+def _encoded_runs(text: str) -> Iterator[str]:
+    """Each run of `text` that an encoding of bytes or Morse code could have made, decoded; "" where it did not."""
+    for run in _BASE64.findall(text):
+        yield _as_text(base64.b64decode, _padded(run.translate(_URL_SAFE), 4))
+    for run in _BASE32.findall(text):
+        yield _as_text(base64.b32decode, _padded(run, 8))
+    for framed, bare in _BASE85.findall(text):
+        yield _as_text(base64.a85decode, framed or bare)
+        yield _as_text(base64.b85decode, bare)
+    for run in _HEX.findall(text):
+        yield bytes.fromhex(re.sub("[ ,:]", "", run)).decode("latin-1")
+    for run in _BITS.findall(text):
+        yield "".join(chr(int(byte, 2)) for byte in re.findall("[01]{8}", run))
+    for run in _MORSE.findall(text):
+        words = re.split(r" ?/ ?| {3}", run.strip())
+        yield " ".join("".join(_MORSE_LETTERS.get(sign, "?") for sign in word.split()) for word in words)
+
+
+def _unescaped(hit: re.Match[str]) -> str:
+    return chr(int(hit[1], 16)) if hit[1] else chr(int(hit[2]))
+
+
+def _padded(run: str, unit: int) -> str:
+    bare = run.rstrip("=")
+    return bare + "=" * (-len(bare) % unit)
+
+
+def _as_text(decode: Callable[[str], bytes], run: str) -> str:
+    """What `decode` makes of `run`; "" for bytes that are no text."""
     try:
-        return base64.b64decode(bare + "=" * (-len(bare) % 4)).decode()
+        return decode(run).decode()
     except ValueError:
         return ""
 
 
+def _turned(text: str) -> Iterator[str]:
+    """`text` with its letters shifted or reversed, wherever that has more small words than the text as it stands."""
+    count = len(_WORDS.findall(text.lower()))
+    least = max(SMALL, count // SHARE, _small(text) + 1)
+    turns = (_unshifted(text), text[::-1], _WORD.sub(lambda hit: hit[0][::-1], text))
+    yield from (turned for turned in turns if _small(turned) >= least)
+
+
+def _unshifted(text: str) -> str:
+    """`text` with each letter moved on in the alphabet by the number that makes common letters most frequent."""
+    letters = string.ascii_lowercase
+    counts = Counter(text.lower())
+    often = [counts[letter] for letter in letters]
+    by = max(range(26), key=lambda by: sum(often[at - by] for at in _COMMON))
+    moved = letters[by:] + letters[:by]
+    return text.translate(str.maketrans(letters + letters.upper(), moved + moved.upper()))
+
+
 def _small(text: str) -> int:
-    known = small_words("en")
-    return sum(word in known for word in _WORDS.findall(text.lower()))
+    """How many words of `text` are function words, of the language that has the most of them."""
+    words = [word for word in _WORDS.findall(text.lower()) if len(word) > 1]
+    return max(sum(word in known for word in words) for known in _SMALL_WORDS)
 
 
 def _readable(piece: str) -> bool:

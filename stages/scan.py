@@ -30,13 +30,19 @@ ALONE = 0.99985
 SIGNS = 3
 NEAR = 600
 
+CERTAIN = 0.9999  # The least score of an override of instructions with an act to follow it
+
+LANGUAGES = frozenset({"en", "de", "fr", "es", "it", "pt", "nl"})  # What the head was trained on
 READ_CHARACTERS = 20_000  # What the head reads of a text that was asked to be remembered; the rules read all of it
 # Where a clause stands, in the head's words: what an agent wrote may repeat what it read.
 PLACES: dict[Trust, Place] = {"user": "user", "assistant": "document", "document": "document", "tool": "tool"}
 _SPEAKERS = {"user": "the user's own", "assistant": "an agent's", "document": "a document's", "tool": "a tool's"}
 _DATA = table("injection")
-_PHRASES = any_of(_DATA["phrases"])
+_OVERRIDES = any_of(_DATA["overrides"])
+_COMMANDS = any_of(_DATA["commands"])
+_PHRASES = any_of([*_DATA["overrides"], *_DATA["commands"], *_DATA["phrases"]])
 _AIMS = any_of(_DATA["aims"])
+_ORDERS = any_of(_DATA["phrases"])
 _ADDRESS = any_of([*_DATA["address"], *_DATA["signs"]])
 _SIGNS = tuple(any_of([sign]) for sign in _DATA["signs"])
 
@@ -68,16 +74,29 @@ class Scan:
         return msgspec.structs.replace(batch, candidates=tuple(judged), rejections=batch.rejections + tuple(rejections))
 
     def _score(self, candidate: Candidate) -> float | None:
-        """The head's score of the clause; None where there is none: it reads English alone."""
+        """The head's score of the clause; None without a head or in a language that it does not read."""
         words = candidate.quote[:READ_CHARACTERS]
-        if self._judge is None or language(words) != "en":
+        if self._judge is None or not is_scored(words):
             return None
         return round(highest_score(self._judge, words, PLACES[candidate.trust]), 5)
 
 
+def is_scored(text: str) -> bool:
+    """Whether the head reads the language of `text`."""
+    return language(text) in LANGUAGES
+
+
 def highest_score(judge: InjectionScorer, text: str, place: Place) -> float:
-    """The score of `text` or of what is encoded in it, in [0, 1], whichever is more like an order."""
-    return max(judge.score(piece, place) for piece in (text, *decoded(text)))
+    """The score of `text` or of what is encoded in it, in [0, 1], whichever is more like an order. A text that sets an
+    agent's instructions aside and gives it a command, a secret to fetch or a thing to hide has `CERTAIN` at least."""
+    pieces = (text, *decoded(text))
+    highest = max(judge.score(piece, place) for piece in pieces)
+    return max(highest, CERTAIN) if any(_overrides_to_act(as_read(piece)) for piece in pieces) else highest
+
+
+def _overrides_to_act(read: str) -> bool:
+    """Whether `read` holds the shape that no score may pass: an override of instructions and an act to follow it."""
+    return bool(_OVERRIDES.search(read)) and any(act.search(read) for act in (_COMMANDS, _AIMS, _ORDERS))
 
 
 def _judged(candidate: Candidate, score: float | None) -> Candidate:

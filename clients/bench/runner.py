@@ -13,7 +13,7 @@ from ...protocol.errors import InvalidRequest, MemdError
 from . import client_costs, gate, hard_forgetting, latency, multilingual, peers, report, soak, storage
 from .measurement import BenchOptions, DataMissing, Measure, PartResult
 from .read import locomo_pipeline, ranking, recall_speed
-from .write import capture_sources, pool_identity, reconciliation, secret_detection, write_speed
+from .write import capture_sources, injection_detection, pool_identity, reconciliation, secret_detection, write_speed
 
 GROUPS: dict[str, Mapping[str, Measure]] = {
     "latency": {
@@ -40,6 +40,7 @@ GROUPS: dict[str, Mapping[str, Measure]] = {
         "quotes": capture_sources.quotes,
         "echoes": capture_sources.echoes,
         "secrets": secret_detection.secrets,
+        "injection": injection_detection.injection,
         "invisible": secret_detection.invisible,
         "identity": pool_identity.identity,
         "languages": multilingual.captured,
