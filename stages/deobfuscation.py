@@ -30,7 +30,7 @@ _MORSE = re.compile(r"(?<![.\-\w])(?:[.-]{1,5}(?: ?/ ?| {1,3}|$)){8,}", re.MULTI
 _MORSE_SIGNS = (
     ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- -. --- .--. --.- .-. ... - ..- ...- .-- -..- -.-- --.."
 )
-_MORSE_LETTERS = dict(zip(_MORSE_SIGNS.split(), string.ascii_lowercase, strict=True))
+_MORSE_LETTERS: dict[str, str] = dict(zip(_MORSE_SIGNS.split(), string.ascii_lowercase, strict=True))
 _APART = re.compile(r"(?<=\b\w)[ .*|-](?=\w\b)")
 _DIGITS_FOR = str.maketrans("0134578@$", "oieastbas")
 _AMONG = re.compile(r"[^\W\d_][0134578@$]+[^\W\d_]")

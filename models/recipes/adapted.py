@@ -77,9 +77,9 @@ class Adapted(nn.Module):
         return x
 
 
-def options(what: str, epochs: int) -> argparse.Namespace:
-    """A recipe's options; torch and `random` start from its seed."""
-    parser = argparse.ArgumentParser(description=f"Train {what}.")
+def options(what: str, epochs: int, more: argparse.ArgumentParser | None = None) -> argparse.Namespace:
+    """A recipe's options, those of `more` too; torch and `random` start from its seed."""
+    parser = argparse.ArgumentParser(description=f"Train {what}.", parents=[more] if more else [])
     parser.add_argument("--trunk", type=Path, default=HERE.parent / "weights" / "minilm-l6-int8.onnx")
     parser.add_argument("--out", type=Path, default=HERE.parent / "weights")
     parser.add_argument("--epochs", type=int, default=epochs)
@@ -141,15 +141,17 @@ def train(
     after: Callable[[int, float], None],
     chosen: argparse.Namespace,
     size: int = 32,
+    pace: float = 1.0,
 ) -> None:
-    """AdamW with one cycle; `after(epoch, mean loss)` is called at the end of each epoch."""
+    """AdamW with one cycle, its rates times `pace`; `after(epoch, mean loss)` is called at the end of each epoch."""
     print(f"{len(lengths)} texts, {sum(p.numel() for p in net.parameters() if p.requires_grad):,} weights", flush=True)
     chance = random.Random(chosen.seed)
     fresh = [p for name, p in net.named_parameters() if p.requires_grad and name.startswith("head")]
     beside = [p for name, p in net.named_parameters() if p.requires_grad and not name.startswith("head")]
     optimizer = torch.optim.AdamW([{"params": beside}, {"params": fresh}], weight_decay=0.01)
     steps = chosen.epochs * ((len(lengths) + size - 1) // size)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, [6e-4, 1e-3], total_steps=steps, pct_start=0.1)
+    rates = [6e-4 * pace, 1e-3 * pace]
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rates, total_steps=steps, pct_start=0.1)
     for epoch in range(chosen.epochs):
         net.train()
         losses: list[float] = []
