@@ -22,10 +22,10 @@ if TYPE_CHECKING:  # the daemon uses these rules, and never loads a network
 STAGE = "scan"
 
 FLOOR = 0.5  # Score from which the head's word is taken in material beside a word of what such orders aim at
-LIKELY = 0.95  # Score from which it is taken beside words that speak to an agent, or a sign of a persona without limits
-# Score from which it is taken in material by itself: from less on it takes too many imperatives of a working session
-# for orders (models/weights/MODEL_CARD.md).
-ALONE = 0.99985
+LIKELY = 0.6  # Score from which it is taken beside words that speak to an agent, or a sign of a persona without limits
+# Score from which it is taken in material by itself: from less on it takes imperatives of a working session for orders
+# (models/weights/MODEL_CARD.md).
+ALONE = 0.8
 # So many different signs within `NEAR` characters make a persona without limits of what each may say honestly.
 SIGNS = 3
 NEAR = 600

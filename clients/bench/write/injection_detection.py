@@ -21,7 +21,7 @@ Place = Literal["user", "document", "tool"]
 BINS = 10
 NAMED = 8
 QUICK = 300  # Texts of each kind under --quick
-MOST = 4_000  # Texts of tools and of agents that are read at most: each takes some 4 ms
+MOST = 1_500  # Texts of tools and of agents that are read at most: each takes some 4 ms
 WITHIN_TOOLS = ("BIPIA", "agentdojo")
 """Sources whose texts stand in results of tools; the others name the place in `kind`."""
 
