@@ -60,10 +60,6 @@ def main() -> int:
         print(f"memd: {error.message}\nhint: {error.hint}", file=sys.stderr)
         return error.exit_code
 
-    # libzmq aborts when it can't accept one more connection
-    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (limit if limit > 0 else 65_536, limit))
-
     def stop(number: int, frame: object) -> None:
         daemon.stop()
 

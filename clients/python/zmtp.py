@@ -14,12 +14,12 @@ import time
 from pathlib import Path
 
 from ...protocol.errors import DaemonDown, DeadlineExceeded, MemdError, Refused, Unavailable
+from ...protocol.zmtp_frames import COMMAND, GREETING, LONG, MORE, READY_NAME, error_reason, frame, ready
 
-GREETING = b"\xff" + bytes(8) + b"\x7f" + b"\x03\x00" + b"NULL".ljust(20, b"\0") + b"\0" + bytes(31)
-READY = b"\x05READY" + b"\x0bSocket-Type" + struct.pack("!I", 6) + b"DEALER" + b"\x08Identity" + struct.pack("!I", 0)
-MORE, LONG, COMMAND = 1, 2, 4
+READY = ready(b"DEALER")
 FRAME_LIMIT = 256 * 1024 * 1024
 _START, _RESTART = "start it: `memd up`", "restart it: `memd down; memd up`"
+_AGAIN = "try again; end programs that keep many connections open"
 
 
 class Deadline:
@@ -121,13 +121,6 @@ class Connection:
             raise lost(error) from error
 
 
-def frame(body: bytes, flags: int = 0) -> bytes:
-    """One ZMTP frame."""
-    size = len(body)
-    head = struct.pack("!BB", flags, size) if size < 256 else struct.pack("!BQ", flags | LONG, size)
-    return head + body
-
-
 def _connect(path: Path, deadline: Deadline) -> socket.socket:
     while True:
         connection = socket.socket(socket.AF_UNIX)
@@ -157,7 +150,9 @@ def check_greeting(greeting: bytes, path: Path) -> None:
 
 def check_ready(flags: int, body: bytes, path: Path) -> None:
     """Check the peer's first frame. Raises Unavailable."""
-    if not flags & COMMAND or not body.startswith(b"\x05READY"):
+    if not flags & COMMAND or not body.startswith(READY_NAME):
+        if reason := error_reason(body):
+            raise Unavailable(f"the daemon refused the connection: {reason}", hint=_AGAIN)
         raise Unavailable(f"the program at {path} refused the connection", hint=_RESTART)
 
 

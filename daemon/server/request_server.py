@@ -1,6 +1,7 @@
-"""The request server: one ROUTER socket and one thread, which answers fast requests and queues the others.
+"""The request server: one socket and one thread, which answers fast requests and queues the others.
 
-Invariants: each message gets a reply; only this thread touches the socket, other threads use `ReplyQueue`; waiting
+Invariants: each message gets a reply while its client reads; only this thread touches the connections, other threads
+use `ReplyQueue`; a round answers at most one request of each client, so that none waits for another's many; waiting
 reads go before captures, of which a round admits at most `CAPTURE_BYTES`.
 """
 
@@ -15,48 +16,63 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator
 from pathlib import Path
-
-import zmq
+from typing import NamedTuple
 
 from ...protocol.errors import MemdError, Unavailable
 from ...protocol.reply import AnyData
 from ...protocol.request import AnyRequest
 from ...protocol.secret_gate import SecretGate
-from ...protocol.wire import BODY_LIMIT, Form, decode_request, encode_data, encode_error, form, head, prepare
+from ...protocol.wire import Form, decode_request, encode_data, encode_error, form, head, prepare
+from ...protocol.zmtp_frames import MORE, frame
 from ..services.admission import bug
-from ..services.service import Respond
+from ..services.service import Lane, Respond
+from ..world import World
+from .client_connection import ClientConnection, ZmtpViolation
+from .connection_table import ConnectionTable, listening
 from .dispatch import Dispatcher
 
-MESSAGE_LIMIT = 4 * BODY_LIMIT
-"""Bytes above which libzmq cuts the connection; between BODY_LIMIT and this the sender gets an error."""
-
-AT_ONCE, FIRST, MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.RCVMORE)
-"""Plain numbers, frame by frame: `send_multipart` takes four times as long."""
-
 ROUND = 256
+"""Most messages of one client in a round."""
 
-RESTFUL_MS = 10_000
+REST_S = 10.0
 """Longest wait for something to do; other threads wake the server."""
+
+LINGER_S = 0.5
+"""Longest time for which a stopping server sends what is unsent."""
 
 TOGETHER_S = 0.0001
 """Pause between rounds while captures of several clients arrive: they get their answers together, and
 a round costs as much as a request."""
 
 CAPTURE_BYTES = 256 * 1024
-WAITING_BYTES = 64 * 1024 * 1024
-"""Captures that may wait for the write thread; above it a client gets an error, and its spool keeps them."""
-
-WINDOW = 10_000
-"""Most answers that wait for one client; a client that does not read loses the rest."""
+WAITING_BYTES = 32 * 1024 * 1024
+WAITING_REQUESTS = 20_000
+"""Requests that may wait for the write thread; above it a client gets an error, and its spool keeps them."""
 
 log = logging.getLogger("memd.server")
+
+
+class Arrival(NamedTuple):
+    """Where a message came from: its connection, the frames before its body, and the size of the body in bytes."""
+
+    connection: ClientConnection
+    envelope: list[bytes]
+    size: int
+
+
+class QueuedReply(NamedTuple):
+    """The encoded answer to a message, and the lane that made it."""
+
+    arrival: Arrival
+    body: bytes
+    lane: Lane
 
 
 class ReplyQueue:
     """Replies on their way to the socket. Any thread puts; the request server's thread takes."""
 
     def __init__(self) -> None:
-        self._replies: queue.SimpleQueue[tuple[list[bytes], bytes, int]] = queue.SimpleQueue()
+        self._replies: queue.SimpleQueue[QueuedReply] = queue.SimpleQueue()
         self.inside, self._outside = os.pipe()
         """The end of a pipe that the request server polls, and the other one."""
         os.set_blocking(self.inside, False)
@@ -69,12 +85,12 @@ class ReplyQueue:
         """Whether no reply waits."""
         return self._replies.empty()
 
-    def put(self, route: list[bytes], body: bytes, taken: int = 0) -> None:
-        """Queue a reply; `taken`: bytes of the request that stop counting as waiting."""
-        self._replies.put((route, body, taken))
+    def put(self, reply: QueuedReply) -> None:
+        """Queue a reply."""
+        self._replies.put(reply)
         self.wake()
 
-    def get(self) -> tuple[list[bytes], bytes, int]:
+    def get(self) -> QueuedReply:
         """Take the next reply."""
         return self._replies.get()
 
@@ -113,26 +129,24 @@ class ReplyQueue:
 
 
 class RequestServer:
-    """One ROUTER socket with its thread, and the thread of the slow lane."""
+    """The connections with their thread, and the thread of the slow lane."""
 
     def __init__(
-        self, socket: Path, dispatch: Dispatcher, replies: ReplyQueue, gate: SecretGate, fd: int | None = None
+        self,
+        socket: Path,
+        dispatch: Dispatcher,
+        replies: ReplyQueue,
+        gate: SecretGate,
+        world: World,
+        fd: int | None = None,
     ) -> None:
         """`fd`: a socket at that path on which a service manager listens already."""
         prepare()
         self._dispatch, self._replies, self._gate = dispatch, replies, gate
-        self._context = zmq.Context(io_threads=1)
-        self._router = self._context.socket(zmq.ROUTER)
-        self._router.setsockopt(zmq.MAXMSGSIZE, MESSAGE_LIMIT)
-        self._router.setsockopt(zmq.ROUTER_MANDATORY, 1)
-        self._router.setsockopt(zmq.LINGER, 500)
-        self._router.setsockopt(zmq.SNDHWM, WINDOW)
-        if hasattr(zmq, "IPC_FILTER_UID"):
-            self._router.setsockopt(zmq.IPC_FILTER_UID, os.getuid())
-        if fd is not None:
-            self._router.setsockopt(zmq.USE_FD, fd)
-        self._router.bind(f"ipc://{socket}")
-        self._captures: deque[tuple[list[bytes], AnyRequest, int, Form]] = deque()
+        self._connections = ConnectionTable(listening(socket, fd), replies.inside, world.monotonic)
+        self._ready: deque[ClientConnection] = deque()
+        """Connections with bytes to look at, each once."""
+        self._captures: deque[tuple[Arrival, AnyRequest, Form]] = deque()
         self._waiting_bytes = self._waiting = 0
         self._slow: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._slow_thread = threading.Thread(target=self._slow_loop, name="slow-lane")
@@ -152,99 +166,148 @@ class RequestServer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Answer requests in progress, then close; waiting captures were never acknowledged."""
+        """Answer requests in progress, then close; requests that wait were never acknowledged."""
+        self._open = False
         self._slow.put(None)
         self._slow_thread.join()
-        self._open = False
         self._replies.wake()
         self._thread.join()
-        self._router.close()
-        self._context.term()
+        self._connections.close_all(LINGER_S)
         self._replies.close()
 
     def _loop(self) -> None:
-        poller = zmq.Poller()
-        poller.register(self._router, zmq.POLLIN)
-        poller.register(self._replies.inside, zmq.POLLIN)
         has_requests = False
         while self._open or not self._replies.is_empty:
             self._rounds += 1
-            if has_requests and self._waiting > 1:
+            has_work = bool(self._ready or self._captures)
+            if has_requests and self._waiting > 1 and not has_work:
                 time.sleep(TOGETHER_S)
-            ready = dict(poller.poll(0 if self._captures else RESTFUL_MS))
-            if self._replies.inside in ready:
+            active = self._connections.poll(0 if has_work else REST_S)
+            if self._connections.is_woken:
                 self._replies.drain_wakes()
             self._send_replies()
-            if has_requests := self._router in ready:
-                self._receive_round()
+            for connection in active:
+                self._look_at(connection)
+            has_requests = bool(self._ready)
+            self._receive_round()
             self._admit_captures()
+
+    def _look_at(self, connection: ClientConnection) -> None:
+        """Queue a connection for the next round."""
+        if not connection.is_queued:
+            connection.is_queued = True
+            self._ready.append(connection)
 
     def _send_replies(self) -> None:
         while not self._replies.is_empty:
-            route, body, taken = self._replies.get()
-            self._waiting_bytes -= taken
-            self._waiting -= taken > 0
-            self._send(route, body)
+            (connection, envelope, size), body, lane = self._replies.get()
+            if lane == "write":
+                self._waiting_bytes -= size
+                self._waiting -= 1
+                connection.write_bytes -= size
+            else:
+                connection.slow_bytes -= size
+                connection.in_slow_lane = False
+            connection.requests -= 1
+            self._send(connection, envelope, body)
+            self._start_slow(connection)
+            if connection.has_input:
+                self._look_at(connection)
 
-    def _send(self, route: list[bytes], body: bytes) -> None:
-        try:
-            for frame in route:
-                self._router.send(frame, FIRST)
-            self._router.send(body, AT_ONCE)
-        except zmq.ZMQError as error:  # the client is gone or does not read
-            log.info("dropped reply: client gone or not reading: %s", error)
+    def _send(self, connection: ClientConnection, envelope: list[bytes], body: bytes) -> None:
+        if connection.is_closed:
+            log.info("dropped a reply: the client is gone")
+            return
+        connection.send(b"".join((*(frame(part, MORE) for part in envelope), frame(body))))
+        self._connections.update(connection)
 
     def _receive_round(self) -> None:
-        for _ in range(ROUND):
+        for _ in range(len(self._ready)):
+            connection = self._ready.popleft()
+            connection.is_queued = False
+            if connection.is_closed:
+                continue
+            self._start_slow(connection)
             try:
-                frames = [self._router.recv(AT_ONCE), self._router.recv(AT_ONCE)]  # route, body
-            except zmq.Again:
-                return
-            while self._router.getsockopt(MORE):
-                frames.append(self._router.recv(AT_ONCE))
-            self._receive(frames)
+                has_more = self._receive_from(connection)
+            except ZmtpViolation as error:
+                self._connections.close(connection, str(error))
+                continue
+            self._connections.update(connection)
+            if has_more and not connection.is_closed:
+                self._look_at(connection)
 
-    def _receive(self, frames: list[bytes]) -> None:
-        *route, body = frames
+    def _receive_from(self, connection: ClientConnection) -> bool:
+        """Take messages up to the first that this thread answers; return whether there may be more of them."""
+        for _ in range(ROUND):
+            if not connection.has_room:
+                return False
+            message = connection.next_message()
+            if message is None:
+                return False
+            self._connections.used(connection)
+            if self._receive(connection, message):
+                break
+        return connection.has_input
+
+    def _receive(self, connection: ClientConnection, frames: list[bytes]) -> bool:
+        """Answer a message or queue it; return whether it was answered."""
+        *envelope, body = frames
         as_form: Form = form(body)
         try:
             request = decode_request(body)
         except MemdError as error:
             log.warning("rejected a message: bytes=%d reason=%s", len(body), error.code)
-            self._send(route, self._error(error, head(body)[0], as_form))
-            return
+            self._send(connection, envelope, self._error(error, head(body)[0], as_form))
+            return True
         by = self._dispatch.lane(request)
         if by == "fast":
-            self._send(route, self._answered(request, as_form))
-        elif by == "slow":
-            self._slow.put(lambda: self._replies.put(route, self._answered(request, as_form)))
-        elif self._waiting_bytes > WAITING_BYTES:
+            self._send(connection, envelope, self._answered(request, as_form))
+            return True
+        arrival = Arrival(connection, envelope, len(body))
+        if by == "slow":
+            connection.requests += 1
+            connection.slow_bytes += len(body)
+            connection.slow.append(
+                lambda: self._replies.put(QueuedReply(arrival, self._answered(request, as_form), "slow"))
+            )
+            self._start_slow(connection)
+        elif self._waiting_bytes > WAITING_BYTES or self._waiting >= WAITING_REQUESTS:
             busy = Unavailable(
                 "the write queue is full",
                 hint="send the request again in a moment; clients with a spool do so automatically",
             )
-            self._send(route, self._error(busy, request.rid, as_form))
+            self._send(connection, envelope, self._error(busy, request.rid, as_form))
         else:
+            connection.requests += 1
+            connection.write_bytes += len(body)
             self._waiting_bytes += len(body)
             self._waiting += 1
-            self._captures.append((route, request, len(body), as_form))
+            self._captures.append((arrival, request, as_form))
+        return False
+
+    def _start_slow(self, connection: ClientConnection) -> None:
+        """Pass the next slow request of a client to the slow lane, once the client has read earlier replies."""
+        if connection.slow and not connection.in_slow_lane and connection.can_take_replies:
+            connection.in_slow_lane = True
+            self._slow.put(connection.slow.popleft())
 
     def _admit_captures(self) -> None:
         admitted = 0
         arrived: list[tuple[AnyRequest, Respond]] = []
         while self._captures and admitted < CAPTURE_BYTES:
-            route, request, size, as_form = self._captures.popleft()
-            admitted += size
-            arrived.append((request, self._responder(route, request.rid, size, as_form)))
+            arrival, request, as_form = self._captures.popleft()
+            admitted += arrival.size
+            arrived.append((request, self._responder(arrival, request.rid, as_form)))
         if arrived:
             self._dispatch.write(arrived)
 
-    def _responder(self, route: list[bytes], rid: int, size: int, as_form: Form) -> Respond:
+    def _responder(self, arrival: Arrival, rid: int, as_form: Form) -> Respond:
         def respond(outcome: AnyData | MemdError) -> None:
             if isinstance(outcome, MemdError):
-                self._replies.put(route, self._error(outcome, rid, as_form), size)
+                self._replies.put(QueuedReply(arrival, self._error(outcome, rid, as_form), "write"))
             else:
-                self._replies.put(route, encode_data(outcome, rid, as_form), size)
+                self._replies.put(QueuedReply(arrival, encode_data(outcome, rid, as_form), "write"))
 
         return respond
 
@@ -262,4 +325,5 @@ class RequestServer:
 
     def _slow_loop(self) -> None:
         while (job := self._slow.get()) is not None:
-            job()
+            if self._open:
+                job()

@@ -130,7 +130,7 @@ class Daemon:
         if fd is None:
             self._socket.unlink(missing_ok=True)
         dispatcher = Dispatcher(self._services, authorisation, writer, core.gate)
-        self._server = RequestServer(self._socket, dispatcher, self._replies, core.gate, fd)
+        self._server = RequestServer(self._socket, dispatcher, self._replies, core.gate, world, fd)
 
     def run(self) -> None:
         """Serve until told to stop, then close in order."""
