@@ -43,6 +43,11 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         return self.state / "spool"
 
     @property
+    def lock(self) -> Path:
+        """The file that the daemon locks while it runs, with its process id."""
+        return self.data / "lock"
+
+    @property
     def log(self) -> Path:
         """The daemon's log file."""
         return self.state / "memd.log"

@@ -167,7 +167,8 @@ class ModelList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StatusText(msgspec.Struct, frozen=True, kw_only=True):
-    """Reply to `status` (U6). `hosts`: the time of each host's last capture."""
+    """Reply to `status` (U6). `hosts`: the time of each host's last capture; `is_removed`: someone removed or replaced
+    the data folder while the daemon ran, which rejects writes since then."""
 
     version: str
     protocol: int
@@ -192,6 +193,7 @@ class StatusText(msgspec.Struct, frozen=True, kw_only=True):
     inbox: int = 0
     hosts: dict[str, str] = {}
     sessions_open: int = 0
+    is_removed: bool = False
 
 
 class JobState(msgspec.Struct, frozen=True, kw_only=True):

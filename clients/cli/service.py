@@ -66,7 +66,9 @@ def up(
     with CommandAnswer("up", as_json) as answer:
         places = places_here()
         before = launch.answering(places)
-        replaced = before.version if before and is_older(before.version) else ""
+        replaced = before.version if before and (before.is_removed or is_older(before.version)) else ""
+        if before and before.is_removed:
+            answer.warn(f"someone removed {before.data_dir} while memd ran: it starts with the files that remain")
         if replaced:
             stop(places)
         if not before or replaced:
@@ -103,15 +105,16 @@ def start(places: Places, answer: CommandAnswer) -> None:
     launch.start(places, os.environ)
 
 
-def stop(places: Places) -> StatusText | None:
-    """Stop through the service manager if memd is its service: it would restart the daemon for the next client."""
+def stop(places: Places) -> int:
+    """Stop through the service manager if memd is its service: it would restart the daemon for the next client. Return
+    the process id of the daemon that ended, 0 if none ran."""
     manager = service(places, os.environ)
     if is_ours(manager, places) and manager.reachable() and manager.state().manager:
-        seen = launch.answering(places) if manager.state().active else None
+        pid = launch.process_id(places) if manager.state().active else 0
         manager.stop()
-        if seen:
-            launch.wait_until_ended(seen.pid, places)
-            return seen
+        if pid:
+            launch.wait_until_ended(pid, places)
+            return pid
     return launch.stop(places)
 
 
@@ -119,14 +122,15 @@ def stop(places: Places) -> StatusText | None:
 def down(as_json: JsonFlag = False) -> None:
     """Stop the daemon. It first finishes the requests it acknowledged.
 
+    A daemon that does not answer or end within seconds is killed. Memories that it acknowledged are safe on the disk.
+
     \b
     Example:
       memd down
     """
     with CommandAnswer("down", as_json) as answer:
-        seen = stop(places_here())
-        if seen:
-            answer.give(Down(was_running=True, pid=seen.pid), [f"memd (pid {seen.pid}) stopped"])
+        if pid := stop(places_here()):
+            answer.give(Down(was_running=True, pid=pid), [f"memd (pid {pid}) stopped"])
         else:
             answer.give(Down(was_running=False), ["memd was not running"])
 

@@ -1,11 +1,14 @@
 """Start and stop the daemon's process, for `memd up`, `memd down`, the demo and the benchmark.
 
-Invariants: a daemon that answers is never started twice nor killed (P-26); the process outlives its parent.
+Invariants: a daemon that answers is never started twice (P-26), and is killed only if it does not end; the process
+outlives its parent.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -29,7 +32,11 @@ from .client import Client
 from .folder import make_private
 
 START_S = 30.0
-STOP_S = 10.0
+REQUEST_MS = 500
+STOP_S, KILLED_S = 3.5, 5.0
+"""Time that a daemon has for ending by itself, and then after SIGKILL; it loses nothing that it acknowledged."""
+
+END_S = 10.0
 _BY_EXIT_CODE: dict[int, type[MemdError]] = {2: BadConfig, 5: StoreError, 6: ModelMissing, 7: Refused}
 _RIVAL = frozenset({3, 5})
 RIVAL_S = 3.0
@@ -123,28 +130,55 @@ def answering(places: Places, deadline_ms: float = 2_000) -> StatusText | None:
             return None
 
 
-def stop(places: Places, wait_s: float = STOP_S) -> StatusText | None:
-    """Stop the daemon and wait until it has ended; return its status, None if none ran. Raises DeadlineExceeded."""
-    with Client(places) as client:
-        try:
-            status = client.status()
-        except DaemonDown:
-            return None
-        with suppress(DaemonDown):  # it may end before its answer arrives
+def process_id(places: Places) -> int:
+    """Return the process id of the daemon that holds the lock of the data folder, 0 if none does."""
+    try:
+        with places.lock.open("rb") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                content = lock.read(20).strip()
+                return int(content) if content.isdigit() else 0
+    except OSError:
+        pass
+    return 0
+
+
+def stop(places: Places) -> int:
+    """Stop the daemon and wait until it has ended, for at most five seconds: by request, and with signals if it does
+    not answer or end. Return its process id, 0 if none ran. Raises Refused for another user's, DeadlineExceeded."""
+    pid = 0
+    try:
+        with Client(places, REQUEST_MS) as client:
+            pid = client.status().pid
             client.stop()
-    wait_until_ended(status.pid, places, wait_s)
-    return status
+    except Refused:
+        raise
+    except MemdError:  # it may end before its answer arrives, or be too busy to answer
+        pid = pid or process_id(places)
+        if not pid:
+            return 0
+        _signal(pid, signal.SIGTERM)
+    wait_until_ended(pid, places)
+    return pid
 
 
 def wait_until_ended(pid: int, places: Places, wait_s: float = STOP_S) -> None:
-    """Wait until a stopping daemon has ended. Raises DeadlineExceeded."""
+    """Wait until a stopping daemon has ended; kill it after `wait_s`. Raises DeadlineExceeded if that does not help."""
     end = time.monotonic() + wait_s
+    is_killed = False
     while _is_alive(pid):
         if time.monotonic() > end:
-            raise DeadlineExceeded(
-                f"the daemon (pid {pid}) has not ended within {wait_s:.0f} s", hint=f"its log is {places.log}"
-            )
+            if is_killed:
+                raise DeadlineExceeded(f"the daemon (pid {pid}) does not end", hint=f"its log is {places.log}")
+            _signal(pid, signal.SIGKILL)
+            is_killed, end = True, end + KILLED_S
         time.sleep(0.02)
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 def end(process: subprocess.Popen[bytes], places: Places) -> None:
@@ -154,12 +188,12 @@ def end(process: subprocess.Popen[bytes], places: Places) -> None:
             client.stop()
     except MemdError:
         process.terminate()
-    for signal in (process.terminate, process.kill):
+    for end_process in (process.terminate, process.kill):
         try:
-            process.wait(STOP_S)
+            process.wait(END_S)
             return
         except subprocess.TimeoutExpired:
-            signal()
+            end_process()
     process.wait()
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ...models.registry import ModelInfo
-from ...protocol.errors import StorageFull
+from ...protocol.errors import StorageFull, StoreError
 from ...protocol.event import Captured
 from ...protocol.operation import AnyOperation
 from ...protocol.reply import Logged
@@ -104,7 +104,7 @@ class Stores:
         self.driver.catch_up(projection, progress)
 
     def take(self, captures: Sequence[Captured]) -> list[Fate]:
-        """Append captures to the archive, durably, as one group. Raises StorageFull: then none was written."""
+        """Append captures to the archive, durably, as one group. Raises StoreError, as StorageFull: then none was written."""
         self._admit()
         fates = self.archive.take(captures)
         self.changed.set()
@@ -159,7 +159,17 @@ class Stores:
         """The number of captures whose records cannot be recalled yet."""
         return self.archive.last - self._distilled
 
+    @property
+    def are_in_place(self) -> bool:
+        """Whether the logs' files are still those at their paths."""
+        return all(log.environment.is_in_place for log in (self.journal.log, self.archive.log))
+
     def _admit(self) -> None:
+        if not self.are_in_place:
+            raise StoreError(
+                f"someone removed or replaced files of {self.folder} while memd ran: memd rejects writes",
+                hint="put the folder back, or run `memd up`: it starts memd on the files that are there now",
+            )
         if not self.ballast.regained():
             raise StorageFull(
                 "the disk is full: memd rejects writes until there is free space",
@@ -199,11 +209,17 @@ class Stores:
     @property
     def troubles(self) -> tuple[str, ...]:
         """The problems of the stores, as sentences for `memd status`."""
-        broken = (f"{name} is behind the journal: {why}" for name, why in self.driver.broken.items())
-        return ("the disk is full: memd rejects writes until there is free space", *broken)[not self.ballast.full :]
+        troubles = [f"{name} is behind the journal: {why}" for name, why in self.driver.broken.items()]
+        if self.ballast.full:
+            troubles.insert(0, "the disk is full: memd rejects writes until there is free space")
+        if not self.are_in_place:
+            troubles.insert(0, f"files of {self.folder} were removed while memd ran: `memd up` starts it again")
+        return tuple(troubles)
 
     def size_bytes(self) -> dict[str, int]:
-        """Return the bytes on disk by store."""
+        """Return the bytes on disk by store; nothing once the files are gone."""
+        if not self.are_in_place:
+            return {}
         return {
             "journal": self.journal.log.environment.size_bytes(),
             "archive": self.archive.log.environment.size_bytes(),
@@ -233,7 +249,7 @@ class Stores:
                 clean = False
         if any(environment.suspect for environment in self._environments):
             self._checks.mark_suspect()
-        elif clean and not self.driver.broken:
+        elif clean and not self.driver.broken and self.are_in_place:
             self._checks.closed()
         self.lock.release()
 

@@ -1,7 +1,7 @@
 """One accepted connection of a client: ZMTP 3.0 in, ZMTP 3.0 out, and what the client may make memd keep.
 
-libzmq reads a message of any number of frames into memory, counts replies and not their bytes, and ends the process when
-it can't accept a connection, so the server reads the socket itself (docs/decisions/0004). Invariants: nothing here
+libzmq reads a message of any number of frames into memory, counts replies and not their bytes, and ends the process
+when it can't accept a connection, so the server reads the socket itself (docs/decisions/0004). Invariants: nothing here
 blocks; only the request server's thread uses a connection.
 """
 

@@ -144,6 +144,7 @@ class RequestServer:
         prepare()
         self._dispatch, self._replies, self._gate = dispatch, replies, gate
         self._connections = ConnectionTable(listening(socket, fd), replies.inside, world.monotonic)
+        self._socket, self._inode = socket, socket.stat().st_ino
         self._ready: deque[ClientConnection] = deque()
         """Connections with bytes to look at, each once."""
         self._captures: deque[tuple[Arrival, AnyRequest, Form]] = deque()
@@ -153,6 +154,14 @@ class RequestServer:
         self._thread = threading.Thread(target=self._loop, name="request-server")
         self._open = True
         self._rounds = self._rounds_seen = 0
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether a client that connects to the socket's path reaches this server."""
+        try:
+            return self._socket.stat().st_ino == self._inode
+        except OSError:
+            return False
 
     def is_well(self) -> bool:
         """Wake the server; return whether it ran a round since the last call."""

@@ -66,6 +66,7 @@ class Daemon:
         check_home(places)
         selection = find(places.data)
         self._stop = threading.Event()
+        self._has_logged_removal = False
         self._replies = ReplyQueue()
         ballast_bytes = int(config.ballast_mb * 1e6)
         self.stores = stores = Stores(places.data, world, selection.searching.info, ballast_bytes=ballast_bytes)
@@ -148,7 +149,7 @@ class Daemon:
             log.warning("%s can't be written: %s", self._places.socket_file, error.strerror)
         self._supervision.tell("READY=1")
         log.info("memd is up: %s", self._socket)
-        while not self._stop.wait(WAKE_S) and not self._disabled():
+        while not self._stop.wait(WAKE_S) and not self._disabled() and not self._is_out_of_reach():
             self._supervision.ping(lambda: self._server.is_well() and self._writer.is_alive)
             self._follow_settings()
         self._supervision.tell("STOPPING=1")
@@ -164,17 +165,31 @@ class Daemon:
                 log.warning("%s did not end cleanly: %s", service.name, error.message)
         self._writer.stop()
         self._server.stop()
-        self._places.socket_file.unlink(missing_ok=True)
-        if not self._supervision.socket:
+        if self._supervision.socket:
+            self._places.socket_file.unlink(missing_ok=True)
+        elif self._server.is_bound:  # else another daemon, of a new home, may have bound it
+            self._places.socket_file.unlink(missing_ok=True)
             self._socket.unlink(missing_ok=True)
         loading.join()
         for service in self._services:
-            service.close()
+            try:
+                service.close()
+            except OSError as error:  # its folder was removed
+                log.warning("%s did not close cleanly: %s", service.name, error)
         self.stores.close()
 
     def stop(self) -> None:
         """Ask the daemon to end; return at once."""
         self._stop.set()
+
+    def _is_out_of_reach(self) -> bool:
+        """Whether the data folder and the socket were removed, so that memd can do nothing for anyone."""
+        if self.stores.are_in_place:
+            return False
+        if not self._has_logged_removal:
+            self._has_logged_removal = True
+            log.error("someone removed or replaced files of %s: memd rejects writes", self._places.data)
+        return not self._server.is_bound
 
     def _disabled(self) -> str:
         return why_disabled(os.environ, self._places)

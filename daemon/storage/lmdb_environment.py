@@ -88,6 +88,7 @@ class Environment:
                 lock=not self._alone,
             )
             self._lmdb.reader_check()
+            self._inode = _inode(self.folder / "data.mdb")
             create = not self._readonly
             self._db = {name: self._lmdb.open_db(name.encode(), create=create) for name in self._databases}
             if new and self._durable:  # LMDB syncs what is in the file, not that there is one
@@ -236,6 +237,11 @@ class Environment:
         used = (self._lmdb.info()["last_pgno"] + 1) * stats[0]["psize"]
         return max(0, used - (pages + 2) * stats[0]["psize"])
 
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the data file is still the file at its path. Writes to a deleted file succeed, and are lost."""
+        return self._inode == _inode(self.folder / "data.mdb")
+
     def size_bytes(self) -> int:
         """Return the bytes of the data file on disk."""
         return (self.folder / "data.mdb").stat().st_blocks * 512
@@ -245,6 +251,15 @@ class Environment:
         with self._gate:
             self._gate.wait_for(lambda: not self._readers, CLOSE_S)
         self._lmdb.close()
+
+
+def _inode(file: Path) -> tuple[int, int] | None:
+    """Return device and inode of a file, None if it does not exist."""
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def evict_pages(folder: Path) -> None:

@@ -113,4 +113,5 @@ class StatusService(Service):
             inbox=stores.inbox.open(),
             hosts={host: from_micros(at) for host, at in self._activity.hosts},
             sessions_open=len(stores.open_sessions.documents()),
+            is_removed=not stores.are_in_place,
         )
