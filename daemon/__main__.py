@@ -33,7 +33,6 @@ def main() -> int:
 
         return offline.run(sys.argv[1], sys.argv[2:], home, real_world())
     import logging.handlers
-    import resource
 
     from .config import load_config
     from .server.home import check_home

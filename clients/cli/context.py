@@ -14,7 +14,7 @@ from ...protocol.errors import Refused
 from ...protocol.profile import ContextPackage, Injections
 from .connection import PATIENCE_MS, reach
 from .options import Cwd, here, path
-from .output import CommandAnswer, JsonFlag, complete, plain, styled, wrapped
+from .output import CommandAnswer, JsonFlag, complete, plain, plain_name, styled, wrapped
 from .wording import age, count
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -46,7 +46,7 @@ def _injected_lines(listed: Injections) -> Iterator[str]:
         if number:
             yield ""
         times = f", {text.times} times" if text.times > 1 else ""
-        yield styled(f"{plain(text.document)} · {age(text.at)}{times} · because {plain(text.why)}", "bold")
+        yield styled(f"{plain_name(text.document)} · {age(text.at)}{times} · because {plain(text.why)}", "bold")
         yield styled(f"revision {text.rev} · {count(text.tokens, 'token')} · {count(len(text.ids), 'record')}", "dim")
         yield from (plain(line) for line in text.text.splitlines())
     if not listed.injections:

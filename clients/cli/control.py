@@ -13,7 +13,7 @@ from ...protocol.pauses import Pauses
 from ...protocol.reply import JobState
 from .connection import PATIENCE_MS, deliver, reach
 from .options import seconds
-from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
+from .output import CommandAnswer, JsonFlag, plain, plain_name, styled, wrapped
 from .progress import wait_for_job
 from .wording import age, count, moment, report_names
 
@@ -64,7 +64,7 @@ def resume(here: Here = False, as_json: JsonFlag = False) -> None:
 
 def _pause_lines(reply: Pauses) -> Iterator[str]:
     for pause in reply.pauses:
-        where = f"in {plain(pause.folder)} and below" if pause.folder else "everywhere"
+        where = f"in {plain_name(pause.folder)} and below" if pause.folder else "everywhere"
         yield f"paused {where}, {f'until {moment(pause.until)}' if pause.until else 'until `memd resume`'}"
 
 
@@ -100,10 +100,10 @@ def _failed_lines(failed: DeadLetters) -> Iterator[str]:
     if not failed.letters:
         yield "nothing failed"
     for capture in failed.letters:
-        where = f"{plain(capture.document)} · turn {plain(capture.turn)[:13]}"
+        where = f"{plain_name(capture.document)} · turn {plain_name(capture.turn)[:13]}"
         attempts = f"{count(capture.attempts, 'attempt')}, the last {age(capture.at)}"
         yield f"{styled(str(capture.id), 'cyan')}  {where} · {attempts}"
-        yield from wrapped(f"{plain(capture.stage)}: {plain(capture.reason)}", "    ")
+        yield from wrapped(f"{plain_name(capture.stage)}: {plain(capture.reason)}", "    ")
     if failed.total > len(failed.letters):
         yield f"and {failed.total - len(failed.letters):,} more"
 

@@ -13,7 +13,7 @@ from ...protocol.errors import InvalidRequest
 from ...protocol.record import PRINCIPLE
 from .connection import deliver, reach
 from .options import Cwd, Id, here, instant
-from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
+from .output import CommandAnswer, JsonFlag, plain, plain_name, styled, wrapped
 from .wording import count, facts, pool_name, row, short
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def edit(
         remembered = client.edit(client.get(id).id, words)
         lines = list(_remembered_lines(remembered))
         if not remembered.duplicate:
-            lines.append(f"to undo this: memd undo {plain(remembered.record.provenance.spans[0].document)}")
+            lines.append(f"to undo this: memd undo {plain_name(remembered.record.provenance.spans[0].document)}")
         answer.give(remembered, lines)
         deliver(client, answer)
 
@@ -116,7 +116,7 @@ def correct(
         record = corrected.record
         replaced = short(record.supersedes[0]) if record.supersedes else old
         lines = [f"{styled(short(record.id), 'cyan')} replaces {replaced}", plain(record.description)]
-        answer.give(corrected, [*lines, f"to undo this: memd undo {plain(record.provenance.spans[0].document)}"])
+        answer.give(corrected, [*lines, f"to undo this: memd undo {plain_name(record.provenance.spans[0].document)}"])
 
 
 @app.command()

@@ -18,12 +18,12 @@ from ...protocol.export import Form
 from ...protocol.instant import day, from_micros
 from ...protocol.record import LIVE, Record
 from ...protocol.reply import ExportedRecord, ExportPage
-from ..importers.memd_export import ExportFile, RecordImport
+from ..importers.memd_export import ExportFile, RecordImport, import_in_parts
 from ..importers.transcript import Malformed
 from ..python.client import Client, now
 from .connection import PATIENCE_MS, deliver, reach
 from .options import path
-from .output import CommandAnswer, JsonFlag, plain, wrapped
+from .output import CommandAnswer, JsonFlag, plain, plain_name, wrapped
 from .progress import Bar
 from .wording import count, place, size, state, who
 
@@ -69,7 +69,7 @@ def export(
             return
         records, length = _write(out, written)
         exported = Exported(path=str(out), form=form, records=records, size_bytes=length, shareable=shareable)
-        answer.give(exported, [f"wrote {count(records, 'record')} to {plain(str(out))}, {size(length)}"])
+        answer.give(exported, [f"wrote {count(records, 'record')} to {plain_name(str(out))}, {size(length)}"])
 
 
 def _pages(client: Client, pools: Sequence[str], hidden: bool) -> Iterator[ExportPage]:
@@ -204,7 +204,7 @@ def take_in(answer: CommandAnswer, path: Path, dry_run: bool) -> None:
             shown = 0
             for request, done in file.requests():
                 if not dry_run:
-                    imported = client.import_records(request)
+                    imported = import_in_parts(client, request)
                     added, known = added + imported.added, known + imported.known
                     differing += imported.differing
                     refused += [Malformed(0, f"{bad.turn[:26]}: {bad.problem.message}") for bad in imported.refused]
@@ -228,7 +228,7 @@ def take_in(answer: CommandAnswer, path: Path, dry_run: bool) -> None:
 
 
 def _moved_lines(moved: RecordImport, dry_run: bool) -> Iterator[str]:
-    yield f"{count(moved.records, 'record')} in {plain(moved.path)}"
+    yield f"{count(moved.records, 'record')} in {plain_name(moved.path)}"
     if not dry_run:
         yield f"  {moved.added:,} added, {moved.known:,} already here, {moved.differing:,} kept with other text"
     for bad in moved.refused[:5]:

@@ -15,7 +15,7 @@ from ...protocol.reply import ForgetPlan, JobState
 from ..importers.cursors import Cursors
 from ..python.client import Client, places_here
 from .connection import PATIENCE_MS, reach
-from .output import CommandAnswer, JsonFlag, plain, say, shortened, styled, width, wrapped
+from .output import CommandAnswer, JsonFlag, plain, plain_name, say, shortened, styled, width, wrapped
 from .progress import wait_for_job
 from .wording import count, report_names, report_number, short, size
 
@@ -120,7 +120,7 @@ def _forgotten_lines(done: JobState, transcripts: list[str]) -> Iterator[str]:
         yield f"removed names, titles, folders or reasons from {count(names, 'journal entry', 'journal entries')}"
     if left := report_names(report, "left"):
         yield styled(f"searched {searched}: the text remains in", "red")
-        yield from (f"  {plain(path)}" for path in left)
+        yield from (f"  {plain_name(path)}" for path in left)
     else:
         yield f"searched {searched}: no copy remains"
     if elsewhere := report_number(report, "said_elsewhere"):
@@ -130,7 +130,7 @@ def _forgotten_lines(done: JobState, transcripts: list[str]) -> Iterator[str]:
         yield f"removed {count(len(dropped), 'older backup')} that contained it; current backup: {fresh}"
     if transcripts:
         yield "memd does not delete files of other programs; these still contain it:"
-        yield from (f"  {plain(path)}" for path in transcripts)
+        yield from (f"  {plain_name(path)}" for path in transcripts)
     yield styled("memd can't delete:", "dim")
     for place in report_names(report, "out_of_reach"):
         yield from (styled(line, "dim") for line in wrapped(place, "    ", "  - "))
@@ -171,7 +171,7 @@ def undo(names: Names, as_json: JsonFlag = False) -> None:
         if staying := report_number(report, "kept"):
             lines.append(f"unchanged, because other sessions support them: {count(staying, 'record')}")
         if report["hidden"] or reworded:
-            lines.append(f"to reverse this: memd redo {' '.join(plain(name) for name in names)}")
+            lines.append(f"to reverse this: memd redo {' '.join(plain_name(name) for name in names)}")
         answer.give(report, lines)
 
 
@@ -293,7 +293,7 @@ def _redacted_lines(report: dict[str, Any]) -> Iterator[str]:
     searched = f"{report['searched_files']:,} files searched"
     if left := cast("list[str]", report["left"]):
         yield styled(f"{searched}: secrets remain in", "red")
-        yield from (f"  {plain(path)}" for path in left[:SHOWN])
+        yield from (f"  {plain_name(path)}" for path in left[:SHOWN])
     else:
         yield styled(f"{searched}: no copy remains", "green")
     if elsewhere := report["said_elsewhere"]:

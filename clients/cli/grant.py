@@ -11,7 +11,7 @@ from ...protocol.access import Grants, GrantState, Revocation
 from ...protocol.errors import InvalidRequest
 from .connection import PATIENCE_MS, reach
 from .options import seconds
-from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
+from .output import CommandAnswer, JsonFlag, plain_name, styled, wrapped
 from .wording import age, count, moment
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -56,7 +56,7 @@ def grant(
             _check_pools(pool or (), all_pools)
             granted = client.grant(subject, pools=pool or (), sources=source or (), for_s=seconds(for_))
         if granted.grant and not as_json:  # on standard error: the pass alone goes to standard output
-            subject, until = plain(granted.grant.subject), moment(granted.grant.expires_at)
+            subject, until = plain_name(granted.grant.subject), moment(granted.grant.expires_at)
             answer.warn(f"pass {granted.grant.id}: {subject} reads {_covered(granted.grant)} until {until}")
         answer.give(granted, [granted.token or f"{count(granted.shown, 'record')} restored"])
 
@@ -71,8 +71,8 @@ def _check_pools(pools: Sequence[str], all_pools: bool) -> None:
 
 
 def _covered(grant: GrantState) -> str:
-    pools = ", ".join(map(plain, grant.pools)) or "every pool"
-    return f"{pools}, only from {', '.join(map(plain, grant.sources))}" if grant.sources else pools
+    pools = ", ".join(map(plain_name, grant.pools)) or "every pool"
+    return f"{pools}, only from {', '.join(map(plain_name, grant.sources))}" if grant.sources else pools
 
 
 @app.command()
@@ -103,7 +103,7 @@ def _revoked_lines(revoked: Revocation, source: str) -> Iterator[str]:
         yield from wrapped(
             f"hid {count(revoked.hidden, 'record')} from {count(len(revoked.documents), 'session')}{again}"
         )
-        yield from wrapped(f"to restore the source: `memd grant --back --source {plain(source)}`")
+        yield from wrapped(f"to restore the source: `memd grant --back --source {plain_name(source)}`")
 
 
 @app.command()
@@ -123,8 +123,8 @@ def _grants_lines(listed: Grants) -> Iterator[str]:
     for grant in listed.grants:
         revoked = styled(f"revoked {age(grant.revoked_at)}", "yellow") if grant.revoked_at else ""
         state = revoked or f"until {moment(grant.expires_at)}"
-        yield f"{styled(grant.id, 'cyan')}  {plain(grant.subject)} reads {_covered(grant)} · {state}"
+        yield f"{styled(grant.id, 'cyan')}  {plain_name(grant.subject)} reads {_covered(grant)} · {state}"
     for source in listed.sources:
-        yield f"{styled('revoked', 'yellow')}  source {plain(source.source)} · {age(source.at)}"
+        yield f"{styled('revoked', 'yellow')}  source {plain_name(source.source)} · {age(source.at)}"
     if not listed.grants and not listed.sources:
         yield "no passes; clients without a pass act as you and read everything"

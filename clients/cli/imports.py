@@ -24,7 +24,7 @@ from ..importers.transcript import Malformed
 from ..python.client import places_here
 from .connection import PATIENCE_MS, deliver, reach
 from .options import here, path
-from .output import CommandAnswer, JsonFlag, plain, say, shortened, styled, wrapped
+from .output import CommandAnswer, JsonFlag, plain, plain_name, say, shortened, styled, wrapped
 from .progress import Bar, wait_until_distilled
 from .wording import count, pool_argument, pool_name, size, status_counts
 
@@ -55,9 +55,11 @@ State = Literal["new", "grown", "imported"]
 
 
 class ImportReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `import`. `led_to`: new records by status, if the command waited for them."""
+    """Of `import`. `led_to`: new records by status, if the command waited for them. `not_followed`: links that lead out
+    of the named folders."""
 
     files: tuple[Imported, ...]
+    not_followed: tuple[str, ...] = ()
     dry_run: bool
     pending: int = 0
     led_to: dict[str, int] = {}
@@ -178,12 +180,12 @@ def _session_command(name: str) -> Callable[..., None]:
     ) -> None:
         with CommandAnswer(f"import {name}", as_json) as answer:
             agent = AGENTS[name]
-            matches = find(paths, agent.patterns, agent.example)
-            files = _required(matches, "session file", f"{agent.title} keeps them in {agent.example}")
+            found = find(paths, agent.patterns, agent.example)
+            files = _required(found, "session file", f"{agent.title} keeps them in {agent.example}", found.outside)
             folder = here(cwd) if cwd is not None else ""
             cursors = Cursors(places_here().state)
             sources = [_source(name, file, folder, cursors, dry_run) for file in files]
-            run(answer, sources, dry_run, no_wait, whole)
+            run(answer, sources, dry_run, no_wait, whole, not_followed=found.outside)
 
     return import_sessions
 
@@ -209,9 +211,11 @@ def markdown(
       memd import markdown ~/notes
     """
     with CommandAnswer("import markdown", as_json) as answer:
-        files = _required(find_markdown(paths), "Markdown file", "Markdown files end in .md")
+        found = find_markdown(paths)
+        files = _required(found, "Markdown file", "Markdown files end in .md", found.outside)
         cursors = Cursors(places_here().state)
-        run(answer, [_source(MARKDOWN, file, "", cursors, dry_run) for file in files], dry_run, no_wait)
+        sources = [_source(MARKDOWN, file, "", cursors, dry_run) for file in files]
+        run(answer, sources, dry_run, no_wait, not_followed=found.outside)
 
 
 @app.command()
@@ -253,8 +257,12 @@ def memd(
         take_in(answer, path, dry_run)
 
 
-def _required(files: Sequence[Path], noun: str, hint: str) -> Sequence[Path]:
+def _required(files: Sequence[Path], noun: str, hint: str, outside: Sequence[Path]) -> Sequence[Path]:
     """The files. Raises InvalidRequest if there are none."""
+    if not files and outside:
+        raise InvalidRequest(
+            f"no {noun} in these folders but links that lead out of them", hint=f"name the target of {outside[0]}"
+        )
     if not files:
         raise InvalidRequest(f"no {noun} in these folders", hint=hint)
     return files
@@ -265,16 +273,26 @@ def _source(name: str, path: Path, cwd: str, cursors: Cursors, dry_run: bool) ->
 
 
 def run(
-    answer: CommandAnswer, sources: Sequence[ImportSource], dry_run: bool, no_wait: bool, whole: bool = False
+    answer: CommandAnswer,
+    sources: Sequence[ImportSource],
+    dry_run: bool,
+    no_wait: bool,
+    whole: bool = False,
+    *,
+    not_followed: Sequence[Path] = (),
 ) -> None:
     """Read each source, send and report it, then wait until its captures are processed."""
+    links = tuple(map(str, not_followed))
+    if links:
+        named = ", ".join(links[:NAMED_LINES]) + (" …" if len(links) > NAMED_LINES else "")
+        answer.warn(f"did not follow {count(len(links), 'link')} out of the named folders: {named}")
     cursors = Cursors(places_here().state)
     if whole:
         cursors.ignore(source.path for source in sources)
     if dry_run:
         with Bar(len(sources), "reading", answer.as_json or len(sources) == 1) as bar:
             files = tuple(_stepped(look(source, cursors), bar) for source in sources)
-        answer.give(ImportReport(files=files, dry_run=True), report_lines(files, dry_run=True))
+        answer.give(ImportReport(files=files, not_followed=links, dry_run=True), report_lines(files, dry_run=True))
         return
     with reach(PATIENCE_MS) as client:
         before = client.status().records
@@ -286,11 +304,11 @@ def run(
         if no_wait:
             pending = client.distil().pending
             saved = f"everything is saved; {count(pending, 'capture')} to process: see `memd status`"
-            answer.give(ImportReport(files=files, dry_run=False, pending=pending), [saved])
+            answer.give(ImportReport(files=files, not_followed=links, dry_run=False, pending=pending), [saved])
             return
         pending = wait_until_distilled(client, answer)
         led_to = difference(before, client.status().records)
-        result = ImportReport(files=files, dry_run=False, pending=pending, led_to=led_to)
+        result = ImportReport(files=files, not_followed=links, dry_run=False, pending=pending, led_to=led_to)
         answer.give(result, _outcome_lines(files, led_to, pending))
 
 
@@ -325,7 +343,7 @@ def discover(
     for agent in AGENTS.values():
         if not only or agent.name in only:
             folder = agent.folder(environment)
-            paths = find([folder], agent.patterns, agent.example) if folder.is_dir() else []
+            paths: Sequence[Path] = find([folder], agent.patterns, agent.example) if folder.is_dir() else ()
             files = _found_files(paths, cursors)
             agents.append(AgentFiles(agent=agent.name, title=agent.title, folder=str(folder), files=files))
     if not only or MARKDOWN in only:
@@ -353,7 +371,7 @@ def _found_files(paths: Sequence[Path], cursors: Cursors) -> tuple[FoundFile, ..
 def _discovery_lines(agents: Sequence[AgentFiles]) -> Iterator[str]:
     for agent in agents:
         if not agent.files:
-            yield styled(f"{agent.title}: nothing in {plain(agent.folder)}", "dim")
+            yield styled(f"{agent.title}: nothing in {plain_name(agent.folder)}", "dim")
             continue
         total = size(sum(file.size_bytes for file in agent.files))
         days = sorted(file.changed_at[:10] for file in agent.files)
@@ -368,9 +386,9 @@ def _discovery_lines(agents: Sequence[AgentFiles]) -> Iterator[str]:
         yield "  " + ", ".join(f"{number:,} {state}" for state, number in numbers.items() if number)
         if agent.agent == MARKDOWN:
             for file in agent.files:
-                yield from wrapped(f"{plain(file.path)} ({file.state})", "    ", "  ")
+                yield from wrapped(f"{plain_name(file.path)} ({file.state})", "    ", "  ")
         else:
-            yield from wrapped(f"memd import {agent.agent} {plain(agent.folder)}", "    ", "  ")
+            yield from wrapped(f"memd import {agent.agent} {plain_name(agent.folder)}", "    ", "  ")
 
 
 # --- the report -------------------------------------------------------------------------------------------------------
@@ -399,7 +417,7 @@ def _has_news(file: Imported, dry_run: bool) -> bool:
 def _file_lines(file: Imported, dry_run: bool) -> Iterator[str]:
     account = file.account
     noise = sum(account.noise.values())
-    yield styled(shortened(plain(file.path), 100), "bold")
+    yield styled(shortened(plain_name(file.path), 100), "bold")
     if file.odd:
         yield from wrapped(plain(file.odd), "    ", "  odd: ")
     parts = f"{account.taken:,} used, {noise:,} ignored, {len(account.malformed):,} malformed"
@@ -424,13 +442,17 @@ def _malformed_lines(malformed: Sequence[Malformed]) -> Iterator[str]:
 def _sent_lines(sent: Sent, dry_run: bool) -> Iterator[str]:
     deleted = f", {sent.vanished:,} deleted from the file" if sent.vanished else ""
     if dry_run:
-        yield f"  would send {count(sent.events, 'event')} of {plain(sent.document)}{deleted}"
+        yield f"  would send {count(sent.events, 'event')} of {plain_name(sent.document)}{deleted}"
         return
-    text = f"{plain(sent.document)}: {sent.accepted:,} accepted, {sent.duplicate:,} known, {sent.changed:,} changed"
+    text = (
+        f"{plain_name(sent.document)}: {sent.accepted:,} accepted, {sent.duplicate:,} known, {sent.changed:,} changed"
+    )
     text += deleted + (f", {sent.forgotten:,} forgotten" if sent.forgotten else "")
     text += f", {sent.skipped:,} skipped ({plain(sent.why)})" if sent.skipped else ""
     yield from wrapped(f"{text} → {pool_name(sent.pool)}", "    ", "  ")
     for refusal in sent.refused[:NAMED_LINES]:
-        yield from wrapped(f"rejected: turn {plain(refusal.turn)}: {plain(refusal.problem.message)}", "    ", "  ")
+        yield from wrapped(
+            f"rejected: turn {plain_name(refusal.turn)}: {plain(refusal.problem.message)[:300]}", "    ", "  "
+        )
     if len(sent.refused) > NAMED_LINES:
         yield f"  rejected: {len(sent.refused) - NAMED_LINES} more"

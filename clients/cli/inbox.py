@@ -9,7 +9,7 @@ import typer
 
 from ...protocol.corrections import Inbox, Waiting
 from .connection import PATIENCE_MS, reach
-from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
+from .output import CommandAnswer, JsonFlag, plain, plain_name, styled, wrapped
 from .progress import wait_for_job
 from .wording import age, count, short
 
@@ -84,7 +84,7 @@ def _lines(inbox: Inbox) -> Iterator[str]:
 
 def _proposal_lines(proposal: Waiting) -> Iterator[str]:
     state = "" if proposal.state == "open" else f" · {styled(proposal.state, 'yellow')}"
-    by = f" · requested by {plain(proposal.by)}" if proposal.by else ""
+    by = f" · requested by {plain_name(proposal.by)}" if proposal.by else ""
     change = f"{plain(proposal.label)}: {plain(proposal.reason)}"
     question = "delete permanently?" if proposal.what == "forget" else change
     yield f"{styled(short(proposal.id), 'cyan')}  {question}{by} · {age(proposal.at)}{state}"

@@ -13,7 +13,7 @@ from ...protocol.errors import DaemonDown, ModelMissing
 from ...protocol.reply import ModelList, ModelState
 from .connection import ended_with, offline, reach, reported
 from .options import here
-from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
+from .output import CommandAnswer, JsonFlag, plain, plain_name, styled, wrapped
 from .progress import wait_for_job
 from .wording import count, reembedding_text, size
 
@@ -70,7 +70,7 @@ def list_models(as_json: JsonFlag = False) -> None:
 def _list_lines(listed: ModelList) -> Iterator[str]:
     for model in listed.models:
         yield f"{styled(plain(model.id) or 'unknown', 'cyan')}  {_use_text(model)}"
-        source = "the package's own" if model.package else plain(model.folder)
+        source = "the package's own" if model.package else plain_name(model.folder)
         about = f"version {plain(model.version)}, {model.dimension} dimensions, {size(model.size_bytes)}; {source}"
         yield from (styled(line, "dim") for line in wrapped(about if model.id else source, "  ", "  "))
         if model.problem:
@@ -145,7 +145,7 @@ def verify(
 
 
 def _verdict_lines(examined: ModelCheck) -> Iterator[str]:
-    about = f"{plain(examined.id)}, {examined.dimension} dimensions, in {plain(examined.folder)}"
+    about = f"{plain(examined.id)}, {examined.dimension} dimensions, in {plain_name(examined.folder)}"
     if examined.intact:
         verdict = f"intact: {count(len(examined.files), 'file')} match the manifest, and the vectors are correct"
         yield from (styled(line, "green") for line in wrapped(verdict))

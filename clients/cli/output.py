@@ -23,8 +23,18 @@ from ...protocol.reply import Problem
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 _CONTROL = dict.fromkeys(
-    (*range(0x20), *range(0x7F, 0xA0), 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd"
+    (
+        *(*range(0x20), *range(0x7F, 0xA0), 0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2060, 0x2070)),
+        *(0xFEFF, *range(0xFFF9, 0xFFFC), *range(0xD800, 0xE000), *range(0xE0000, 0xE1000)),
+    ),
+    "\ufffd",
 )
+LONGEST = 20_000
+"""Characters of a text that the terminal shows; `--json` has all of them."""
+
+NAME_LENGTH, MESSAGE_LENGTH = 200, 2_000
+"""Characters of a name, an id or a path, and of an error, that the terminal shows."""
+
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
@@ -79,7 +89,7 @@ class CommandAnswer:
         """Print a warning besides the answer."""
         self._warnings.append(text)
         if not self.as_json:
-            print(f"memd: {plain(text)}", file=sys.stderr)
+            print(f"memd: {shortened(plain(text), MESSAGE_LENGTH)}", file=sys.stderr)
 
     def flush(self) -> None:
         """Print the envelope now; a command that follows a log calls this for each batch."""
@@ -100,14 +110,23 @@ def fail(command: str, as_json: bool, error: MemdError, duration_ms: float = 0.0
         print_json(FailureEnvelope(command=command, duration_ms=duration_ms, error=problem))
         return
     sys.stdout.flush()
-    print(f"memd: {plain(error.message)}", file=sys.stderr)
+    print(f"memd: {shortened(plain(error.message), MESSAGE_LENGTH)}", file=sys.stderr)
     if error.hint:
-        print(f"hint: {plain(error.hint)}", file=sys.stderr)
+        print(f"hint: {shortened(plain(error.hint), MESSAGE_LENGTH)}", file=sys.stderr)
 
 
 def print_json(value: object) -> None:
-    """Print one value on one line."""
-    _write(msgspec.json.encode(complete(value)).decode() + "\n")
+    """Print one value on one line; what could control a terminal is escaped as JSON allows."""
+    text = msgspec.json.encode(complete(value)).decode()
+    _write((text if text.isascii() and "\x7f" not in text else text.translate(_escapes())) + "\n")
+
+
+def _escapes() -> dict[int, str]:
+    """The characters of `_CONTROL` that JSON may hold as they are, each as its escape."""
+    pairs = {code: chr(code).encode("utf-16-be", "surrogatepass").hex() for code in _CONTROL if code >= 0x7F}
+    return {
+        code: "".join(f"\\u{digits[at : at + 4]}" for at in range(0, len(digits), 4)) for code, digits in pairs.items()
+    }
 
 
 def complete(value: Any) -> Any:
@@ -147,8 +166,14 @@ def stop_writing() -> None:
 
 
 def plain(text: str) -> str:
-    """`text` on one line, without control characters and overrides of the writing direction."""
-    return " ".join(text.split()).translate(_CONTROL)
+    """`text` on one line, without control characters and overrides of the writing direction, cut at `LONGEST`."""
+    shown = " ".join(text[: LONGEST + 1].split()).translate(_CONTROL)
+    return shown if len(text) <= LONGEST else f"{shown[:LONGEST]}… ({len(text) - LONGEST:,} more characters: --json)"
+
+
+def plain_name(text: str) -> str:
+    """A name, an id or a path as `plain` gives it, cut at `NAME_LENGTH`."""
+    return shortened(plain(text[: NAME_LENGTH + 1]), NAME_LENGTH)
 
 
 def width() -> int:

@@ -14,7 +14,7 @@ from ...protocol.recall import Belief, Heard, Hit, Linked, Recalled
 from ...protocol.record import LIVE
 from .connection import reach
 from .options import AsOf, BelievedAt, Cwd, here, instant
-from .output import CommandAnswer, JsonFlag, plain, say, shortened, styled, wrapped
+from .output import CommandAnswer, JsonFlag, plain, plain_name, say, shortened, styled, wrapped
 from .wording import count, heard_lines, hit_lines, pool_name, short
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -124,7 +124,9 @@ def _around_lines(result: Hit | Heard) -> Iterator[str]:
     """The surrounding turns, `▶` before the cited one; then each earlier version (`--deep`)."""
     for line in result.lines:
         mark = styled("▶", "green") if line.cited else " "
-        words = f"{plain(line.who)} {plain(line.at)[:16].replace('T', ' ')}: {shortened(plain(line.text), LONGEST)}"
+        words = (
+            f"{plain_name(line.who)} {plain(line.at)[:16].replace('T', ' ')}: {shortened(plain(line.text), LONGEST)}"
+        )
         first, *rest = wrapped(words, INDENT)
         yield f"   {mark} {first.lstrip()}"
         yield from rest
@@ -140,7 +142,7 @@ def _linked_lines(linked: Sequence[Linked]) -> Iterator[str]:
         yield styled("Linked:", "bold")
     for link in linked:
         distance = "" if link.hops == 1 else f", {count(link.hops, 'step')} away"
-        text = f"{plain(link.record.description)} · by {plain(link.via)}{distance} · {short(link.record.id)}"
+        text = f"{plain(link.record.description)} · by {plain_name(link.via)}{distance} · {short(link.record.id)}"
         yield from wrapped(text, " " * 4, "  ")
 
 
@@ -157,7 +159,7 @@ def _belief_text(belief: Belief) -> str:
     true = f"true from {day(belief.valid_from)}" if belief.valid_from else "true"
     true += f" to {day(belief.valid_to)}" if belief.valid_to else ""
     until = f" to {day(from_micros(belief.believed_until))}" if belief.believed_until else " until now"
-    reason = f": {plain(belief.ended)}" if belief.ended else ""
+    reason = f": {plain_name(belief.ended)}" if belief.ended else ""
     return f"“{plain(belief.text)}” {true}, believed from {day(from_micros(belief.believed_from))}{until}{reason}"
 
 

@@ -15,7 +15,7 @@ from ...protocol.instant import day
 from ...protocol.record import STATES, Kind, Record, Status
 from .connection import reach
 from .options import AsOf, BelievedAt, Cwd, Id, Pools, here, instant
-from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
+from .output import CommandAnswer, JsonFlag, plain, plain_name, styled, wrapped
 from .wording import age, count, moment, place, pool_name, row, short, state, who, with_local_times, world_time
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -119,7 +119,7 @@ def record_lines(record: Record) -> Iterator[str]:
     evidence = len(source.evidence)
     fields = {
         "id": f"{record.id}, revision {record.rev}",
-        "kind": f"{record.kind}, {plain(record.type)}, layer {record.layer}, {record.volatility}",
+        "kind": f"{record.kind}, {plain_name(record.type)}, layer {record.layer}, {record.volatility}",
         "status": state(record.status) + (", needs review" if record.needs_review else ""),
         "pool": pool_name(record.pool),
         "key": plain(f"{record.key} = {record.value}" if record.value else record.key),

@@ -15,7 +15,7 @@ from ...protocol.reply import PoolList
 from ...protocol.scope import Bound, Left, RecordsMoved, Scope
 from .connection import reach
 from .options import here
-from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
+from .output import CommandAnswer, JsonFlag, plain, plain_name, styled, wrapped
 from .wording import UNBOUND, count, pool_argument, pool_name, short, status_counts
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -58,13 +58,13 @@ def why(folder: Folder = None, as_json: JsonFlag = False) -> None:
 
 def _titled(pool: str, title: str) -> str:
     """A pool with its title, if that says more."""
-    return f"{pool_name(pool)} ({plain(title)})" if title and pool != PERSONAL else pool_name(pool)
+    return f"{pool_name(pool)} ({plain_name(title)})" if title and pool != PERSONAL else pool_name(pool)
 
 
 def _why_lines(scope: Scope) -> Iterator[str]:
     is_unbound = scope.pool.startswith(UNBOUND)
     belongs = "has no project" if is_unbound else f"belongs to {_titled(scope.pool, scope.title)}"
-    yield styled(f"{plain(scope.folder)} {belongs}", "bold")
+    yield styled(f"{plain_name(scope.folder)} {belongs}", "bold")
     yield from wrapped(f"because of {plain(scope.evidence)}" if scope.seen == "repository" else plain(scope.evidence))
     if not scope.is_open:
         yield "nothing was captured for it yet: the first session opens the pool"
@@ -137,7 +137,7 @@ def _write_id_file(folder: str, scope: Scope, answer: CommandAnswer) -> None:
 
 
 def _bind_lines(bound: Bound) -> Iterator[str]:
-    yield from wrapped(f"{plain(bound.folder)} belongs to {_titled(bound.pool, bound.title)}")
+    yield from wrapped(f"{plain_name(bound.folder)} belongs to {_titled(bound.pool, bound.title)}")
     if bound.moved:
         yield from wrapped(f"moved {count(bound.moved, 'record')} from {pool_name(bound.was, 'the folder itself')}")
     yield from _unkeyed_lines(bound.unkeyed)
@@ -211,12 +211,12 @@ def leave(
 
 
 def _leave_lines(left: Left) -> Iterator[str]:
-    name, records = plain(left.title) or plain(left.pool), count(left.records, "record")
+    name, records = plain_name(left.title) or plain_name(left.pool), count(left.records, "record")
     if not left.left:
         yield from wrapped(f"you returned to {name}: its {records} are read there again")
         return
     yield from wrapped(f"you left {name}: its {records} remain, and are read only with --pool {name}")
-    yield from wrapped(f"to return: `memd leave --back --pool {plain(left.pool)}`")
+    yield from wrapped(f"to return: `memd leave --back --pool {plain_name(left.pool)}`")
 
 
 @app.command()
@@ -236,7 +236,7 @@ def pools(as_json: JsonFlag = False) -> None:
 def _pool_lines(listed: PoolList) -> Iterator[str]:
     longest = max((len(pool_argument(pool.pool)) for pool in listed.pools), default=0)
     for pool in listed.pools:
-        title = f"  {plain(pool.title)}" if pool.title else ""
+        title = f"  {plain_name(pool.title)}" if pool.title else ""
         title += ", a folder without a project" if pool.pool.startswith(UNBOUND) else ""
         counts = styled(status_counts(pool.counts) or "empty", "dim")
         yield f"{styled(f'{pool_argument(pool.pool):<{longest}}', 'cyan')}{title}  {counts}"
@@ -280,7 +280,7 @@ def add(
         agent = client.open_agent(name, role=role, perspectives=perspective or ())
         outcome = "now has its own memory" if agent.new else "changed"
         concerns = f"; perspectives: {', '.join(map(plain, agent.perspectives))}" if agent.perspectives else ""
-        answer.give(agent, [f"{styled(plain(agent.pool), 'bold')} {outcome}{concerns}"])
+        answer.give(agent, [f"{styled(plain_name(agent.pool), 'bold')} {outcome}{concerns}"])
 
 
 def _agent_lines(agents: PoolList) -> Iterator[str]:
@@ -288,6 +288,6 @@ def _agent_lines(agents: PoolList) -> Iterator[str]:
         yield "no agent has its own memory; to create one: `memd agent add NAME`"
     for agent in agents.pools:
         held = count(sum(agent.counts.get(status, 0) for status in LIVE), "record")
-        role = f" · {plain(agent.role)}" if agent.role else ""
+        role = f" · {plain_name(agent.role)}" if agent.role else ""
         concerns = f" · {', '.join(map(plain, agent.perspectives))}" if agent.perspectives else ""
-        yield f"{styled(plain(agent.pool), 'bold')}{role}{concerns} · {held}"
+        yield f"{styled(plain_name(agent.pool), 'bold')}{role}{concerns} · {held}"

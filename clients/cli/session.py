@@ -9,7 +9,7 @@ import typer
 
 from ...protocol.session import SessionOutcome, SessionPage, SessionState
 from .connection import reach
-from .output import CommandAnswer, JsonFlag, plain, shortened, styled, width
+from .output import CommandAnswer, JsonFlag, plain, plain_name, shortened, styled, width
 from .wording import age, count, status_counts
 
 app = typer.Typer(
@@ -42,9 +42,9 @@ def list_sessions(
 
 def _page_lines(page: SessionPage) -> Iterator[str]:
     for session in page.sessions:
-        head = f"{shortened(plain(session.document), 46):<46} {age(session.began_at):<15} {_end(session)}"
+        head = f"{shortened(plain_name(session.document), 46):<46} {age(session.began_at):<15} {_end(session)}"
         yield styled(head, "bold") if not session.ended_at and session.live else head
-        if about := plain(session.title) or plain(session.cwd):
+        if about := plain_name(session.title) or plain_name(session.cwd):
             yield styled(f"  {shortened(about, width() - 2)}", "dim")
     if not page.sessions:
         yield "no sessions yet; `memd import` finds sessions of agents on this machine"
@@ -78,15 +78,15 @@ def show(
 def _outcome_lines(outcome: SessionOutcome) -> Iterator[str]:
     session = outcome.session
     ended = f"{plain(session.ended_at)} ({plain(session.reason) or 'no reason given'})"
-    yield styled(plain(session.document), "bold") + (f"  {plain(session.title)}" if session.title else "")
+    yield styled(plain_name(session.document), "bold") + (f"  {plain_name(session.title)}" if session.title else "")
     rows = {
-        "agent": plain(session.agent),
-        "folder": plain(session.cwd),
-        "pool": plain(session.pool) or "personal",
+        "agent": plain_name(session.agent),
+        "folder": plain_name(session.cwd),
+        "pool": plain_name(session.pool) or "personal",
         "started": f"{plain(session.began_at)} ({age(session.began_at)})",
         "updated": age(session.heard_at) if session.heard_at else "",
         "ended": ended if session.ended_at else _end(session),
-        "turns": ", ".join(f"{number:,} {plain(name)}" for name, number in outcome.turns.items()) or "none stored",
+        "turns": ", ".join(f"{number:,} {plain_name(name)}" for name, number in outcome.turns.items()) or "none stored",
         "outcome": _outcome(outcome),
     }
     yield from (f"{styled(f'{name:<8}', 'dim')} {value}" for name, value in rows.items() if value)

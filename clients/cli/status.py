@@ -12,13 +12,14 @@ from ...protocol.errors import Unavailable
 from ...protocol.reply import StatusText
 from ..hooks.notes import SkipCount, skipped
 from .connection import is_older, reach
-from .output import CommandAnswer, JsonFlag, complete, plain, styled, wrapped
+from .output import CommandAnswer, JsonFlag, complete, plain, plain_name, shortened, styled, wrapped
 from .wording import age, count, moment, reembedding_text, size, status_counts
 
 if TYPE_CHECKING:
     from ..hooks.hosts import HostState
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
+FAILURE_LENGTH = 400
 LISTED = 5
 """Failures and hosts that the screen names."""
 
@@ -76,12 +77,12 @@ def _amounts(daemon: StatusText) -> Iterator[tuple[str, str]]:
 def _problems(daemon: StatusText) -> Iterator[tuple[str, str]]:
     """Names and texts of the rows about failures and troubles."""
     for number, failure in enumerate(daemon.failures[:LISTED]):
-        yield "" if number else "failures", plain(failure)
+        yield "" if number else "failures", shortened(plain(failure), FAILURE_LENGTH)
     if len(daemon.failures) > LISTED:
         yield "", f"{len(daemon.failures)} in total"
     yield ("", "`memd retry` lists them and processes them again") if daemon.failures else ("failures", "none")
     for number, trouble in enumerate(daemon.troubles):
-        yield "" if number else "problems", plain(trouble)
+        yield "" if number else "problems", shortened(plain(trouble), FAILURE_LENGTH)
 
 
 def _status_lines(daemon: StatusText, skips: SkipCount | None, hosts: Sequence[HostState]) -> Iterator[str]:
@@ -92,19 +93,19 @@ def _status_lines(daemon: StatusText, skips: SkipCount | None, hosts: Sequence[H
         yield from wrapped(text, " " * 10, _head(name))
     outcomes = sorted(daemon.last.items(), key=lambda item: item[1].at, reverse=True)
     for number, (name, outcome) in enumerate(outcomes):
-        head = f"{_head('' if number else 'last')}{plain(name):<10} {age(outcome.at):<15} "
-        yield from wrapped(plain(outcome.what), " " * 37, head)
+        head = f"{_head('' if number else 'last')}{plain_name(name):<10} {age(outcome.at):<15} "
+        yield from wrapped(shortened(plain(outcome.what), FAILURE_LENGTH), " " * 37, head)
     rows = [] if outcomes else [("last", "no activity yet")]
     if skips:
         rows.append(("skipped", _skip_text(skips)))
     rows += [("" if number else "hosts", host_text(host)) for number, host in enumerate(hosts)]
-    heard = ", ".join(f"{plain(host)} {age(at)}" for host, at in list(daemon.hosts.items())[:LISTED])
+    heard = ", ".join(f"{plain_name(host)} {age(at)}" for host, at in list(daemon.hosts.items())[:LISTED])
     sessions = f"; {count(daemon.sessions_open, 'open session')}" if daemon.sessions_open else ""
     if heard or sessions:
         rows.append(("received", f"{heard or 'nothing'}{sessions}"))
     for pause in daemon.pauses:
         until = f"until {moment(pause.until)}" if pause.until else "until `memd resume`"
-        where = f"in {plain(pause.folder)} and below" if pause.folder else "everywhere"
+        where = f"in {plain_name(pause.folder)} and below" if pause.folder else "everywhere"
         rows.append(("paused", styled(f"{where}, {until}", "yellow")))
     if daemon.ignored:
         rows.append(("ignored", ", ".join(map(plain, daemon.ignored))))

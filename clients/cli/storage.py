@@ -17,7 +17,7 @@ from ..python import launch
 from ..python.client import places_here
 from .connection import ended_with, offline, reach, reported
 from .options import path
-from .output import CommandAnswer, JsonFlag, is_watched, plain, styled, wrapped
+from .output import CommandAnswer, JsonFlag, is_watched, plain, plain_name, styled, wrapped
 from .progress import wait_for_job
 from .wording import age, count, report_names, report_number, size
 
@@ -69,7 +69,7 @@ def _list_lines(listed: BackupList) -> Iterator[str]:
     for backup in listed.backups:
         yield f"{styled(backup.name, 'cyan')}  {_contents(backup)}"
     if not listed.backups:
-        yield f"no backups in {plain(listed.folder)}; to make one: `memd backup`"
+        yield f"no backups in {plain_name(listed.folder)}; to make one: `memd backup`"
 
 
 def _contents(backup: BackupInfo) -> str:
@@ -84,7 +84,7 @@ def _contents(backup: BackupInfo) -> str:
 
 def _backup_lines(done: JobState) -> Iterator[str]:
     report = done.report
-    yield f"backed up and verified: {plain(str(report['path']))}"
+    yield f"backed up and verified: {plain_name(str(report['path']))}"
     operations, captures = report_number(report, "operations"), report_number(report, "captures")
     total = size(report_number(report, "size_bytes"))
     yield f"{count(operations, 'operation')}, {count(captures, 'capture')}, {total}"
@@ -168,7 +168,7 @@ def du(as_json: JsonFlag = False) -> None:
 
 def _disk_lines(usage: DiskUse) -> Iterator[str]:
     for part in usage.parts:
-        yield f"{size(part.size_bytes):>10}  {plain(part.name)}"
+        yield f"{size(part.size_bytes):>10}  {plain_name(part.name)}"
         if part.freed_by:
             free = f"{size(part.free_bytes)} can be freed: " if part.free_bytes else ""
             yield from (styled(line, "dim") for line in wrapped(f"{free}{part.freed_by}", " " * 12, " " * 12))

@@ -10,7 +10,7 @@ from ...protocol.record import Record
 from ...protocol.reply import Change, Explained, Line
 from .connection import reach
 from .options import Id
-from .output import CommandAnswer, JsonFlag, has_colour, plain, shortened, styled, wrapped
+from .output import CommandAnswer, JsonFlag, has_colour, plain, plain_name, shortened, styled, wrapped
 from .wording import age, count, facts, moment, pool_name, row, short, with_local_times
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -39,7 +39,8 @@ def explained_lines(explained: Explained) -> Iterator[str]:
     yield f"{styled(short(record.id), 'cyan')} · {facts(record)} · confidence {record.confidence:.2f}"
     yield ""
     yield from wrapped(
-        f"captured in {plain(explained.session)}" + (f", {pool_name(explained.project)}" if explained.project else "")
+        f"captured in {plain_name(explained.session)}"
+        + (f", {pool_name(explained.project)}" if explained.project else "")
     )
     for line in explained.lines:
         yield from _turn_lines(line, record)
@@ -63,7 +64,7 @@ def explained_lines(explained: Explained) -> Iterator[str]:
 
 def _turn_lines(line: Line, record: Record) -> Iterator[str]:
     mark = styled("▶", "green") if line.cited else " "
-    head = f"{plain(line.who)} {moment(line.at)} · turn {plain(line.turn)[:13]}"
+    head = f"{plain_name(line.who)} {moment(line.at)} · turn {plain_name(line.turn)[:13]}"
     yield f"{mark} {styled(head, 'dim')}"
     if line.cited:
         yield from _cited(line, record)
@@ -122,7 +123,7 @@ def _change_lines(change: Change) -> Iterator[str]:
         return
     for step in change.decision.steps:
         yield from wrapped(
-            with_local_times(plain(step.what)), " " * 23, f"    {_STAGES.get(step.stage, plain(step.stage)):<18} "
+            with_local_times(plain(step.what)), " " * 23, f"    {_STAGES.get(step.stage, plain_name(step.stage)):<18} "
         )
     near = change.decision.neighbours
     if near:

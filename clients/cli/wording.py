@@ -10,7 +10,7 @@ from typing import cast
 from ...protocol.recall import Heard, Hit
 from ...protocol.record import STATES, Record
 from ...protocol.reply import Reembedding
-from .output import plain, shortened, styled, width, wrapped
+from .output import plain, plain_name, shortened, styled, width, wrapped
 
 SHORT_ID = 8
 _WHO = {"user": "you", "assistant": "the assistant", "tool": "a tool", "document": "a document"}
@@ -89,7 +89,7 @@ def with_local_times(text: str) -> str:
 def who(record: Record) -> str:
     """The author of a record, as a reader knows it."""
     if record.provenance.trust == "document" and record.provenance.author:
-        return plain(record.provenance.author)
+        return plain_name(record.provenance.author)
     return _WHO.get(record.provenance.trust, record.provenance.trust)
 
 
@@ -97,8 +97,8 @@ def place(record: Record) -> str:
     """The session and turn that a record cites."""
     spans = record.provenance.spans
     if not spans:
-        return plain(record.provenance.source)
-    return f"{plain(spans[0].document)} · turn {plain(spans[0].turn)[:13]}"
+        return plain_name(record.provenance.source)
+    return f"{plain_name(spans[0].document)} · turn {plain_name(spans[0].turn)[:13]}"
 
 
 def state(status: str) -> str:
@@ -121,13 +121,13 @@ def badges(record: Record) -> str:
 
 def facts(record: Record) -> str:
     """Type, author, age and status on one line."""
-    parts = [plain(record.type), f"{who(record)}, {age(record.provenance.said_at)}", badges(record)]
+    parts = [plain_name(record.type), f"{who(record)}, {age(record.provenance.said_at)}", badges(record)]
     return " · ".join(part for part in parts if part)
 
 
 def row(record: Record) -> str:
     """A record on one line of a list."""
-    head = f"{short(record.id)}  {plain(record.type):<11.11} "
+    head = f"{short(record.id)}  {plain_name(record.type):<11.11} "
     mark = "" if record.status in {"active", "provisional"} else f"[{state(record.status)}] "
     text = shortened(mark + plain(record.description), max(20, width() - len(head)))
     return f"{styled(short(record.id), 'cyan')}{head[SHORT_ID:]}{styled(text, 'dim') if mark else text}"
@@ -146,7 +146,7 @@ def hit_lines(number: int, hit: Hit, explain: bool = False) -> Iterator[str]:
     yield styled(f"{indent}{short(record.id)}", "cyan") + f" · score {hit.score:.2f} · {facts(record)}"
     yield from (styled(line, "dim") for line in wrapped(place(record), indent))
     if explain and hit.parts:
-        parts = ", ".join(f"{plain(name)} {value:.3f}" for name, value in sorted(hit.parts.items()))
+        parts = ", ".join(f"{plain_name(name)} {value:.3f}" for name, value in sorted(hit.parts.items()))
         yield from (styled(line, "dim") for line in wrapped(f"score parts: {parts}", indent))
 
 
@@ -157,7 +157,7 @@ def heard_lines(number: int, heard: Heard) -> Iterator[str]:
     yield from (styled(line, "bold") for line in wrapped(f"“{shortened(plain(heard.quote), 300)}”", indent, head))
     said = f"{_WHO.get(heard.trust, heard.trust)}, {age(heard.at)}"
     yield f"{indent}in the transcript · score {heard.score:.2f} · {said}"
-    where = f"{plain(heard.document)} · turn {plain(heard.turn)[:13]}"
+    where = f"{plain_name(heard.document)} · turn {plain_name(heard.turn)[:13]}"
     yield from (styled(line, "dim") for line in wrapped(where, indent))
 
 

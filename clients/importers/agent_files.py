@@ -16,6 +16,15 @@ from .transcript import Mark, Transcript
 if TYPE_CHECKING:  # it loads OpenSSL, which costs `memd status` 5 ms
     from .cursors import Cursors
 
+
+class FilesToImport(list[Path]):
+    """Files to import. `outside`: links in the named folders that lead out of them, which an import does not follow."""
+
+    def __init__(self, files: Iterable[Path] = (), outside: Iterable[Path] = ()) -> None:
+        super().__init__(files)
+        self.outside = tuple(outside)
+
+
 Read = Callable[[Mark | None], Transcript]
 
 # folders with other people's Markdown
@@ -70,39 +79,48 @@ def _unknown(name: str) -> InvalidRequest:
     return InvalidRequest(f"there is no agent {name!r}", hint=f"one of {', '.join((*AGENTS, MARKDOWN))}")
 
 
-def find(paths: Sequence[Path], patterns: Iterable[str], example: str) -> list[Path]:
+def find(paths: Sequence[Path], patterns: Iterable[str], example: str) -> FilesToImport:
     """Return the named files, and the sessions below the named folders. Raises NotFound."""
 
     def sessions(folder: Path) -> Iterator[Path]:
         below = {path for pattern in patterns for path in folder.rglob(pattern)}
-        return (path for path in below if path.is_file() and path.name not in _NO_SESSIONS)
+        return (path for path in below if path.name not in _NO_SESSIONS)
 
     return _files(paths, sessions, f"sessions are in {example}")
 
 
-def find_markdown(paths: Sequence[Path]) -> list[Path]:
+def find_markdown(paths: Sequence[Path]) -> FilesToImport:
     """Return the named files, and the Markdown files in folders but hidden and foreign ones. Raises NotFound."""
     unique: dict[Path, Path] = {}
-    for path in _files(paths, _walk, "name Markdown files, or folders with some"):
+    files = _files(paths, _walk, "name Markdown files, or folders with some")
+    for path in files:
         unique.setdefault(path.resolve(), path)  # AGENTS.md is often a link to CLAUDE.md
-    return list(unique.values())
+    return FilesToImport(unique.values(), files.outside)
 
 
-def _files(paths: Iterable[Path], listed: Callable[[Path], Iterable[Path]], hint: str) -> list[Path]:
+def _files(paths: Iterable[Path], listed: Callable[[Path], Iterable[Path]], hint: str) -> FilesToImport:
     files: dict[Path, None] = {}
+    outside: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
-            files.update(dict.fromkeys(sorted(listed(path))))
+            root = path.resolve()
+            for below in sorted(listed(path)):
+                if not below.resolve().is_relative_to(root):
+                    outside[below] = None
+                elif below.is_file():
+                    files[below] = None
         elif path.exists():
             files[path] = None
         else:
             raise NotFound(f"there is no {path}", hint=hint)
-    return list(files)
+    return FilesToImport(files, (link for link in outside if link not in files))
 
 
 def _walk(folder: Path) -> Iterator[Path]:
+    """Yield the Markdown files below a folder, and the links to folders, which it does not enter."""
     for here, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
+        yield from (path for name in folders if (path := Path(here) / name).is_symlink())
         yield from (Path(here) / name for name in names if name.lower().endswith((".md", ".markdown")))
 
 

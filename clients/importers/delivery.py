@@ -13,10 +13,10 @@ from pathlib import Path
 
 import msgspec
 
-from ...protocol.errors import StoreError
+from ...protocol.errors import InvalidRequest, StoreError
 from ...protocol.event import AnyEvent, Origin, Wrote
 from ...protocol.record import LIVE
-from ...protocol.reply import Refusal
+from ...protocol.reply import Problem, Refusal
 from ..python.client import Client
 from .agent_files import Read
 from .cursors import Cursor, Cursors, digest_of, holds
@@ -143,7 +143,14 @@ def send(client: Client, transcript: Transcript, cursor: Cursor | None = None) -
 
 
 def _counted(client: Client, origin: Origin, batch: Sequence[AnyEvent], outcome: Sent) -> Sent:
-    taken = client.capture(origin, batch)
+    try:
+        taken = client.capture(origin, batch)
+    except InvalidRequest as error:  # one event may be too large for a message
+        if len(batch) == 1:
+            refusal = Refusal(batch[0].turn, Problem(error.code, error.message, error.hint))
+            return msgspec.structs.replace(outcome, refused=(*outcome.refused, refusal))
+        middle = len(batch) // 2
+        return _counted(client, origin, batch[middle:], _counted(client, origin, batch[:middle], outcome))
     summed = "accepted", "duplicate", "changed", "forgotten", "skipped", "refused"
     sums = {name: getattr(outcome, name) + getattr(taken, name) for name in summed}
     return msgspec.structs.replace(outcome, pool=taken.pool, why=taken.why or outcome.why, **sums)

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
 from ...protocol.errors import InvalidRequest, MemdError
 from ...protocol.export import FORMAT, EndLine, ExportHead, PoolLine, RecordLine, SessionLine, decode_line
 from ...protocol.operation import PoolOpened, SessionOpened
-from ...protocol.reply import ExportedRecord
+from ...protocol.reply import ExportedRecord, Problem, RecordsImported, Refusal
 from ...protocol.request import ImportRecords
+from ...protocol.wire import BODY_LIMIT
+from ..python.client import Client
 from .transcript import BATCH_BYTES, BATCH_EVENTS, Malformed
 
 
@@ -28,7 +31,7 @@ class ExportFile:
         self.is_whole = False
         try:
             with path.open("rb") as stream:
-                first = stream.readline()
+                first = stream.readline(BODY_LIMIT)
             self.size_bytes = path.stat().st_size
         except OSError as error:
             raise InvalidRequest(f"{path}: {error.strerror}", hint="name a file of `memd export`") from error
@@ -47,8 +50,11 @@ class ExportFile:
         pools, sessions, records = dict[str, PoolOpened](), dict[str, SessionOpened](), list[ExportedRecord]()
         size = done = 0
         with self.path.open("rb") as stream:
-            for number, raw in enumerate(stream, 1):
-                done += len(raw)
+            for number, (raw, length) in enumerate(_lines(stream), 1):
+                done += length
+                if length > len(raw):
+                    self.malformed.append(Malformed(number, f"a line of {length:,} bytes; at most {BODY_LIMIT:,}"))
+                    continue
                 try:
                     line = decode_line(raw)
                 except MemdError as error:
@@ -72,6 +78,40 @@ class ExportFile:
                         pass
         if records:
             yield _request(records, pools, sessions), done
+
+
+def _lines(stream: BinaryIO) -> Iterator[tuple[bytes, int]]:
+    """Yield each line, as far as a request has room for it, and its length in bytes."""
+    while raw := stream.readline(BODY_LIMIT):
+        length = len(raw)
+        while raw[-1:] != b"\n" and (rest := stream.readline(BODY_LIMIT)):
+            length += len(rest)
+            if rest.endswith(b"\n"):
+                break
+        yield raw, length
+
+
+def import_in_parts(client: Client, request: ImportRecords) -> RecordsImported:
+    """Send a request, in parts if it is refused: a record that is too large for a message stops no other. Raises the
+    errors of `import_records` but InvalidRequest."""
+    try:
+        return client.import_records(request)
+    except InvalidRequest as error:
+        records = request.records
+        if len(records) == 1:
+            refusal = Refusal(records[0].record.id, Problem(error.code, error.message, error.hint))
+            return RecordsImported(added=0, known=0, differing=0, refused=(refusal,))
+    middle = len(records) // 2
+    named = {pool.pool: pool for pool in request.pools}, {session.document: session for session in request.sessions}
+    first, second = (
+        import_in_parts(client, _request(list(part), *named)) for part in (records[:middle], records[middle:])
+    )
+    return RecordsImported(
+        added=first.added + second.added,
+        known=first.known + second.known,
+        differing=first.differing + second.differing,
+        refused=(*first.refused, *second.refused),
+    )
 
 
 def _request(

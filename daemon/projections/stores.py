@@ -104,7 +104,7 @@ class Stores:
         self.driver.catch_up(projection, progress)
 
     def take(self, captures: Sequence[Captured]) -> list[Fate]:
-        """Append captures to the archive, durably, as one group. Raises StoreError, as StorageFull: then none was written."""
+        """Append captures to the archive, durably, as one group. Raises StoreError: then none was written."""
         self._admit()
         fates = self.archive.take(captures)
         self.changed.set()
