@@ -14,12 +14,15 @@ from collections.abc import Callable
 from ...protocol.wire import BODY_LIMIT
 from ...protocol.zmtp_frames import COMMAND, GREETING, LONG, MORE, READY_NAME, error, frame, ready
 
-MESSAGE_LIMIT = 4 * BODY_LIMIT
+MESSAGE_LIMIT = 2 * BODY_LIMIT
 """Bytes of all frames of a message above which memd closes the connection; from BODY_LIMIT on the sender gets an
 error."""
 
 FRAMES = 16
 """Most frames of a message: a body behind the envelopes that ZeroMQ proxies add."""
+
+ENVELOPE_LIMIT = 1024
+"""Bytes of a frame before the last; an identity has at most 255."""
 
 HANDSHAKE_LIMIT = 4096
 UNREAD_BYTES = 1024 * 1024
@@ -215,6 +218,8 @@ class ClientConnection:
             if arrived < 9:
                 return None
             size, start = int.from_bytes(content[start - 1 : start + 7]), start + 7
+        if flags & MORE and size > ENVELOPE_LIMIT:
+            raise ZmtpViolation(f"a frame of more than {ENVELOPE_LIMIT:,} bytes before the last")
         if size + self._size > limit:
             raise ZmtpViolation(f"a message of more than {limit:,} bytes")
         end = start + size

@@ -36,7 +36,7 @@ CHECK_S = 10.0
 REFUSED = 64
 """Refused connections that may stay until their client has read the reason."""
 
-BACKLOG = 1024
+BACKLOG = 256
 ACCEPTED_A_ROUND = 16
 
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE

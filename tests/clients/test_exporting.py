@@ -16,7 +16,7 @@ from memd.daemon.world import real_world
 from memd.models import registry
 from memd.protocol.errors import InvalidRequest
 from memd.protocol.event import Origin
-from memd.protocol.export import decode_line, encode_line, leaving
+from memd.protocol.export import EndLine, ExportHead, RecordLine, SessionLine, decode_line, encode_line, leaving
 from memd.protocol.operation import Added, Decision, Invalidated, Retirement, SessionOpened
 from memd.protocol.record import Evidence, Provenance, Record, Span, record_id
 from memd.protocol.reply import ExportedRecord
@@ -183,6 +183,24 @@ def test_the_commands_carry_a_memory_to_another_home_P25(memd: Any, daemon: Any,
     shared = memd("export", "--shareable").text
     assert '"quote":""' in shared and f'"line":"end","records":{count}' in shared
     assert "Tuesdays" in memd("export", "--format", "md").text
+
+
+def test_a_record_too_large_is_named_and_the_others_are_imported_P25(memd: Any, daemon: Any, tmp_path: Path) -> None:
+    huge = "we keep the whole log here " * 150_000
+    lines = [ExportHead(format=1, memd="0.1.0", at=AT), *(SessionLine(session=session) for session in SESSIONS)]
+    records = [record(number, f"the lamp stands in room {number}") for number in range(9)]
+    records[3] = msgspec.structs.replace(records[3], content=huge)  # too large for a request beside other records
+    records[5] = msgspec.structs.replace(records[5], content=huge, description=huge)  # too large for any request
+    content = b"".join(encode_line(line) for line in (*lines, *(RecordLine(record=each) for each in records)))
+    content += b'{"line":"record","record":"' + b"x" * 6_000_000 + b'"}\n' + encode_line(EndLine(records=10))
+    file = tmp_path / "hostile.jsonl"
+    file.write_bytes(content)
+    told = memd("import", "memd", str(file), "--json")
+    assert told.code == 0 and told.data["added"] == 7
+    named = " ".join(refusal["reason"] for refusal in told.data["refused"])
+    assert len(told.data["refused"]) == 1 and records[3].id in named
+    assert [bad["line"] for bad in told.data["malformed"]] == [10, 14]
+    assert told.data["is_whole"]
 
 
 @pytest.mark.parametrize("form", ["jsonl", "md"])

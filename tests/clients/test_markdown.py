@@ -140,6 +140,25 @@ def test_folders_are_searched_without_other_peoples(tmp_path: Path) -> None:
         find_markdown([tmp_path / "gone"])
 
 
+def test_links_out_of_a_named_folder_are_listed_and_not_followed(tmp_path: Path) -> None:
+    outside, named = tmp_path / "outside", tmp_path / "named"
+    for folder in (outside, named / "docs"):
+        folder.mkdir(parents=True)
+    (outside / "private.md").write_text("The door code is on the fridge.\n")
+    (named / "a.md").write_text("We use tabs.\n")
+    (named / "docs/p.md").symlink_to(outside / "private.md")
+    (named / "chain.md").symlink_to(named / "docs/p.md")
+    (named / "folder").symlink_to(outside)
+    (named / "inside.md").symlink_to("a.md")
+    os.mkfifo(named / "pipe.md")
+    found = find_markdown([named])
+    assert list(found) == [named / "a.md"]
+    assert sorted(found.outside) == [named / "chain.md", named / "docs/p.md", named / "folder"]
+    assert list(find_markdown([named / "docs/p.md"])) == [named / "docs/p.md"]  # the user named the link itself
+    both = find_markdown([named, outside])
+    assert len(both) == 2 and all("private" in path.name or path.name == "a.md" for path in both)
+
+
 def test_instructions_of_the_user_and_of_the_repository(tmp_path: Path) -> None:
     home, repository = tmp_path / "home", tmp_path / "orchard"
     for path in (home / ".claude/CLAUDE.md", repository / "AGENTS.md", repository / "api/CLAUDE.md"):

@@ -1,5 +1,7 @@
 """Words for people and envelopes for programs: times, cuts, control characters, colours, completeness."""
 
+import contextlib
+import json
 import os
 import pty
 import subprocess
@@ -10,8 +12,10 @@ from typing import Any
 import pytest
 
 from memd.clients.bench.measurement import Figure, percentile
-from memd.clients.cli.output import complete, plain, shortened
+from memd.clients.cli.output import NAME_LENGTH, complete, plain, plain_name, print_json, shortened
 from memd.clients.cli.wording import age, count, size, status_counts
+from memd.protocol.errors import MemdError
+from memd.protocol.event import Origin, Said
 from memd.protocol.operation import Merged
 from memd.protocol.record import Span
 
@@ -42,6 +46,27 @@ def test_plain_text_is_one_harmless_line() -> None:
     assert plain("a\tb\n  c\r\nd") == "a b c d"
     assert plain("\x1b[31mred\x9b0m\u202e") == "�[31mred�0m�"
     assert plain("naïve 中文 🎉 العربية") == "naïve 中文 🎉 العربية"
+
+
+def test_no_text_fills_the_terminal_or_controls_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(plain("x" * 1_000_000)) < 21_000 and "979" not in plain("short")
+    assert len(plain_name("t" * 100_000)) <= NAME_LENGTH
+    for harmful in "\x1b\x07\x9b\u202e\u2066\u061c\ufeff\U000e0041\udcff":
+        assert harmful not in plain(f"a{harmful}b") and harmful not in plain_name(f"a{harmful}b")
+    print_json({"text": "\x9b2J\u202e\U000e0041 é"})
+    printed = capsys.readouterr().out
+    assert json.loads(printed) == {"text": "\x9b2J\u202e\U000e0041 é"}
+    assert not set("\x9b\u202e\U000e0041") & set(printed) and "é" in printed
+
+
+def test_a_turn_id_of_a_hundred_thousand_characters_is_cut_on_the_terminal(memd: Any, daemon: Any) -> None:
+    origin = Origin(host="h", session="s" * 50_000, title="t" * 200, cwd="/" + "c" * 50_000)
+    event = Said(turn="t" * 100_000, at="2026-01-01T00:00:00Z", role="user", text="I use vim.")
+    with daemon.client() as client, contextlib.suppress(MemdError):
+        client.capture(origin, [event])
+    told = memd("show", "x" * 100_000)
+    assert told.code and len(told.errors) < 5_000
+    assert all(len(memd(command).text) < 5_000 for command in ("status", "sessions"))
 
 
 def test_shortened() -> None:
