@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from ...protocol.errors import InvalidRequest, MemdError
-from . import client_costs, gate, hard_forgetting, latency, multilingual, peers, report, soak, storage
+from . import client_costs, gate, hard_forgetting, latency, load, multilingual, peers, report, soak, storage
 from .measurement import BenchOptions, DataMissing, Measure, PartResult
 from .read import locomo_pipeline, ranking, recall_speed
 from .write import capture_sources, injection_detection, pool_identity, reconciliation, secret_detection, write_speed
@@ -63,6 +63,7 @@ GROUPS: dict[str, Mapping[str, Measure]] = {
         "prompt": client_costs.prompt,
     },
     "soak": {"mixed": soak.mixed},
+    "faults": {"load": load.load},
     "gate": {"records": gate.gate},
     "peers": peers.measures(),
 }
