@@ -335,7 +335,8 @@ class TermIndex:
     def close(self) -> None:
         """Commit and stop the writer's threads."""
         self.commit()
-        self._writer.wait_merging_threads()
+        with self._writing:
+            self._writer.wait_merging_threads()
 
 
 def contents(folder: Path) -> Iterator[tuple[str, bytes]]:
