@@ -4,6 +4,7 @@ a candidate is never dropped, it moves to `rejections`; each stage adds one of i
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 
@@ -105,14 +106,23 @@ class Given(msgspec.Struct, frozen=True):
     ids: tuple[str, ...] = ()
 
 
+class AgentText(NamedTuple):
+    """What the agent of a session wrote, with its archive seq."""
+
+    seq: int
+    text: str
+
+
 class Batch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Captures on their way through the stages, in order of archive seq. `given`: by document."""
+    """Captures on their way through the stages, in order of archive seq. By document: `given`, and what the session's
+    agent wrote last (`agent`)."""
 
     items: tuple[Item, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     rejections: tuple[Rejection, ...] = ()
     failures: tuple[Failure, ...] = ()
     given: dict[str, Given] = {}
+    agent: dict[str, tuple[AgentText, ...]] = {}
 
 
 Stage = Callable[[Batch], Batch]

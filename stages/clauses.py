@@ -5,7 +5,7 @@ linear."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise, zip_longest
@@ -73,13 +73,28 @@ class SplitTurn:
     dropped: tuple[str, ...] = ()
 
 
-def split(text: str) -> SplitTurn:
-    """The clauses of `text`; a machine-written turn has none."""
+def split(text: str, left_out: Sequence[tuple[int, int]] = ()) -> SplitTurn:
+    """The clauses of `text` outside of the characters `left_out`; a machine-written turn has none."""
     if _MACHINE.match(text):
         return SplitTurn((), ("machine-written",))
-    masked, dropped = _mask(text)
+    masked, dropped = _mask(without(text, left_out))
     blocks = _BlockReader(masked, dropped).read()
     return SplitTurn(tuple(clause for block in blocks for clause in _sentences(text, block)), tuple(dropped))
+
+
+def is_log(line: str) -> bool:
+    """Whether a line is a log's, a trace's, a listing's or a diff's."""
+    return _LOG.match(line) is not None
+
+
+def without(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """`text` with these characters, in order, blanked out by line feeds."""
+    pieces: list[str] = []
+    at = 0
+    for start, end in spans:
+        pieces += text[at:start], "\n" * (end - start)
+        at = end
+    return "".join((*pieces, text[at:]))
 
 
 def _mask(text: str) -> tuple[str, list[str]]:
@@ -246,7 +261,7 @@ def _mark(line: str) -> _Mark | None:
         return _Mark("table")
     if stripped.startswith(">"):
         return _Mark("quoted")
-    if _LOG.match(line):
+    if is_log(line):
         return _Mark("log")
     is_indented = _indent(line) >= CODE_INDENT and not _ITEM.match(line)
     return _Mark("code") if (is_indented or _OPENS_CODE.match(line)) and _codelike(stripped) else None

@@ -18,11 +18,13 @@ from ..protocol.operation import Step
 from ..protocol.record import QUOTE_LIMIT, Span
 from . import extraction_gate as gate
 from . import sections
-from .batch import Batch, Candidate, Item, Rejection
+from .batch import AgentText, Batch, Candidate, Item, Rejection
 from .clauses import Clause, split
 from .cues import LEADS, count_words, foreign, lasting, noise, plain, weights
 from .embed import SentenceEmbedder
 from .prototypes import Prototypes
+from .reports import is_reported
+from .speakers import foreign_passages
 from .subjects import dangling, follows, unnamed, untitled
 from .words import language
 
@@ -78,7 +80,8 @@ class Extract:
             if isinstance(event, Noted):
                 self._note(item, event, candidates, rejections)
             elif isinstance(event, Said | Wrote):
-                unread.extend(_Turn(item, rejections).statements())
+                agent = batch.agent.get(item.captured.document, ())
+                unread.extend(_Turn(item, agent, rejections).statements())
             else:
                 rejections.append(_rejection(item, "not prose"))
         statements = [meant for statement in unread if (meant := self._meant(statement, rejections))]
@@ -154,12 +157,15 @@ def _bare(words: str) -> str:
 class _Turn:
     """The clauses of one turn in order: one may retract the clause before it, or be quoted together with it."""
 
-    def __init__(self, item: Item, rejections: list[Rejection]) -> None:
+    def __init__(self, item: Item, agent: Sequence[AgentText], rejections: list[Rejection]) -> None:
         event = item.captured.event
         self._item, self._event, self._rejections = item, event, rejections
         self._source: Trust = trust(event)
         self._words = text(event)
-        parts = split(self._words)
+        said = [told.text for told in agent if told.seq < item.seq]
+        passages = foreign_passages(self._words, said) if self._source == "user" else ()
+        rejections.extend(_rejection(item, passage.writer) for passage in passages)
+        parts = split(self._words, [passage[:2] for passage in passages])
         rejections.extend(_rejection(item, reason) for reason in parts.dropped)
         self._clauses = sections.whole(parts.clauses, self._words)
         self._sums_up = self._source != "user" and sections.sums_up(self._words)
@@ -322,6 +328,8 @@ def _scored(statement: _Statement, near: dict[str, float], rejections: list[Reje
             rejections.append(_rejection(item, f"{reason} {type_}", clause.text))
             return None
     span = Span(item.captured.document, item.captured.event.turn, clause.start, _end(statement))
+    if source == "user" and is_reported(clause.text):
+        return _candidate(item, "document", span, "fact", score, statement.reading)
     about = sections.context(clause, written=source == "document") if source != "user" else ""
     return _candidate(item, source, span, type_, score, statement.reading, about)
 

@@ -58,7 +58,7 @@ def _one_by_one(batch: Batch, name: str, stage: Stage) -> Batch:
     for item in batch.items:
         own = tuple(candidate for candidate in batch.candidates if candidate.item.seq == item.seq)
         try:
-            parts.append(stage(Batch(items=(item,), candidates=own, given=batch.given)))
+            parts.append(stage(Batch(items=(item,), candidates=own, given=batch.given, agent=batch.agent)))
         except Exception as error:  # recorded as a failure of this capture, with the stage's name
             what = f"{type(error).__name__}: {error}"[:300]
             failures.append(Failure(item.seq, item.captured.document, item.captured.event.turn, name, what))

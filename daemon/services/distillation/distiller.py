@@ -19,13 +19,14 @@ import numpy as np
 
 from ....protocol.dead_letters import DeadLetter
 from ....protocol.errors import JournalCorrupt
-from ....protocol.event import Captured
+from ....protocol.event import Captured, Said, text
 from ....protocol.operation import Added, AnyOperation, Distilled, Failure, Retried, Updated
 from ....protocol.record import Record
-from ....stages.batch import PERSONAL, Candidate, Given, Item, Known, Proposal
+from ....stages.batch import PERSONAL, AgentText, Candidate, Given, Item, Known, Proposal
 from ...config import Config
 from ...projections.placement import agent_pool
 from ...projections.stores import Stores
+from ...storage.archive import Archive
 from ..write_thread import Writer
 from . import pin_conflicts
 from .proposals import operations_of, stale
@@ -46,6 +47,12 @@ Closing = Callable[[Distillate], AnyOperation]
 
 PAUSE_S, LONGEST_PAUSE_S = 1.0, 300.0
 BATCH_CHARACTERS = 256 * 1024
+AGENT_TURNS = 96
+"""Turns before a user's turn in which its words are searched: more than a batch has."""
+
+FEWEST_REPEATED = 80
+"""Characters of a user's turn that may repeat what the agent wrote."""
+
 log = logging.getLogger("memd.distiller")
 
 
@@ -246,7 +253,8 @@ class DistillationLoop:
     def _distil(self, items: Sequence[Item], closing: Closing) -> None:
         self._worker.load(self._models.searching.folder)
         given = self._given(item.captured for item in items)
-        distillate = self._worker.ask(DistilItems(items=tuple(items), given=given), Distillate)
+        task = DistilItems(items=tuple(items), given=given, agent=_agent_texts(self._stores.archive, items))
+        distillate = self._worker.ask(task, Distillate)
         end = closing(distillate)
         for rounds in range(1, ROUNDS + 1):
             proposals = self._judge(distillate, rounds)
@@ -345,6 +353,24 @@ class DistillationLoop:
     def worker_state(self) -> str:
         """`running`, `idle` without a process, `paused`, or the problem."""
         return self.trouble or ("paused" if self._paused() else "running" if self._worker.alive else "idle")
+
+
+def _agent_texts(archive: Archive, items: Sequence[Item]) -> dict[str, tuple[AgentText, ...]]:
+    """Return what the agents of these sessions wrote before and between the user's turns here, by document."""
+    asked: dict[str, str] = {}
+    for item in items:
+        event = item.captured.event
+        if isinstance(event, Said) and event.role == "user" and len(event.text) >= FEWEST_REPEATED:
+            asked[item.captured.document] = event.turn  # the last one
+    texts = {document: archive.around(document, turn, AGENT_TURNS, 0) for document, turn in asked.items()}
+    return {
+        document: tuple(AgentText(seq, text(captured.event)) for seq, captured in before if _is_agents(captured))
+        for document, before in texts.items()
+    }
+
+
+def _is_agents(captured: Captured) -> bool:
+    return isinstance(captured.event, Said) and captured.event.role == "assistant"
 
 
 def _cursor(items: Sequence[Item], upto: int, distillate: Distillate) -> Distilled:

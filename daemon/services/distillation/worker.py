@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
+import msgspec
+
 from ....models.pair import PairJudge
 from ....models.trunk import Trunk
 from ....stages.batch import Batch
@@ -57,9 +59,10 @@ class Worker:
         """Return the result of one task."""
         match task:
             case DistilItems():
-                self._batch, _ = run(Batch(items=task.items, given=task.given), self._stages, self._monotonic)
+                batch = Batch(items=task.items, given=task.given, agent=task.agent)
+                self._batch, _ = run(batch, self._stages, self._monotonic)
                 ids = tuple(candidate_id(candidate) for candidate in self._batch.candidates)
-                return Distillate(batch=self._batch, ids=ids)
+                return Distillate(batch=msgspec.structs.replace(self._batch, agent={}), ids=ids)
             case JudgeCandidates():
                 recalled = {document: frozenset(given.ids) for document, given in self._batch.given.items()}
                 candidates = self._batch.candidates

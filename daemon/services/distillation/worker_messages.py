@@ -10,7 +10,7 @@ from typing import IO, TypeVar
 import msgspec
 
 from ....protocol.record import Record
-from ....stages.batch import Batch, Conflict, Given, Item, Known, Proposal
+from ....stages.batch import AgentText, Batch, Conflict, Given, Item, Known, Proposal
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="task"):
@@ -18,10 +18,12 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fi
 
 
 class DistilItems(Task, tag="distil", frozen=True, kw_only=True):
-    """Run all stages but the last over these captures; keep the candidates for `JudgeCandidates`."""
+    """Run all stages but the last over these captures; keep the candidates for `JudgeCandidates`. By document: `given`,
+    texts that memd gave to the session; `agent`, what its agent wrote last."""
 
     items: tuple[Item, ...]
     given: dict[str, Given] = {}
+    agent: dict[str, tuple[AgentText, ...]] = {}
 
 
 class JudgeCandidates(Task, tag="judge", frozen=True, kw_only=True):

@@ -1,0 +1,506 @@
+"""Find the passages of a user's turn that somebody else wrote: pasted mail, pages, logs, diffs, transcripts, prompts,
+quotations, and what an agent of the session wrote before (P-19). Shapes of lines and blocks decide; the few words that
+name parts of such shapes are data (`rules/speakers.toml`). Every pass is linear."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+from .clauses import is_log
+from .echoes import words_of
+from .rules import any_of, table, words
+
+Writer = Literal["quoted", "pasted", "agent"]
+
+_DATA = table("speakers")
+_HOST_TAGS = words("boilerplate", "tags")
+_INLINE = words("speakers", "inline")
+_VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
+_HOST_NAME = re.compile("|".join(_DATA["hosts"].split()), re.IGNORECASE)
+_FIELDS = words("speakers", "mail")
+_ROLES, _WEAK_ROLES = words("speakers", "roles"), words("speakers", "weak_roles")
+_SOURCES = words("speakers", "sources")
+_CLOSING = re.compile(rf"\W*(?:{_DATA['closings'].replace(chr(10), '')})\b", re.IGNORECASE)
+_REMARKS, _PERSONAS = any_of(_DATA["remarks"]), any_of(_DATA["personas"])
+_PAGE, _PAGE_ENDS = tuple(any_of([sign]) for sign in _DATA["page"]), any_of(_DATA["page_ends"])
+_FIRSTS = re.compile(rf"\W*{_DATA['firsts']}", re.IGNORECASE)
+_OWN_SPEECH = re.compile(r"\b(?:i|we)\b[^.!?\n]{0,60}\b(?:said|say|told|tell|wrote|mean|mentioned)\b[^.!?\n]*$", re.I)
+
+_FENCE = re.compile(r"\s{0,8}(?:[-*+]\s+|\d+[.)]\s+)?(`{3,}|~{3,})(.*)")
+_CODE = re.compile(r"(`+)[^`\n]{1,400}\1(?!`)")
+_TAG = re.compile(r"(?<!\w)<(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*)?>")
+_QUOTE = re.compile(r"\s{0,8}(?:>(?!=)|│|┃)")
+_DIFF_HEAD = re.compile(r"diff --git |--- \S|\+\+\+ \S|@@ -\d|index [0-9a-f]{7,}\.\.|(?:new|deleted) file mode |Index: \S")
+_DIFF_LINE = re.compile(
+    r"[+\- \\]|diff |@@ |index [0-9a-f]|(?:new|deleted|old) |(?:rename|similarity|copy) |Binary |={20,}"
+)
+_ADDED = re.compile(r"\+(?=[^\s\d+]|\s\s)")
+_CHANGED = re.compile(r"[+-](?=[^\s\d+-]|\s\s)")
+_FIELD = re.compile(r"[\s*_>-]*([^\W\d_][\w-]*(?: [^\W\d_]\w*)?)[*_]*\s?:[*_]*(?:\s|$)")
+_FORWARDED = re.compile(r"\s*[-_=]{3,}\s*[^\W\d_][^\n]{3,60}[^\W_]\s*[-_=]{3,}\s*$")
+_SEPARATOR = re.compile(r"\s*(?:[-*_=~]\s?){3,}$")
+_ROLE = re.compile(r"(?P<mark>[#*_>\[(<|\s]*)(?P<role>[^\W\d_]{2,12})(?P<end>[*_\])|]*\s*(?::|>)|[\])|*_]+|\s*$)")
+_LABEL = re.compile(r"\s*[*_]{0,2}(@?[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,2})[*_]{0,2}:[*_]{0,2}\s+\S")
+_CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:\s?[AaPp]\.?[Mm]\.?)?"
+_CHAT = re.compile(rf"\s*(?:[\[(]?[\d./-]{{6,10}},?\s+)?[\[(]?{_CLOCK}[\])]?\s*[-–]?\s*<?@?[\w .'-]{{1,40}}(?:>|:)\s")
+_STAMPED = re.compile(rf"\s*[*_]*@?[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){{0,2}}[*_]*\W{{1,4}}(?:\w+ )?(?:at )?{_CLOCK}\s*$")
+_REMARKED = re.compile(r"\W*@?[\w.-]+\W")
+_PASSAGE = re.compile(r"[“„«\"]([^“”„«»\"]{20,4000})[”“»\"]")
+_SENTENCES = re.compile(r"[.!?]\s+\S")
+_WORDS = re.compile(r"[^\W\d_]+")
+
+FEW = 4  # Words that an element within a sentence may have and still be the user's
+LONGEST_FIELD, LONGEST_SIGNATURE, LONGEST_LEAD, LONGEST_REMARK = 200, 5, 20, 14
+LONGEST_READ = 40_000  # Characters of a turn that are read, half of them from each end
+SHINGLE = 5  # Words of the sequences that are compared with what an agent wrote
+FEWEST_REPEATED = 8  # Words from which a line may be told to repeat the agent's
+REPEATED = 0.8  # Share of a line's sequences that the agent wrote
+BLOCK = 18  # Words in a row that show that the agent's text was copied, and not one of its proposals taken up
+
+
+class Passage(NamedTuple):
+    """Characters `start:end` of a turn that are not its user's own words."""
+
+    start: int
+    end: int
+    writer: Writer
+
+
+def foreign_passages(text: str, agent: Sequence[str] = ()) -> tuple[Passage, ...]:
+    """The passages of a user's turn that somebody else wrote, in order and disjoint. `agent`: what the session's agent
+    wrote before."""
+    turn = _TurnText(text)
+    turn.leave_middle()
+    for find in _FINDERS:
+        find(turn)
+    if agent:
+        _repetitions(turn, agent)
+    return turn.passages()
+
+
+class _TurnText:
+    """A turn as lines, of which those that are found to be somebody else's are blanked."""
+
+    def __init__(self, text: str) -> None:
+        self.lines = text.split("\n")
+        self._starts = [0]
+        for line in self.lines:
+            self._starts.append(self._starts[-1] + len(line) + 1)
+        self._length = len(text)
+        self._found: list[Passage] = []
+
+    def leave_middle(self) -> None:
+        """Take the middle of a very long turn for pasted, unread."""
+        if self._length > LONGEST_READ:
+            first = bisect_left(self._starts, LONGEST_READ // 2)
+            last = bisect_left(self._starts, self._length - LONGEST_READ // 2)
+            self.mark(first, max(first, min(last, len(self.lines))))
+
+    @property
+    def text(self) -> str:
+        """The text without what was found, its characters in their places."""
+        return "\n".join(self.lines)
+
+    def mark(self, first: int, last: int, writer: Writer = "pasted") -> None:
+        """Lines `first:last` are not the user's."""
+        if first == last:
+            return
+        self._found.append(Passage(self._starts[first], min(self._length, self._starts[last] - 1), writer))
+        self.lines[first:last] = [" " * len(line) for line in self.lines[first:last]]
+
+    def mark_span(self, start: int, end: int, writer: Writer) -> None:
+        """Characters `start:end` are not the user's. Call `blank` after the last one."""
+        self._found.append(Passage(start, end, writer))
+
+    def blank(self) -> None:
+        """Blank what `mark_span` found."""
+        text, pieces, at = self.text, list[str](), 0
+        for start, end, _ in sorted(self._found):
+            pieces += text[at:start], re.sub(r"[^\n]", " ", text[max(at, start) : end])
+            at = max(at, end)
+        self.lines = "".join((*pieces, text[at:])).split("\n")
+
+    def start(self, line: int) -> int:
+        return self._starts[line]
+
+    def paragraphs(self) -> Iterator[tuple[int, int]]:
+        """First and last line (exclusive) of each run of lines with words."""
+        first = -1
+        for at, line in enumerate((*self.lines, "")):
+            if line.strip():
+                first = at if first < 0 else first
+            elif first >= 0:
+                yield first, at
+                first = -1
+
+    def until(self, first: int, is_end: Callable[[str], bool]) -> int:
+        """The next line from `first` on for which `is_end` holds, or the number of lines."""
+        return next((at for at in range(first, len(self.lines)) if is_end(self.lines[at])), len(self.lines))
+
+    def passages(self) -> tuple[Passage, ...]:
+        """What was found, in order; where two overlap, the one that starts first has the words of both."""
+        merged: list[Passage] = []
+        for found in sorted(self._found):
+            if merged and found.start <= merged[-1].end:
+                merged[-1] = merged[-1]._replace(end=max(merged[-1].end, found.end))
+            else:
+                merged.append(found)
+        return tuple(merged)
+
+
+def _is_separator(line: str) -> bool:
+    return _SEPARATOR.match(line) is not None
+
+
+# --- blocks that their own marks delimit ------------------------------------------------------------------------------
+def _fences(turn: _TurnText) -> None:
+    at, unclosed = 0, dict[str, int]()
+    while at < len(turn.lines):
+        opening = _FENCE.match(turn.lines[at])
+        last = at + 1
+        if opening and len(opening[1]) < unclosed.get(opening[1][0], 1 << 30):
+            last = _closing_fence(turn, at, opening[1])
+            if last < 0:
+                unclosed[opening[1][0]] = len(opening[1])
+                last = at + 1
+        if opening:
+            turn.mark(at, last)
+        at = last
+
+
+def _closing_fence(turn: _TurnText, at: int, mark: str) -> int:
+    """The line behind the end of a fence, -1 without one."""
+    for number in range(at + 1, len(turn.lines)):
+        closing = _FENCE.match(turn.lines[number])
+        if closing and closing[1].startswith(mark) and not closing[2].strip():
+            return number + 1
+    return -1
+
+
+def _elements(turn: _TurnText) -> None:
+    """Elements of HTML and of hosts, from their tag to its end; a host's lone end tag takes the whole turn."""
+    text = _CODE.sub(lambda code: " " * len(code[0]), turn.text)
+    opened: dict[str, list[re.Match[str]]] = defaultdict(list)
+    lone: list[re.Match[str]] = []
+    for tag in _TAG.finditer(text):
+        name = tag[2].lower()
+        if tag[0].endswith("/>") or name in _VOID:
+            continue
+        if not tag[1]:
+            opened[name].append(tag)
+        elif opened[name]:
+            _element(turn, text, opened[name].pop(), tag)
+        else:
+            lone.append(tag)
+    unclosed = (tag for tags in opened.values() for tag in tags if _runs_on(text, tag))
+    if (start := min((tag.start() for tag in unclosed), default=-1)) >= 0:
+        turn.mark_span(start, len(text), "pasted")
+    if any(_is_hosts(tag[2].lower()) for tag in lone):
+        turn.mark_span(0, len(text), "pasted")
+    elif blocks := [tag for tag in lone if tag[2].lower() not in _INLINE]:
+        end = text.find("\n\n", blocks[-1].end())
+        turn.mark_span(0, len(text) if end < 0 else end, "pasted")
+    turn.blank()
+
+
+def _element(turn: _TurnText, text: str, opening: re.Match[str], closing: re.Match[str]) -> None:
+    name, inner = opening[2].lower(), text[opening.end() : closing.start()]
+    is_phrase = name in _INLINE or (len(inner.split()) < FEW and "\n" not in inner)
+    if name in _HOST_TAGS or not is_phrase:
+        turn.mark_span(opening.start(), closing.end(), "pasted")
+
+
+def _runs_on(text: str, tag: re.Match[str]) -> bool:
+    """Whether an element without its end goes on to the end of the turn: a host's, or one whose tag has a line."""
+    name, before, behind = tag[2].lower(), text.rfind("\n", 0, tag.start()) + 1, text.find("\n", tag.end())
+    line = text[before : behind if behind >= 0 else len(text)]
+    return name in _HOST_TAGS or (name not in _INLINE and line.strip() == tag[0])
+
+
+def _is_hosts(name: str) -> bool:
+    return name in _HOST_TAGS or _HOST_NAME.search(name) is not None
+
+
+def _quotes(turn: _TurnText) -> None:
+    is_quoted = False
+    for at, line in enumerate(turn.lines):
+        goes_on = is_quoted and line[:1].islower()  # a quoted line that was wrapped
+        is_quoted = _QUOTE.match(line) is not None or goes_on
+        if is_quoted:
+            turn.mark(at, at + 1, "quoted")
+
+
+def _diffs(turn: _TurnText) -> None:
+    at = 0
+    while at < len(turn.lines):
+        last = at
+        if _begins_diff(turn.lines, at):
+            last = _diff_end(turn.lines, at)
+            turn.mark(at, last)
+        elif turn.lines[at][:1] in ("+", "-"):
+            last = turn.until(at, lambda line: line[:1] not in ("+", "-"))
+            if _is_changed_block(turn.lines[at:last]):
+                last = _diff_end(turn.lines, at)
+                turn.mark(at, last)
+        at = max(last, at + 1)
+
+
+def _begins_diff(lines: list[str], at: int) -> bool:
+    if lines[at].startswith("--- "):
+        return at + 1 < len(lines) and lines[at + 1].startswith("+++ ")
+    return _DIFF_HEAD.match(lines[at]) is not None
+
+
+def _is_changed_block(block: list[str]) -> bool:
+    """Whether lines that all begin with a plus or minus are a diff without its head, and no list."""
+    added, removed = [line for line in block if line[0] == "+"], [line for line in block if line[0] == "-"]
+    return any(map(_ADDED.match, added)) and (not removed or any(map(_CHANGED.match, removed)))
+
+
+def _diff_end(lines: list[str], first: int) -> int:
+    """The line behind a diff. A blank line belongs to it if a changed line or a head follows, and no list."""
+    at = first
+    while at < len(lines):
+        if not lines[at].strip():
+            following = lines[at + 1] if at + 1 < len(lines) else ""
+            if not (_DIFF_HEAD.match(following) or _CHANGED.match(following) or following.startswith("  ")):
+                return at
+        elif not _DIFF_LINE.match(lines[at]):
+            return at
+        at += 1
+    return at
+
+
+def _logs(turn: _TurnText) -> None:
+    """Lines of logs and traces, with what stands between two of them in one block."""
+    for first, last in list(turn.paragraphs()):
+        rows = [at for at in range(first, last) if _is_machine_line(turn.lines[at])]
+        if not rows:
+            continue
+        if 2 * len(rows) >= rows[-1] + 1 - rows[0]:
+            turn.mark(rows[0], rows[-1] + 1)
+        else:
+            for at in rows:
+                turn.mark(at, at + 1)
+
+
+def _is_machine_line(line: str) -> bool:
+    bare = line.strip()
+    return not bare.startswith(("#", ">")) and is_log(bare)
+
+
+# --- messages, transcripts, prompts and pages -------------------------------------------------------------------------
+def _mails(turn: _TurnText) -> None:
+    at = 0
+    while at < len(turn.lines):
+        end, is_header = _header(turn.lines, at)
+        if is_header:
+            end = _letter_end(turn, at, end)
+            turn.mark(at, end)
+        at = max(end, at + 1)
+
+
+def _header(lines: list[str], first: int) -> tuple[int, bool]:
+    """The line behind the fields that begin at line `first`, and whether they are a mail's header."""
+    end, names = first, set[str]()
+    if _FORWARDED.match(lines[first]):
+        end, names = first + 1, {"forwarded", "message"}
+    while end < len(lines):
+        field = _FIELD.match(lines[end])
+        if field and field[1].lower() in _FIELDS and len(lines[end]) <= LONGEST_FIELD:
+            names.add(field[1].lower())
+        elif not (names and lines[end][:1] in (" ", "\t") and lines[end].strip()):
+            break
+        end += 1
+    return end, len(names) >= 2
+
+
+def _letter_end(turn: _TurnText, first: int, body: int) -> int:
+    """The line behind a letter: its writer's name below the closing, or a line across; else the end of the turn."""
+    lines = turn.lines
+    names = {word.lower() for line in lines[first:body] for word in _WORDS.findall(line)}
+    at = turn.until(body, lambda line: bool(line.strip()))
+    while at < len(lines):
+        if _is_separator(lines[at]):
+            return at
+        words_here = [word.lower() for word in _WORDS.findall(lines[at])]
+        is_short = 0 < len(words_here) <= LONGEST_SIGNATURE
+        signs = is_short and (_CLOSING.match(lines[at]) is not None or set(words_here) <= names)
+        if signs and at + 1 < len(lines) and (after := _signature_end(lines, at + 1)) > at:
+            return after
+        at += 1
+    return at
+
+
+def _signature_end(lines: list[str], first: int) -> int:
+    """The blank line behind the short lines of a signature, or -1 where longer ones follow."""
+    for at in range(first, len(lines)):
+        if not lines[at].strip():
+            return at
+        if len(lines[at].split()) > LONGEST_SIGNATURE:
+            return -1
+    return len(lines)
+
+
+def _transcripts(turn: _TurnText) -> None:
+    """Lines that name their speaker: as a role of a dialogue with a machine, as people of a chat."""
+    roles = [(at, mark) for at, line in enumerate(turn.lines) if (mark := _role_mark(line))]
+    if any(mark != "weak" for _, mark in roles) or len(roles) > 1:
+        first, last = roles[0][0], _block_end(turn, roles[-1][0])
+        headed = any(mark == "heading" for _, mark in roles)
+        turn.mark(first, turn.until(first, _is_separator) if headed else last)
+    for rows in (_chat_rows(turn), _labelled_rows(turn)):
+        if rows:
+            turn.mark(rows[0], _block_end(turn, rows[-1]))
+    remarks = [at for at, line in enumerate(turn.lines) if _is_remark(line)]
+    stamped = [at for at, line in enumerate(turn.lines) if _STAMPED.match(line)]
+    if starts := remarks + (stamped if len(stamped) > 1 else []):
+        first = min(starts)
+        turn.mark(first, max(first + 1, turn.until(first, _is_separator)))
+
+
+def _role_mark(line: str) -> Literal["", "weak", "label", "heading"]:
+    """How a line names the role that speaks: "" if it does not."""
+    hit = _ROLE.match(line)
+    if hit is None:
+        return ""
+    role, is_bare = hit["role"].lower(), ":" not in hit["end"] and ">" not in hit["end"]
+    if role not in _ROLES and role not in _WEAK_ROLES:
+        return ""
+    marked = bool(hit["mark"].strip())
+    if is_bare and not marked:
+        return ""
+    if is_bare and not line[hit.end() :].strip():
+        return "heading"
+    shouted = marked and hit["role"].isupper()
+    return "label" if role in _ROLES or shouted else "weak"
+
+
+def _block_end(turn: _TurnText, line: int) -> int:
+    return turn.until(line, lambda words: not words.strip())
+
+
+def _chat_rows(turn: _TurnText) -> list[int]:
+    rows = [at for at, line in enumerate(turn.lines) if _CHAT.match(line)]
+    return rows if len(rows) > 1 or (rows and turn.lines[rows[0]].lstrip()[0] in "[(") else []
+
+
+def _labelled_rows(turn: _TurnText) -> list[int]:
+    """Lines that two people say in turn, each more than once in all."""
+    labels = [(at, label[1]) for at, line in enumerate(turn.lines) if (label := _LABEL.match(line))]
+    said = Counter(name for _, name in labels)
+    return [at for at, _ in labels] if len(said) > 1 and len(labels) > len(said) else []
+
+
+def _is_remark(line: str) -> bool:
+    if len(line.split()) > LONGEST_REMARK or line.rstrip().endswith((".", "!", "?")) or _FIRSTS.match(line):
+        return False
+    hit = _REMARKS.search(line)
+    return hit is not None and _REMARKED.match(line) is not None and not re.search(r"\b(?:I|[Ww]e|[Yy]ou)\b", line)
+
+
+def _personas(turn: _TurnText) -> None:
+    """A text that tells a machine who it is, up to a paragraph in the first person."""
+    paragraphs = list(turn.paragraphs())
+    start = next((n for n, (first, last) in enumerate(paragraphs) if _has_persona(turn.lines[first:last])), None)
+    if start is None:
+        return
+    end = len(turn.lines)
+    for first, _ in paragraphs[start + 1 :]:
+        if _FIRSTS.match(turn.lines[first]) or _is_separator(turn.lines[first]):
+            end = first
+            break
+    turn.mark(paragraphs[start][0], end)
+
+
+def _has_persona(lines: list[str]) -> bool:
+    return any(_PERSONAS.match(line.lstrip("#*->• \t")) for line in lines)
+
+
+def _pages(turn: _TurnText) -> None:
+    """The text of a web page: between its navigation or its author's line and its last lines."""
+    signs = [(at, n) for at, line in enumerate(turn.lines) for n, sign in enumerate(_PAGE) if sign.search(line)]
+    if len({n for _, n in signs}) < 2:
+        return
+    first = signs[0][0]
+    ends = [at for at in range(first, len(turn.lines)) if _PAGE_ENDS.search(turn.lines[at])]
+    turn.mark(first, ends[-1] + 1 if ends else max(first + 1, turn.until(first, _is_separator)))
+
+
+def _led_paragraphs(turn: _TurnText) -> None:
+    """The paragraph below a line that names a text and ends with a colon."""
+    for (first, last), (below, end) in pairwise([*turn.paragraphs(), (len(turn.lines), len(turn.lines))]):
+        for at in range(first, last):
+            if not _names_source(turn.lines[at]):
+                continue
+            if at + 1 < last:
+                turn.mark(at + 1, last)
+                break
+            if below < end and _is_near(turn, last, below):
+                turn.mark(below, end)
+
+
+def _is_near(turn: _TurnText, last: int, below: int) -> bool:
+    """Whether nothing but blank lines of the turn itself stands between two paragraphs."""
+    return all(turn.start(at + 1) - turn.start(at) == 1 for at in range(last, below))
+
+
+def _names_source(line: str) -> bool:
+    spoken = [word.lower() for word in _WORDS.findall(line)]
+    if not line.rstrip().endswith(":") or not 0 < len(spoken) <= LONGEST_LEAD or _FIRSTS.match(line):
+        return False
+    return not _SOURCES.isdisjoint(spoken)
+
+
+def _quotations(turn: _TurnText) -> None:
+    """Passages of several sentences in quotation marks, unless the user quotes himself."""
+    text = turn.text
+    for hit in _PASSAGE.finditer(text):
+        if "\n\n" in hit[1] or not _SENTENCES.search(hit[1]):
+            continue
+        if not _OWN_SPEECH.search(text[max(0, hit.start() - 100) : hit.start()]):
+            turn.mark_span(hit.start(), hit.end(), "quoted")
+    turn.blank()
+
+
+_FINDERS: tuple[Callable[[_TurnText], None], ...] = (
+    _fences,
+    _elements,
+    _quotes,
+    _diffs,
+    _logs,
+    _mails,
+    _transcripts,
+    _personas,
+    _pages,
+    _led_paragraphs,
+    _quotations,
+)
+
+
+# --- what the agent wrote ---------------------------------------------------------------------------------------------
+def _repetitions(turn: _TurnText, agent: Sequence[str]) -> None:
+    """Blocks that an agent of the session wrote. One line of it may be a proposal that the user takes up."""
+    said = {tuple(run) for text in agent for run in _shingles(words_of(text))}
+    rows: list[tuple[int, int]] = []
+    for at, line in enumerate((*turn.lines, "-")):
+        if not line.strip():
+            continue
+        spoken = words_of(line)
+        shingles = _shingles(spoken)
+        is_repeated = len(spoken) >= FEWEST_REPEATED and sum(run in said for run in shingles) >= REPEATED * len(shingles)
+        if is_repeated:
+            rows.append((at, len(spoken)))
+            continue
+        if rows and sum(count for _, count in rows) >= BLOCK:
+            turn.mark(rows[0][0], rows[-1][0] + 1, "agent")
+        rows = []
+
+
+def _shingles(spoken: list[str]) -> list[tuple[str, ...]]:
+    return [tuple(spoken[at : at + SHINGLE]) for at in range(len(spoken) - SHINGLE + 1)]
