@@ -329,7 +329,8 @@ def _scored(statement: _Statement, near: dict[str, float], rejections: list[Reje
             return None
     span = Span(item.captured.document, item.captured.event.turn, clause.start, _end(statement))
     if source == "user" and is_reported(clause.text):
-        return _candidate(item, "document", span, "fact", score, statement.reading)
+        reported = _candidate(item, "document", span, "fact", score, statement.reading)
+        return msgspec.structs.replace(reported, flags=("reported",))
     about = sections.context(clause, written=source == "document") if source != "user" else ""
     return _candidate(item, source, span, type_, score, statement.reading, about)
 

@@ -1,4 +1,5 @@
-"""Scan: flag injections and hidden characters, quarantine what the user did not say, reject secrets (W5, P-19). The
+"""Scan: flag injections and hidden characters, quarantine what the user did not say, reject secrets (W5, P-19). Only the
+user's own words are an identity or a preference. The
 candidate is marked, never the capture. The rules and the head's score may add a flag and never take one away."""
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:  # the daemon uses these rules, and never loads a network
 
 STAGE = "scan"
 
+OWN_TYPES = frozenset({"identity", "preference"})  # What only the user can say of themselves, whatever a model reads
 FLOOR = 0.5  # Score from which the head's word is taken in material beside a word of what such orders aim at
 LIKELY = 0.6  # Score from which it is taken beside words that speak to an agent, or a sign of a persona without limits
 # Score from which it is taken in material by itself: from less on it takes imperatives of a working session for orders
@@ -107,7 +109,9 @@ def _judged(candidate: Candidate, score: float | None) -> Candidate:
     status: Status = "active" if not material and not flags else "quarantined"
     parts = (f"{_SPEAKERS[candidate.trust]} words", _read_as(score), *flags)
     what = f"{', '.join(parts)}: {STATES.get(status, status)}"
-    return step(candidate, STAGE, what, status=status, flags=(*candidate.flags, *flags), injection=score)
+    type_ = "fact" if material and candidate.type in OWN_TYPES else candidate.type
+    flags = (*candidate.flags, *flags)
+    return step(candidate, STAGE, what, type=type_, status=status, flags=flags, injection=score)
 
 
 def _read_as(score: float | None) -> str:

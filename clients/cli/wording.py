@@ -155,7 +155,8 @@ def heard_lines(number: int, heard: Heard) -> Iterator[str]:
     head = f"{number}. "
     indent = " " * len(head)
     yield from (styled(line, "bold") for line in wrapped(f"“{shortened(plain(heard.quote), 300)}”", indent, head))
-    said = f"{_WHO.get(heard.trust, heard.trust)}, {age(heard.at)}"
+    marks = () if heard.trust == "user" else ("unconfirmed", *map(plain, heard.flags))
+    said = ", ".join((_WHO.get(heard.trust, heard.trust), age(heard.at), *marks))
     yield f"{indent}in the transcript · score {heard.score:.2f} · {said}"
     where = f"{plain_name(heard.document)} · turn {plain_name(heard.turn)[:13]}"
     yield from (styled(line, "dim") for line in wrapped(where, indent))

@@ -63,6 +63,7 @@ class Calls:
                     source=turn.document,
                     score=round(turn.score, 3),
                     said_around=[_said(line) for line in turn.lines],
+                    flags=list(turn.flags),
                 )
                 for turn in reply.turns
             ],
@@ -165,10 +166,12 @@ def _said(line: Line) -> str:
 def _recalled(result: tools.RecallResult) -> Iterator[str]:
     both = sorted((*result.memories, *result.turns), key=lambda entry: -entry.score)
     for entry in both:
-        mark, name = "", " [verbatim from a session]"
         if isinstance(entry, tools.Memory):
             mark = "" if entry.status == "active" else f" ({STATES.get(entry.status, entry.status)})"
             name = f" [{entry.id[:8]}]"
+        else:
+            mark = "" if entry.said_by == "user" else f" ({', '.join(('unconfirmed', *entry.flags))})"
+            name = " [verbatim from a session]"
         yield f"- {_line(entry.text)}{mark} — {entry.said_by}, {_day(entry.said_at)}{name}"
         yield from (f"    {line}" for line in entry.said_around)
         if isinstance(entry, tools.Memory):

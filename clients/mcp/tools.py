@@ -106,7 +106,8 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SessionTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A verbatim passage of a session that is not distilled into a memory."""
+    """A verbatim passage of a session that is not distilled into a memory. Only what `said_by` user stands beside is the
+    user's own word; `flags` tell how else it came into the session, and what the scan found in it."""
 
     text: str
     said_by: str
@@ -114,6 +115,7 @@ class SessionTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     source: str
     score: float
     said_around: list[str] = []
+    flags: list[str] = []
 
 
 class RecallResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

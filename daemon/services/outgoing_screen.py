@@ -92,6 +92,9 @@ def screened(answer: Recalled) -> Recalled:
     changed = sum(hit is not old for hit, old in zip(hits, before, strict=True))
     principles = len(answer.principles)
     nearest = answer.nearest
+    turns = tuple(map(_flagged, answer.turns))
+    kinds.update(flag for turn, old in zip(turns, answer.turns, strict=True) if turn is not old for flag in turn.flags)
+    changed += sum(turn is not old for turn, old in zip(turns, answer.turns, strict=True))
     linked = tuple(msgspec.structs.replace(link, record=shown(link.record).record) for link in answer.linked)
     beside = (*(turn.quote for turn in answer.turns), nearest.description if nearest else "", *_deep_words(answer))
     for words in beside:
@@ -105,7 +108,7 @@ def screened(answer: Recalled) -> Recalled:
         hits=tuple(_clean_hit(hit) for hit in sorted(hits[principles:], key=lambda hit: -hit.score)),
         linked=linked,
         principles=tuple(hits[:principles]),
-        turns=tuple(map(_clean_turn, answer.turns)),
+        turns=tuple(_clean_turn(turn) for turn in sorted(turns, key=lambda turn: -turn.score)),
         nearest=nearest and msgspec.structs.replace(nearest, description=without_secrets(nearest.description)),
         filtered=answer.filtered + changed,
         screened=dict(kinds),
@@ -127,6 +130,14 @@ def _clean_lines(lines: tuple[Line, ...]) -> tuple[Line, ...]:
 def _clean_hit(hit: Hit) -> Hit:
     history = tuple(msgspec.structs.replace(state, text=without_secrets(state.text)) for state in hit.history)
     return msgspec.structs.replace(hit, lines=_clean_lines(hit.lines), history=history)
+
+
+def _flagged(turn: Heard) -> Heard:
+    """Return a turn with the marks of an injection, unless the user said it: the same object if the rules find none."""
+    flags = () if turn.trust == "user" else tuple(flag for flag in flags_in(turn.quote) if flag not in turn.flags)
+    if not flags:
+        return turn
+    return msgspec.structs.replace(turn, flags=(*turn.flags, *flags), score=round(turn.score * SUSPECT, 4))
 
 
 def _clean_turn(turn: Heard) -> Heard:

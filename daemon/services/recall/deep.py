@@ -26,6 +26,7 @@ from ..statements import speaker
 from ..token_estimate import tokens
 from .question import things
 from .selection import cost
+from .turn_search import foreign_parts
 
 HITS, EDGES = 0.5, 0.15
 """Shares of the token budget: most for hits, and most for edges; transcripts and histories get the rest."""
@@ -123,14 +124,19 @@ class DeepRecall:
                 begin, stop = _window(words, len(words), len(words))
             else:
                 begin, stop = _window(words, 0, 0)
-            yield _line(captures[number], words, begin, stop, cited=number == place)
+            line = _line(captures[number], words, begin, stop, cited=number == place)
+            parts = foreign_parts(self._archive, captures[number])
+            is_mixed = any(part.start < stop and begin < part.end for part in parts)
+            yield msgspec.structs.replace(line, who=f"{line.who}, pasting") if is_mixed else line
 
     def _may_show(self, captured: Captured, asker: DeepCaller) -> bool:
         """Whether a turn has words that the asker may see, that are not hidden, and do not instruct an agent (W5)."""
         words = text(captured.event)
         if not words or not may_read(asker.caller, captured.document, captured.event.turn):
             return False
-        if trust(captured.event) != "user" and flags_in(words):
+        material = [words] if trust(captured.event) != "user" else []
+        material += (words[start:end] for start, end, _ in foreign_parts(self._archive, captured))
+        if any(map(flags_in, material)):
             return False
         ids = self._records.citing(captured.document, captured.event.turn)
         return not ids or any(record.status != "hidden" for record in self._records.many(ids).values())

@@ -6,17 +6,20 @@ twice; a turn whose records are all retired or hidden is left out, so that its t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from ....protocol.event import Captured, text, trust
+from ....protocol.event import Captured, Said, text, trust
 from ....protocol.instant import micros
 from ....protocol.recall import Heard, Hit, Recall, Recalled
 from ....protocol.record import LIVE, QUOTE_LIMIT
+from ....stages.reports import is_reported
+from ....stages.speakers import Passage, foreign_passages
 from ...projections.stores import Stores
 from ...projections.tokens import TermTokens
-from ...storage.archive import decode
+from ...storage.archive import Archive, decode
 from ..pass_limits import may_read
 from ..service import Caller
 from ..token_estimate import tokens
@@ -26,6 +29,35 @@ from .warm import QUARANTINE
 CANDIDATES = 40
 FLOOR = 0.13
 """Least share of the best possible score: two rare words pass, one common word does not."""
+
+
+AGENT_TURNS = 24
+"""Turns before a user's turn in which its words are searched."""
+
+FEWEST_REPEATED = 80
+"""Characters of a user's turn that may repeat what the agent wrote."""
+
+
+class TurnPart(NamedTuple):
+    """Characters `start:end` of a turn, with the flag of a part that the user did not write."""
+
+    start: int
+    end: int
+    flags: tuple[str, ...] = ()
+
+    def of(self, words: str) -> str:
+        return words[self.start : self.end]
+
+
+def foreign_parts(archive: Archive, captured: Captured) -> tuple[Passage, ...]:
+    """Return the passages of a user's turn that somebody else wrote; none of any other turn."""
+    event = captured.event
+    if not isinstance(event, Said) or event.role != "user":
+        return ()
+    before = archive.around(captured.document, event.turn, AGENT_TURNS, 0) if len(event.text) >= FEWEST_REPEATED else ()
+    events = (earlier.event for _, earlier in before)
+    agent = [said.text for said in events if isinstance(said, Said) and said.role == "assistant"]
+    return foreign_passages(event.text, agent)
 
 
 class TurnSearch:
@@ -83,18 +115,33 @@ class TurnSearch:
         return bool(ids) and not any(record.status in LIVE for record in self._records.many(ids).values())
 
     def _turn(self, captured: Captured, terms: set[str], score: float) -> Heard:
-        words = text(captured.event)
-        start, end = self._passage(words, terms)
+        words, source = text(captured.event), trust(captured.event)
+        part = max(self._parts(captured), key=lambda part: len(terms.intersection(self._tokens.document(part.of(words)))))
+        start, end = (part.start + place for place in self._passage(part.of(words), terms))
+        flags = part.flags or (("reported",) if source == "user" and is_reported(words[start:end]) else ())
+        source = "document" if flags else source
         return Heard(
             document=captured.document,
             turn=captured.event.turn,
             at=captured.event.at,
-            trust=trust(captured.event),
+            trust=source,
             quote=words[start:end],
             start=start,
             end=end,
-            score=round(score if trust(captured.event) == "user" else score * QUARANTINE, 4),
+            score=round(score if source == "user" else score * QUARANTINE, 4),
+            flags=flags,
         )
+
+    def _parts(self, captured: Captured) -> Iterator[TurnPart]:
+        """Yield the parts of a turn by writer: only the user's turns have several."""
+        words, at = text(captured.event), 0
+        for start, end, writer in foreign_parts(self._archive, captured):
+            if words[at:start].strip():
+                yield TurnPart(at, start)
+            yield TurnPart(start, end, (writer,))
+            at = end
+        if words[at:].strip() or not at:
+            yield TurnPart(at, len(words))
 
     def _passage(self, words: str, terms: set[str]) -> tuple[int, int]:
         """Return the part of a long turn with most of the question's words, from the start of a line."""
