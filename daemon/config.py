@@ -80,6 +80,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     )
     """Factor by which a tag raises a record's weight in the profile and the context package."""
 
+    own_addresses: tuple[Annotated[str, Meta(min_length=3)], ...] = ()
+    """Your mail addresses in commits, beside git's `user.email`: memd takes other commits for other people's words. In
+    the environment, separate them with colons."""
+
     ignored_folders: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
     """Folders (with subfolders) from which memd captures nothing: glob patterns; `~` is your home folder; a bare name
     matches a folder anywhere. In the environment, separate them with colons."""
@@ -103,8 +107,9 @@ def load_config(folder: Path, environment: Mapping[str, str]) -> Config:
 def parsed(values: Mapping[str, object], file: Path) -> Config:
     """Convert values to settings. Raises BadConfig."""
     values = dict(values)
-    if isinstance(listed := values.get("ignored_folders"), str):
-        values["ignored_folders"] = list(filter(None, listed.split(":")))
+    for name in ("ignored_folders", "own_addresses"):
+        if isinstance(listed := values.get(name), str):
+            values[name] = list(filter(None, listed.split(":")))
     if isinstance(table := values.get("forgetting"), str):
         values["forgetting"] = _table(table, file)
     for name in values:

@@ -76,11 +76,13 @@ class Reworded(Event, tag="reworded", frozen=True, kw_only=True):
 
 
 class Wrote(Event, tag="wrote", frozen=True, kw_only=True):
-    """A document contains this text: a commit message, a Markdown section."""
+    """A document contains this text: a commit message, a Markdown section. `own`: its `author` has an address of the
+    user, by the user's own settings (P-19)."""
 
     text: str
     author: str = ""
     path: str = ""
+    own: bool = False
 
 
 class ToolCalled(Event, tag="tool_called", frozen=True, kw_only=True):

@@ -102,8 +102,8 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
 class Heard(msgspec.Struct, frozen=True, kw_only=True):
     """A captured turn that answers the question, distilled or not (Q4): its characters `start:end`, verbatim.
 
-    `trust`: `document` for a passage of the user's turn that somebody else wrote. `flags`: `pasted`, `quoted`, `agent` or
-    `reported` for such a passage, and what the scan of outgoing text finds in it, such as `injection` (P-19).
+    `trust`: `document` for a passage of the user's turn that somebody else wrote. `flags`: `pasted`, `quoted`, `agent`
+    or `reported` for such a passage, and what the scan of outgoing text finds in it, such as `injection` (P-19).
     """
 
     document: str

@@ -13,6 +13,7 @@ from .cues import lasting
 from .dates import valid_from
 from .extract import READ_CHARACTERS
 from .multilingual_dates import LANGUAGES, is_habit
+from .sections import is_of_others
 from .subjects import description, subject
 from .words import keywords, language
 
@@ -26,6 +27,7 @@ IMPORTANCE = {"identity": 0.8, "decision": 0.75, "convention": 0.75, "preference
     "note": 0.4,
 }
 SLIGHTEST = 0.2  # Importance of what the distiller gives no salience at all; at the most it gives, 3, it is 1
+OTHERS = 0.25  # Confidence that a document loses whose author is known not to be the user
 CONFIDENCE = {"user": 0.85, "assistant": 0.55, "document": 0.65, "tool": 0.4}
 
 _STRONG = re.compile(
@@ -95,6 +97,8 @@ def _importance(candidate: Candidate) -> float:
 
 def _confidence(candidate: Candidate) -> float:
     value = CONFIDENCE[candidate.trust] + (0.1 if candidate.explicit else 0.0)
+    if is_of_others(candidate.item.captured.event):
+        value -= OTHERS
     if _HEDGED.search(candidate.quote):
         value -= 0.2
     return round(min(1.0, max(0.05, value)), 2)

@@ -37,6 +37,7 @@ TALK = 0.9  # Salience from which a remark outside of a project is not small tal
 PERSONAL_TALK = frozenset({"reaction", "aside", "report", "verdict"})
 SHARE = 12  # Candidates of one turn of an assistant or document: the best ones
 READ_CHARACTERS = 1000  # Characters of a text that was asked to be remembered which decide its type
+RULES = frozenset({"convention", "procedure"})
 FEWEST_OF_FIX = 6  # Words of a sentence that says what is done about a finding
 # Characters of a turn between two steps of the work, if it ends with the next step; and of one that announces the next
 # step in so many words.
@@ -340,6 +341,8 @@ def _typed(statement: _Statement, near: dict[str, float], reading: ClauseReading
     type_, score = gate.typed(clause.text, source, near, reading, sections.headed(clause))
     if type_ == "identity" and statement.item.project and not gate.personal(clause.text):
         type_ = "fact"
+    if type_ in RULES and sections.is_of_others(statement.item.captured.event):
+        type_ = "fact"  # that somebody else asks for it makes it no rule
     if type_ == "fact" and statement.in_progress and statement.position.outlasting != gate.SETTING:
         type_ = "lesson"  # the work found it out
     score = max(score, 0.75) if statement.meant else score

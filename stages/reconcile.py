@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from ..protocol.event import Wrote
 from ..protocol.instant import micros
 from ..protocol.operation import Decision, Neighbour, Retirement, Step
 from ..protocol.record import LIVE, QUOTE_LIMIT, Evidence, Provenance, Record, Signal, Span, explicit_id, record_id
@@ -249,7 +250,7 @@ def _record(candidate: Candidate, id_: str, distiller: str) -> Record:
         content=candidate.quote,
         description=candidate.description,
         provenance=Provenance(
-            author=candidate.item.author if candidate.trust == "user" else candidate.trust,
+            author=candidate.item.author if _is_by_user(candidate) else candidate.trust,
             source=candidate.span.document,
             trust=candidate.trust,
             spans=spans,
@@ -271,6 +272,11 @@ def _record(candidate: Candidate, id_: str, distiller: str) -> Record:
         injection=candidate.injection,
         signal=Signal(importance=candidate.importance),
     )
+
+
+def _is_by_user(candidate: Candidate) -> bool:
+    event = candidate.item.captured.event
+    return candidate.trust == "user" or (isinstance(event, Wrote) and event.own)
 
 
 def _compared(older: Record, newer: Record, cosine: float, reader: PairReader | None) -> Verdict:

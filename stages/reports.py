@@ -18,11 +18,11 @@ def _either(listed: str | list[str]) -> str:
 
 _OWNERS = rf"(?:(?:{_DATA['owners']})(?:\s+|(?<=['’])))"
 _NAME = r"(?-i:[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+){0,2})"
-_FROM = r"(?:\s+(?:from|at|in|of|on|aus|von|de|du|del|di|da|do|van)\s+(?:[\w'’-]+\s+){0,2}?[\w'’-]+|\s*\([^)]{1,40}\)|,[^,]{2,40},)?"
+_FROM = rf"(?:\s+(?:{_DATA['origins']})\s+(?:[\w'’-]+\s+){{0,2}}?[\w'’-]+|\s*\([^)]{{1,40}}\)|,[^,]{{2,40}},)?"
 _PERSON = rf"{_OWNERS}(?:[\w-]+\s+){{0,3}}?(?:{_either(_DATA['persons'])})\b(?:\s+{_NAME})?{_FROM}"
 _TEXT = rf"{_OWNERS}(?:[\w-]+\s+){{0,2}}?(?:{_DATA['texts']})\b{_FROM}"
 _MANNER = rf"(?:\s+(?:{_DATA['adverbs']}))*\s+"
-_FRONT = r"^\W*(?:(?:and|but|also|well|ok|okay|so|btw|fyi|by the way|apparently|note(?: that)?|remember(?: that)?|und|et|y|e|en)[,:]?\s+){0,2}"
+_FRONT = rf"^\W*(?:(?:{_DATA['fronts']})[,:]?\s+){{0,2}}"
 _SAID, _WISHES = _either(_DATA["said"]), _either(_DATA["wishes"])
 
 
@@ -34,12 +34,17 @@ _BY_PERSON = _form(rf"{_FRONT}{_PERSON}{_MANNER}(?:{_SAID}|{_WISHES})\b")
 _BY_TEXT = _form(rf"{_FRONT}{_TEXT}{_MANNER}(?:{_SAID})\b")
 _BY_NAME = _form(rf"{_FRONT}(?P<name>{_NAME}){_FROM}{_MANNER}(?:{_SAID}|{_WISHES})\b")
 _OF_NAME = _form(rf"{_FRONT}(?P<name>{_NAME})['’]s (?:[\w-]+ )?(?:preference|rule|favou?rite|opinion|wish|advice)\b")
-_BY_MANY = _form(rf"{_FRONT}(?:they|others|some people|other people)\s+(?:(?:{_DATA['adverbs']})\s+)?(?:prefer|like|want|say|think|recommend|insist)\b")
+_BY_MANY = _form(
+    rf"{_FRONT}(?:they|others|some people|other people)\s+(?:(?:{_DATA['adverbs']})\s+)?"
+    r"(?:prefer|like|want|say|think|recommend|insist)\b"
+)
 _SOURCED = _form(rf"{_FRONT}(?:according to|laut|selon|d.après|según|secondo|segundo|volgens)\s")
 _SPEAKS = _form(rf"\b(?:{_SAID})(?:[^\S\n]+[\w'’]+){{0,3}}\s*[:,]?\s*[:\"“„«']\s*[\"“„«']?\s*{_DATA['firsts']}")
 _SPEAKER = _form(r"^\W*(?:[\w'’-]+\s+){0,3}?(?:i|we|ich|wir|je|j|nous|yo|io|noi|eu|ik|wij)\b")
 _LABELLED = _form(rf"^\W*(?:from\s+)?(?P<name>{_NAME}|{_PERSON})\s*(?:\([^)]*\))?:\s+[\"“„«']?{_DATA['firsts']}")
-_NAMED_BEHIND = _form(rf"[,\"”»“.!?]\s*(?:said|says|wrote|writes|sagt|sagte|dit|dijo|dice|disse|diz|zei|schrieb)\s+(?:{_PERSON}|(?P<name>{_NAME}))\W*$")
+_NAMED_BEHIND = _form(
+    rf"[,\"”»“.!?]\s*(?:said|says|wrote|writes|sagt|sagte|dit|dijo|dice|disse|diz|zei|schrieb)\s+(?:{_PERSON}|(?P<name>{_NAME}))\W*$"
+)
 _USER = _form(rf"{_FRONT}(?:{_DATA['users']})(?:{_DATA['user_facts']}|{_MANNER}(?:{_SAID}|{_WISHES}|always|never)\b)")
 _WHOLE_QUOTE = re.compile(r"[\"“„«][^\"“”„«»]+[\"”“»]\W*")
 _QUOTED = re.compile(r"[\"“„«][^\"“”„«»]*[\"”“»]?")
@@ -47,6 +52,9 @@ _GOES_ON = _form(
     rf"[,;.—–-]\s*(?:(?:and\s+)?(?:{_DATA['turns']})\b,?\s+(?!(?:{_DATA['third']})\b)\S|(?:{_DATA['own']})\b)"
     rf"|\s(?:{_DATA['turns']})\s+(?:{_DATA['own']}|use)\b"
 )
+_ORDERS, _DEMANDS = words("speakers", "orders"), _form(_DATA["demands"])
+_FIRST_WORD = re.compile(r"[A-Za-z]+(?:['’]t)?")
+_SELF = re.compile(r"\b(?:I|I['’]\w+|[Mm]y|[Mm]yself|[Ii]ch|[Jj]e|yo|[Ii]o|[Ee]u|[Ii]k)\b")
 _TOPICS = words("speakers", "topics")
 _NO_NAMES = STOP | words("speakers", "no_names")
 
@@ -63,6 +71,17 @@ def is_reported(clause: str) -> bool:
 def names_the_user(words: str) -> bool:
     """Whether the words speak of the user in the third person, as others do."""
     return _USER.search(words) is not None
+
+
+def is_order(words_said: str) -> bool:
+    """Whether a sentence tells its reader what to do."""
+    first = _FIRST_WORD.search(words_said)
+    return (first is not None and first[0].lower() in _ORDERS) or _DEMANDS.search(words_said) is not None
+
+
+def is_first_person(words_said: str) -> bool:
+    """Whether a sentence speaks of its own speaker."""
+    return _SELF.search(words_said) is not None
 
 
 def _is_speech(clause: str) -> bool:
@@ -82,7 +101,7 @@ def _by_name(pattern: re.Pattern[str], clause: str) -> re.Match[str] | None:
 
 
 def _is_name(name: str) -> bool:
-    first = name.split()[0].lower()
+    first = name.split(maxsplit=1)[0].lower()
     return first not in _NO_NAMES and first not in _TOPICS and not categories(name)
 
 

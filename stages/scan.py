@@ -1,6 +1,6 @@
-"""Scan: flag injections and hidden characters, quarantine what the user did not say, reject secrets (W5, P-19). Only the
-user's own words are an identity or a preference. The
-candidate is marked, never the capture. The rules and the head's score may add a flag and never take one away."""
+"""Scan: flag injections and hidden characters, quarantine what the user did not say, reject secrets (W5, P-19). Only
+the user's own words are an identity or a preference. The candidate is marked, never the capture. The rules and the
+head's score may add a flag and never take one away."""
 
 from __future__ import annotations
 

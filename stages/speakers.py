@@ -35,7 +35,9 @@ _FENCE = re.compile(r"\s{0,8}(?:[-*+]\s+|\d+[.)]\s+)?(`{3,}|~{3,})(.*)")
 _CODE = re.compile(r"(`+)[^`\n]{1,400}\1(?!`)")
 _TAG = re.compile(r"(?<!\w)<(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*)?>")
 _QUOTE = re.compile(r"\s{0,8}(?:>(?!=)|│|┃)")
-_DIFF_HEAD = re.compile(r"diff --git |--- \S|\+\+\+ \S|@@ -\d|index [0-9a-f]{7,}\.\.|(?:new|deleted) file mode |Index: \S")
+_DIFF_HEAD = re.compile(
+    r"diff --git |--- \S|\+\+\+ \S|@@ -\d|index [0-9a-f]{7,}\.\.|(?:new|deleted) file mode |Index: \S"
+)
 _DIFF_LINE = re.compile(
     r"[+\- \\]|diff |@@ |index [0-9a-f]|(?:new|deleted|old) |(?:rename|similarity|copy) |Binary |={20,}"
 )
@@ -493,7 +495,9 @@ def _repetitions(turn: _TurnText, agent: Sequence[str]) -> None:
             continue
         spoken = words_of(line)
         shingles = _shingles(spoken)
-        is_repeated = len(spoken) >= FEWEST_REPEATED and sum(run in said for run in shingles) >= REPEATED * len(shingles)
+        is_repeated = len(spoken) >= FEWEST_REPEATED and sum(run in said for run in shingles) >= REPEATED * len(
+            shingles
+        )
         if is_repeated:
             rows.append((at, len(spoken)))
             continue

@@ -228,6 +228,9 @@ def git(
 ) -> None:
     """Import the commit messages of a repository. Repeating it imports only new commits.
 
+    memd never takes a commit for your word. The commits of your own addresses (git's `user.email` and the setting
+    `own_addresses`) can state conventions; those of others only facts.
+
     \b
     Examples:
       memd import git
@@ -236,7 +239,15 @@ def git(
     from ..importers import git_log
 
     with CommandAnswer("import git", as_json) as answer:
-        run(answer, [ImportSource("git", path, lambda _: git_log.read(path, newest), False)], dry_run, no_wait)
+        own = () if dry_run else _own_addresses()
+        run(answer, [ImportSource("git", path, lambda _: git_log.read(path, newest, own), False)], dry_run, no_wait)
+
+
+def _own_addresses() -> list[str]:
+    """The setting `own_addresses`."""
+    with reach(PATIENCE_MS) as client:
+        settings = {setting.name: setting.value for setting in client.settings().settings}
+    return msgspec.toml.decode(f"own = {settings['own_addresses']}", type=dict[str, list[str]])["own"]
 
 
 @app.command()

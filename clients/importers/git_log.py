@@ -1,5 +1,9 @@
 """A repository's commit messages as one document, `git:<root commit>`, the oldest commit first.
 
+A commit is the user's own if its author's address is the user's: one of git's settings `user.email`, an address that
+the mail map named by git's setting `mailmap.file` joins to it, or one of the setting `own_addresses`. The mail map
+within the repository is other people's word, so it only corrects names.
+
 The commit's hash names the turn; times have the author's offset; trailers (`Signed-off-by` and the like) are left out.
 """
 
@@ -8,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 from ...protocol import wire
@@ -18,7 +23,8 @@ from .transcript import AccountBuilder, CapturedSession, Transcript
 
 HOST = "git"
 NEWEST = 500
-_FORMAT = "%H%x1f%P%x1f%aI%x1f%aN%x1f%B"
+_FORMAT = "%H%x1f%P%x1f%aI%x1f%aN%x1f%ae%x1f%B"
+_ADDRESS = re.compile(r"<([^<>\s]+)>")
 _TRAILER = re.compile(
     r"(signed-off|co-authored|co-developed|reviewed|acked|tested|reported|suggested|helped|approved)-by|"
     r"cc|fixes|change-id|reviewed-on|git-svn-id|cherry-picked-from|generated-by|assisted-by",
@@ -26,24 +32,50 @@ _TRAILER = re.compile(
 )
 
 
-def read(path: Path, newest: int = NEWEST) -> Transcript:
-    """Read the newest commits reachable from HEAD. Raises InvalidRequest without a repository or a commit."""
+def read(path: Path, newest: int = NEWEST, own_addresses: Iterable[str] = ()) -> Transcript:
+    """Read the newest commits reachable from HEAD. `own_addresses`: of the user, beside those that git knows. Raises
+    InvalidRequest without a repository or a commit."""
     top = _git(path, "rev-parse", "--show-toplevel").strip()
     root = _git(path, "rev-list", "--max-parents=0", "--first-parent", "HEAD").split()[-1]
     listed = _git(path, "log", "-z", f"--max-count={newest}", f"--format={_FORMAT}", "--no-show-signature", "HEAD")
     account = AccountBuilder()
-    wrote = [event for entry in reversed(listed.rstrip("\0").split("\0")) if (event := _event(entry, account))]
+    own = _own_addresses(path, own_addresses)
+    wrote = [event for entry in reversed(listed.rstrip("\0").split("\0")) if (event := _event(entry, own, account))]
     origin = Origin(host=HOST, session=root, cwd=top, live=False, title=Path(top).name)
     sessions = (CapturedSession(origin=origin, events=tuple(wrote)),) if wrote else ()
     return Transcript(path=top, sessions=sessions, account=account.close())
 
 
-def _event(entry: str, account: AccountBuilder) -> Wrote | None:
-    parts = entry.lstrip("\n").split("\x1f", 4)
-    if len(parts) < 5:
+def _own_addresses(path: Path, stated: Iterable[str]) -> frozenset[str]:
+    """Return the user's addresses in lower case."""
+    own = {*stated, *_setting(path, "--get-all", "user.email")}
+    for name in _setting(path, "--type=path", "--get-all", "mailmap.file"):
+        try:
+            rows = Path(name).read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            continue
+        for row in rows:
+            addresses = _ADDRESS.findall(row.partition("#")[0])
+            own.update(
+                addresses if {address.lower() for address in own}.intersection(map(str.lower, addresses)) else ()
+            )
+    return frozenset(address.strip().lower() for address in own if address.strip())
+
+
+def _setting(path: Path, *arguments: str) -> list[str]:
+    """Return the values of a setting of git, none where it is not set."""
+    try:
+        return _git(path, "config", *arguments).split("\n")[:-1]
+    except MemdError:
+        return []
+
+
+def _event(entry: str, own: frozenset[str], account: AccountBuilder) -> Wrote | None:
+    parts = entry.lstrip("\n").split("\x1f", 5)
+    if len(parts) < 6:
         account.refuse("git printed an incomplete commit")
         return None
-    commit, parents, at, author, message = parts
+    commit, parents, at, author, address, message = parts
     text = without_trailers(message)
     try:
         parse(at)
@@ -58,7 +90,7 @@ def _event(entry: str, account: AccountBuilder) -> Wrote | None:
         account.refuse(f"commit {commit[:12]}: a message of {len(text):,} characters")
     else:
         account.take()
-        return Wrote(turn=commit, at=at, text=text, author=author)
+        return Wrote(turn=commit, at=at, text=text, author=author, own=address.strip().lower() in own)
     return None
 
 

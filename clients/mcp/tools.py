@@ -106,8 +106,8 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SessionTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A verbatim passage of a session that is not distilled into a memory. Only what `said_by` user stands beside is the
-    user's own word; `flags` tell how else it came into the session, and what the scan found in it."""
+    """A verbatim passage of a session that is not distilled into a memory. `said_by` is `user` for the user's own words
+    alone; `flags` tell how others came into the session (pasted, quoted), and what the scan found in them."""
 
     text: str
     said_by: str

@@ -44,6 +44,33 @@ def test_commits_are_what_a_document_says(repository: Path) -> None:
     assert git_log.read(repository) == transcript
 
 
+@pytest.mark.parametrize(
+    ("setting", "mail_map", "stated", "own"),
+    [
+        ("", "", (), False),
+        ("Ada@Example.org", "", (), True),
+        ("ada@work.example", "", (), False),
+        ("ada@work.example", "Ada <ada@work.example> <ada@example.org>", (), True),
+        ("ada@work.example", "Ada <ada@work.example> # <ada@example.org>", (), False),
+        ("", "", ("ada@example.org",), True),
+    ],
+)
+def test_a_commit_is_own_by_the_users_addresses_alone_P19(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    setting: str, mail_map: str, stated: tuple[str, ...], own: bool,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (repository / ".mailmap").write_text("Eve <ada@work.example> <ada@example.org>\n")  # anyone may commit this file
+    if setting:
+        git(repository, "config", "user.email", setting)
+    if mail_map:
+        (tmp_path / "mailmap").write_text(mail_map + "\n")
+        git(repository, "config", "mailmap.file", str(tmp_path / "mailmap"))
+    (session,) = git_log.read(repository, own_addresses=stated).sessions
+    assert [event.own for event in session.events if isinstance(event, Wrote)] == [own]
+
+
 def test_the_newest_are_read_oldest_first(repository: Path) -> None:
     for n in range(5):
         git(repository, "commit", "-q", "--allow-empty", "-m", f"Change {n}")

@@ -17,7 +17,6 @@ from memd.clients.python import Client
 from memd.protocol.event import AnyEvent, Origin, Said
 from memd.protocol.instant import from_micros
 from memd.protocol.record import Record
-
 from tests.conftest import RunningDaemon
 
 DATA = Path(__file__).parents[1] / "data"
@@ -122,7 +121,7 @@ def answers(memory: Memory, case: dict[str, str]) -> Iterator[str]:
                 if is_held(hit.record, case["marker"]) and hit.record.status == "active" and not hit.record.flags:
                     yield hit.record.content
             for turn in reply.turns:
-                if case["marker"].casefold() in turn.quote.casefold() and turn.trust == "user" and not getattr(turn,"flags",()):
+                if case["marker"].casefold() in turn.quote.casefold() and turn.trust == "user" and not turn.flags:
                     yield turn.quote
 
 

@@ -16,7 +16,7 @@ from ....stages.batch import PERSONAL
 from ...projections.records import Records
 from ..service import Permits
 from .hot import ALONE, INTRO
-from .profile_lines import ProfileLines, dated, is_clean
+from .profile_lines import ProfileLines, dated, is_clean, is_imposed
 
 RECENT = 2_000
 """Most records of L3 in one package (R9)."""
@@ -84,6 +84,7 @@ class ContextPackager:
             and not record.flags
             and (permits is None or permits(record))
             and is_clean(record.description)
+            and not is_imposed(record)
         ]
 
     def _since(self, pool: str, start: int, permits: Permits | None) -> Iterator[Record]:

@@ -2,7 +2,9 @@
 
 A line needs to make sense to a reader who was not there (P-5); pinned and remembered records always may be lines. The
 rules of English words apply to English lines only. Invariants: the static part depends on its own cards only and is
-in the order of learning, so that a new line moves no other; unconfirmed lines are marked; no two lines say the same.
+in the order of learning, so that a new line moves no other; unconfirmed lines are marked; no two lines say the same. An
+order that the user did not give is quoted with its source, and only of an agent, a file for agents or an own commit
+(P-19).
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from typing import NamedTuple
 from ....protocol.instant import day, micros
 from ....protocol.record import PRINCIPLE, Record
 from ....stages.batch import PERSONAL
+from ....stages.reports import is_first_person, is_order, names_the_user
+from ....stages.sections import is_for_agents
 from ....stages.words import STOP, tokens
 from ...forgetting_rules import Rules
 from ...projections.profile import Part, ProfileCards, is_explicit
@@ -76,9 +80,11 @@ _DEBRIS = re.compile(r'"\s*[}\]]|":\s*["{\[]|\\n|```|\|\s*-{2,}')
 
 def is_worth_a_line(record: Record) -> bool:
     """Whether a record is a useful line of a profile."""
+    line = record.description.strip()
+    if is_imposed(record):
+        return False
     if record.held or is_explicit(record):
         return True
-    line = record.description.strip()
     if line.endswith(("…", ":")) or _DEBRIS.search(line):
         return False
     if record.pool == PERSONAL and record.kind == "note" and _is_of_a_project(record, line):
@@ -91,6 +97,26 @@ def is_worth_a_line(record: Record) -> bool:
     leans = _LEANING.match(line) or _POINTING.search(line)
     finding = record.provenance.trust != "user" and record.type == "lesson" and not _GENERAL.search(bare)
     return len(line.split()) >= WORDS and not (leans or spoken or logged or finding)
+
+
+def is_own(record: Record) -> bool:
+    """Whether a record is the user's word, or the user made it theirs."""
+    return record.provenance.trust == "user" or record.held
+
+
+def is_imposed(record: Record) -> bool:
+    """Whether somebody else speaks for the user, of themselves, or gives an order that no agent need follow."""
+    trust, author, line = record.provenance.trust, record.provenance.author, record.description.strip()
+    if is_own(record):
+        return False
+    if record.type in STATIC or names_the_user(line) or (trust == "document" and is_first_person(line)):
+        return True
+    is_chosen = trust == "assistant" or author == "user" or is_for_agents(record.provenance.source)
+    return not is_chosen and _orders(record, line)
+
+
+def _orders(record: Record, line: str) -> bool:
+    return record.language != "en" or record.type in {"convention", "procedure"} or is_order(line)
 
 
 def _is_of_a_project(record: Record, line: str) -> bool:
@@ -116,6 +142,7 @@ SKIPS = 3
 ALIKE = 0.7
 """Share of common words (Jaccard) above which two lines say the same."""
 
+_INNER_QUOTES = str.maketrans("“”", "''")
 _FENCE = re.compile(r"</?\s*memd-context", re.IGNORECASE)
 
 
@@ -263,7 +290,20 @@ def _alike(words: frozenset[str], others: frozenset[str]) -> bool:
 
 def _line(record: Record) -> str:
     """Return the description as one line that cannot end the fence around the profile."""
-    return "- " + _FENCE.sub("‹memd-context", " ".join(record.description.split()))
+    words = _FENCE.sub("‹memd-context", " ".join(record.description.split()))
+    if is_own(record) or not _orders(record, words):
+        return f"- {words}"
+    source = record.provenance.source
+    teller = (
+        "an agent" if record.provenance.trust == "assistant" else f"the {source.partition(':')[0]} {_name_of(source)}"
+    )
+    return f"- As {teller} wrote: “{words.translate(_INNER_QUOTES)}”"
+
+
+def _name_of(source: str) -> str:
+    """Return the last part of a document's name: a file's name, or the first digits of a repository's root commit."""
+    name = source.rpartition("/")[2].rpartition(":")[2]
+    return name[:40] if "." in name else name[:8]
 
 
 def _in(heading: str, title: str) -> str:

@@ -116,7 +116,9 @@ class TurnSearch:
 
     def _turn(self, captured: Captured, terms: set[str], score: float) -> Heard:
         words, source = text(captured.event), trust(captured.event)
-        part = max(self._parts(captured), key=lambda part: len(terms.intersection(self._tokens.document(part.of(words)))))
+        part = max(
+            self._parts(captured), key=lambda part: len(terms.intersection(self._tokens.document(part.of(words))))
+        )
         start, end = (part.start + place for place in self._passage(part.of(words), terms))
         flags = part.flags or (("reported",) if source == "user" and is_reported(words[start:end]) else ())
         source = "document" if flags else source
