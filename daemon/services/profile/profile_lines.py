@@ -16,8 +16,6 @@ from typing import NamedTuple
 from ....protocol.instant import day, micros
 from ....protocol.record import PRINCIPLE, Record
 from ....stages.batch import PERSONAL
-from ....stages.reports import is_first_person, is_order, names_the_user
-from ....stages.sections import is_for_agents
 from ....stages.words import STOP, tokens
 from ...forgetting_rules import Rules
 from ...projections.profile import Part, ProfileCards, is_explicit
@@ -109,6 +107,9 @@ def is_imposed(record: Record) -> bool:
     trust, author, line = record.provenance.trust, record.provenance.author, record.description.strip()
     if is_own(record):
         return False
+    from ....stages.reports import is_first_person, names_the_user  # late: their expressions take long to compile
+    from ....stages.sections import is_for_agents
+
     if record.type in STATIC or names_the_user(line) or (trust == "document" and is_first_person(line)):
         return True
     is_chosen = trust == "assistant" or author == "user" or is_for_agents(record.provenance.source)
@@ -116,6 +117,8 @@ def is_imposed(record: Record) -> bool:
 
 
 def _orders(record: Record, line: str) -> bool:
+    from ....stages.reports import is_order  # late, as above
+
     return record.language != "en" or record.type in {"convention", "procedure"} or is_order(line)
 
 

@@ -7,7 +7,7 @@ twice; a turn whose records are all retired or hidden is left out, so that its t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -15,8 +15,6 @@ from ....protocol.event import Captured, Said, text, trust
 from ....protocol.instant import micros
 from ....protocol.recall import Heard, Hit, Recall, Recalled
 from ....protocol.record import LIVE, QUOTE_LIMIT
-from ....stages.reports import is_reported
-from ....stages.speakers import Passage, foreign_passages
 from ...projections.stores import Stores
 from ...projections.tokens import TermTokens
 from ...storage.archive import Archive, decode
@@ -25,6 +23,9 @@ from ..service import Caller
 from ..token_estimate import tokens
 from .question import parse_question
 from .warm import QUARANTINE
+
+if TYPE_CHECKING:
+    from ....stages.speakers import Passage
 
 CANDIDATES = 40
 FLOOR = 0.13
@@ -51,6 +52,8 @@ class TurnPart(NamedTuple):
 
 def foreign_parts(archive: Archive, captured: Captured) -> tuple[Passage, ...]:
     """Return the passages of a user's turn that somebody else wrote; none of any other turn."""
+    from ....stages.speakers import foreign_passages  # late: its expressions take long to compile at the start
+
     event = captured.event
     if not isinstance(event, Said) or event.role != "user":
         return ()
@@ -58,6 +61,12 @@ def foreign_parts(archive: Archive, captured: Captured) -> tuple[Passage, ...]:
     events = (earlier.event for _, earlier in before)
     agent = [said.text for said in events if isinstance(said, Said) and said.role == "assistant"]
     return foreign_passages(event.text, agent)
+
+
+def _is_reported(words: str) -> bool:
+    from ....stages.reports import is_reported  # late, as above
+
+    return is_reported(words)
 
 
 class TurnSearch:
@@ -120,7 +129,7 @@ class TurnSearch:
             self._parts(captured), key=lambda part: len(terms.intersection(self._tokens.document(part.of(words))))
         )
         start, end = (part.start + place for place in self._passage(part.of(words), terms))
-        flags = part.flags or (("reported",) if source == "user" and is_reported(words[start:end]) else ())
+        flags = part.flags or (("reported",) if source == "user" and _is_reported(words[start:end]) else ())
         source = "document" if flags else source
         return Heard(
             document=captured.document,
