@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import re
 
-from .keys import categories
-from .rules import table, words
+from .rules import any_of, table, words
 from .words import STOP
 
 _DATA = table("speakers")
@@ -55,6 +54,7 @@ _GOES_ON = _form(
 _ORDERS, _DEMANDS = words("speakers", "orders"), _form(_DATA["demands"])
 _FIRST_WORD = re.compile(r"[A-Za-z]+(?:['’]t)?")
 _SELF = re.compile(r"\b(?:I|I['’]\w+|[Mm]y|[Mm]yself|[Ii]ch|[Jj]e|yo|[Ii]o|[Ee]u|[Ii]k)\b")
+_TOOLS = any_of(rf"(?<![\w-])(?:{names})(?![\w-])" for names in table("lexicon").values())
 _TOPICS = words("speakers", "topics")
 _NO_NAMES = STOP | words("speakers", "no_names")
 
@@ -102,7 +102,7 @@ def _by_name(pattern: re.Pattern[str], clause: str) -> re.Match[str] | None:
 
 def _is_name(name: str) -> bool:
     first = name.split(maxsplit=1)[0].lower()
-    return first not in _NO_NAMES and first not in _TOPICS and not categories(name)
+    return first not in _NO_NAMES and first not in _TOPICS and not _TOOLS.search(name)
 
 
 def _goes_on(rest: str) -> bool:

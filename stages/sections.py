@@ -30,12 +30,7 @@ OPENING = 300  # Characters of a turn in which it says that it sums up
 
 def instructs(event: AnyEvent) -> bool:
     """Whether the event is a part of a file that a project's people wrote for agents: each line of it was chosen."""
-    return isinstance(event, Wrote) and is_for_agents(event.path.partition("#")[0])
-
-
-def is_for_agents(path: str) -> bool:
-    """Whether a project's people write a file of this name for agents."""
-    return _ORDERS.search(path) is not None
+    return isinstance(event, Wrote) and _ORDERS.search(event.path.partition("#")[0]) is not None
 
 
 def is_of_others(event: AnyEvent) -> bool:

@@ -55,6 +55,14 @@ WAKE_S = 1.0
 log = logging.getLogger("memd")
 
 
+def _load_rules() -> None:
+    """Compile the rules that captures and answers are checked with, so that the first one does not wait for it."""
+    prepare()
+    from ...stages import reports, speakers
+
+    log.debug("loaded %s, %s", reports.__name__, speakers.__name__)
+
+
 class Daemon:
     """A running memd: its stores, its services, and the thread that watches over them."""
 
@@ -142,7 +150,7 @@ class Daemon:
         self._scheduler.start()
         self._server.start()
         loading.start()
-        threading.Thread(target=prepare, name="rules", daemon=True).start()
+        threading.Thread(target=_load_rules, name="rules", daemon=True).start()
         try:
             self._places.socket_file.write_text(str(self._socket), encoding="utf-8")
         except OSError as error:  # a full disk: clients of another environment find the socket once there is space

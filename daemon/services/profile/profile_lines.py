@@ -16,6 +16,7 @@ from typing import NamedTuple
 from ....protocol.instant import day, micros
 from ....protocol.record import PRINCIPLE, Record
 from ....stages.batch import PERSONAL
+from ....stages.rules import any_of, table
 from ....stages.words import STOP, tokens
 from ...forgetting_rules import Rules
 from ...projections.profile import Part, ProfileCards, is_explicit
@@ -108,11 +109,10 @@ def is_imposed(record: Record) -> bool:
     if is_own(record):
         return False
     from ....stages.reports import is_first_person, names_the_user  # late: their expressions take long to compile
-    from ....stages.sections import is_for_agents
 
     if record.type in STATIC or names_the_user(line) or (trust == "document" and is_first_person(line)):
         return True
-    is_chosen = trust == "assistant" or author == "user" or is_for_agents(record.provenance.source)
+    is_chosen = trust == "assistant" or author == "user" or _FOR_AGENTS.search(record.provenance.source) is not None
     return not is_chosen and _orders(record, line)
 
 
@@ -145,6 +145,7 @@ SKIPS = 3
 ALIKE = 0.7
 """Share of common words (Jaccard) above which two lines say the same."""
 
+_FOR_AGENTS = any_of(table("noise")["instructions"]["files"])
 _INNER_QUOTES = str.maketrans("“”", "''")
 _FENCE = re.compile(r"</?\s*memd-context", re.IGNORECASE)
 
