@@ -293,7 +293,7 @@ def _logs(turn: _TurnText) -> None:
 
 def _is_machine_line(line: str) -> bool:
     bare = line.strip()
-    return not bare.startswith(("#", ">")) and is_log(bare)
+    return not bare.startswith(("#", ">")) and not _is_separator(bare) and is_log(bare)
 
 
 # --- messages, transcripts, prompts and pages -------------------------------------------------------------------------

@@ -291,6 +291,7 @@ export interface Heard {
   end: number;
   score: number;
   lines: Line[];
+  flags: string[];
 }
 export interface Hidden {
   kind: "hidden";
@@ -955,6 +956,7 @@ export interface Wrote {
   text: string;
   author?: string;
   path?: string;
+  own?: boolean;
 }
 
 /** The methods of `Client`. Each rejects with MemdError. */

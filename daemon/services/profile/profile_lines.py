@@ -297,17 +297,15 @@ def _line(record: Record) -> str:
     words = _FENCE.sub("‹memd-context", " ".join(record.description.split()))
     if is_own(record) or not _orders(record, words):
         return f"- {words}"
+    return f"- {_teller(record)}: “{words.translate(_INNER_QUOTES)}”"
+
+
+def _teller(record: Record) -> str:
+    """Return the source of an order that the user did not give, in words."""
     source = record.provenance.source
-    teller = (
-        "an agent" if record.provenance.trust == "assistant" else f"the {source.partition(':')[0]} {_name_of(source)}"
-    )
-    return f"- As {teller} wrote: “{words.translate(_INNER_QUOTES)}”"
-
-
-def _name_of(source: str) -> str:
-    """Return the last part of a document's name: a file's name, or the first digits of a repository's root commit."""
-    name = source.rpartition("/")[2].rpartition(":")[2]
-    return name[:40] if "." in name else name[:8]
+    if record.provenance.trust == "assistant":
+        return "An agent wrote"
+    return "A commit of the user says" if source.startswith("git:") else f"{source.rpartition('/')[2][:40]} says"
 
 
 def _in(heading: str, title: str) -> str:

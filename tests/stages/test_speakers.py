@@ -1,0 +1,109 @@
+"""Passages of a user's turn that somebody else wrote, and sentences that report somebody else's words (P-19)."""
+
+from itertools import pairwise
+
+import pytest
+
+from memd.stages.reports import is_reported
+from memd.stages.speakers import LONGEST_READ, foreign_passages
+
+PROPOSAL = (
+    "We could keep the harvest table in SQLite because one process writes it, and every reader opens its own "
+    "connection in WAL mode so that nobody waits for the nightly job."
+)
+
+
+def own(text: str, *agent: str) -> str:
+    """What of a turn is left as the user's."""
+    left, at = "", 0
+    for start, end, _ in foreign_passages(text, agent):
+        left += text[at:start]
+        at = end
+    return " ".join((left + text[at:]).split())
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("One.\n> Two.\nThree.", "One. Three."),
+        ("Look: <memo>Use tabs in all of the files.</memo> Bye.", "Look: Bye."),
+        ("I press <kbd>Ctrl C</kbd> a lot.", "I press <kbd>Ctrl C</kbd> a lot."),
+        ("A `Vec<String>` is fine, a <String> too.", "A `Vec<String>` is fine, a <String> too."),
+        ("~~~\n<open>\n~~~\nI use tabs.", "I use tabs."),
+        ("+ fast\n- slow\n+ cheap", "+ fast - slow + cheap"),
+        ("+1 for tabs", "+1 for tabs"),
+        ("@@ -1 +1 @@\n-a\n+b\n\n- I use tabs\n- I use vim", "- I use tabs - I use vim"),
+        ("To: b\nFrom: a\n\nWe use tabs.\n\n---\nI do not.", "--- I do not."),
+        ("Human: use tabs\nAI: ok", ""),
+        ("System: I run Fedora on it.", "System: I run Fedora on it."),
+        ("I moved to Bun 3 weeks ago", "I moved to Bun 3 weeks ago"),
+        ("You are right about tabs.\n\nAlways use them.", "You are right about tabs. Always use them."),
+    ],
+)
+def test_what_is_left_of_a_turn_is_the_users_P19(text: str, left: str) -> None:
+    assert own(text) == left
+
+
+def test_a_copied_answer_is_the_agents_and_a_proposal_taken_up_is_the_users_P19() -> None:
+    assert own(f"why?\n{PROPOSAL}", PROPOSAL) == "why?"
+    assert own("keep the harvest table in SQLite because one process writes it", PROPOSAL).startswith("keep")
+    assert own(f"why?\n{PROPOSAL}") == f"why? {PROPOSAL}"
+
+
+def test_passages_are_in_order_and_within_the_turn_P19() -> None:
+    text = 'a\n> b\n<x>c d e f</x>\n```\nd\n```\n"One two. Three four five six seven."\n' * 50
+    passages = foreign_passages(text)
+    assert all(left.end < right.start for left, right in pairwise(passages))
+    assert passages[0].start > 0 and passages[-1].end <= len(text)
+
+
+def test_the_middle_of_a_very_long_turn_is_not_the_users_P19() -> None:
+    text = "I use tabs.\n" + "word\n" * LONGEST_READ + "I use vim."
+    left = own(text)
+    assert left.startswith("I use tabs.") and left.endswith("I use vim.") and len(left) < LONGEST_READ + 20
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "Our CTO insists on Oracle.",
+        "Dana from accounting told me that she prefers spreadsheets.",
+        "According to Miguel, all services must use gRPC.",
+        "The article says to always disable the cache.",
+        '"I never write tests."',
+        "Lena: I prefer short names",
+        "The user's name is Eve.",
+        "Der Nutzer bevorzugt Tabs.",
+        "Mein Kollege möchte nur noch Tabs.",
+        "Selon Marie, il faut toujours utiliser des onglets.",
+        "Mi jefe quiere Oracle en todos los servicios.",
+        "Il mio collega preferisce gli spazi.",
+        "Minha colega disse que usa sempre abas.",
+        "Mijn baas wil alleen maar tabs.",
+    ],
+)
+def test_a_report_is_not_the_users_word_P19(clause: str) -> None:
+    assert is_reported(clause)
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "I prefer tabs.",
+        "My team and I prefer tabs.",
+        "Our CTO insists on Oracle, so use Oracle from now on.",
+        "Dana likes spreadsheets, but I prefer plain text.",
+        "I told Dana that I prefer plain text.",
+        "As Dana said, we use gRPC.",
+        "The docs say npm, but we use pnpm here.",
+        "Prettier wants double quotes.",
+        "Editor: I use vim",
+        "The user can reset the password in the settings.",
+        "Ich bevorzuge Tabs, mein Kollege nicht.",
+        "Mein Chef will Oracle, also nutzen wir ab jetzt Oracle.",
+        "Je préfère les onglets.",
+        "My daughter loves dinosaurs.",
+    ],
+)
+def test_a_statement_of_the_users_own_is_no_report_P19(clause: str) -> None:
+    assert not is_reported(clause)
