@@ -252,6 +252,7 @@ export interface ForgetPlan {
   captures: number;
   documents: string[];
   spooled: number;
+  names: number;
 }
 export interface Going {
   id: string;
@@ -608,6 +609,7 @@ export interface Redacted {
   entries?: Remnant[];
   sessions?: string[];
   cuts?: Cut[];
+  marks?: unknown[];
 }
 export interface Reembedding {
   model: string;

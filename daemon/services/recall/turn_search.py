@@ -139,7 +139,7 @@ class TurnSearch:
             quote=words[start:end],
             start=start,
             end=end,
-            score=round(score if source == "user" else score * QUARANTINE, 4),
+            score=round(score if trust(captured.event) == "user" else score * QUARANTINE, 4),
             flags=flags,
         )
 
