@@ -865,6 +865,7 @@ export interface StatusText {
   inbox: number;
   hosts: { [name: string]: string };
   sessions_open: number;
+  is_removed: boolean;
 }
 export interface Step {
   stage: string;
