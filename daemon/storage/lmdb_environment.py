@@ -247,10 +247,11 @@ class Environment:
         return (self.folder / "data.mdb").stat().st_blocks * 512
 
     def close(self) -> None:
-        """Close after the last reader, which would else read unmapped memory."""
+        """Close after the last reader. One that reads for longer keeps the map, which ends with the process: closed
+        under it, it would read unmapped memory."""
         with self._gate:
-            self._gate.wait_for(lambda: not self._readers, CLOSE_S)
-        self._lmdb.close()
+            if self._gate.wait_for(lambda: not self._readers, CLOSE_S):
+                self._lmdb.close()
 
 
 def _inode(file: Path) -> tuple[int, int] | None:

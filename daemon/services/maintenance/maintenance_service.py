@@ -37,6 +37,9 @@ HOUR, DAY_S = 3_600_000_000, 86_400.0
 RESTFUL_S = 60.0
 """Longest time between two commits of the indexes while nothing changes."""
 
+STOP_S = 3.0
+"""Longest wait for a commit in progress when memd stops."""
+
 log = logging.getLogger("memd.upkeep")
 
 
@@ -54,16 +57,18 @@ class IndexCommits:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; the stores commit the rest when they close."""
+        """End the thread after the commit in progress; the stores commit the rest when they close."""
         self._stopping.set()
+        self._stores.changed.set()
+        self._thread.join(STOP_S)
 
     def _run(self) -> None:
         changed = self._stores.changed
         while not self._stopping.is_set():
             changed.wait(RESTFUL_S)
-            changed.clear()
             if self._stopping.wait(self._every_s()):
                 return
+            changed.clear()
             if not self._stores.index():
                 changed.set()
             self._save()
