@@ -1,4 +1,4 @@
-"""The short list of secret patterns that clients redact before a spool or a shell hook stores text.
+"""What clients redact before a spool or a shell hook stores text: a short list of patterns, and announced secrets.
 
 Standard library only, because thin clients carry a copy. The daemon scans all text again with the full rules (P-18).
 """
@@ -6,7 +6,10 @@ Standard library only, because thin clients carry a copy. The daemon scans all t
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
+
+from .announced_words import CLUES
 
 _TABLE: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("private-key", ("-----begin ",), r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"),
@@ -36,30 +39,53 @@ _TABLE: tuple[tuple[str, tuple[str, ...], str], ...] = (
 """Name, clues and pattern of each rule. Each match contains a clue in folded case, so a text without one is skipped."""
 
 RULES = tuple((name, pattern) for name, _, pattern in _TABLE)
-CLUES = {name: clues for name, clues, _ in _TABLE}
+PATTERN_CLUES = {name: clues for name, clues, _ in _TABLE}
 _RULE_OF_CLUE = [(clue, number) for number, (_, clues, _) in enumerate(_TABLE) for clue in clues]
 
+_PLACEHOLDER = re.compile(r"\[redacted:[\w-]{1,60}\]")
 _SECRET_GROUPS = ("s1", "s2", "s3")
 
 
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
     """Replace each secret by `[redacted:<rule>]`; also return the rules that matched, in order."""
-    matched: list[str] = []
+    parts: list[str] = []
+    at = 0
+    spans = _spans(text)
+    for start, end, rule in spans:
+        parts += text[at:start], f"[redacted:{rule}]"
+        at = end
+    return "".join((*parts, text[at:])), tuple(rule for _, _, rule in spans)
 
-    def replacement(match: re.Match[str]) -> str:
-        name = _rule_of(match)
-        matched.append(name)
-        groups = match.groupdict()
-        for group in _SECRET_GROUPS:
-            if groups.get(group) is not None:
-                start, end = match.span(group)
-                whole, offset = match.group(0), match.start()
-                return f"{whole[: start - offset]}[redacted:{name}]{whole[end - offset :]}"
-        return f"[redacted:{name}]"
 
+def _spans(text: str) -> list[tuple[int, int, str]]:
+    """Start, end and rule of each secret, in order; those that overlap as one, under the pattern's name."""
     folded = text.casefold()
+    spans = list(_in_short_list(text, folded))
+    if text.count(":") >= 4 or any(clue in folded for clue in CLUES):
+        from .announced_secrets import announced  # late: its expressions take 20 ms to compile
+
+        spans += announced(text)
+    return _merged(spans, [match.span() for match in _PLACEHOLDER.finditer(text)] if "[redacted:" in text else [])
+
+
+def _merged(spans: list[tuple[int, int, str]], taken: list[tuple[int, int]]) -> list[tuple[int, int, str]]:
+    merged: list[tuple[int, int, str]] = []
+    for start, end, rule in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if any(start < last and first < end for first, last in taken):
+            continue
+        if merged and start < (last := merged[-1])[1]:
+            merged[-1] = (last[0], max(last[1], end), last[2] if last[2] in PATTERN_CLUES else rule)
+        else:
+            merged.append((start, end, rule))
+    return merged
+
+
+def _in_short_list(text: str, folded: str) -> Iterator[tuple[int, int, str]]:
     rules = tuple(sorted({rule for clue, rule in _RULE_OF_CLUE if clue in folded}))
-    return (_pattern(rules).sub(replacement, text) if rules else text), tuple(matched)
+    for match in _pattern(rules).finditer(text) if rules else ():
+        groups = match.groupdict()
+        group = next((name for name in _SECRET_GROUPS if groups.get(name) is not None), None)
+        yield (*(match.span(group) if group else match.span()), _rule_of(match))
 
 
 @lru_cache(256)

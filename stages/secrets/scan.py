@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ...protocol import announced_secrets
 from .rules import VERSION, SecretRule, read
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class SecretSpan(msgspec.Struct, frozen=True):
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
     """`text` with each secret replaced by `[redacted:<rule>]`, and the rules that hit, in order."""
     data = text.encode()
-    spans = _spans(data)
+    spans = _spans(text, data)
     parts: list[bytes] = []
     at = 0
     for start, end, rule in spans:
@@ -56,7 +57,7 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
 def find(text: str) -> tuple[SecretSpan, ...]:
     """Where secrets stand in `text`, in order."""
     data = text.encode()
-    spans = _spans(data)
+    spans = _spans(text, data)
     if len(data) == len(text):
         return tuple(SecretSpan(*span) for span in spans)
     return tuple(SecretSpan(len(data[:start].decode()), len(data[:end].decode()), rule) for start, end, rule in spans)
@@ -80,17 +81,17 @@ def _engine() -> _Engine:
         return _compiled_engine()
 
 
-def _spans(data: bytes) -> list[tuple[int, int, str]]:
+def _spans(text: str, data: bytes) -> list[tuple[int, int, str]]:
     """Start, end and rule of each secret, in bytes; where several overlap, the whole of them under the first's name."""
-    hits = _engine().hits(data)
+    hits = _engine().hits(text, data)
     if not hits:
         return []
     taken = [match.span() for match in _PLACEHOLDER.finditer(data)]
     hits = [hit for hit in hits if not _overlaps(hit[0], hit[1], taken)]
     merged = _merged(hits)
     again = [hit for hit in _again(data, merged) if not _overlaps(hit[0], hit[1], taken)]
-    rules = _engine().rules
-    return [(start, end, rules[number].name) for start, end, number in _merged([*merged, *again])]
+    names = _engine().names
+    return [(start, end, names[number]) for start, end, number in _merged([*merged, *again])]
 
 
 def _again(data: bytes, merged: list[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
@@ -125,6 +126,7 @@ class _Engine:
         import re2  # here, for the daemon's start: 7 ms
 
         self.rules = rules
+        self.names = (*(rule.name for rule in rules), *announced_secrets.KINDS)
         options = re2.Options()
         options.max_mem = MEMORY
         options.log_errors = False
@@ -138,24 +140,46 @@ class _Engine:
         for clue, meant in clues.items():
             self._set.Add(f"(?i:{clue})")
             self._clues.append(meant)
+        self._announced = len(clues)
+        self._probe = f"(?i:{announced_secrets.probe()})"
+        self._set.Add(self._probe)
         self._set.Compile()
 
         def compiled(pattern: str) -> re2.Regexp:
             return re2.compile(pattern, options)
 
         self._compiled = cache(compiled)
+        compiled(self._probe)
+        announced_secrets.prepare()
 
-    def hits(self, data: bytes) -> list[tuple[int, int, int]]:
-        """Start, end and rule's number of each secret; they may overlap."""
+    def hits(self, text: str, data: bytes) -> list[tuple[int, int, int]]:
+        """Start and end in bytes and rule's number of each secret; they may overlap."""
         clues = self._set.Match(data)
         if not clues:
             return []
-        return [
-            hit
-            for number, windows in self._windows(data, clues).items()
-            for start, end in _joined(windows)
-            for hit in self._within(data, number, start, min(end, len(data)))
-        ]
+        hits: list[tuple[int, int, int]] = []
+        if self._announced in clues:
+            hits += self._after_announcements(text, data)
+            clues.remove(self._announced)
+        if clues:
+            hits += self._of_rules(data, clues)
+        return hits
+
+    def _of_rules(self, data: bytes, clues: list[int]) -> Iterator[tuple[int, int, int]]:
+        for number, windows in self._windows(data, clues).items():
+            for start, end in _joined(windows):
+                yield from self._within(data, number, start, min(end, len(data)))
+
+    def _after_announcements(self, text: str, data: bytes) -> Iterator[tuple[int, int, int]]:
+        """The secrets that a name, flag, command or phrase announces."""
+        first = len(self.rules)
+        probe = self._compiled(self._probe)
+        characters = _CharacterOffsets(data)
+        for match in probe.finditer(data):
+            start, end = map(characters.of_byte, match.span())
+            for hit in announced_secrets.between(text, start, end):
+                begin = match.start() + _bytes(text, start, hit.start)
+                yield begin, begin + _bytes(text, hit.start, hit.end), first + announced_secrets.KINDS.index(hit.kind)
 
     def _windows(self, data: bytes, clues: list[int]) -> dict[int, list[tuple[int, int]]]:
         """Where each rule is to be looked for."""
@@ -203,6 +227,27 @@ class _Engine:
             if any(self._compiled(pattern).search(around) for pattern in rule.allow_match):
                 return False
         return not (rule.stop and self._compiled(_any_of(rule.stop)).search(words))
+
+
+class _CharacterOffsets:
+    """The places of bytes in characters, for places in ascending order."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._is_ascii = data, data.isascii()
+        self._byte = self._character = 0
+
+    def of_byte(self, place: int) -> int:
+        """The character that begins at this byte."""
+        if self._is_ascii:
+            return place
+        self._character += len(self._data[self._byte : place].decode()) if place >= self._byte else 0
+        self._byte = place
+        return self._character
+
+
+def _bytes(text: str, start: int, end: int) -> int:
+    """The bytes from one character to another one, negative backwards."""
+    return len(text[start:end].encode()) if end >= start else -len(text[end:start].encode())
 
 
 @cache

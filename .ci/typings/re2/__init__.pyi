@@ -1,5 +1,7 @@
 """What memd uses of google-re2: expressions over bytes."""
 
+from collections.abc import Iterator
+
 class Options:
     max_mem: int
     log_errors: bool
@@ -14,6 +16,7 @@ class Match:
 class Regexp:
     groups: int
     def search(self, text: bytes, pos: int | None = None, endpos: int | None = None) -> Match | None: ...
+    def finditer(self, text: bytes, pos: int | None = None, endpos: int | None = None) -> Iterator[Match]: ...
 
 def compile(pattern: str, options: Options | None = None) -> Regexp: ...
 

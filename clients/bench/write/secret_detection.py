@@ -7,6 +7,7 @@ import gzip
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
@@ -18,6 +19,7 @@ from ...importers.transcript import batches
 from ..measurement import BenchOptions, Figure, PartResult, at_least, at_most, zero_figure
 from ..session_data import files
 from ..temporary_daemon import empty_home, measure, running, settle
+from .secret_matrix import MatrixCase, cases, near_misses
 
 NAMED = 12
 AT = "2026-03-04T10:00:00+01:00"
@@ -27,11 +29,15 @@ OF_ANOTHER_RULE = msgspec.json.decode((SAMPLES / "other_secret_rules.json").read
 """Negative rows are labelled by rule: each near miss of one rule here holds a real secret of these other rules."""
 
 
+Hits = tuple[tuple[str, int, int], ...]
+"""Rule, start and end of each secret in one text."""
+
+
 class ScanOutput(msgspec.Struct, frozen=True):
     """The output of the measurement `scan-texts`: for each text the rule, start and end of each secret, and whether the
     injection stage flags it; seconds of the first and of a second scan."""
 
-    hits: tuple[tuple[tuple[str, int, int], ...], ...]
+    hits: tuple[Hits, ...]
     flagged: tuple[bool, ...]
     seconds: float
     again: float
@@ -48,6 +54,7 @@ class LabelledRow(msgspec.Struct, frozen=True):
     """A text of the data, the rule it was made for, whether it holds a secret, and where."""
 
     text: str
+    source: str
     rule: str
     label: int
     ranges: tuple[tuple[int, int], ...] | None = None
@@ -55,7 +62,7 @@ class LabelledRow(msgspec.Struct, frozen=True):
 
 class JudgedRow(msgspec.Struct, frozen=True):
     row: LabelledRow
-    hits: tuple[tuple[str, int, int], ...]
+    hits: Hits
 
     @property
     def alarms(self) -> list[str]:
@@ -64,7 +71,7 @@ class JudgedRow(msgspec.Struct, frozen=True):
 
 
 def secrets(options: BenchOptions) -> PartResult:
-    """Labelled rows, false alarms on real transcripts, speed, and secrets that are left on the disk."""
+    """Passwords in 24 forms, near misses, labelled rows, alarms on real transcripts, speed, secrets left on the disk."""
     with gzip.open(options.find("secrets/secrets_dev.jsonl.gz"), "rb") as lines:
         rows = [msgspec.json.decode(line, type=LabelledRow) for line in lines]
     texts = list(_texts(msgspec.structs.replace(options, quick=False)))  # a rate needs all of them
@@ -74,10 +81,16 @@ def secrets(options: BenchOptions) -> PartResult:
         hits = scanned(environment, [row.text for row in rows]).hits
         options.progress("write/secrets: real transcripts")
         real = scanned(environment, texts)
+        matrix, authored = cases(), near_misses()
+        options.progress("write/secrets: forms and near misses")
+        in_forms = scanned(environment, [case.text for case in matrix]).hits
+        in_near_misses = scanned(environment, [text for text, _ in authored]).hits
     judged = [JudgedRow(row, of_row) for row, of_row in zip(rows, hits, strict=True)]
     alarms = [rule for hits in real.hits for rule, _, _ in hits]
     left, searched = _on_disk(judged)
     figures = (
+        *_matrix_figures(matrix, in_forms),
+        *_near_miss_figures([held_out for _, held_out in authored], in_near_misses),
         *_figures(judged),
         Figure("alarms a MB of real transcript", len(alarms) / size_mb, samples=len(texts), target=at_most(1)),
         Figure("scan, real transcripts", real.seconds * 1000 / size_mb, "ms/MB", samples=len(texts), target=at_most(5)),
@@ -92,7 +105,34 @@ def secrets(options: BenchOptions) -> PartResult:
         if names
     ]
     notes += [f"alarm on a transcript: {rule}" for rule in alarms[:NAMED]]
-    return PartResult(figures, notes=tuple(notes), shows_not="secrets of forms that no public rule knows")
+    return PartResult(
+        figures, notes=tuple(notes), shows_not="secrets that nothing announces and whose form no public rule knows"
+    )
+
+
+def _matrix_figures(matrix: Sequence[MatrixCase], hits: Sequence[Hits]) -> Iterator[Figure]:
+    """The share of passwords of which nothing stays: overall, of the held-out forms, by form, and by length and kind."""
+    taken = [case.is_taken(of_case) for case, of_case in zip(matrix, hits, strict=True)]
+    yield Figure(
+        "passwords taken, 24 forms × 7 lengths × 2 kinds", fmean(taken), samples=len(taken), target=at_least(0.97)
+    )
+    groups: dict[str, list[bool]] = {}
+    for case, is_taken in zip(matrix, taken, strict=True):
+        kind = "human-made" if case.human else "random"
+        half = "held-out keys, commands, phrases" if case.held_out else "forms that were tuned on"
+        for name in (half, f"form: {case.form}", f"{kind}, {case.length} characters"):
+            groups.setdefault(name, []).append(is_taken)
+    for name in sorted(groups, key=lambda name: (name.startswith("form:"), name)):
+        yield Figure(f"  {name}", fmean(groups[name]), samples=len(groups[name]))
+    exact = fmean(case.is_exact(of_case) for case, of_case in zip(matrix, hits, strict=True))
+    yield Figure("  the password and nothing else", exact, samples=len(matrix))
+
+
+def _near_miss_figures(held_out: Sequence[bool], hits: Sequence[Hits]) -> Iterator[Figure]:
+    alarms = [bool(of_text) for of_text in hits]
+    yield Figure("alarms on authored near misses", fmean(alarms), samples=len(alarms), target=at_most(0.02))
+    chosen = [alarm for alarm, is_held_out in zip(alarms, held_out, strict=True) if is_held_out]
+    yield Figure("  held-out near misses", fmean(chosen), samples=len(chosen))
 
 
 def _figures(judged: Sequence[JudgedRow]) -> Iterator[Figure]:
@@ -102,6 +142,9 @@ def _figures(judged: Sequence[JudgedRow]) -> Iterator[Figure]:
     alarms = sum(bool(item.alarms) for item in negative)
     every_alarm = sum(bool(item.hits) for item in negative)
     yield Figure("secrets, F1", _f1(right, len(positive), alarms), samples=len(judged), target=at_least(0.95))
+    for source in sorted({item.row.source for item in judged}):
+        rest = [item for item in judged if item.row.source != source]
+        yield Figure(f"  F1 without the rows of {source}", _f1_of(rest), samples=len(rest))
     yield Figure("  recall", right / len(positive), samples=len(positive))
     ranges = [(item.hits, start, end) for item in positive for start, end in item.row.ranges or ()]
     covered = sum(any(first < end and start < last for _, first, last in hits) for hits, start, end in ranges)
@@ -109,6 +152,12 @@ def _figures(judged: Sequence[JudgedRow]) -> Iterator[Figure]:
     yield Figure("  precision", right / (right + alarms), samples=right + alarms)
     f1 = _f1(right, len(positive), every_alarm)
     yield Figure("  F1, another rule's secret an alarm too", f1, samples=len(judged))
+
+
+def _f1_of(judged: Sequence[JudgedRow]) -> float:
+    positive = [item for item in judged if item.row.label]
+    right = sum(bool(item.hits) for item in positive)
+    return _f1(right, len(positive), sum(bool(item.alarms) for item in judged if not item.row.label))
 
 
 def _f1(right: int, positive: int, alarms: int) -> float:

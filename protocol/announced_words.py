@@ -1,0 +1,262 @@
+"""The words, flags, phrases and exceptions by which memd recognises that a secret follows: data alone.
+
+`announced_secrets.py` explains how they are used; the client for Node gets a copy of them, written by its generator.
+All words are in lower case. A list in a text is separated by spaces; `_` in a phrase stands for a space.
+"""
+
+from __future__ import annotations
+
+NOUNS: dict[str, str] = {
+    "password": "password passwort passphrase passwd passcode passwordphrase kennwort wachtwoord contraseña contrasena "
+    "contrasenya senha motdepasse mot_de_passe palavra-passe palavra_passe palavrapasse parola_d'ordine zugangscode "
+    "requirepass masterauth masterpass pincode mdp pass pword pswd psw pwd pw pin",
+    "secret": "secret geheimnis secreto segredo segreto",
+    "token": "token jeton jetons_d'accès",
+    "key": "key schlüssel schluessel sleutel",
+    "clé": "clé clef clave chiave chave",
+    "authorization": "authorization",
+    "bearer": "bearer",
+    "cookie": "cookie",
+    "signature": "signature sig",
+}
+"""What each kind of secret is called. `key` needs one of `KEY_HEADS` before it, `clé` one of `KEY_TAILS` behind it."""
+
+SHORT_NOUNS = "pass pword pswd psw pwd pw pin sig mdp token key senha"
+"""Nouns that count only where a word of a name begins, or behind one of `GLUED_HEADS`."""
+
+GLUED_HEADS = (
+    "db my sql mysql pg pgsql ldap smtp imap ftp ssh mail email user usr root admin bind auth api access refresh id "
+    "client store key trust app web wifi wlan wpa ps vnc rdp redis mongo rabbit kafka site login master default http "
+    "https proxy sudo bot svc service session secret private encryption signing bearer account sharedaccess shared "
+    "accountsharedaccess accesskey secretaccess cluster unseal license security csrf jwt x server host guest ansible vault "
+    "keystore truststore cert gpg pgp zip enc old new repeat current temp tmp system"
+)
+
+KEY_HEADS = (
+    "api access secret private encryption encrypt decryption cipher signing sign auth authentication authorization master "
+    "account shared app storage session hmac jwt aes deploy unseal webhook admin root ssh gpg pgp subscription function "
+    "license activation security write ingest zugangs geheim geheimer recovery wifi wpa network psk service client bot "
+    "sharedaccess secretaccess accesskey"
+)
+KEY_TAILS = (
+    "api secrète secreta segreta d'accès d'api de_acceso de_acesso di_accesso privée privada privata secret de_api"
+)
+
+NOT_HEADS = (
+    "forgot forget forgotten reset confirm? has have is no not non show hide toggle require requires required without check "
+    "validate validating verify verified hash hashed invalid wrong bad missing min max minimum maximum generate generated "
+    "random ask asks prompt next page continuation sync cancel cancellation csrf xsrf eos bos pad unk sep mask cls special "
+    "stop num number total input output completion cached per first last prev previous peek end start design color colour "
+    "parse parser lexer syntax operator keyword reserved expired empty public pub primary foreign cache sort partition "
+    "hash row group idempotency natural unique index composite lookup dedupe bucket get fetch find load read is use uses "
+    "by for count each current_token antiforgery verification expand tool translation message locale i18n label error "
+    "test_id testid hover press on handle render html css tag word sub begin left right lookahead enable disable allow "
+    "strong weak"
+)
+"""Words of a name before its noun with which the name means no secret: `forgot_password`, `next_token`, `public_key`."""
+
+TAILS = (
+    "old new prod production dev development test testing staging stage live local default main value val text plain "
+    "plaintext string str base64 b64 hex raw current temp tmp db env one two a b primary secondary confirm confirmation "
+    "repeat again clear data"
+)
+"""Words that may follow the noun in a name: `password_prod`, `secret.value`; with any other the name means no secret."""
+
+TYPES = (
+    "str string text varchar char bytes byte any object number int integer bool boolean buffer uuid secretstr undefined "
+    "unknown void null none nil never optional nullable required secret securestring"
+)
+
+LISTED = (
+    TYPES + " true false yes no on off auto default empty blank missing unset disabled enabled hidden masked redacted "
+    "omitted removed placeholder example examples sample dummy fake changeme changethis change replace replaceme insert "
+    "enter input output type provide put paste fill todo fixme tbd foo bar baz qux foobar foobaz lorem ipsum here there "
+    "your yours my mine our the this that an me it its of to for from in at by with and or not is are was be as if then "
+    "password passwd passphrase passcode pass pwd pw passwort kennwort wachtwoord contraseña contrasena senha mot de "
+    "secret secrets token tokens key keys apikey api access refresh auth oauth oauth2 bearer basic digest jwt credential "
+    "credentials creds login logout user username users name names admin administrator root guest test tests testing "
+    "postgres postgresql mysql mariadb mongo mongodb redis rabbitmq value values string text field param params variable "
+    "variables var env environment config configuration settings setting options option args arg kwargs self cls this ctx "
+    "context data payload body request response req res row item items obj result results state props event target form "
+    "model entity session client server service provider account project app application database db host port url uri "
+    "path file files id ids uuid hash hashed encrypted plain plaintext raw base64 hex generated random new old current "
+    "next previous first last temp tmp short long strong weak valid invalid wrong correct incorrect expired required "
+    "optional description title label hint header headers cookie cookies query method type types kind list array map set "
+    "get post put delete update create remove add read write check validate verify match parse load save store fetch find "
+    "show hide reset confirm forgot forgotten ok okay error errors fail failed failure success succeeded passed skipped "
+    "warning info debug unknown other anonymous public private internal external global local dev development staging "
+    "prod production stage demo live sandbox mock stub fixture dummy super supersecret topsecret verysecret notasecret "
+    "deploy deployment build ci cd github gitlab docker npm pypi aws azure gcp google vault kubernetes k8s helm prompt "
+    "ask asked see above below docs documentation manager management policy length count size number index limit ttl "
+    "expires expiry refreshed rotated rotate one two three four per each all some any only same it's also now again "
+    "still just when where which who what how why into onto about than so but because while until after before during "
+    "stored sent given used known shared set changed asterisks stars dots bullet xml json yaml toml ini csv html const "
+    "let await async return new function def class import export static final interface extends abstract struct enum "
+    "eof ident identifier literal keyword operator comment whitespace newline bracket brace paren comma colon semicolon "
+    "tls ssl cert certificate crt ca pem store keystore truststore aws4 sha md5 salt nonce iv hmac rsa ecdsa ed25519 gpg "
+    "min max upper lower digits digit letters letter symbols symbol characters character chars char bits bit minutes "
+    "hours days seconds obligatoire obligatoria obrigatória requerida falsch richtig abgelaufen vergessen geändert "
+    "incorrecta incorrect scaduta verlopen trop muy molto muito"
+)
+"""Plain words that are never a secret, alone or joined: placeholders, types, words of documentation and of code."""
+
+TECHNICAL = (
+    "sha1 sha2 sha3 sha256 sha384 sha512 md5 base16 base32 base36 base58 base62 base64 base64url base85 utf8 utf16 utf-8 "
+    "utf-16 latin1 ascii7 aes128 aes192 aes256 rsa2048 rsa4096 ed25519 x25519 curve25519 p256 p384 secp256k1 hs256 hs384 "
+    "hs512 rs256 rs384 rs512 es256 es384 es512 ps256 argon2 argon2id argon2i bcrypt2 pbkdf2 scrypt1 oauth1 oauth2 saml2 "
+    "openid1 2fa mfa2 u2f fido2 k8s i18n l10n a11y s3 ec2 x509 x86 x64 arm64 amd64 http1 http2 http3 tls1 ipv4 ipv6 p12 "
+    "pkcs1 pkcs5 pkcs7 pkcs8 pkcs11 pkcs12 rfc2617 rfc6750 python2 python3 py3 es6 es2015 vue3 web3 log4j neo4j h264 mp3 mp4 "
+    "1password gpt4 gpt-4 llama2 llama3 c++ cpp17 c++17 c++20 d3 b2 n8n node18 node20 node22 v8 utf8mb4 bm25 win32 posix1"
+)
+"""Words with digits that are no secret in prose."""
+
+FILE_ENDINGS = (
+    "txt md rst json jsonl yaml yml toml ini cfg conf env xml html css py js mjs cjs ts tsx jsx java kt go rs rb php cs "
+    "cpp hpp sh bash zsh ps1 sql log lock pem key crt cer p12 pfx asc gpg csv pdf png jpg svg gz zip tar swift vue svelte db exs ex "
+    "sqlite local example sample dev com org net io"
+)
+
+LINKS = (
+    "is was are were be being becomes equals to as = : := -> => → — – ist war lautet wäre auf est était es era è é foi "
+    "sono são c'est werd wird sera será sarà naar enter gib entrez introduce digita typ"
+)
+ADVERBS = (
+    "now currently still just set changed reset jetzt nun désormais ahora ora agora nu also temporarily : « “ „ \" ' `"
+)
+"""Words between a noun and its value in prose."""
+
+VALUE_FIRST = "is was ist war est es è é foi"
+OWNERS = (
+    "my the our your his her their a das mein meine dein unser der die le la mon ma notre votre mi el nuestra su mia il "
+    "nostra tua a minha nossa o mijn het ons de onze"
+)
+
+SESSION_COOKIES = "sess sid auth token jwt login remember ticket csrf xsrf identity secret key user id"
+COOKIE_ATTRIBUTES = (
+    "path domain expires max-age samesite secure httponly priority partitioned lang locale theme consent"
+)
+
+ARGUMENT = r"""(?:\\?"(?P<s>[^"\\\n]+)|\\?'(?P<t>[^'\n]+)|(?P<u>[^\s"'|;<>\\]+))"""
+"""An argument of a command, in quotes or without."""
+
+FORMS: tuple[tuple[str, str, str], ...] = (
+    ("password", "mysql mariadb mytop", r"(?:\s|^)-p{}"),
+    (
+        "password",
+        "docker podman buildah skopeo nerdctl oras crane helm argocd rancher",
+        r"\slogin\b.*?\s-p(?:\s+|=)?{}",
+    ),
+    ("password", "az oc", r"\slogin\b.*?\s-p(?:\s+|=){}"),
+    ("password", "redis-cli keydb-cli valkey-cli", r"\s-a\s+{}"),
+    ("password", "mongo", r"\s-p\s+{}"),
+    ("password", "htpasswd", r"\s-[A-Za-z]*b[A-Za-z]*\s+(?:-\S+\s+)*(?:[^\s-]\S*\s+){1,2}{}[ \t]*(?:$|[|;&)`\n\"'])"),
+    ("secret", "gh", r"\b(?:secret|variable)\s+set\b.*?\s-(?:b|-body)(?:\s+|=)?{}"),
+    ("password", "ssh-keygen", r"\s-[NP]\s*{}"),
+    ("password", "sshpass", r"\s-p\s*{}"),
+    ("password", "openssl", r"\s-(?:k|K)\s+{}"),
+    ("password", "pass:", r"pass(?:in|out|word)?\s+[\"']?pass:(?P<u>[^\s\"']+)"),
+    ("password", "curl", r"\s(?:-u|-U|--user|--proxy-user)[\s=]*[\"']?[^\s:\"'$/]{1,80}:(?P<u>[^\s\"']+)"),
+    ("password", "httpie xh", r"\s(?:-a|--auth)[\s=]+[\"']?[^\s:\"'$/]{1,80}:(?P<u>[^\s\"']+)"),
+    ("password", "zip unzip", r"\s-P\s*{}"),
+    ("password", "7z 7za 7zz rar unrar", r"\s-p{}"),
+    ("password", "ldap", r"\s-[ws]\s+{}"),
+    ("password", "smbclient smbget smbmap rpcclient", r"\s-U\s*[\"']?[^\s%\"'$]{1,80}%(?P<u>[^\s\"']+)"),
+    ("password", "sqlcmd bcp osql isql tsql mosquitto_ ipmitool", r"\s-P\s*{}"),
+    ("password", "sqlplus sqlldr expdp impdp rman", r"\s[\"']?[A-Za-z_]\w*/(?P<u>[^\s\"'/@]+)(?:@|[\"'\s]|$)"),
+    ("password", "rabbitmqctl", r"\s(?:add_user|change_password|authenticate_user)\s+\S+\s+{}"),
+    ("password", "wpa_passphrase", r"wpa_passphrase\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s+{}"),
+    ("password", "add-generic-password add-internet-password", r"\b(?:add|find)-\w+-password\b.*?\s-w\s+{}"),
+    ("password", "unlock-keychain", r"\bunlock-keychain\b.*?\s-p\s+{}"),
+    ("password", "keytool jarsigner", r"\s-(?:storepass|keypass|new)\s+{}"),
+    ("password", "snmp", r"\s-[AX]\s+{}"),
+    ("password", "xfreerdp wfreerdp", r"\s/p:{}"),
+    ("password", "rdesktop influx hydra medusa crackmapexec netexec evil-winrm", r"\s-p\s+{}"),
+    ("password", "lftp", r"\s-u\s*[\"']?[^\s,\"'$]{1,80},(?P<u>[^\s\"']+)"),
+    ("token", "vault", r"vault\s+login\s+(?:-\S+\s+)*{}"),
+    ("token", "doctl", r"\s-t\s+{}"),
+    ("token", "consul nomad", r"\s-token(?:=|\s+){}"),
+    ("token", ":_auth", r":_auth\s?=\s?{}"),
+    ("secret", "aws", r"configure\s+set\s+\S*(?:secret|token)\S*\s+{}"),
+    ("password", "net", r"\bnet\s+user\s+\S+\s+(?P<u>[^\s/*]\S*)\s+/add"),
+    ("password", "net", r"\bnet\s+use\s+.*?\s(?P<u>[^\s/*\\]\S*)\s+/user:"),
+    ("password", "useradd usermod", r"\s-p\s+{}"),
+    ("password", "rclone", r"\sobscure\s+{}"),
+    (
+        "password",
+        "sudo chpasswd -stdin --with-token --passphrase-fd kinit smbpasswd passwd",
+        r"\b(?:echo|printf)\s+(?:-[neE]+\s+)*(?:[\"']%s(?:\\{1,2}n)?[\"']\s+)?{}[\"']?\s*\|.*?"
+        r"(?:\bsudo\s+(?:-\S+\s+)*-[A-Za-z]*S|\bchpasswd|stdin\b|--with-token|-fd\b|\bkinit|\bsmbpasswd|\bpasswd\b)",
+    ),
+    (
+        "password",
+        "sudo chpasswd -stdin --with-token --passphrase-fd kinit smbpasswd",
+        r"(?:\bsudo\s+(?:-\S+\s+)*-[A-Za-z]*S|\bchpasswd|stdin\b|--with-token|-fd\b|\bkinit|\bsmbpasswd).*?<<<\s*{}",
+    ),
+    (
+        "password",
+        "identified",
+        r"(?i:identified\s+(?:with\s+\S+\s+)?(?:by|as))\s+(?:password\s+)?(?:\\?\"(?P<s>[^\"\\\n]+)|'(?P<t>[^'\n]+))",
+    ),
+    (
+        "password",
+        "auth login",
+        r"(?:[Aa]uth|[Ll]ogin)\w*\s*[=:]?\s*[\[(]\s*[\"'][^\"'\n]{1,80}[\"']\s*,\s*(?:\"(?P<s>[^\"\n]+)|'(?P<t>[^'\n]+))[\"']",
+    ),
+    ("password", "securestring", r"ConvertTo-SecureString\s+(?:-String\s+)?{}"),
+    ("password", "@tcp( @unix(", r"(?:^|[\s\"'`=])[A-Za-z_][\w.-]*:(?P<u>[^\s\"'`]+)@(?:tcp|unix)\("),
+    (
+        "password",
+        "://",
+        r"[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s:/@\"'<>`]{0,100}:(?P<u>[^\s\"'<>`]+)@(?:[A-Za-z0-9]|\[|_|\.|$)",
+    ),
+    ("token", "://", r"https?://(?P<u>[^\s:/@\"'<>`?#]{8,200})@[A-Za-z0-9]"),
+    ("webhook", "/webhooks/", r"/api/webhooks/\d{5,20}/(?P<u>[\w-]{4,100})"),
+    ("password", ":5432:", r"(?:^|[\s\"'`])[\w.*-]+:(?:\d{2,5}|\*):[\w*.-]+:[\w*.@-]+:(?P<u>[^\s\"'`]+)"),
+    ("password", "p: p=", r"\bu(?:ser(?:name)?|sr)?\s?[:=]\s?[^\s,;/|]+[\s,;/|]+p\s?[:=]\s?{}"),
+    (
+        "login",
+        "login log_in logged_in sign_in signed_in credential creds zugangsdaten anmeld identifiants connecte-toi connectez-vous "
+        "credenciales credenziali credenciais inloggegevens accede entra",
+        r"(?:\b(?:with|as|mit|als|avec|con|com|met|for|by|ist|is|are|sind|sont|son|zijn)\b|[:=(]|credentials|login|for)"
+        r"\s*[\"'`(]?(?P<n>[A-Za-z][\w.@+-]{1,60})(?:\s?/\s?|:\s?|\s\|\s)(?P<u>[^\s\"'`|/][^\s\"'`|]*)",
+    ),
+)
+"""Kind, clues, and what holds the secret, of which a clue is a part; `{}` stands for `ARGUMENT`, `_` in a clue for a
+space. The clue `:5432:` stands for any port. A `login` counts only if the value can be no word."""
+
+PROBES: dict[str, str] = {
+    "pass": r"pass(?:[^a-z).,;}]|$)",
+    "key": "",
+    "pw": r"pw(?:[^a-z).,;}]|$)",
+    "pin": r"\bpin[^a-z]",
+    "mdp": r"\bmdp[^a-z]",
+    "sig": "[?&;-]sig=",
+    "signature": "[?&;-]signature=",
+    "token": r"token(?:[^s).,;}]|$)",
+    "cookie": r"cookie[\"'` ]{0,2}[:=,]",
+    "clef": "clef ",
+    "clé": "clé ",
+    "clave": "clave ",
+    "chiave": "chiave ",
+    "chave": "chave ",
+    "auth": r"auth\s?[=:]?\s?[\[(]\s?[\"']",
+    "://": "://[^\\s/\"'<>`]*@",
+    ":5432:": r":(?:\d{4,5}|\*):[\w*.-]*:",
+    "p:": r"\bp:",
+    "p=": r"\bp=",
+}
+"""What stands wherever a clue counts, for those that other words contain."""
+
+CLUES: tuple[str, ...] = tuple(
+    sorted(
+        {
+            word
+            for text in (*NOUNS.values(), *(clues for _, clues, _ in FORMS))
+            for clue in text.split()
+            for word in (clue, clue.replace("_", " "))
+            if clue != ":5432:"
+        },
+        key=lambda word: (len(word), word),
+    )
+)
+"""All nouns and clues, the shortest first. A text without any of them and without a port announces nothing."""
