@@ -123,6 +123,7 @@ _TAIL = re.compile(rf"(?:[_.-]?(?:{_any_of(words.TAILS)}|\d{{1,4}})(?![^\W\d_]))
 _GOES_ON = re.compile(r"\w|[-.]\w")
 _CLE_TAIL = re.compile(rf"[ -](?:{_any_of(words.KEY_TAILS)})\b", _FLAGS)
 _HUMP = re.compile(r"[^\W\d_a-z]+(?![a-z])|[^\W\d_]?[^\W\d_A-Z]+|\d+")
+_DISGUISED = str.maketrans("@$013", "asoie")
 _LETTERS = re.compile(r"[^\W\d_]+")
 
 _CLOSERS = r"(?:\\{0,8}[\"'`]|\]|\)|\*{1,2}|[_}?]|&quot;|</(?:b|strong|code|em)>){0,5}"
@@ -135,6 +136,7 @@ _ASSIGN = re.compile(
 )
 _CALL = re.compile(rf"{_CLOSERS}\(\s*N?(?=\\*[\"'`])")
 _COMMA = re.compile(r"\\{0,8}[\"'`]\]?\s*,\s*(?=\\*[\"'`])")
+_IS_NAME = re.compile(r"\\*[\"'`]\s*[:=]")
 _TAG = re.compile(r"\\?[\"']?\s*>\s*(?P<u>[^<>\n]{4,400}?)\s*<")
 _PAIR = re.compile(
     r"\\*[\"'`]?(?:[\s,;/-]*(?:</\w+>\s*<\w+>|\\*[\"'`]?(?:value|val|content|string|default)\\*[\"'`]?\s*[:=>]{1,2}\s*))",
@@ -220,10 +222,21 @@ def _is_word(hump: str) -> bool:
 def _is_listed(text: str) -> bool:
     """Whether `text` consists of words of documentation and code, perhaps with a number at the end."""
     bare = re.sub(r"(?<=[A-Za-z])[\d]{1,3}!?$", "", text)
-    humps = _HUMP.findall(bare)
-    if not humps or re.search(r"[^\w\s.,:;/'’?!()*&\[\]<>=+#-]", bare):
+    humps = _HUMP.findall(bare.translate(_DISGUISED) if re.search(r"[A-Za-z][@$013]", bare) else bare)
+    if not humps or re.search(r"[^\w\s.,:;/'’?!()*&\[\]<>=+#-]", bare.translate(_DISGUISED)):
         return False
-    return bare.lower() in _LISTED or all(hump.lower() in _LISTED for hump in humps)
+    return bare.lower() in _LISTED or all(_is_joined(hump.lower()) for hump in humps)
+
+
+def _is_joined(hump: str) -> bool:
+    """Whether a run of letters is a listed word, or several without a gap: `mypassword`."""
+    reached = {0}
+    for end in range(1, len(hump) + 1 if len(hump) <= 40 else 1):
+        if any(hump[start:end] in _LISTED for start in reached if end - start > 1 or start == end - 1 == 0):
+            reached.add(end)
+    return len(hump) in reached
+
+
 
 
 def _is_exempt(text: str, quoted: bool) -> bool:
@@ -431,11 +444,14 @@ def _after(text: str, key: _Key) -> Iterator[AnnouncedSecret]:
     if key.kind in ("authorization", "bearer", "cookie", "signature"):
         yield from _special(text, key)
         return
-    for value, loose in _values(text, key):
-        hit = _judged(text, key, value, loose)
-        if hit:
-            yield hit
-            return
+    closers = _CLOSED.match(text, key.end)
+    next_character = text[closers.end() : closers.end() + 1] if closers else ""
+    for reader in _READERS.get(next_character, _IN_WORDS):
+        if (found := reader(text, key)) is not None:
+            if hit := _judged(text, key, *found):
+                yield hit
+            if hit or reader not in _DOUBTFUL:
+                return
 
 
 def _judged(text: str, key: _Key, value: _Value, loose: bool) -> AnnouncedSecret | None:
@@ -464,15 +480,6 @@ def _is_passphrase(said: str, key: _Key) -> bool:
         and not any(part.strip(".,!?:").lower() in _LISTED for part in parts)
         and len(parts) <= 8
     )
-
-
-def _values(text: str, key: _Key) -> Iterator[tuple[_Value, bool]]:
-    """Each value that the key may announce, and whether it stands loosely, as in prose."""
-    closers = _CLOSED.match(text, key.end)
-    next_character = text[closers.end() : closers.end() + 1] if closers else ""
-    for reader in _READERS.get(next_character, _IN_WORDS):
-        if (found := reader(text, key)) is not None:
-            yield found
 
 
 Found = tuple[_Value, bool] | None
@@ -507,7 +514,9 @@ def _flagged(text: str, key: _Key) -> Found:
 def _called(text: str, key: _Key) -> Found:
     match = _CALL.match(text, key.end) or _COMMA.match(text, key.end)
     value = _value(text, match.end()) if match else None
-    return value and (value, match is not None and "(" not in match[0] and _wordlike(text[value.start : value.end]))
+    if not match or not value or ("(" not in match[0] and _IS_NAME.match(text, value.end)):
+        return None
+    return value, "(" not in match[0] and _wordlike(text[value.start : value.end])
 
 
 def _tagged(text: str, key: _Key) -> Found:
@@ -583,6 +592,8 @@ def _before(text: str, key: _Key) -> Found:
     return (_Value(begin + match.start("u"), begin + match.end("u"), False), True) if match else None
 
 
+_DOUBTFUL = (_spaced, _linked, _called)
+"""Readers whose value may be another word of the sentence; the value of the others decides."""
 _IN_WORDS = (_flagged, _tagged, _spaced, _linked, _before)
 _READERS = {
     **dict.fromkeys("=!-→—<", (_assigned, _tagged, _linked)),

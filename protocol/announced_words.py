@@ -136,7 +136,7 @@ COOKIE_ATTRIBUTES = (
     "path domain expires max-age samesite secure httponly priority partitioned lang locale theme consent"
 )
 
-ARGUMENT = r"""(?:\\?"(?P<s>[^"\\\n]+)|\\?'(?P<t>[^'\n]+)|(?P<u>[^\s"'|;<>\\]+))"""
+ARGUMENT = r"""(?:\\?"(?P<s>[^"\\\n]+)|\\?'(?P<t>[^'\n]+)|(?P<u>[^\s"'`|;<>\\]+))"""
 """An argument of a command, in quotes or without."""
 
 FORMS: tuple[tuple[str, str, str], ...] = (

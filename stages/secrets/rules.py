@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 # Version of the rules; raise it whenever what they find changes, so that `memd scan` knows what it looked at.
-VERSION = 3
+VERSION = 4
 _FOLDER = Path(__file__).parent
 _FILES = ("gitleaks", "noseyparker", "more", "generic")
 _BEFORE = r"""(?:[ \t\w.-]{0,20})[\s'"]{0,3}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s=]{0,5}"""
@@ -27,12 +27,13 @@ _RUN = re.compile(r"(?:\(\?i:)?(\[[^\]]+\])\{(\d+)")
 # Characters of the run behind a keyword that are looked at with it: few words go on like the key that begins so.
 _RUN_SEEN = 16
 _OWN, _WIDE = 640, 1_024
+BEFORE = 256  # Bytes before a keyword in which what it belongs to may begin
 
 
 class SecretRule(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of secret: the first group of `pattern` that took part, all of it without one. `keywords`: one of them
-    stands in whatever matches, in any case where it is written small; what is looked at ends `reach` bytes behind it,
-    unless the secret goes on, and without one it is the whole text. `probe` matches in any case, and more than what
+    stands in whatever matches, in any case where it is written small; what is looked at begins `before` bytes before it and ends
+    `reach` bytes behind it, unless the secret goes on, and without one it is the whole text. `probe` matches in any case, and more than what
     `pattern` finds and `allow` leaves; without one the keywords stand for it, with `run` behind each."""
 
     name: str
@@ -41,6 +42,7 @@ class SecretRule(msgspec.Struct, frozen=True, kw_only=True):
     probe: str = ""
     run: str = ""
     reach: int
+    before: int = BEFORE
     group: int = 0
     entropy: float = 0.0
     allow: tuple[str, ...] = ()
@@ -73,6 +75,7 @@ def _rule(name: str, form: str, row: dict[str, Any]) -> SecretRule:
         probe=_probe(row) if form == "named" else row.get("probe", ""),
         run=_run(row["regex"], keywords) if form == "unique" else "",
         reach=_OWN if form == "unique" else _WIDE,
+        before=row.get("before", BEFORE),
         group=row.get("group", 0),
         entropy=row.get("entropy", 0.0),
         allow=tuple(row.get("allow", ())),

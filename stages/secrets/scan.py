@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...protocol import announced_secrets
+from .readings import MARKED, Reading, decoded_escapes, decoded_runs, encoded_clues
 from .rules import VERSION, SecretRule, read
 
 if TYPE_CHECKING:
@@ -27,9 +28,6 @@ MEMORY = 256 << 20
 NAME = 50  # Bytes of the name that a hit's own name may be the end of: `PUBLIC_` before `KEY`
 _NAME = re.compile(rb"[\w.-]+\Z")
 _PLACEHOLDER = re.compile(rb"\[redacted:[\w-]{1,60}\]")
-
-BEFORE = 256  # Bytes before a keyword in which what it belongs to may begin
-
 
 LEAST = 12  # Bytes of a secret that is looked for wherever else its text holds it; shorter words stand there by chance
 
@@ -96,7 +94,7 @@ def _spans(text: str, data: bytes) -> list[tuple[int, int, str]]:
 
 def _again(data: bytes, merged: list[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
     """The same words elsewhere in the text, where no rule knows them: without their name, or inside of another word."""
-    for words, number in {data[start:end]: number for start, end, number in merged if end - start >= LEAST}.items():
+    for words, number in {data[start:end]: number for start, end, number in reversed(merged) if end - start >= LEAST}.items():
         yield from ((at, at + len(words), number) for at in _all(words, data))
 
 
@@ -142,7 +140,10 @@ class _Engine:
             self._clues.append(meant)
         self._announced = len(clues)
         self._probe = f"(?i:{announced_secrets.probe()})"
-        self._set.Add(self._probe)
+        self._marks = f"(?i:{MARKED})"
+        self._marked, self._encoded = self._announced + 1, self._announced + 2
+        for pattern in (self._probe, self._marks, f"(?i:{encoded_clues()})"):
+            self._set.Add(pattern)
         self._set.Compile()
 
         def compiled(pattern: str) -> re2.Regexp:
@@ -157,13 +158,35 @@ class _Engine:
         clues = self._set.Match(data)
         if not clues:
             return []
+        hits = self._as_written(text, data, clues)
+        if self._marked in clues or self._encoded in clues:
+            hits += self._in_readings(text, data, clues)
+        return hits
+
+    def _as_written(self, text: str, data: bytes, clues: list[int]) -> list[tuple[int, int, int]]:
         hits: list[tuple[int, int, int]] = []
         if self._announced in clues:
             hits += self._after_announcements(text, data)
-            clues.remove(self._announced)
-        if clues:
-            hits += self._of_rules(data, clues)
+        if of_rules := [clue for clue in clues if clue < self._announced]:
+            hits += self._of_rules(data, of_rules)
         return hits
+
+    def _in_readings(self, text: str, data: bytes, clues: list[int]) -> Iterator[tuple[int, int, int]]:
+        """The secrets that only another reading of the text shows."""
+        readings: list[Reading] = []
+        if self._marked in clues:
+            characters = _CharacterOffsets(data)
+            marks = (characters.of_byte(match.start()) for match in self._compiled(self._marks).finditer(data))
+            readings += decoded_escapes(text, marks)
+        if self._encoded in clues:
+            readings += decoded_runs(text)
+        for reading in readings:
+            plain = reading.text.encode(errors="replace")
+            found = self._set.Match(plain)
+            for start, end, number in self._as_written(reading.text, plain, found) if found else ():
+                first, last = reading.original(len(plain[:start].decode()), len(plain[:end].decode()))
+                if not _PLACEHOLDER.search(plain, max(0, start - 20), end + 20):
+                    yield _bytes(text, 0, first), _bytes(text, 0, last), number
 
     def _of_rules(self, data: bytes, clues: list[int]) -> Iterator[tuple[int, int, int]]:
         for number, windows in self._windows(data, clues).items():
@@ -189,9 +212,9 @@ class _Engine:
             if not word:
                 windows[number] = [(0, len(data))]
                 continue
-            reach = self.rules[number].reach
+            before, reach = self.rules[number].before, self.rules[number].reach
             for at in _all(word.encode(), folded if word.islower() else data):
-                windows.setdefault(number, []).append((max(0, at - BEFORE), at + reach))
+                windows.setdefault(number, []).append((max(0, at - before), at + reach))
         return windows
 
     def _within(self, data: bytes, number: int, start: int, end: int) -> Iterator[tuple[int, int, int]]:
