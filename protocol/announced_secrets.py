@@ -18,6 +18,8 @@ LEAST, MOST = 4, 4_096
 """Characters of a secret."""
 BEFORE, BEHIND = 240, 1_200
 """Characters around a clue that are looked at."""
+FEW = 3
+"""Words of a clause, other than those of its announcement, that a record needs more than."""
 PHRASE = 120
 """Characters of a phrase between a name and its value."""
 
@@ -145,6 +147,8 @@ _PAIR = re.compile(
 _TABLE = re.compile(rf"{_CLOSERS}[ \t]+\|[ \t]+(?=[^|\n]*\|)")
 _SPACE = re.compile(r"[ \t]+(?:\()?|[ \t]*\((?=[^\s()]+\))")
 _WORD = re.compile(r"\S+")
+_REDACTED = re.compile(r"\[redacted:[\w-]{1,60}\]")
+_LITTLE = frozenset(_LETTERS.findall(" ".join((words.LINKS, words.ADVERBS, words.OWNERS, *words.NOUNS.values()))))
 _PROMISING = re.compile(r"\d|[a-z][A-Z]|[!@#$%^&*+~][A-Za-z0-9]")
 """What each text with a value that is no word contains."""
 _BREAK = re.compile(r"[\"'`)]?[.;!?|{}<>][\"'`)]?\Z|\|")
@@ -180,7 +184,7 @@ _REST = re.compile(r"[ \t]*(?:[,;)\]}]*[ \t]*(?:\\+[nr\"']|\r?\n|\Z|#|//|--|/\*|
 # --- values ----------------------------------------------------------------------------------------------------------
 _PLACEHOLDER = re.compile(
     r"[\W_xX0]*|<.*>?|\[.*\]?|\{.*|%[\w.]+%|#\{.*|@[\w.]+@|__\w+__|\$[A-Za-z_({\[].*|\$\d?|[!&*][A-Za-z].*|.*(?:\$\{|\{\{|\$\(|<%|\.\.\.|…|#{4}|x{4}|X{4}|\*{3}|••).*|%s|"
-    r".*(?:1234567890|0123456789|abcdefgh|a1b2c3).*|12345678\d?|\[?redacted.*|"
+    r".*(?:1234567890|0123456789|abcdefg|a1b2c3).*|12345678\d?|\[?redacted.*|"
     r"(?:your|my|some|insert|enter|replace|change|put|add|the|example|sample|dummy|fake|placeholder)[-_ ][^\d]*|(.)\1*|.*_here|.*EXAMPLE(?:KEY)?|[u]?int\d+\w*|float\d+\w*",
     re.IGNORECASE,
 )
@@ -361,6 +365,15 @@ def _key_end(text: str, kind: str, before: str, head: str, humps: list[str], end
 def announced(text: str) -> list[AnnouncedSecret]:
     """Every announced secret in `text`, in order, none inside another one."""
     return merged(hit for start, clue in sorted(_places(text).items()) for hit in _at(text, start, clue))
+
+
+def names_only_a_secret(text: str) -> bool:
+    """Whether a clause with a placeholder says little more than that there is a secret: "My password is [redacted:…]"."""
+    rest = _REDACTED.sub(" ", text)
+    if rest == text:
+        return False
+    named = [word.lower() for word in _LETTERS.findall(rest) if len(word) > 2]
+    return sum(word not in _LISTED and word not in _LITTLE for word in named) <= FEW
 
 
 def _places(text: str) -> dict[int, str]:

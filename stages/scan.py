@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from ..protocol.announced_secrets import names_only_a_secret
 from ..protocol.event import Trust
 from ..protocol.record import STATES, Status
 from .batch import Batch, Candidate, Rejection, step
@@ -64,12 +65,13 @@ class Scan:
         self._judge = judge
 
     def __call__(self, batch: Batch) -> Batch:
-        """Judge every candidate; reject those that hold a secret, without their words, and echoes, with them."""
+        """Judge every candidate; reject those that hold a secret or only say that there is one, without their words,
+        and echoes, with them."""
         judged: list[Candidate] = []
         rejections: list[Rejection] = []
         batch = drop_echoes(batch)
         for candidate in batch.candidates:
-            if find(candidate.quote):
+            if find(candidate.quote) or names_only_a_secret(candidate.quote):
                 rejections.append(Rejection(stage=STAGE, reason="secret", seq=candidate.item.seq))
                 continue
             judged.append(_judged(candidate, self._score(candidate)))

@@ -39,6 +39,7 @@ from ..service import CaptureRequest, Respond
 from ..statements import is_edited, provisional
 from ..withdrawal import withdrawals
 from .pauses import PauseRegister
+from .turn_joins import TurnJoins
 
 log = logging.getLogger("memd.capture")
 
@@ -89,6 +90,7 @@ class CaptureWriter:
         self._projects: dict[str, str] = {}
         self._closed: set[str] = set()
         self._projects_at = 0
+        self._joins = TurnJoins()
 
     def admitted(self, jobs: Sequence[CaptureJob]) -> list[CaptureJob]:
         """Return the jobs that can be written, with their captures; answer the others with an error."""
@@ -111,7 +113,7 @@ class CaptureWriter:
         )
         for event in events:
             try:
-                captured = admit(self._gate, request.origin, event)
+                captured = self._joins.redacted(admit(self._gate, request.origin, event))
                 if why := "disabled" if disabled else self._skip(captured, request.origin):
                     job.skipped, job.why = job.skipped + 1, why
                 else:

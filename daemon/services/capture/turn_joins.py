@@ -1,0 +1,61 @@
+"""Secrets that two neighbouring turns of a session hold together: one announces what the other one says, or half of it.
+
+Only the end of the last turn of each session is remembered, without its secrets, and only while memd runs.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import NamedTuple
+
+import msgspec
+
+from ....protocol.event import Captured, text, with_text
+from ....stages.secrets.scan import find
+
+SESSIONS = 256
+"""Sessions whose last turn is remembered; the least recent is dropped."""
+
+REACH = 200
+"""Characters of each turn that are read together."""
+
+_JOINTS = ("\n", " ", "")
+
+
+class _LastTurn(NamedTuple):
+    turn: str
+    at: str
+    tail: str
+
+
+class TurnJoins:
+    """Reads each turn together with the end of the one before it. Called on the write thread alone."""
+
+    def __init__(self) -> None:
+        self._last: OrderedDict[str, _LastTurn] = OrderedDict()
+
+    def redacted(self, captured: Captured) -> Captured:
+        """Return a capture without the secrets that begin in, or are announced by, the session's turn before it."""
+        words = text(captured.event)
+        if not words:
+            return captured
+        last = self._last.get(captured.document)
+        if last and last.turn != captured.event.turn and last.at <= captured.event.at:
+            captured, words = _without_joined(last.tail, captured, words)
+        self._last[captured.document] = _LastTurn(captured.event.turn, captured.event.at, words[-REACH:])
+        self._last.move_to_end(captured.document)
+        if len(self._last) > SESSIONS:
+            self._last.popitem(last=False)
+        return captured
+
+
+def _without_joined(tail: str, captured: Captured, words: str) -> tuple[Captured, str]:
+    for joint in _JOINTS:
+        offset = len(tail) + len(joint)
+        for secret in find(f"{tail}{joint}{words[:REACH]}"):
+            if secret.end > offset and secret.start < offset + REACH:
+                start = max(0, secret.start - offset)
+                words = f"{words[:start]}[redacted:{secret.rule}]{words[secret.end - offset :]}"
+                event = with_text(captured.event, words)
+                return msgspec.structs.replace(captured, event=event, redacted=(*captured.redacted, secret.rule)), words
+    return captured, words
