@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from .announced_words import CLUES
+from .announced_words import CLUES, THIN_COMMANDS, THIN_NOUNS
 
 _TABLE: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("private-key", ("-----begin ",), r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"),
@@ -38,10 +38,41 @@ _TABLE: tuple[tuple[str, tuple[str, ...], str], ...] = (
 )
 """Name, clues and pattern of each rule. Each match contains a clue in folded case, so a text without one is skipped."""
 
+_VALUE = r"[^\"'\s$<{(\[-][^\"'\s|]{3,200}"
+_FIRST, _NEXT = r"[^\"'\s$<{(\[-]", r"[^\"'\s<]"
+_NO_WORD = rf"{_FIRST}{_NEXT}{{0,99}}[0-9!@#%^&+~]{_NEXT}{{2,99}}|{_FIRST}{_NEXT}{{1,99}}[0-9!@#%^&+~]{_NEXT}{{0,1}}"
+_NAMES = "|".join(word for kind in ("password", "secret", "token") for word in THIN_NOUNS[kind].split())
+_ANNOUNCED: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    (
+        "announced-secret",
+        ("pass", "pwd", "secret", "token", "key", "kennwort", "senha", "wachtwoord"),
+        rf"(?i:\b[a-z0-9_.-]{{0,40}}(?:{_NAMES}|(?:{'|'.join(THIN_NOUNS['key'].split())})[_-]?key)\\{{0,3}}[\"'*\x60]{{0,3}}\s{{0,3}}"
+        rf"(?:[:=>]{{1,2}}|is|ist|es|est|to|auf|,)\s{{0,3}}\\{{0,3}}[\"'*(\x60]{{0,3}})(?P<s4>{_NO_WORD})",
+    ),
+    (
+        "announced-variable",
+        ("pass", "secret", "token", "key"),
+        rf"(?:\b[A-Z0-9_]{{0,40}}(?:PASSWORD|PASSWD|PASSPHRASE|PASS|SECRET|TOKEN|_KEY)=[\"']?)(?P<s5>{_VALUE})",
+    ),
+    (
+        "announced-option",
+        ("pass", "secret", "token", "key"),
+        rf"(?i:\s--?[a-z-]{{0,30}}(?:{_NAMES}|key)(?:=|\s{{1,3}})[\"']?)(?P<s6>{_VALUE})",
+    ),
+    *(
+        ("announced-argument", tuple(clues.split()), pattern.replace("{}", f"[\"']?(?P<s7>{_VALUE})"))
+        for clues, pattern in THIN_COMMANDS
+    ),
+)
+"""The announced secrets that clients without Python look for: fewer and simpler than `announced_secrets.py`."""
+
+TRANSLATED = _TABLE + _ANNOUNCED
+"""Name, clues and pattern of each rule of the clients for shells and Node."""
+
 RULES = tuple((name, pattern) for name, _, pattern in _TABLE)
-PATTERN_CLUES = {name: clues for name, clues, _ in _TABLE}
 _RULE_OF_CLUE = [(clue, number) for number, (_, clues, _) in enumerate(_TABLE) for clue in clues]
 
+_PATTERN_NAMES = frozenset(name for name, _, _ in _TABLE)
 _PLACEHOLDER = re.compile(r"\[redacted:[\w-]{1,60}\]")
 _SECRET_GROUPS = ("s1", "s2", "s3")
 
@@ -74,7 +105,7 @@ def _merged(spans: list[tuple[int, int, str]], taken: list[tuple[int, int]]) -> 
         if any(start < last and first < end for first, last in taken):
             continue
         if merged and start < (last := merged[-1])[1]:
-            merged[-1] = (last[0], max(last[1], end), last[2] if last[2] in PATTERN_CLUES else rule)
+            merged[-1] = (last[0], max(last[1], end), last[2] if last[2] in _PATTERN_NAMES else rule)
         else:
             merged.append((start, end, rule))
     return merged

@@ -10,7 +10,7 @@ from typing import cast
 import msgspec
 from msgspec import inspect
 
-from ...protocol.redact import PATTERN_CLUES, RULES
+from ...protocol.redact import TRANSLATED
 from ...protocol.request import QUICK, Request
 from ..python.request_methods import RequestMethod, RequestMethods
 from ..shell import any_case
@@ -139,8 +139,8 @@ def _interface(info: inspect.StructType, interfaces: dict[str, str], is_taken: b
 # --- secrets -------------------------------------------------------------------------------------------------------
 def _secrets() -> str:
     rows: Iterable[str] = (
-        f"  [{json.dumps(name)}, /{_javascript(rule)}/gsu, {json.dumps(PATTERN_CLUES[name])}],\n"
-        for name, rule in RULES
+        f"  [{json.dumps(name)}, /{_javascript(rule)}/gsu, {json.dumps(clues)}],\n"
+        for name, clues, rule in TRANSLATED
     )
     return (
         _written_from("protocol/redact.py")

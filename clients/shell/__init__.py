@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...protocol.places import DISABLED_FILE, Places
-from ...protocol.redact import PATTERN_CLUES, RULES
+from ...protocol.redact import TRANSLATED
 
 FOLDER = Path(__file__).parent
 _WORD = "(^|[^[:alnum:]_])"
@@ -25,8 +25,8 @@ def script(shell: str, places: Places, command: Sequence[str]) -> str:
         "@SPOOL@": shlex.quote(str(places.spool)),
         "@OFF@": shlex.quote(str(places.config / DISABLED_FILE)),
         "@MEMD@": shlex.join(command),
-        "@RULES@": "\n".join(_rule(name, pattern) for name, pattern in RULES),
-        "@CLUES@": "|".join(_globs([clue for clues in PATTERN_CLUES.values() for clue in clues])),
+        "@RULES@": "\n".join(_rule(*rule) for rule in TRANSLATED),
+        "@CLUES@": "|".join(_globs([clue for _, clues, _ in TRANSLATED for clue in clues])),
     }
     text = (FOLDER / f"memd.{shell}").read_text(encoding="utf-8")
     return re.sub("|".join(values), lambda match: values[match[0]], text)
@@ -56,11 +56,11 @@ def _escaped(part: str) -> str:
     return re.sub(r"([^a-z0-9])", r"\\\1", part)
 
 
-def _rule(name: str, pattern: str) -> str:
+def _rule(name: str, clues: Sequence[str], pattern: str) -> str:
     """Return the call of the shell's function for one rule: name, group of the secret, regex."""
     regex, secret = extended(pattern)
-    clues = _SHAPES.get(name) or "|".join(_globs(PATTERN_CLUES[name]))
-    return f"        case $folded in {clues}) __memd_rule {name} {secret} {shlex.quote(regex)} ;; esac"
+    shapes = _SHAPES.get(name) or "|".join(_globs(clues))
+    return f"        case $folded in {shapes}) __memd_rule {name} {secret} {shlex.quote(regex)} ;; esac"
 
 
 def extended(pattern: str) -> tuple[str, int]:

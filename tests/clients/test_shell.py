@@ -16,7 +16,7 @@ import pytest
 
 from memd.clients.shell import script
 from memd.protocol.places import places
-from memd.protocol.redact import PATTERN_CLUES, redact
+from memd.protocol.redact import TRANSLATED, redact
 from tests.conftest import RunningDaemon
 from tests.protocol.test_redact import SECRETS
 
@@ -160,7 +160,7 @@ def test_every_secret_is_noticed_by_the_patterns_of_its_clues_P18() -> None:
         told = script(shell, places({"MEMD_HOME": "/nowhere"}, 0), ["memd"]).splitlines()
         [case] = [each for each in told if "__memd_redact ;; esac" in each]
         patterns = case.replace("\\", "").split(" in ")[1].split(")")[0].split("|")
-        for clue in {each for clues in PATTERN_CLUES.values() for each in clues}:
+        for clue in {each for _, clues, _ in TRANSLATED for each in clues}:
             assert any(fnmatchcase(f"x{clue}x", each) for each in patterns), clue
         for other in ("gha_x", "adia", "tk_", "x"):
             assert not any(fnmatchcase(other, each) for each in patterns), other
