@@ -2,7 +2,7 @@
 
 What follows is a secret whatever its characters, from four on, unless it is a placeholder, a variable, a type or a word
 that documentation uses; after a phrase in prose it must not look like a word. Standard library only, because thin
-clients use it too; `announced_words.py` has the words. `between` looks at one place, `announced` at a whole text.
+clients use it too; `announced_words.py` has the words. `Announcements` looks at places, `announced` at a whole text.
 """
 
 from __future__ import annotations
@@ -13,9 +13,19 @@ from functools import cache
 from typing import NamedTuple
 
 from . import announced_words as words
+from .announced_values import (
+    Value,
+    any_of,
+    bare_at,
+    is_exempt,
+    is_phrase,
+    is_secretish,
+    is_wordlike,
+    listed,
+    trimmed,
+    value_at,
+)
 
-LEAST, MOST = 4, 4_096
-"""Characters of a secret."""
 BEFORE, BEHIND = 240, 1_200
 """Characters around a clue that are looked at."""
 FEW = 3
@@ -24,6 +34,8 @@ PHRASE = 120
 """Characters of a phrase between a name and its value."""
 
 
+LOGIN = "login"
+"""The kind of a form with a user's name and a password in prose."""
 KINDS = ("password", "key", "secret", "token", "cookie", "signature", "webhook")
 
 
@@ -46,35 +58,19 @@ class _Key(NamedTuple):
     loud: bool
 
 
-class _Value(NamedTuple):
-    start: int
-    end: int
-    quoted: bool
-
-
 # --- tables ----------------------------------------------------------------------------------------------------------
-def _listed(text: str) -> frozenset[str]:
-    return frozenset(word.replace("_", " ") for word in text.split())
-
-
 _KINDS = {noun.replace("_", " "): kind for kind, nouns in words.NOUNS.items() for noun in nouns.split()}
-_SHORT, _GLUED, _KEY_HEADS = (_listed(text) for text in (words.SHORT_NOUNS, words.GLUED_HEADS, words.KEY_HEADS))
-_NOT_HEADS, _LISTED, _TECHNICAL = (_listed(text) for text in (words.NOT_HEADS, words.LISTED, words.TECHNICAL))
-_LINKS, _ADVERBS = _listed(words.LINKS), _listed(words.ADVERBS)
-_COOKIE_ATTRIBUTES = _listed(words.COOKIE_ATTRIBUTES)
+_SHORT, _GLUED, _KEY_HEADS = (listed(text) for text in (words.SHORT_NOUNS, words.GLUED_HEADS, words.KEY_HEADS))
+_NOT_HEADS, _LISTED = listed(words.NOT_HEADS), listed(words.LISTED)
+_LINKS, _ADVERBS = listed(words.LINKS), listed(words.ADVERBS)
+_COOKIE_ATTRIBUTES = listed(words.COOKIE_ATTRIBUTES)
 
 
-def _any_of(text: str) -> str:
-    """An expression for any word of a list, the longest first."""
-    found = sorted(_listed(text), key=lambda word: (-len(word), word))
-    return "|".join(re.escape(word).replace(r"\ ", r"[ _]") for word in found)
-
-
-NOUN = _any_of(" ".join(words.NOUNS.values()))
+NOUN = any_of(" ".join(words.NOUNS.values()))
 FORM_CLUES = tuple(dict.fromkeys(clue.replace("_", " ") for _, clues, _ in words.FORMS for clue in clues.split()))
 _PORT = ":5432:"
 _PORTS = re.compile(r":(?:\d{2,5}|\*):")
-CLUES = _any_of(" ".join([*words.NOUNS.values(), *(clue.replace(" ", "_") for clue in FORM_CLUES if clue != _PORT)]))
+CLUES = any_of(" ".join([*words.NOUNS.values(), *(clue.replace(" ", "_") for clue in FORM_CLUES if clue != _PORT)]))
 
 
 @cache
@@ -92,7 +88,7 @@ def prepare() -> None:
 def probe() -> str:
     """An expression, to be searched in any case, that matches around each clue: in the dialect that `re`, RE2 and
     JavaScript share."""
-    nouns = _listed(" ".join(words.NOUNS.values()))
+    nouns = listed(" ".join(words.NOUNS.values()))
     heads = "|".join(sorted(_KEY_HEADS, key=len, reverse=True))
     parts = [rf"(?:{heads})[_ -]?key(?:[^a-z),.;}}\]]|$)", r"_key[\"'`]?\s?[=:]", "[?&]key="]
     for clue in sorted(nouns | set(FORM_CLUES), key=lambda word: (-len(word), word)):
@@ -111,29 +107,35 @@ def _stands_alone(text: str, start: int, end: int) -> bool:
 def _forms() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
     forms: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
     for kind, clues, pattern in words.FORMS:
-        compiled = re.compile(pattern.replace("{}", words.ARGUMENT), re.IGNORECASE if kind == "login" else 0)
+        compiled = re.compile(pattern.replace("{}", words.ARGUMENT), re.IGNORECASE if kind == LOGIN else 0)
         for clue in clues.split():
             forms.setdefault(clue.replace("_", " "), []).append((kind, compiled))
     return forms
 
 
+@cache
+def _login_clues() -> frozenset[str]:
+    return frozenset(name for name, forms in _forms().items() if all(kind == LOGIN for kind, _ in forms))
+
+
 _FLAGS = re.IGNORECASE
+_FORM_STOP = re.compile(r"\\+[nrt\"'\\]|[;|](?=\s|$)|`")
+_PORT_NUMBER = re.compile(r"\d{1,5}(?:/|$)")
 _NOUN = re.compile(NOUN)
 _HEAD_BACKWARDS = re.compile(r"[\w.$-]*")
 _PREVIOUS_BACKWARDS = re.compile(r"[ \t\"'`-]{1,3}([^\W\d_]+)")
-_TAIL = re.compile(rf"(?:[_.-]?(?:{_any_of(words.TAILS)}|\d{{1,4}})(?![^\W\d_]))*", _FLAGS)
+_TAIL = re.compile(rf"(?:[_.-]?(?:{any_of(words.TAILS)}|\d{{1,4}})(?![^\W\d_]))*", _FLAGS)
 _GOES_ON = re.compile(r"\w|[-.]\w")
-_CLE_TAIL = re.compile(rf"[ -](?:{_any_of(words.KEY_TAILS)})\b", _FLAGS)
+_CLE_TAIL = re.compile(rf"[ -](?:{any_of(words.KEY_TAILS)})\b", _FLAGS)
 _HUMP = re.compile(r"[^\W\d_a-z]+(?![a-z])|[^\W\d_]?[^\W\d_A-Z]+|\d+")
-_DISGUISED = str.maketrans("@$013", "asoie")
 _LETTERS = re.compile(r"[^\W\d_]+")
 
 _CLOSERS = r"(?:\\{0,8}[\"'`]|\]|\)|\*{1,2}|[_}?]|&quot;|</(?:b|strong|code|em)>){0,5}"
-_TYPE = rf"(?:\s?:\s?(?:&\s?)?(?:'static\s)?(?:Optional\[)?(?:{_any_of(words.TYPES)})(?:\])?(?:\s?\|\s?\w+)?(?=\s?=))?"
+_TYPE = rf"(?:\s?:\s?(?:&\s?)?(?:'static\s)?(?:Optional\[)?(?:{any_of(words.TYPES)})(?:\])?(?:\s?\|\s?\w+)?(?=\s?=))?"
 _CLOSED = re.compile(rf"{_CLOSERS}[ \t]*")
 _ASSIGN = re.compile(
     rf"{_CLOSERS}{_TYPE}(?P<gap>[ \t]*)(?P<mark>=>|->|:=|\?=|!==?|={{1,3}}|:{{1,2}}=?|→|—|–|<<<)(?!=)(?P<space>[ \t]*)"
-    rf"(?:(?:{_any_of('N b f r u L @ $')})(?=[\"'])|\*{{1,2}}\s?)?",
+    rf"(?:(?:{any_of('N b f r u L @ $')})(?=[\"'])|\*{{1,2}}\s?)?",
     _FLAGS,
 )
 _CALL = re.compile(rf"{_CLOSERS}\(\s*N?(?=\\*[\"'`])")
@@ -153,16 +155,16 @@ _PROMISING = re.compile(r"\d|[a-z][A-Z]|[!@#$%^&*+~][A-Za-z0-9]")
 """What each text with a value that is no word contains."""
 _BREAK = re.compile(r"[\"'`)]?[.;!?|{}<>][\"'`)]?\Z|\|")
 _NEXT_LINE = re.compile(
-    r"[\"'`*]{0,2}[?:]?[\"'`*”»]{0,2}[ \t]*\r?\n\s{0,20}(?:[>|-]\s)?[\"'`]?(?=\S+[\"'`]?[ \t]*(?:\r?\n|\Z))"
+    r"[\"'`*]{0,2}[?:]?[\"'`*”»]{0,2}[ \t]*\r?\n\s{0,20}(?:[>|-]\s)?[\"'`]?(?=\S{1,400}[\"'`]?[ \t]*(?:\r?\n|\Z))"
 )
 _VALUE_FIRST = re.compile(
-    rf"(?:^|[\n.,;:!?(\"'`]\s?[\"'`]?)(?P<u>[^\s\"'`]{{4,100}})[\"'`]?[ \t]+(?:{_any_of(words.VALUE_FIRST)})[ \t]+"
-    rf"(?:{_any_of(words.OWNERS)})[ \t]+(?:[\w-]+[ \t]+){{0,3}}\Z",
+    rf"(?:^|[\n.,;:!?(\"'`]\s?[\"'`]?)(?P<u>[^\s\"'`]{{4,100}})[\"'`]?[ \t]+(?:{any_of(words.VALUE_FIRST)})[ \t]+"
+    rf"(?:{any_of(words.OWNERS)})[ \t]+(?:[\w-]+[ \t]+){{0,3}}\Z",
     _FLAGS,
 )
-_OWNED = re.compile(rf"[ \t](?:{_any_of(words.OWNERS)})[ \t]+(?:[\w-]+[ \t]+){{0,3}}\Z", _FLAGS)
+_OWNED = re.compile(rf"[ \t](?:{any_of(words.OWNERS)})[ \t]+(?:[\w-]+[ \t]+){{0,3}}\Z", _FLAGS)
 _LITERAL_LINE = re.compile(
-    r"(?:^|[\s;&|])(?:ENV|ARG|setenv|set[ ]-\w+|machine\b.*|default[ ]login\b.*|login[ ]\S+|requirepass|masterauth)\s+\Z"
+    r"(?:^|[\s;&|])(?:ENV|ARG|setenv|set[ ]-\w+|machine\b.*|default[ ]login\b.*|login[ ]\S+)\s+\Z"
 )
 _SCHEME = re.compile(
     rf"{_CLOSERS}\s*[:=,]\s*f?[\"'`]?(?:(?:Bearer|Basic|Token|ApiKey|Api-Key|Key|Digest|Negotiate|JWT|OAuth|SSWS)\s+)?",
@@ -172,144 +174,7 @@ _COOKIE = re.compile(rf"{_CLOSERS}\s*[:=,]\s*[\"'`]?", _FLAGS)
 _COOKIE_PAIR = re.compile(r"([\w.$-]+)=([^;\s\"'`,]*)(?:;\s?|$)?")
 _QUERY = re.compile(r"(?:=|%3D)", _FLAGS)
 
-_QUOTE = re.compile(r"(\\{0,8})([\"'`])|&quot;|[«“„‘]\s?")
-_NOT_OPENED = (*" \t\n+.,;)}]", "")
-"""Characters behind a quote that closes a text, not one that opens a value."""
-_CLOSING = {"«": "»", "“": "”", "„": "“", "‘": "’"}
-_BARE = re.compile(r"[^\s\"'`<>«»“”|]+(?:['\"`][^\s\"'`<>,;)\]}]+)*")
-_STOP = re.compile(r"&(?=[\w.-]+=|amp;)|\\+[nrt\"'\\]|[,;](?=$|[\w.-]+\s?[=:]|[\"'{\[])|;|&quot;|%26")
 _REST = re.compile(r"[ \t]*(?:[,;)\]}]*[ \t]*(?:\\+[nr\"']|\r?\n|\Z|#|//|--|/\*|\\$)|[,;|&)\]}\"'`<>])")
-
-
-# --- values ----------------------------------------------------------------------------------------------------------
-_PLACEHOLDER = re.compile(
-    r"[\W_xX0]*|<.*>?|\[.*\]?|\{.*|%[\w.]+%|#\{.*|@[\w.]+@|__\w+__|\$[A-Za-z_({\[].*|\$\d?|[!&*][A-Za-z].*|.*(?:\$\{|\{\{|\$\(|<%|\.\.\.|…|#{4}|x{4}|X{4}|\*{3}|••).*|%s|"
-    r".*(?:1234567890|0123456789|abcdefg|a1b2c3).*|12345678\d?|\[?redacted.*|"
-    r"(?:your|my|some|insert|enter|replace|change|put|add|the|example|sample|dummy|fake|placeholder)[-_ ][^\d]*|(.)\1*|.*_here|.*EXAMPLE(?:KEY)?|[u]?int\d+\w*|float\d+\w*",
-    re.IGNORECASE,
-)
-_CODE = re.compile(
-    r"[A-Za-z_$@][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$]\w*)*!?(?:\(.*|\[.*)|[A-Za-z_]\w*(?:(?:->|::|\?\.)[A-Za-z_]\w*)+|"
-    r"(?:new|await|typeof|lambda|function)\b.*|\(.*|\w+=>.*|@\w+"
-)
-_PATHS = re.compile(
-    rf"(?:~|\.{{1,2}}|[A-Z]:)?[\\/](?:[\w.@-]+[\\/]?)+|[a-z][a-z0-9+.-]*://.*|(?:[\w-]+/)*[\w-]+(?:\.[\w-]+)*\.(?:{_any_of(words.FILE_ENDINGS)})",
-    re.IGNORECASE,
-)
-_IN_PROSE_NO_SECRET = re.compile(
-    r"[\W\d_]+(?:[a-z]{1,2}|[A-Z]|[KMGT]B)?|v?\d+(?:\.\w+)+|\d+-?(?:st|nd|rd|th|bits?|bytes?|days?|hours?|mins?|minutes?|secs?|seconds?|weeks?|years?|characters?|chars?|digits?|fold|factor|way|[KMGT]i?B|[kmg]bps|rpm|fps|dpi)|\d+-[a-z]+|\d{4}-\d\d-\d\dT?.*|0x[0-9a-fA-F]+|(?:\d+[hms]){1,3}|[A-Z]{2,5}|"
-    r"[^\W\d_]+['’][^\W\d_]{1,3}|[\w.+-]+@[\w-]+(?:\.\w+)+|[A-Z]{1,3}&[A-Z]{1,3}|#\d+|[A-Z]+-\d+|[A-Za-z]{1,3}-?\d{1,3}|"
-    r"[\w-]+\(\w*\)|.*[(\[{=].*|[A-Za-z*./-]+\.[a-z]{1,5}",
-)
-
-
-def _wordlike(text: str) -> bool:
-    """Whether letters and what joins them can be words: vowels in each, few changes of case, no digits."""
-    if re.search(r"\d|[^\w\s.,:;/'’?!()-]", text):
-        return False
-    humps = [hump for hump in _HUMP.findall(text)]
-    letters = sum(map(len, humps))
-    if (
-        not humps
-        or letters < (3 if len(humps) > 2 else 2.6) * len(humps)
-        or any(len(hump) < 2 and hump not in "aI" for hump in humps)
-        or re.search(r"[A-Z]{2,}[a-z]{1,2}[A-Z]", text)
-    ):
-        return all(hump.lower() in _LISTED for hump in humps)
-    return all(hump.lower() in _LISTED or _is_word(hump.lower()) for hump in humps)
-
-
-def _is_word(hump: str) -> bool:
-    return bool(re.search(r"[aeiouyà-ɏ]", hump)) and not re.search(r"[^aeiouyà-ɏ]{5}|(.)\1\1|q[^uà-ɏ]", hump)
-
-
-def _is_listed(text: str) -> bool:
-    """Whether `text` consists of words of documentation and code, perhaps with a number at the end."""
-    bare = re.sub(r"(?<=[A-Za-z])[\d]{1,3}!?$", "", text)
-    humps = _HUMP.findall(bare.translate(_DISGUISED) if re.search(r"[A-Za-z][@$013]", bare) else bare)
-    if not humps or re.search(r"[^\w\s.,:;/'’?!()*&\[\]<>=+#-]", bare.translate(_DISGUISED)):
-        return False
-    return bare.lower() in _LISTED or all(_is_joined(hump.lower()) for hump in humps)
-
-
-def _is_joined(hump: str) -> bool:
-    """Whether a run of letters is a listed word, or several without a gap: `mypassword`."""
-    reached = {0}
-    for end in range(1, len(hump) + 1 if len(hump) <= 40 else 1):
-        if any(hump[start:end] in _LISTED for start in reached if end - start > 1 or start == end - 1 == 0):
-            reached.add(end)
-    return len(hump) in reached
-
-
-
-
-def _is_exempt(text: str, quoted: bool) -> bool:
-    """Whether a value is no secret wherever it stands."""
-    if not LEAST <= len(text) <= MOST or (len(text) >= 16 and max(map(text.count, set(text))) > len(text) * 0.6):
-        return True
-    text = text.strip("\"'")
-    if _PLACEHOLDER.fullmatch(text) or text.lower() in _TECHNICAL or _is_listed(text) or _PATHS.fullmatch(text):
-        return True
-    return not quoted and bool(_CODE.fullmatch(text))
-
-
-def _is_secretish(text: str, is_password: bool = False) -> bool:
-    """Whether no word, number, name of a technique or file looks like this: what a secret in prose must be. A password
-    may be a word with a number."""
-    if text.lower() in _TECHNICAL or _IN_PROSE_NO_SECRET.fullmatch(text) or _wordlike(text):
-        return False
-    parts = [part for part in re.split(r"[-_/.,:]", text) if part]
-    if is_password and text[0].isalpha() and text[-1].isdigit() and not _is_listed(parts[0]):
-        return True
-    return not all(
-        part.lower() in _TECHNICAL
-        or part.isdigit()
-        or (len(part) > 1 and (_wordlike(part) or (len(part) < 4 and part.isalpha())))
-        for part in parts
-    )
-
-
-# --- where a value ends ----------------------------------------------------------------------------------------------
-def _value(text: str, start: int) -> _Value | None:
-    """The value that begins at `start`, in quotes or without."""
-    opening = _QUOTE.match(text, start)
-    if not opening:
-        return _bare(text, start)
-    mark = opening[0].strip()
-    if text[opening.end() : opening.end() + 1] in _NOT_OPENED:
-        return None
-    closing = _CLOSING.get(mark, mark)
-    line = text.find("\n", opening.end())
-    end = text.find(closing, opening.end(), line if line >= 0 else len(text))
-    while end > 0 and not opening[1] and text[end - 1] == "\\" and mark in "\"'":
-        end = text.find(closing, end + 1, line if line >= 0 else len(text))
-    if end < 0:
-        return _bare(text, opening.end())
-    stop = len(text[opening.end() : end].rstrip(" »”"))
-    return _Value(opening.end(), opening.end() + stop, True)
-
-
-def _bare(text: str, start: int) -> _Value | None:
-    match = _BARE.match(text, start)
-    if not match:
-        return None
-    end = match.end()
-    if stop := _STOP.search(text, start + 1, end):
-        end = stop.start()
-    return _Value(start, _trimmed(text, start, end), False)
-
-
-def _trimmed(text: str, start: int, end: int) -> int:
-    """The end without the punctuation and the brackets of the sentence around the value."""
-    while end > start:
-        last = text[end - 1]
-        if last in ".,;:?*\\" or (
-            last in ")]}" and text.count(last, start, end) > text.count("([{"[")]}".index(last)], start, end)
-        ):
-            end -= 1
-        else:
-            break
-    return end
 
 
 # --- names -----------------------------------------------------------------------------------------------------------
@@ -364,11 +229,13 @@ def _key_end(text: str, kind: str, before: str, head: str, humps: list[str], end
 # --- places ----------------------------------------------------------------------------------------------------------
 def announced(text: str) -> list[AnnouncedSecret]:
     """Every announced secret in `text`, in order, none inside another one."""
-    return merged(hit for start, clue in sorted(_places(text).items()) for hit in _at(text, start, clue))
+    announcements = Announcements(text)
+    hits = (hit for start, clue in sorted(_places(text).items()) for hit in announcements.at(start, clue))
+    return merged(hits)
 
 
 def names_only_a_secret(text: str) -> bool:
-    """Whether a clause with a placeholder says little more than that there is a secret: "My password is [redacted:…]"."""
+    """Whether a clause with a placeholder says little more than that there is a secret: "My key is [redacted:key]"."""
     rest = _REDACTED.sub(" ", text)
     if rest == text:
         return False
@@ -384,7 +251,7 @@ def _places(text: str) -> dict[int, str]:
     places: dict[int, str] = {}
     for clue in words.CLUES:
         start = lowered.find(clue)
-        is_short = len(clue) < 4 and clue not in _KINDS
+        is_short = len(clue) < 4 and clue.isalnum() and clue not in _KINDS
         while start >= 0:
             if not is_short or _stands_alone(lowered, start, start + len(clue)):
                 places[start] = clue
@@ -394,13 +261,67 @@ def _places(text: str) -> dict[int, str]:
     return places
 
 
-def between(text: str, start: int, end: int) -> Iterator[AnnouncedSecret]:
-    """The secrets that the clues within a match of `probe` announce; they may overlap."""
-    lowered = text[start:end].lower()
-    if len(lowered) != end - start:
-        lowered = text[start:end]
-    for clue in _clue().finditer(lowered):
-        yield from _at(text, start + clue.start(), clue[0])
+class Announcements:
+    """The search of one text, from its beginning to its end. No line is searched twice for the same forms."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._searched: dict[str, int] = {}
+        self._last = AnnouncedSecret(0, 0, "")
+
+    def between(self, start: int, end: int) -> Iterator[AnnouncedSecret]:
+        """Yield the secrets that the clues within a match of `probe` announce; they may overlap."""
+        lowered = self._text[start:end].lower()
+        if len(lowered) != end - start:
+            lowered = self._text[start:end]
+        for clue in _clue().finditer(lowered):
+            yield from self.at(start + clue.start(), clue[0])
+
+    def at(self, start: int, clue: str) -> Iterator[AnnouncedSecret]:
+        """Yield the secrets that a clue, in lower case, announces."""
+        if self._last.start <= start < self._last.end:
+            return
+        for hit in self._hits(start, clue):
+            self._last = hit
+            yield hit
+
+    def _hits(self, start: int, clue: str) -> Iterator[AnnouncedSecret]:
+        name = _PORT if clue[0] == clue[-1] == ":" else clue.replace("_", " ")
+        begins_word = not (clue[0].isalpha() and self._text[start - 1 : start].isalnum())
+        if name in _forms() and (begins_word or self._text[start].isupper()):
+            yield from self._in_forms(start, name)
+        noun = _NOUN.match(clue)
+        if noun and (key := _key(self._text, start, noun[0])):
+            yield from _after(self._text, key)
+
+    def _in_forms(self, start: int, name: str) -> Iterator[AnnouncedSecret]:
+        is_login = name in _login_clues()
+        first = start if is_login else _line_start(self._text, start)
+        first = max(first, self._searched.get(name, 0))
+        last = self._text.find("\n", start, start + BEHIND)
+        last = last if last >= 0 else min(len(self._text), start + BEHIND)
+        if is_login:
+            last = min(last, start + PHRASE)
+        if first >= last or start < self._searched.get(name, 0):
+            return
+        self._searched[name] = last
+        for kind, form in _forms()[name]:
+            for match in form.finditer(self._text, first, last):
+                if hit := _of_form(self._text, kind, match):
+                    yield hit
+
+
+def _of_form(text: str, kind: str, match: re.Match[str]) -> AnnouncedSecret | None:
+    group = next(name for name in ("s", "t", "u") if match.groupdict().get(name) is not None)
+    begin, end = match.span(group)
+    if group == "u" and kind != "webhook":
+        stop = _FORM_STOP.search(text, begin, end)
+        end = trimmed(text, begin, stop.start() if stop else end)
+    said = text[begin:end]
+    is_own_name = f"{said}:{said}@" in match[0]
+    if is_exempt(said, False) or is_own_name or _PORT_NUMBER.match(said) or (kind == LOGIN and not is_secretish(said)):
+        return None
+    return AnnouncedSecret(begin, end, "password" if kind == LOGIN else kind)
 
 
 def merged(hits: Iterator[AnnouncedSecret]) -> list[AnnouncedSecret]:
@@ -412,45 +333,6 @@ def merged(hits: Iterator[AnnouncedSecret]) -> list[AnnouncedSecret]:
         else:
             result.append(hit)
     return result
-
-
-def _at(text: str, start: int, clue: str) -> Iterator[AnnouncedSecret]:
-    forms = _forms().get(_PORT if clue[0] == clue[-1] == ":" else clue.replace("_", " "))
-    if forms and (text[start].isupper() or not (clue[0].isalpha() and text[start - 1 : start].isalnum())):
-        yield from _in_forms(text, start, forms)
-    noun = _NOUN.match(clue)
-    if noun and (key := _key(text, start, noun[0])):
-        yield from _after(text, key)
-
-
-def _in_forms(text: str, start: int, forms: list[tuple[str, re.Pattern[str]]]) -> Iterator[AnnouncedSecret]:
-    first = max(text.rfind("\n", 0, start) + 1, start - BEFORE)
-    last = text.find("\n", start)
-    last = min(last if last >= 0 else len(text), start + BEHIND)
-    for kind, form in forms:
-        if kind == "login":
-            first, last = start, min(last, start + 120)
-        for match in form.finditer(text, first, last):
-            group = next(name for name in ("s", "t", "u") if match.groupdict().get(name) is not None)
-            begin, end = match.span(group)
-            if group == "u":
-                end = _trimmed(text, begin, _cut(text, begin, end)) if kind != "webhook" else end
-            value = text[begin:end]
-            if kind == "login" and (not _is_secretish(value) or _is_exempt(value, False)):
-                continue
-            if _is_exempt(value, False) or _is_own_name(match, value) or re.match(r"\d{1,5}(?:/|$)", value):
-                continue
-            yield AnnouncedSecret(begin, end, "password" if kind == "login" else kind)
-
-
-def _cut(text: str, start: int, end: int) -> int:
-    stop = re.compile(r"\\+[nrt\"'\\]|[;|](?=\s|$)|`").search(text, start, end)
-    return stop.start() if stop else end
-
-
-def _is_own_name(match: re.Match[str], value: str) -> bool:
-    """Whether user and password are one word, as in local set-ups."""
-    return f"{value}:{value}@" in match[0]
 
 
 def _after(text: str, key: _Key) -> Iterator[AnnouncedSecret]:
@@ -467,51 +349,44 @@ def _after(text: str, key: _Key) -> Iterator[AnnouncedSecret]:
                 return
 
 
-def _judged(text: str, key: _Key, value: _Value, loose: bool) -> AnnouncedSecret | None:
+def _judged(text: str, key: _Key, value: Value, loose: bool) -> AnnouncedSecret | None:
     said = text[value.start : value.end]
-    if _is_exempt(said, value.quoted) or text.startswith(("...", "…"), value.end):
+    if is_exempt(said, value.quoted) or text.startswith(("...", "…"), value.end):
         return None
     if " " in said:
-        return AnnouncedSecret(value.start, value.end, key.kind) if _is_passphrase(said, key) and not loose else None
+        return (
+            AnnouncedSecret(value.start, value.end, key.kind)
+            if key.kind == "password" and not loose and is_phrase(said)
+            else None
+        )
     if (
         loose
-        and not _is_secretish(said, key.kind == "password")
+        and not is_secretish(said, key.kind == "password")
         and not (key.kind == "password" and re.fullmatch(r"\d{4,12}", said))
     ):
         return None
-    if not loose and key.kind != "password" and (said.isdigit() or _wordlike(said)):
+    if not loose and key.kind != "password" and (said.isdigit() or is_wordlike(said)):
         return None
     return AnnouncedSecret(value.start, value.end, key.kind)
 
 
-def _is_passphrase(said: str, key: _Key) -> bool:
-    """Whether several words in quotes can be a secret: none is of documentation, or one is no word."""
-    parts = said.split()
-    return (
-        key.kind == "password"
-        and len(parts) >= 3
-        and not any(part.strip(".,!?:").lower() in _LISTED for part in parts)
-        and len(parts) <= 8
-    )
-
-
-Found = tuple[_Value, bool] | None
+Found = tuple[Value, bool] | None
 
 
 def _assigned(text: str, key: _Key) -> Found:
     match = _ASSIGN.match(text, key.end)
     if not match:
         return None
-    value = _value(text, match.end())
+    value = value_at(text, match.end())
     if not value or value.quoted:
         return value and (value, False)
     said = text[value.start : value.end]
     if not match["gap"] and match["mark"] == "=" and not match["space"]:
-        return value, _wordlike(said) and not key.loud and not _REST.match(text, value.end)
-    if _REST.match(text, value.end) and not (match["gap"] and _wordlike(said)):
+        return value, is_wordlike(said) and not key.loud and not _REST.match(text, value.end)
+    if _REST.match(text, value.end) and not (match["gap"] and is_wordlike(said)):
         spaced, ends = bool(match["space"]), text[value.end : value.end + 1]
-        code = _wordlike(said) and not key.loud and (ends in ",;)" if ends else False)
-        upper = spaced and _wordlike(said) and not said.islower()
+        code = is_wordlike(said) and not key.loud and (ends in ",;)" if ends else False)
+        upper = spaced and is_wordlike(said) and not said.islower()
         return value, code or upper
     return value, True
 
@@ -520,24 +395,24 @@ def _flagged(text: str, key: _Key) -> Found:
     if not key.flag:
         return None
     match = re.compile(r"\\?[\"']?,?[ \t]+(?!-)").match(text, key.end)
-    value = _value(text, match.end()) if match else None
+    value = value_at(text, match.end()) if match else None
     return value and (value, False)
 
 
 def _called(text: str, key: _Key) -> Found:
     match = _CALL.match(text, key.end) or _COMMA.match(text, key.end)
-    value = _value(text, match.end()) if match else None
+    value = value_at(text, match.end()) if match else None
     if not match or not value or ("(" not in match[0] and _IS_NAME.match(text, value.end)):
         return None
-    return value, "(" not in match[0] and _wordlike(text[value.start : value.end])
+    return value, "(" not in match[0] and is_wordlike(text[value.start : value.end])
 
 
 def _tagged(text: str, key: _Key) -> Found:
     opened = text[key.head - 1 : key.head] in ("<", ":", '"', "'", ".")
     if opened and (tag := _TAG.match(text, key.end)):
-        return _Value(*tag.span("u"), True), False
+        return Value(*tag.span("u"), True), False
     match = _PAIR.match(text, key.end) or _TABLE.match(text, key.end)
-    value = _value(text, match.end()) if match else None
+    value = value_at(text, match.end()) if match else None
     return value and (value, False)
 
 
@@ -545,11 +420,11 @@ def _spaced(text: str, key: _Key) -> Found:
     if not _PROMISING.search(text, key.end, key.end + PHRASE):
         return None
     match = _SPACE.match(text, key.end)
-    value = _value(text, match.end()) if match else None
+    value = value_at(text, match.end()) if match else None
     if not value:
         return None
-    line = text[max(text.rfind("\n", 0, key.head) + 1, key.head - BEFORE) : key.head]
-    strict = value.quoted and key.kind == "password" and not _wordlike(text[value.start : value.end])
+    line = text[_line_start(text, key.head) : key.head]
+    strict = value.quoted and key.kind == "password" and not is_wordlike(text[value.start : value.end])
     strict = strict or _LITERAL_LINE.search(line) or text[key.head : key.end].lower() in ("requirepass", "masterauth")
     return value, not strict
 
@@ -562,7 +437,7 @@ def _linked(text: str, key: _Key) -> Found:
     for word in _WORD.finditer(text, key.end, min(len(text), key.end + PHRASE)):
         if is_linked and word[0] not in _ADVERBS:
             value = _value_in_prose(text, word)
-            if value and _is_secretish(text[value.start : value.end], key.kind == "password"):
+            if value and is_secretish(text[value.start : value.end], key.kind == "password"):
                 return value, True
             is_linked = False
         if _BREAK.search(word[0]) or (is_linked and "\n" in text[key.end : word.start()]):
@@ -571,21 +446,27 @@ def _linked(text: str, key: _Key) -> Found:
     return None
 
 
-def _value_in_prose(text: str, word: re.Match[str]) -> _Value | None:
+def _value_in_prose(text: str, word: re.Match[str]) -> Value | None:
     opening = len(word[0]) - len(word[0].lstrip("\"'`«“„(*"))
-    return _bare(text, word.start() + opening)
+    return bare_at(text, word.start() + opening)
 
 
 def _on_the_next_line(text: str, key: _Key) -> Found:
     match = _NEXT_LINE.match(text, key.end)
-    value = _bare(text, match.end()) if match else None
+    value = bare_at(text, match.end()) if match else None
     is_asked = bool(match) and ("?" in match[0] or ":" in match[0] or text[key.head - 1 : key.head] in ("", "\n"))
-    return value and is_asked and (value, True) or None
+    return (value, True) if value and is_asked else None
+
+
+def _line_start(text: str, at: int) -> int:
+    """The start of the line, at most `BEFORE` characters back."""
+    first = max(0, at - BEFORE)
+    return max(first, text.rfind("\n", first, at) + 1)
 
 
 def _in_column(text: str, key: _Key) -> Found:
     """The first value below the heading of a table's column."""
-    start, end = text.rfind("\n", 0, key.head) + 1, text.find("\n", key.end)
+    start, end = _line_start(text, key.head), text.find("\n", key.end, key.end + BEHIND)
     column = text.count("|", start, key.head)
     rows = text[end : end + BEHIND].split("\n")[1:3] if end > 0 and column and key.kind == "password" else []
     if len(rows) < 2 or not re.fullmatch(r"[\s|:-]+", rows[0]):
@@ -593,16 +474,16 @@ def _in_column(text: str, key: _Key) -> Found:
     cells = rows[1].split("|")
     cell = cells[column].strip(" `*\t") if len(cells) > column else ""
     place = text.find(cell, end + len(rows[0]) + 1)
-    return (_Value(place, place + len(cell), True), False) if cell and " " not in cell else None
+    return (Value(place, place + len(cell), True), False) if cell and " " not in cell else None
 
 
 def _before(text: str, key: _Key) -> Found:
     first = max(0, key.head - PHRASE)
     if not _PROMISING.search(text, first, key.head) or not _OWNED.search(text, max(0, key.head - 40), key.head):
         return None
-    begin = max(text.rfind("\n", 0, key.head) + 1, key.head - BEFORE)
+    begin = _line_start(text, key.head)
     match = _VALUE_FIRST.search(text[begin : key.head])
-    return (_Value(begin + match.start("u"), begin + match.end("u"), False), True) if match else None
+    return (Value(begin + match.start("u"), begin + match.end("u"), False), True) if match else None
 
 
 _DOUBTFUL = (_spaced, _linked, _called)
@@ -636,12 +517,12 @@ def _special(text: str, key: _Key) -> Iterator[AnnouncedSecret]:
         match = re.compile(r"[ \t]+").match(text, key.end)
     else:
         match = _SCHEME.match(text, key.end)
-    value = _bare(text, match.end()) if match else None
+    value = bare_at(text, match.end()) if match else None
     if not value:
         return
     said = text[value.start : value.end]
-    is_value = _is_secretish(said) if key.kind == "bearer" else not _wordlike(said)
-    if not _is_exempt(said, False) and is_value and "(" not in said:
+    is_value = is_secretish(said) if key.kind == "bearer" else not is_wordlike(said)
+    if not is_exempt(said, False) and is_value and "(" not in said:
         yield AnnouncedSecret(value.start, value.end, "signature" if key.kind == "signature" else "token")
 
 
@@ -650,6 +531,6 @@ def _cookies(text: str, key: _Key) -> Iterator[AnnouncedSecret]:
     at = match.end() if match else -1
     while at >= 0 and (pair := _COOKIE_PAIR.match(text, at)):
         name, said = pair[1].lower(), pair[2]
-        if name not in _COOKIE_ATTRIBUTES and not _is_exempt(said, False) and _is_secretish(said):
+        if name not in _COOKIE_ATTRIBUTES and not is_exempt(said, False) and is_secretish(said):
             yield AnnouncedSecret(*pair.span(2), "cookie")
         at = pair.end()

@@ -39,15 +39,20 @@ _TABLE: tuple[tuple[str, tuple[str, ...], str], ...] = (
 """Name, clues and pattern of each rule. Each match contains a clue in folded case, so a text without one is skipped."""
 
 _VALUE = r"[^\"'\s$<{(\[-][^\"'\s|]{3,200}"
-_FIRST, _NEXT = r"[^\"'\s$<{(\[-]", r"[^\"'\s<]"
-_NO_WORD = rf"{_FIRST}{_NEXT}{{0,99}}[0-9!@#%^&+~]{_NEXT}{{2,99}}|{_FIRST}{_NEXT}{{1,99}}[0-9!@#%^&+~]{_NEXT}{{0,1}}"
+_FIRST, _NEXT = r"[^\"'\s$<{(\[0-9-]", r"[^\"'\s<]"
+_NO_WORD = (
+    rf"[0-9]{{1,9}}[A-Za-z_!@#%^&+~]{_NEXT}{{2,99}}|{_FIRST}{_NEXT}{{0,99}}[0-9!@#%^&+~]{_NEXT}{{2,99}}"
+    rf"|{_FIRST}{_NEXT}{{1,99}}[0-9!@#%^&+~]{_NEXT}{{0,1}}"
+)
+"""A digit or a sign among other characters: words and numbers stay."""
 _NAMES = "|".join(word for kind in ("password", "secret", "token") for word in THIN_NOUNS[kind].split())
+_KEYS = "|".join(f"{head}[_-]?key" for head in THIN_NOUNS["key"].split())
 _ANNOUNCED: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "announced-secret",
         ("pass", "pwd", "secret", "token", "key", "kennwort", "senha", "wachtwoord"),
-        rf"(?i:\b[a-z0-9_.-]{{0,40}}(?:{_NAMES}|(?:{'|'.join(THIN_NOUNS['key'].split())})[_-]?key)\\{{0,3}}[\"'*\x60]{{0,3}}\s{{0,3}}"
-        rf"(?:[:=>]{{1,2}}|is|ist|es|est|to|auf|,)\s{{0,3}}\\{{0,3}}[\"'*(\x60]{{0,3}})(?P<s4>{_NO_WORD})",
+        rf"(?i:\b[a-z0-9_.-]{{0,40}}(?:{_NAMES}|{_KEYS})\\{{0,3}}[\"'*\x60]{{0,3}}\s{{0,3}}"
+        rf"(?:[:=>]{{1,2}}|is|ist|es|est|to|auf|,)\s{{0,3}}\\{{0,3}}[\"'*\x60]{{0,3}})(?P<s4>{_NO_WORD})",
     ),
     (
         "announced-variable",

@@ -139,8 +139,7 @@ def _interface(info: inspect.StructType, interfaces: dict[str, str], is_taken: b
 # --- secrets -------------------------------------------------------------------------------------------------------
 def _secrets() -> str:
     rows: Iterable[str] = (
-        f"  [{json.dumps(name)}, /{_javascript(rule)}/gsu, {json.dumps(clues)}],\n"
-        for name, clues, rule in TRANSLATED
+        f"  [{json.dumps(name)}, /{_javascript(rule)}/gsu, {json.dumps(clues)}],\n" for name, clues, rule in TRANSLATED
     )
     return (
         _written_from("protocol/redact.py")

@@ -70,6 +70,7 @@ def extended(pattern: str) -> tuple[str, int]:
     compile, is dropped: the regex removes more, never less.
     """
     pattern = re.sub(r"\.\*\?\(\?:.*\\Z\)$", ".*", pattern)
+    pattern = re.sub(r"\[(?:\\.|[^\]\\])+\]", lambda match: _bracket(match[0]), pattern)
     pattern = re.sub(r"\(\?i:(.*?)\)(?=\(\?P|\[)", lambda match: f"({any_case(match[1])})", pattern, flags=re.DOTALL)
     starts_a_word = "\\b" in pattern
     pattern = pattern.replace("\\b", "").replace("[^\\s", "[^[:space:]").replace("\"'\\s]", "\"'[:space:]]")
@@ -78,6 +79,13 @@ def extended(pattern: str) -> tuple[str, int]:
     before, named, _ = pattern.partition("(?P<")
     secret = len(re.findall(r"(?<!\\)\(", before)) + 2 if named else 0
     return (_WORD if starts_a_word else "()") + re.sub(r"\(\?P<\w+>", "(", pattern), secret
+
+
+def _bracket(expression: str) -> str:
+    """Return a bracket expression as POSIX has it: without escapes, a hyphen that means itself last."""
+    for escape, plain in ((r"\s", "[:space:]"), (r"\"", '"'), (r"\[", "["), (r"\x60", "`")):
+        expression = expression.replace(escape, plain)
+    return expression
 
 
 def any_case(pattern: str) -> str:

@@ -94,7 +94,9 @@ def _spans(text: str, data: bytes) -> list[tuple[int, int, str]]:
 
 def _again(data: bytes, merged: list[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
     """The same words elsewhere in the text, where no rule knows them: without their name, or inside of another word."""
-    for words, number in {data[start:end]: number for start, end, number in reversed(merged) if end - start >= LEAST}.items():
+    for words, number in {
+        data[start:end]: number for start, end, number in reversed(merged) if end - start >= LEAST
+    }.items():
         yield from ((at, at + len(words), number) for at in _all(words, data))
 
 
@@ -198,9 +200,10 @@ class _Engine:
         first = len(self.rules)
         probe = self._compiled(self._probe)
         characters = _CharacterOffsets(data)
+        announcements = announced_secrets.Announcements(text)
         for match in probe.finditer(data):
             start, end = map(characters.of_byte, match.span())
-            for hit in announced_secrets.between(text, start, end):
+            for hit in announcements.between(start, end):
                 begin = match.start() + _bytes(text, start, hit.start)
                 yield begin, begin + _bytes(text, hit.start, hit.end), first + announced_secrets.KINDS.index(hit.kind)
 

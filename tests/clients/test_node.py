@@ -157,6 +157,14 @@ def test_it_takes_out_what_the_protocol_takes_out_P18(node: Callable[..., Any]) 
     assert told == [[redact(each)[0], without_private(each)] for each in texts]
 
 
+@needs_node
+def test_it_takes_out_what_a_name_or_command_announces_P18(node: Callable[..., Any]) -> None:
+    texts = ["DB_PASSWORD=*", "db: {password: '*'}", "mysql -u root -p* shop", "docker login -u ada -p * quay.example"]
+    texts += ["deploy --password * --host db", "echo '*' | sudo -S apt update", "My password is *", "token: ${TOKEN}"]
+    told = node(f"say({json.dumps([text.replace('*', 'hunter2horse') for text in texts])}.map(redact))")
+    assert not any("hunter2horse" in text for text in told) and told[-1] == texts[-1]
+
+
 def test_what_is_exported_has_a_type_U7() -> None:
     types = (FOLDER / "client.d.ts").read_text(encoding="utf-8")
     code = (FOLDER / "client.js").read_text(encoding="utf-8")

@@ -155,6 +155,18 @@ def test_secrets_do_not_reach_the_spool_and_the_rules_are_the_protocols_P18(
     assert commands(home, shell) == [redact(each)[0] for each in texts]
 
 
+def test_what_a_name_or_command_announces_does_not_reach_the_spool_P18(
+    shell: str, home: dict[str, str], terminal: Callable[..., Terminal]
+) -> None:
+    texts = [": DB_PASSWORD=*", ": mysql -u root -p* shop", ": docker login -u ada -p * quay.example", ": --token *"]
+    texts += [": redis-cli -a * ping", ": curl -u ada:* https://api.example", ": echo * , sudo -S true", ": x=$TOKEN"]
+    found = terminal()
+    found.run(*(text.replace("*", "hunter2horse").replace(",", "|") for text in texts))
+    found.close()
+    told = commands(home, shell)
+    assert len(told) == len(texts) and not any("hunter2horse" in text for text in told) and told[-1] == texts[-1]
+
+
 def test_every_secret_is_noticed_by_the_patterns_of_its_clues_P18() -> None:
     for shell in SHELLS:
         told = script(shell, places({"MEMD_HOME": "/nowhere"}, 0), ["memd"]).splitlines()

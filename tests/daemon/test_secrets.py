@@ -60,6 +60,20 @@ def test_the_door_takes_out_what_the_first_net_does_not_know_P18(daemon: Any) ->
     assert report["captures"] == 0 and report["records"] == [] and report["rules"] == []
 
 
+def test_a_secret_that_two_turns_hold_together_is_not_stored_P18(daemon: Any) -> None:
+    password, token = "Tr0ub4dor&Zq", "ghp_" + "wWPw5k4aXcaT4fNP0UcnZwJUVFk6LO0pINUx"
+    turns = ["My database password is", password, "the key is " + token[:20], token[20:], "And now, the weather."]
+    said = [Said(turn=str(n), at=f"2026-03-10T09:00:0{n}+01:00", role="user", text=turns[n]) for n in range(len(turns))]
+    with daemon.client() as client:
+        client.capture(WHERE, said[:1])
+        client.capture(WHERE, said[1:])
+        client.distil()
+        contents = [record.content for record in client.list().records]
+    daemon.terminate()
+    assert files_with(daemon, password) == files_with(daemon, token[20:]) == [] and files_with(daemon, "the weather")
+    assert not any("password" in content for content in contents)
+
+
 def test_what_the_user_names_is_scanned_too_P18(daemon: Any, tmp_path: Path) -> None:
     with daemon.client() as client:
         told = client.open_agent("bot", role=f"clones with {KEY}", perspectives=["cost", KEY])

@@ -3,6 +3,7 @@
 The figures on the labelled rows and on real transcripts are measured where ../shared/data is there.
 """
 
+import base64
 import gzip
 import json
 import re
@@ -16,6 +17,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from memd.clients.bench.write.secret_detection import OF_ANOTHER_RULE
+from memd.clients.bench.write.secret_matrix import cases
+from memd.protocol.announced_secrets import announced
 from memd.protocol.redact import redact as first_net
 from memd.stages.secrets.rules import SecretRule, read
 from memd.stages.secrets.scan import find, redact
@@ -152,6 +155,60 @@ def test_what_a_rule_matches_stands_for_what_is_looked_for_before_it_W5(rule: Se
     assume(match and not any(re2.search(each, match[min(1, match.re.groups)]) for each in rule.allow))
     clues = [rule.probe] if rule.probe else [re.escape(word) + rule.run for word in rule.keywords]
     assert any(re2.search(f"(?i:{clue})", text) for clue in clues), text
+
+
+KEY_LINES = ["MIIEpAIBAAKCAQEA" + "q7Zt" * 12, *(["Xy9+" * 16] * 8), "Zk3v8QmX1r=="]
+BEGIN, END = "-----BEGIN RSA " + "PRIVATE KEY-----", "-----END RSA " + "PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [f"{number:6}\t{line}" for number, line in enumerate([BEGIN, *KEY_LINES, END], 1)],
+        [f"{number}→{line}" for number, line in enumerate([BEGIN, *KEY_LINES], 1)],
+        KEY_LINES,
+        [*KEY_LINES[2:], END],
+        [json.dumps(json.dumps("\n".join([BEGIN, *KEY_LINES, END])))],
+        [f"+{line}" for line in [BEGIN, *KEY_LINES, END]],
+        ["PuTTY-User-Key-File-3: ssh-ed25519", "Private-Lines: 9", *KEY_LINES[1:]],
+    ],
+    ids=["numbered", "arrows", "without its begin", "its end alone", "escaped twice", "in a diff", "of PuTTY"],
+)
+def test_a_private_key_is_found_however_it_is_shown_P18(lines: list[str]) -> None:
+    clean, found = redact("before\n" + "\n".join(lines) + "\nafter.")
+    assert found and KEY_LINES[1][:20] not in clean and clean.startswith("before\n") and clean.endswith("after.")
+
+
+HUMAN = "Tr0ub4dor&Zq"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        base64.b64encode(f"DB_PASSWORD={HUMAN}".encode()).decode(),
+        base64.b64encode(json.dumps({"user": "ada", "password": HUMAN}).encode()).decode(),
+        f"see {base64.b64encode(SAMPLES['github-pat'].encode()).decode()}",
+        f"DB_PASSWORD={HUMAN}".encode().hex(),
+        "pass\u200bword: " + HUMAN,
+        "\u200b".join(SAMPLES["github-pat"]),
+        "".join(chr(ord(char) + 0xFEE0) for char in f"password={HUMAN}"),
+        f"\\u0070assword\\u003d{HUMAN}",
+        f"password%3D{HUMAN.replace('&', '%26')}",
+        f"&quot;password&quot;:&quot;{HUMAN}&quot;",
+        f"\x1b[31mpassword\x1b[0m: \x1b[1m{HUMAN}\x1b[0m",
+        f"xx{SAMPLES['github-pat']}yy",
+    ],
+)
+def test_a_secret_in_another_reading_of_the_text_is_found_P18(text: str) -> None:
+    clean, found = redact(f"vor — {text} — nach")
+    assert found and HUMAN not in clean and SAMPLES["github-pat"] not in clean
+    assert clean.startswith("vor — ") and clean.endswith(" — nach") and len(clean) < len(f"vor — {text} — nach") + 40
+    assert redact(clean) == (clean, ())
+
+
+def test_the_names_of_secrets_are_found_by_the_whole_scan_as_by_the_clients_P18() -> None:
+    for case in cases(seed=17):
+        assert find(case.text) or not announced(case.text), case.text
 
 
 # --- figures on real data ----------------------------------------------------------------------------------------

@@ -19,8 +19,8 @@ EACH = 2
 """Passwords of each length and kind in each form."""
 _ALPHABET = string.ascii_letters + string.digits
 _WORDS = (
-    "horse summer winter maple tiger orange castle river hunter coffee dragon monkey purple silver garden planet rocket "
-    "window guitar falcon bridge cherry copper marble thunder ocean pepper basket candle forest"
+    "horse summer winter maple tiger orange castle river hunter coffee dragon monkey purple silver garden planet "
+    "rocket window guitar falcon bridge cherry copper marble thunder ocean pepper basket candle forest"
 ).split()
 _SYMBOLS = ("", "!", "&", "-", "_", "#", "@", "?", "*", "+", "%", ".")
 _NUMBERS = ("5", "7", "42", "99", "123", "1987", "2024", "2026")
@@ -40,7 +40,7 @@ class MatrixCase(msgspec.Struct, frozen=True):
         return len(self.password)
 
     def is_taken(self, hits: Sequence[tuple[str, int, int]]) -> bool:
-        """Whether the text without these hits holds neither the password nor, from eight characters on, a half of it."""
+        """Whether the text without these hits holds neither the password nor a half of a long one."""
         rest, half = self._without(hits), len(self.password) // 2
         parts = (self.password[:half], self.password[half:]) if len(self.password) >= 8 else ()
         return not any(part in rest for part in (self.password, *parts))
