@@ -89,8 +89,8 @@ def probe() -> str:
     """An expression, to be searched in any case, that matches around each clue: in the dialect that `re`, RE2 and
     JavaScript share."""
     nouns = listed(" ".join(words.NOUNS.values()))
-    heads = "|".join(sorted(_KEY_HEADS, key=len, reverse=True))
-    parts = [rf"(?:{heads})[_ -]?key(?:[^a-z),.;}}\]]|$)", r"_key[\"'`]?\s?[=:]", "[?&]key="]
+    heads = "|".join(words.PROBED_HEADS.split())
+    parts = [rf"(?:{heads})[_ -]?key(?:[^a-z),.;}}\]]|$)", r"key[\"'`]?\s?[=:]", "-key[= ]"]
     for clue in sorted(nouns | set(FORM_CLUES), key=lambda word: (-len(word), word)):
         plain = re.escape(clue).replace("\\ ", "[ _]")
         if clue not in nouns and len(clue) < 4:
@@ -113,11 +113,6 @@ def _forms() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
     return forms
 
 
-@cache
-def _login_clues() -> frozenset[str]:
-    return frozenset(name for name, forms in _forms().items() if all(kind == LOGIN for kind, _ in forms))
-
-
 _FLAGS = re.IGNORECASE
 _FORM_STOP = re.compile(r"\\+[nrt\"'\\]|[;|](?=\s|$)|`")
 _PORT_NUMBER = re.compile(r"\d{1,5}(?:/|$)")
@@ -135,7 +130,8 @@ _TYPE = rf"(?:\s?:\s?(?:&\s?)?(?:'static\s)?(?:Optional\[)?(?:{any_of(words.TYPE
 _CLOSED = re.compile(rf"{_CLOSERS}[ \t]*")
 _ASSIGN = re.compile(
     rf"{_CLOSERS}{_TYPE}(?P<gap>[ \t]*)(?P<mark>=>|->|:=|\?=|!==?|={{1,3}}|:{{1,2}}=?|→|—|–|<<<)(?!=)(?P<space>[ \t]*)"
-    rf"(?:(?:{any_of('N b f r u L @ $')})(?=[\"'])|\*{{1,2}}\s?)?",
+    rf"(?:(?:{any_of('N b f r u L @ $')})(?=[\"'])|\*{{1,2}}\s?"
+    rf"|(?:new\s)?(?:{any_of(words.WRAPPERS)})\(\s?(?=[\"']))?",
     _FLAGS,
 )
 _CALL = re.compile(rf"{_CLOSERS}\(\s*N?(?=\\*[\"'`])")
@@ -158,7 +154,9 @@ _NEXT_LINE = re.compile(
     r"[\"'`*]{0,2}[?:]?[\"'`*”»]{0,2}[ \t]*\r?\n\s{0,20}(?:[>|-]\s)?[\"'`]?(?=\S{1,400}[\"'`]?[ \t]*(?:\r?\n|\Z))"
 )
 _VALUE_FIRST = re.compile(
-    rf"(?:^|[\n.,;:!?(\"'`]\s?[\"'`]?)(?P<u>[^\s\"'`]{{4,100}})[\"'`]?[ \t]+(?:{any_of(words.VALUE_FIRST)})[ \t]+"
+    rf"(?:^|[\n.,;:!?(\"'`]\s?[\"'`]?"
+    r"|\b(?:use|using|try|enter|set|nimm|utilise|usa|gebruik)\s[\"'`]?)"
+    rf"(?P<u>[^\s\"'`]{{4,100}})[\"'`]?[ \t]+(?:{any_of(words.VALUE_FIRST)})[ \t]+"
     rf"(?:{any_of(words.OWNERS)})[ \t]+(?:[\w-]+[ \t]+){{0,3}}\Z",
     _FLAGS,
 )
@@ -184,7 +182,7 @@ def _key(text: str, start: int, word: str) -> _Key | None:
     kind, before = _KINDS[word], text[max(0, start - 60) : start]
     backwards = _HEAD_BACKWARDS.match(before[::-1])
     head = backwards[0][::-1] if backwards else ""
-    humps = [hump.lower() for hump in _HUMP.findall(head)]
+    humps = [hump.lower() for hump in _HUMP.findall(head)] if head else []
     if not _begins(head, noun, word, humps):
         return None
     if not set(humps[-2:]).isdisjoint(_NOT_HEADS) and not head.startswith("--"):
@@ -291,22 +289,27 @@ class Announcements:
         if name in _forms() and (begins_word or self._text[start].isupper()):
             yield from self._in_forms(start, name)
         noun = _NOUN.match(clue)
-        if noun and (key := _key(self._text, start, noun[0])):
+        if not noun or self._is_plain_prose(start, start + len(noun[0])):
+            return
+        if key := _key(self._text, start, noun[0]):
             yield from _after(self._text, key)
 
+    def _is_plain_prose(self, start: int, end: int) -> bool:
+        """Whether a noun stands among words alone: no digit, sign or change of case is near."""
+        if not (self._text[end : end + 1] == " " and self._text[end + 1 : end + 2].isalpha()):
+            return False
+        return not _PROMISING.search(self._text, max(0, start - PHRASE), end + PHRASE)
+
     def _in_forms(self, start: int, name: str) -> Iterator[AnnouncedSecret]:
-        is_login = name in _login_clues()
-        first = start if is_login else _line_start(self._text, start)
-        first = max(first, self._searched.get(name, 0))
+        if start < self._searched.get(name, 0):
+            return
         last = self._text.find("\n", start, start + BEHIND)
         last = last if last >= 0 else min(len(self._text), start + BEHIND)
-        if is_login:
-            last = min(last, start + PHRASE)
-        if first >= last or start < self._searched.get(name, 0):
-            return
+        first = max(_line_start(self._text, start), self._searched.get(name, 0))
         self._searched[name] = last
         for kind, form in _forms()[name]:
-            for match in form.finditer(self._text, first, last):
+            span = (start, min(last, start + PHRASE)) if kind == LOGIN else (first, last)
+            for match in form.finditer(self._text, *span):
                 if hit := _of_form(self._text, kind, match):
                     yield hit
 
@@ -454,7 +457,8 @@ def _value_in_prose(text: str, word: re.Match[str]) -> Value | None:
 def _on_the_next_line(text: str, key: _Key) -> Found:
     match = _NEXT_LINE.match(text, key.end)
     value = bare_at(text, match.end()) if match else None
-    is_asked = bool(match) and ("?" in match[0] or ":" in match[0] or text[key.head - 1 : key.head] in ("", "\n"))
+    is_alone = not _LETTERS.search(text, _line_start(text, key.head), key.head)
+    is_asked = bool(match) and ("?" in match[0] or ":" in match[0] or is_alone)
     return (value, True) if value and is_asked else None
 
 

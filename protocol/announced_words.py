@@ -36,10 +36,13 @@ GLUED_HEADS = (
 
 KEY_HEADS = (
     "api access secret private encryption encrypt decryption cipher signing sign auth authentication authorization "
-    "master account shared app storage session hmac jwt aes deploy unseal webhook admin root ssh gpg pgp "
-    "subscription function license activation security write ingest zugangs geheim geheimer recovery wifi wpa "
-    "network psk service client bot sharedaccess secretaccess accesskey"
+    "master account shared app storage session hmac jwt aes deploy unseal webhook admin root ssh gpg pgp subscription "
+    "function license activation security write ingest zugangs geheim geheimer recovery wifi wpa network psk service "
+    "client bot sharedaccess secretaccess accesskey"
 )
+PROBED_HEADS = "api access secret private encryption signing auth master account license"
+"""Those before which `key` counts in prose and with a space; before the others it must be assigned."""
+
 KEY_TAILS = (
     "api secrète secreta segreta d'accès d'api de_acceso de_acesso di_accesso privée privada privata secret de_api"
 )
@@ -73,34 +76,34 @@ LISTED = (
     f"{TYPES} "
     "true false yes no on off auto default empty blank missing unset disabled enabled hidden masked redacted omitted "
     "removed placeholder example examples sample dummy fake changeme changethis change replace replaceme insert enter "
-    "input output type provide put paste fill todo fixme tbd foo bar baz qux email mail phone address city country foobar foobaz lorem ipsum here there "
-    "your yours my mine our the this that an me it its of to for from in at by with and or not is are was be as if "
-    "then password passwd passphrase passcode pass pwd pw passwort kennwort wachtwoord contraseña contrasena senha "
-    "mot de secret secrets token tokens key keys apikey api access refresh auth oauth oauth2 bearer basic digest jwt "
-    "credential credentials creds login logout user username users name names admin administrator root guest test "
-    "tests testing postgres postgresql mysql mariadb mongo mongodb redis rabbitmq value values string text field "
-    "param params variable variables var env environment config configuration settings setting options option args "
-    "arg kwargs self cls ctx context data payload body request response req res row item items obj result results "
-    "state props event target form model entity session client server service provider account project app "
-    "application database db host port url uri path file files id ids uuid hash hashed encrypted plain plaintext raw "
-    "base64 hex generated random new old current next previous first last temp tmp short long strong weak valid "
-    "invalid wrong correct incorrect expired required optional description title label hint header headers cookie "
-    "cookies query method types kind list array map set get post delete update create remove add read write check "
-    "validate verify match parse load save store fetch find show hide reset confirm forgot forgotten ok okay error "
-    "errors fail failed failure success succeeded passed skipped warning info debug unknown other anonymous public "
-    "private internal external global local dev development staging prod production stage demo live sandbox mock stub "
-    "fixture super supersecret topsecret verysecret notasecret deploy deployment build ci cd github gitlab docker npm "
-    "pypi aws azure gcp google vault kubernetes k8s helm prompt ask asked see above below docs documentation manager "
-    "management policy length count size number index limit ttl expires expiry refreshed rotated rotate one two three "
-    "four per each all some any only same it's also now again still just when where which who what how why into onto "
-    "about than so but because while until after before during stored sent given used known shared changed asterisks "
-    "stars dots bullet xml json yaml toml ini csv html const let await async return function def class import export "
-    "static final interface extends abstract struct enum eof ident identifier literal keyword operator comment "
-    "whitespace newline bracket brace paren comma colon semicolon tls ssl cert certificate crt ca pem keystore "
-    "truststore aws4 sha md5 salt nonce iv hmac rsa ecdsa ed25519 gpg min max upper lower digits digit letters letter "
-    "symbols symbol characters character chars char bits bit minutes hours days seconds obligatoire obligatoria "
-    "obrigatória requerida falsch richtig abgelaufen vergessen geändert incorrecta scaduta verlopen trop muy molto "
-    "muito"
+    "input output type provide put paste fill todo fixme tbd foo bar baz qux email mail phone address city country "
+    "foobar foobaz lorem ipsum here there your yours my mine our the this that an me it its of to for from in at by "
+    "with and or not is are was be as if then password passwd passphrase passcode pass pwd pw passwort kennwort "
+    "wachtwoord contraseña contrasena senha mot de secret secrets token tokens key keys apikey api access refresh "
+    "auth oauth oauth2 bearer basic digest jwt credential credentials creds login logout user username users name "
+    "names admin administrator root guest test tests testing postgres postgresql mysql mariadb mongo mongodb redis "
+    "rabbitmq value values string text field param params variable variables var env environment config configuration "
+    "settings setting options option args arg kwargs self cls ctx context data payload body request response req res "
+    "row item items obj result results state props event target form model entity session client server service "
+    "provider account project app application database db host port url uri path file files id ids uuid hash hashed "
+    "encrypted plain plaintext raw base64 hex generated random new old current next previous first last temp tmp "
+    "short long strong weak valid invalid wrong correct incorrect expired required optional description title label "
+    "hint header headers cookie cookies query method types kind list array map set get post delete update create "
+    "remove add read write check validate verify match parse load save store fetch find show hide reset confirm "
+    "forgot forgotten ok okay error errors fail failed failure success succeeded passed skipped warning info debug "
+    "unknown other anonymous public private internal external global local dev development staging prod production "
+    "stage demo live sandbox mock stub fixture super supersecret topsecret verysecret notasecret deploy deployment "
+    "build ci cd github gitlab docker npm pypi aws azure gcp google vault kubernetes k8s helm prompt ask asked see "
+    "above below docs documentation manager management policy length count size number index limit ttl expires expiry "
+    "refreshed rotated rotate one two three four per each all some any only same it's also now again still just when "
+    "where which who what how why into onto about than so but because while until after before during stored sent "
+    "given used known shared changed asterisks stars dots bullet xml json yaml toml ini csv html const let await "
+    "async return function def class import export static final interface extends abstract struct enum eof ident "
+    "identifier literal keyword operator comment whitespace newline bracket brace paren comma colon semicolon tls ssl "
+    "cert certificate crt ca pem keystore truststore aws4 sha md5 salt nonce iv hmac rsa ecdsa ed25519 gpg min max "
+    "upper lower digits digit letters letter symbols symbol characters character chars char bits bit minutes hours "
+    "days seconds obligatoire obligatoria obrigatória requerida falsch richtig abgelaufen vergessen geändert "
+    "incorrecta scaduta verlopen trop muy molto muito"
 )
 """Plain words that are never a secret, alone or joined: placeholders, types, words of documentation and of code."""
 
@@ -191,7 +194,11 @@ ADVERBS = (
 )
 """Words between a noun and its value in prose."""
 
-VALUE_FIRST = "is was ist war est es è é foi"
+VALUE_FIRST = "is was ist war est es è é foi as als comme como come"
+WRAPPERS = (
+    "String::from SecretStr SecretString::from SecretString::new Secret::new Secret Buffer.from bytes str b64decode"
+)
+"""Calls whose first argument is the value itself."""
 OWNERS = (
     "my the our your his her their a das mein meine dein unser der die le la mon ma notre votre mi el nuestra su mia "
     "il nostra tua a minha nossa o mijn het ons de onze"
@@ -206,29 +213,29 @@ ARGUMENT = r"""(?:\\?"(?P<s>[^"\\\n]+)|\\?'(?P<t>[^'\n]+)|(?P<u>[^\s"'`|;<>\\]+)
 """An argument of a command, in quotes or without."""
 
 FORMS: tuple[tuple[str, str, str], ...] = (
-    ("password", "mysql mariadb mytop", r"(?:\s|^)-p{}"),
+    ("password", "mysql mariadb", r"(?:\s|^)-p{}"),
     (
         "password",
-        "docker podman buildah skopeo nerdctl oras crane helm argocd rancher",
-        r"\slogin\b.*?\s-p(?:\s+|=)?{}",
+        "login",
+        r"\b(?:docker|podman|buildah|skopeo|nerdctl|oras|crane|helm|argocd|rancher|az|oc)\s(?:.*?\s)?login\b"
+        r".*?\s-p(?:\s+|=)?{}",
     ),
-    ("password", "az oc", r"\slogin\b.*?\s-p(?:\s+|=){}"),
-    ("password", "redis-cli keydb-cli valkey-cli", r"\s-a\s+{}"),
+    ("password", "redis-cli valkey-cli", r"\s-a\s+{}"),
     ("password", "mongo", r"\s-p\s+{}"),
     ("password", "htpasswd", r"\s-[A-Za-z]*b[A-Za-z]*\s+(?:-\S+\s+)*(?:[^\s-]\S*\s+){1,2}{}[ \t]*(?:$|[|;&)`\n\"'])"),
-    ("secret", "gh", r"\b(?:secret|variable)\s+set\b.*?\s-(?:b|-body)(?:\s+|=)?{}"),
+    ("secret", "gh_secret gh_variable", r"\b(?:secret|variable)\s+set\b.*?\s-(?:b|-body)(?:\s+|=)?{}"),
     ("password", "ssh-keygen", r"\s-[NP]\s*{}"),
     ("password", "sshpass", r"\s-p\s*{}"),
     ("password", "openssl", r"\s-(?:k|K)\s+{}"),
     ("password", "pass:", r"pass(?:in|out|word)?\s+[\"']?pass:(?P<u>[^\s\"']+)"),
     ("password", "curl", r"\s(?:-u|-U|--user|--proxy-user)[\s=]*[\"']?[^\s:\"'$/]{1,80}:(?P<u>[^\s\"']+)"),
-    ("password", "httpie xh", r"\s(?:-a|--auth)[\s=]+[\"']?[^\s:\"'$/]{1,80}:(?P<u>[^\s\"']+)"),
+    ("password", "httpie", r"\s(?:-a|--auth)[\s=]+[\"']?[^\s:\"'$/]{1,80}:(?P<u>[^\s\"']+)"),
     ("password", "zip unzip", r"\s-P\s*{}"),
-    ("password", "7z 7za 7zz rar unrar", r"\s-p{}"),
+    ("password", "7z rar unrar", r"\s-p{}"),
     ("password", "ldap", r"\s-[ws]\s+{}"),
     ("password", "smbclient smbget smbmap rpcclient", r"\s-U\s*[\"']?[^\s%\"'$]{1,80}%(?P<u>[^\s\"']+)"),
-    ("password", "sqlcmd bcp osql isql tsql mosquitto_ ipmitool", r"\s-P\s*{}"),
-    ("password", "sqlplus sqlldr expdp impdp rman", r"\s[\"']?[A-Za-z_]\w*/(?P<u>[^\s\"'/@]+)(?:@|[\"'\s]|$)"),
+    ("password", "sqlcmd mosquitto_ ipmitool", r"\s-P\s*{}"),
+    ("password", "sqlplus", r"\s[\"']?[A-Za-z_]\w*/(?P<u>[^\s\"'/@]+)(?:@|[\"'\s]|$)"),
     ("password", "rabbitmqctl", r"\s(?:add_user|change_password|authenticate_user)\s+\S+\s+{}"),
     ("password", "wpa_passphrase", r"wpa_passphrase\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s+{}"),
     ("password", "add-generic-password add-internet-password", r"\b(?:add|find)-\w+-password\b.*?\s-w\s+{}"),
@@ -236,15 +243,14 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("password", "keytool jarsigner", r"\s-(?:storepass|keypass|new)\s+{}"),
     ("password", "snmp", r"\s-[AX]\s+{}"),
     ("password", "xfreerdp wfreerdp", r"\s/p:{}"),
-    ("password", "rdesktop influx hydra medusa crackmapexec netexec evil-winrm", r"\s-p\s+{}"),
+    ("password", "rdesktop hydra", r"\s-p\s+{}"),
     ("password", "lftp", r"\s-u\s*[\"']?[^\s,\"'$]{1,80},(?P<u>[^\s\"']+)"),
-    ("token", "vault", r"vault\s+login\s+(?:-\S+\s+)*{}"),
-    ("token", "doctl", r"\s-t\s+{}"),
-    ("token", "consul nomad", r"\s-token(?:=|\s+){}"),
+    ("token", "login", r"\bvault\s+login\s+(?:-\S+\s+)*{}"),
+    ("token", "consul", r"\s-token(?:=|\s+){}"),
     ("token", ":_auth", r":_auth\s?=\s?{}"),
-    ("secret", "aws", r"configure\s+set\s+\S*(?:secret|token)\S*\s+{}"),
-    ("password", "net", r"\bnet\s+user\s+\S+\s+(?P<u>[^\s/*]\S*)\s+/add"),
-    ("password", "net", r"\bnet\s+use\s+.*?\s(?P<u>[^\s/*\\]\S*)\s+/user:"),
+    ("secret", "aws_configure", r"configure\s+set\s+\S*(?:secret|token)\S*\s+{}"),
+    ("password", "net_user", r"\bnet\s+user\s+\S+\s+(?P<u>[^\s/*]\S*)\s+/add"),
+    ("password", "net_use", r"\bnet\s+use\s+.*?\s(?P<u>[^\s/*\\]\S*)\s+/user:"),
     ("password", "useradd usermod", r"\s-p\s+{}"),
     ("password", "rclone", r"\sobscure\s+{}"),
     (

@@ -33,9 +33,9 @@ BEFORE = 256  # Bytes before a keyword in which what it belongs to may begin
 class SecretRule(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of secret: the first group of `pattern` that took part, all of it without one. `keywords`: one of them
     stands in whatever matches, in any case where it is written small; what is looked at begins `before` bytes before
-    it and ends `reach` bytes behind it, unless the secret goes on, and without one it is the whole text. `probe` matches in
-    any case, and more than what `pattern` finds and `allow` leaves; without one the keywords stand for it, with `run`
-    behind each."""
+    it and ends `reach` bytes behind it, unless the secret goes on, and without one it is the whole text. `probe`
+    matches in any case, and more than what `pattern` finds and `allow` leaves; without one the keywords stand for it,
+    with `run` behind each."""
 
     name: str
     pattern: str

@@ -301,3 +301,10 @@ def test_a_secret_that_slipped_through_is_rejected_without_its_words_P18(distil:
     batch = distil(Said(turn="t", at=AT, role="user", text=text))
     assert batch.candidates == ()
     assert [(rejection.reason, rejection.quote) for rejection in batch.rejections][-1] == ("secret", "")
+
+
+def test_a_statement_that_only_says_that_there_is_a_secret_is_not_learnt_P18(distil: Distil) -> None:
+    text = "The deploy password of our server is [redacted:password]."
+    batch = distil(Said(turn="t", at=AT, role="user", text=text))
+    assert batch.candidates == ()
+    assert [(rejection.reason, rejection.quote) for rejection in batch.rejections] == [("secret", "")]

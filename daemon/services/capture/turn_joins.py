@@ -5,11 +5,13 @@ Only the end of the last turn of each session is remembered, without its secrets
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from typing import NamedTuple
 
 import msgspec
 
+from ....protocol.announced_values import is_secretish
 from ....protocol.event import Captured, text, with_text
 from ....stages.secrets.scan import find
 
@@ -20,6 +22,7 @@ REACH = 200
 """Characters of each turn that are read together."""
 
 _JOINTS = ("\n", " ", "")
+_REDACTED_END = re.compile(r"\[redacted:([\w-]{1,60})\]\s*\Z")
 
 
 class _LastTurn(NamedTuple):
@@ -50,12 +53,19 @@ class TurnJoins:
 
 
 def _without_joined(tail: str, captured: Captured, words: str) -> tuple[Captured, str]:
+    before = _REDACTED_END.search(tail)
+    if before and len(words.split()) == 1 and is_secretish(words.strip()):  # the rest of a secret
+        return _replaced(captured, f"[redacted:{before[1]}]", before[1])
     for joint in _JOINTS:
         offset = len(tail) + len(joint)
         for secret in find(f"{tail}{joint}{words[:REACH]}"):
             if secret.end > offset and secret.start < offset + REACH:
                 start = max(0, secret.start - offset)
                 words = f"{words[:start]}[redacted:{secret.rule}]{words[secret.end - offset :]}"
-                event = with_text(captured.event, words)
-                return msgspec.structs.replace(captured, event=event, redacted=(*captured.redacted, secret.rule)), words
+                return _replaced(captured, words, secret.rule)
     return captured, words
+
+
+def _replaced(captured: Captured, words: str, rule: str) -> tuple[Captured, str]:
+    event = with_text(captured.event, words)
+    return msgspec.structs.replace(captured, event=event, redacted=(*captured.redacted, rule)), words
