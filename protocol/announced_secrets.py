@@ -309,6 +309,8 @@ class Announcements:
         self._searched[name] = last
         for kind, form in _forms()[name]:
             span = (start, min(last, start + PHRASE)) if kind == LOGIN else (first, last)
+            if kind == LOGIN and not _PROMISING.search(self._text, *span):
+                continue
             for match in form.finditer(self._text, *span):
                 if hit := _of_form(self._text, kind, match):
                     yield hit
