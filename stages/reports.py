@@ -18,10 +18,17 @@ def _either(listed: str | list[str]) -> str:
 _OWNERS = rf"(?:(?:{_DATA['owners']})(?:\s+|(?<=['’])))"
 _NAME = r"(?-i:[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+){0,2})"
 _FROM = rf"(?:\s+(?:{_DATA['origins']})\s+(?:[\w'’-]+\s+){{0,2}}?[\w'’-]+|\s*\([^)]{{1,40}}\)|,[^,]{{2,40}},)?"
-_PERSON = rf"{_OWNERS}(?:[\w-]+\s+){{0,3}}?(?:{_either(_DATA['persons'])})\b(?:\s+{_NAME})?{_FROM}"
-_TEXT = rf"{_OWNERS}(?:[\w-]+\s+){{0,2}}?(?:{_DATA['texts']})\b{_FROM}"
+_PERSON = (
+    rf"(?:{_OWNERS}(?:[\w'’-]+\s+){{0,3}}?(?:{_either(_DATA['persons'])})(?:e?s|e?n)?\b(?:\s+{_NAME})?{_FROM}"
+    rf"|(?:{_DATA['pronouns']})\b{_FROM})"
+)
+_TEXT = rf"(?:{_OWNERS}(?:[\w'’-]+\s+){{0,2}}?(?:{_DATA['texts']})\b{_FROM}|(?:{_DATA['assistants']})\b)"
 _MANNER = rf"(?:\s+(?:{_DATA['adverbs']}))*\s+"
-_FRONT = rf"^\W*(?:(?:{_DATA['fronts']})[,:]?\s+){{0,2}}"
+_US = r"(?:i|we|ich|wir|je|j|nous|yo|io|noi|eu|ik|wij)"
+_LEAD_IN = (
+    rf"(?:(?:{_DATA['starters']})\b(?:[^.!?:;\n]{{0,100}}?,\s+|(?:(?!\b{_US}\b)[^,.!?:;\n]){{0,80}}?\s))?"
+)
+_FRONT = rf"^\W*(?:(?:{_DATA['fronts']})[,:]?\s+){{0,2}}{_LEAD_IN}"
 _SAID, _WISHES = _either(_DATA["said"]), _either(_DATA["wishes"])
 
 
@@ -29,17 +36,25 @@ def _form(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-_BY_PERSON = _form(rf"{_FRONT}{_PERSON}{_MANNER}(?:{_SAID}|{_WISHES})\b")
-_BY_TEXT = _form(rf"{_FRONT}{_TEXT}{_MANNER}(?:{_SAID})\b")
-_BY_NAME = _form(rf"{_FRONT}(?P<name>{_NAME}){_FROM}{_MANNER}(?:{_SAID}|{_WISHES})\b")
+_SAYS = _form(rf"{_FRONT}(?:{_PERSON}|{_TEXT}){_MANNER}(?:{_SAID})\b")
+_WANTS = _form(rf"{_FRONT}{_PERSON}{_MANNER}(?:{_WISHES})\b")
+_NAME_SAYS = _form(rf"{_FRONT}(?P<name>{_NAME}){_FROM}{_MANNER}(?:{_SAID})\b")
+_NAME_WANTS = _form(rf"{_FRONT}(?P<name>{_NAME}){_FROM}{_MANNER}(?:{_WISHES})\b")
+_SAYS_BEHIND = _form(  # The order of German, Dutch and Spanish
+    rf"{_FRONT}(?:sagte|meinte|schrieb|erklärte|behauptete|empfahl|hat|haben|zei|schreef|vond|heeft|dijo|escribió|disse)\s+"
+    rf"(?:{_PERSON}|(?P<name>{_NAME}))"
+)
 _OF_NAME = _form(rf"{_FRONT}(?P<name>{_NAME})['’]s (?:[\w-]+ )?(?:preference|rule|favou?rite|opinion|wish|advice)\b")
 _BY_MANY = _form(
     rf"{_FRONT}(?:they|others|some people|other people)\s+(?:(?:{_DATA['adverbs']})\s+)?"
     r"(?:prefer|like|want|say|think|recommend|insist)\b"
 )
-_SOURCED = _form(rf"{_FRONT}(?:according to|laut|selon|d.après|según|secondo|segundo|volgens)\s")
+_SOURCED = _form(rf"{_FRONT}(?:{_DATA['sourced']})\s")
+_SOURCED_BEHIND = _form(rf",\s+(?:{_DATA['sourced']})\s+[^,.!?]+[.!?]*$")
+_SPEAKER = _form(rf"\b{_US}\b(?![^.!?]*\b(?:{_DATA['receives']})\b)|^\W*(?:my|our|mein|unser|mon|notre|mi|nuestr\w+|mijn|onze)\b")
 _SPEAKS = _form(rf"\b(?:{_SAID})(?:[^\S\n]+[\w'’]+){{0,3}}\s*[:,]?\s*[:\"“„«']\s*[\"“„«']?\s*{_DATA['firsts']}")
-_SPEAKER = _form(r"^\W*(?:[\w'’-]+\s+){0,3}?(?:i|we|ich|wir|je|j|nous|yo|io|noi|eu|ik|wij)\b")
+_STATEMENT = _form(rf"[\"“„«](?=[^\"“”„«»]*\b(?:{_US}|my|our|mein\w*|unser\w*|notre|nos|nuestr\w+|nostr\w+|noss\w+|onze|mijn)\b)(?:[^\s\"“”„«»]+\s+){{3,}}[^\s\"“”„«»]+[\"”“»]")
+_OTHER = _form(rf"(?:\b(?:{_PERSON}|{_TEXT})|(?P<name>{_NAME}))(?:{_MANNER}|\s)(?:{_SAID})\b[^.!?]*$")
 _LABELLED = _form(rf"^\W*(?:from\s+)?(?P<name>{_NAME}|{_PERSON})\s*(?:\([^)]*\))?:\s+[\"“„«']?{_DATA['firsts']}")
 _NAMED_BEHIND = _form(
     rf"[,\"”»“.!?]\s*(?:said|says|wrote|writes|sagt|sagte|dit|dijo|dice|disse|diz|zei|schrieb)\s+(?:{_PERSON}|(?P<name>{_NAME}))\W*$"
@@ -47,11 +62,21 @@ _NAMED_BEHIND = _form(
 _USER = _form(rf"{_FRONT}(?:{_DATA['users']})(?:{_DATA['user_facts']}|{_MANNER}(?:{_SAID}|{_WISHES}|always|never)\b)")
 _WHOLE_QUOTE = re.compile(r"[\"“„«][^\"“”„«»]+[\"”“»]\W*")
 _QUOTED = re.compile(r"[\"“„«][^\"“”„«»]*[\"”“»]?")
-_GOES_ON = _form(
-    rf"[,;.—–-]\s*(?:(?:and\s+)?(?:{_DATA['turns']})\b,?\s+(?!(?:{_DATA['third']})\b)\S|(?:{_DATA['own']})\b)"
-    rf"|\s(?:{_DATA['turns']})\s+(?:{_DATA['own']}|use)\b"
+_TURNS = (
+    rf"[,;.—–-]\s*(?:and\s+)?(?:{_DATA['turns']})\b,?\s+(?!(?:{_DATA['third']})\b)\S"
+    rf"|\s(?:{_DATA['turns']})\s+(?:{_DATA['own']}|use)\b|[;.—–]\s*(?:{_DATA['own']})\b"
 )
+_TURNS_TO_OWN, _GOES_ON = _form(_TURNS), _form(rf"{_TURNS}|[,-]\s*(?:{_DATA['own']})\b")
 _ORDERS, _DEMANDS = words("speakers", "orders"), _form(_DATA["demands"])
+_KINDS, _UTTERANCES = words("speakers", "sources"), words("speakers", "utterances")
+_HEAD = _form(rf"^\W*(?P<before>(?!(?:about|re|regarding|for|on|in|with|over|zu|über|sur|sobre|su)\b)(?:(?!(?:{_DATA['tails']})\b)[\w.'’/-]+\s+){{0,6}}?)(?P<kind>[^\W\d_]+(?:-mail)?)(?=\s*(?:$|[(\[,#]|v?\d|(?-i:[A-Z]+-?\d)|(?:{_DATA['tails']})\b))")
+_TAIL = _form(rf"\s*(?:[(\[,#]|v?\d|(?:{_DATA['tails']})\b)")
+_NUMBER = re.compile(r"[(#\[]|\d")
+_BY = _form(rf"\b(?:from|by|von|vom|de|du|da|di|van)\s+(?:{_OWNERS}|{_NAME})")
+_POSSESSIVE = re.compile(r"\w['’]s?\s")
+_OWN_TEXT = _form(rf"^\W*(?:my|our|mein\w*|unser\w*|mon|ma|notre|mi|nuestr\w+|il mio|la mia|meu|minha|mijn|onze)\s(?!.*(?:['’]s\s|\b(?:{_either(_DATA['persons'])})\b))")
+_ASKS = _form(r"\b(?:ask(?:s|ed)?|wonder(?:s|ed)?|fragt(?:e)?|demande|preguntó|chiese|perguntou|vroeg)\b|\?\s*$")
+_FORWARDS = _form(r"\W*(?:" + _DATA["forwards"].replace("{name}", rf"(?:{_PERSON}|{_TEXT}|(?-i:(?!I\b)[A-ZÀ-Þ][\w'’-]+)(?: [\w'’-]+){{0,3}}|{_OWNERS}(?:[\w'’-]+\s+){{0,3}}?(?:{_either(_DATA['sources'])})(?: [\w'’-]+){{0,3}})") + r")\W*")
 _FIRST_WORD = re.compile(r"[A-Za-z]+(?:['’]t)?")
 _SELF = re.compile(r"\b(?:I|I['’]\w+|[Mm]y|[Mm]yself|[Ii]ch|[Jj]e|yo|[Ii]o|[Ee]u|[Ii]k)\b")
 _TOOLS = any_of(rf"(?<![\w-])(?:{names})(?![\w-])" for names in table("lexicon").values())
@@ -63,9 +88,50 @@ def is_reported(clause: str) -> bool:
     """Whether the clause is somebody else's word: quoted, said, wanted or preferred by another one than its speaker."""
     if _WHOLE_QUOTE.fullmatch(clause.strip()) or _is_speech(clause) or names_the_user(clause):
         return True
-    hit = _BY_PERSON.search(clause) or _BY_TEXT.search(clause) or _BY_MANY.search(clause) or _SOURCED.search(clause)
-    hit = hit or _by_name(_BY_NAME, clause) or _by_name(_OF_NAME, clause)
-    return hit is not None and not _goes_on(clause[hit.end() :])
+    if said := _says(clause) or _SOURCED.search(clause):
+        return _TURNS_TO_OWN.search(_outside_quotes(clause[said.end() :])) is None
+    wants = _WANTS.search(clause) or _BY_MANY.search(clause)
+    wants = wants or _by_name(_NAME_WANTS, clause) or _by_name(_OF_NAME, clause)
+    return wants is not None and _GOES_ON.search(_outside_quotes(clause[wants.end() :])) is None
+
+
+def introduces(lead: str) -> bool:
+    """Whether the words before a colon say that somebody else's follow: they name who speaks, or a text of one."""
+    if _ASKS.search(lead):
+        return False
+    if _FORWARDS.fullmatch(lead.strip()):
+        return True
+    said = _says(lead)
+    if said is not None:
+        return not _own_speech(lead[said.end() :])
+    return _names_text(lead)
+
+
+def _own_speech(words_said: str) -> bool:
+    return _SPEAKER.search(words_said) is not None
+
+
+def _says(clause: str) -> re.Match[str] | None:
+    """The part of a clause that names somebody else and a verb of speech."""
+    behind = _SAYS_BEHIND.search(clause)
+    if behind and (behind["name"] is None or _is_name(behind["name"])):
+        return behind
+    return _SAYS.search(clause) or _by_name(_NAME_SAYS, clause)
+
+
+def _names_text(lead: str) -> bool:
+    """Whether the words are the name of one text of somebody else: its kind, and what tells it from others."""
+    noun = _HEAD.match(lead)
+    if noun is None or _OWN_TEXT.match(lead):
+        return False
+    before, kind, behind = noun["before"].split(), noun["kind"].lower(), lead[noun.end() :]
+    if kind not in _UTTERANCES and kind not in _KINDS:
+        return False
+    named = _POSSESSIVE.search(noun["before"]) is not None or _NUMBER.search(behind) is not None
+    if kind in _UTTERANCES:
+        return named or not behind.strip() or _TAIL.match(behind) is not None
+    known = before and (_TOOLS.search(before[-1]) or before[0].lower() in {"another", "from"})
+    return bool(named or known or _BY.search(behind))
 
 
 def names_the_user(words: str) -> bool:
@@ -89,10 +155,16 @@ def _is_speech(clause: str) -> bool:
     labelled = _LABELLED.search(clause)
     if labelled and _is_name(labelled["name"]):
         return True
-    if _NAMED_BEHIND.search(clause):
+    if _NAMED_BEHIND.search(clause) or _SOURCED_BEHIND.search(clause):
         return True
+    spoken = _STATEMENT.search(clause)
+    if spoken is not None:
+        before = clause[: spoken.start()]
+        other = _OTHER.search(before)
+        is_own = _own_speech(before) and not (other and (other["name"] is None or _is_name(other["name"])))
+        return not is_own and _TURNS_TO_OWN.search(clause[spoken.end() :]) is None
     spoken = _SPEAKS.search(clause)
-    return spoken is not None and not _SPEAKER.match(clause[: spoken.start() + 1])
+    return spoken is not None and not _own_speech(clause[: spoken.start() + 1])
 
 
 def _by_name(pattern: re.Pattern[str], clause: str) -> re.Match[str] | None:
@@ -101,11 +173,10 @@ def _by_name(pattern: re.Pattern[str], clause: str) -> re.Match[str] | None:
 
 
 def _is_name(name: str) -> bool:
-    first = name.split(maxsplit=1)[0].lower()
-    return first not in _NO_NAMES and first not in _TOPICS and not _TOOLS.search(name)
+    parts = [part for part in name.split() if part.lower() not in _NO_NAMES and part.lower() not in _TOPICS]
+    return bool(parts) and not _TOOLS.search(" ".join(parts))
 
 
-def _goes_on(rest: str) -> bool:
-    """Whether the sentence goes on with what its own speaker says; behind a colon the other one speaks to its end."""
-    bare = _QUOTED.sub(" ", rest)
-    return _GOES_ON.search(bare.partition(":")[0]) is not None
+def _outside_quotes(rest: str) -> str:
+    """The rest of a sentence without quotations; behind a colon the other one speaks to its end."""
+    return _QUOTED.sub(" ", rest).partition(":")[0]

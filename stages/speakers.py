@@ -8,11 +8,12 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Literal, NamedTuple
 
 from .clauses import is_log
 from .echoes import words_of
+from .reports import introduces
 from .rules import any_of, table, words
 
 Writer = Literal["quoted", "pasted", "agent"]
@@ -28,6 +29,24 @@ _SOURCES = words("speakers", "sources")
 _CLOSING = re.compile(rf"\W*(?:{_DATA['closings'].replace(chr(10), '')})\b", re.IGNORECASE)
 _REMARKS, _PERSONAS = any_of(_DATA["remarks"]), any_of(_DATA["personas"])
 _PAGE, _PAGE_ENDS = tuple(any_of([sign]) for sign in _DATA["page"]), any_of(_DATA["page_ends"])
+_WHO_FIELDS, _TEXT_FIELDS = words("speakers", "who_fields"), words("speakers", "text_fields")
+_KEY = re.compile(r"(?<![^\s{\[(,;<|'\"-])(?:[\w-]+[._-])?([^\W\d_]+)[\"'*]{0,3}\s?(?:=>?|:)")
+_CELL = re.compile(r"[|,;\t]")
+_SALUTATION = re.compile(
+    rf"\W*(?:(?P<person>{_DATA['salutations']})\b|(?:{_DATA['greetings']})\b)(?P<to>(?:[^\S\n]+[\w.'’-]+){{0,5}})\s*(?:[,:!–-]|$)",
+    re.IGNORECASE,
+)
+_MACHINES = re.compile(rf"\b(?:{'|'.join(_ROLES)}|{_DATA['assistants']}|there)\b", re.IGNORECASE)
+_CLOSES = re.compile(rf"(?:^|[.!?]\s+)\W*(?:{_DATA['closings'].replace(chr(10), '')})\b(?=(?:\W+[\w.'’-]+){{0,5}}\W*$)", re.I)
+_NAMED_CLOSING = re.compile(r"[,–-]\s*[A-ZÀ-Þ][\w.'’-]+(?:\s[A-ZÀ-Þ][\w.'’-]+){0,2}\W*$")
+_COLON = re.compile(r":(?=\s|$|[\"“„«])")
+_SENTENCE_ENDS = re.compile(r"[.!?][\"”»)]?\s+(?=[A-ZÀ-Þ])")
+_OPEN_QUOTE, _CLOSE_QUOTE = re.compile(r"\s*[\"“„«]"), re.compile(r"[\"”“»]")
+_TURNING = re.compile(
+    rf"[.!?]\s+(?:{_DATA['turns']}|(?:i|we) (?:dis)?agree|(?:i|we) (?:do not|don.t))\b|[,;]\s+(?:{_DATA['turns']})\s+(?:{_DATA['own']})\b",
+    re.IGNORECASE,
+)
+_FORWARDED_LINE = re.compile(rf"\W*(?:{_DATA['forwarded_lines']})", re.IGNORECASE)
 _FIRSTS = re.compile(rf"\W*{_DATA['firsts']}", re.IGNORECASE)
 _OWN_SPEECH = re.compile(r"\b(?:i|we)\b[^.!?\n]{0,60}\b(?:said|say|told|tell|wrote|mean|mentioned)\b[^.!?\n]*$", re.I)
 
@@ -58,6 +77,7 @@ _WORDS = re.compile(r"[^\W\d_]+")
 
 FEW = 4  # Words that an element within a sentence may have and still be the user's
 LONGEST_FIELD, LONGEST_SIGNATURE, LONGEST_LEAD, LONGEST_REMARK = 200, 5, 20, 14
+MOST_COLONS = 4  # Colons of a line that may end a lead
 LONGEST_READ = 40_000  # Characters of a turn that are read, half of them from each end
 SHINGLE = 5  # Words of the sequences that are compared with what an agent wrote
 FEWEST_REPEATED = 8  # Words from which a line may be told to repeat the agent's
@@ -349,6 +369,35 @@ def _signature_end(lines: list[str], first: int) -> int:
     return len(lines)
 
 
+def _letters(turn: _TurnText) -> None:
+    """Letters without a header: from a salutation to the name below the closing."""
+    for at, line in enumerate(turn.lines):
+        hit = _SALUTATION.match(line)
+        if hit is None or _MACHINES.search(hit["to"]):
+            continue
+        closing = turn.until(at, lambda words: _CLOSES.search(words) is not None)
+        signature = _signature_end(turn.lines, closing + 1) if closing + 1 < len(turn.lines) else -1
+        is_signed = closing < len(turn.lines) and (_NAMED_CLOSING.search(turn.lines[closing]) or signature > closing + 1)
+        if hit["person"] or is_signed or (hit["to"].strip() and closing < len(turn.lines)):
+            turn.mark(at, max(signature, closing + 1) if is_signed else _letter_end(turn, at, at + 1))
+
+
+def _records(turn: _TurnText) -> None:
+    """Blocks that have a field for the speaker and one for the words, or a table with such columns."""
+    for first, last in list(turn.paragraphs()):
+        names = {hit[1].lower() for line in turn.lines[first:last] for hit in _KEY.finditer(line)}
+        names |= _columns(turn.lines[first:last])
+        if (names & _WHO_FIELDS and names & _TEXT_FIELDS) and len(names & (_WHO_FIELDS | _TEXT_FIELDS)) > 1:
+            turn.mark(first, turn.until(last, lambda line: bool(line.strip()) and line[:1] not in " \t]}"))
+
+
+def _columns(lines: list[str]) -> set[str]:
+    """The names in the first line of a table of which the second line has as many cells."""
+    cells = [[cell.strip(" \"'*") for cell in _CELL.split(line.strip("| "))] for line in lines[:2]]
+    is_table = len(cells) > 1 and len(cells[0]) > 1 and len(cells[1]) >= len(cells[0])
+    return {cell.lower() for cell in cells[0]} if is_table else set()
+
+
 def _transcripts(turn: _TurnText) -> None:
     """Lines that name their speaker: as a role of a dialogue with a machine, as people of a chat."""
     roles = [(at, mark) for at, line in enumerate(turn.lines) if (mark := _role_mark(line))]
@@ -434,17 +483,45 @@ def _pages(turn: _TurnText) -> None:
     turn.mark(first, ends[-1] + 1 if ends else max(first + 1, turn.until(first, _is_separator)))
 
 
-def _led_paragraphs(turn: _TurnText) -> None:
-    """The paragraph below a line that names a text and ends with a colon."""
+def _led(turn: _TurnText) -> None:
+    """What follows a colon behind words that name another speaker, or a text: in its paragraph, or in the next one."""
     for (first, last), (below, end) in pairwise([*turn.paragraphs(), (len(turn.lines), len(turn.lines))]):
         for at in range(first, last):
-            if not _names_source(turn.lines[at]):
+            line = turn.lines[at]
+            colon = _lead_end(line)
+            if colon < 0 and not _names_source(line):
                 continue
+            if colon >= 0 and (line[colon:].strip() or at + 1 < last):
+                behind = turn.start(at) + colon
+                turn.mark_span(behind, _speech_end(turn.text, behind, turn.start(last) - 1), "quoted")
+                break
             if at + 1 < last:
                 turn.mark(at + 1, last)
                 break
             if below < end and _is_near(turn, last, below):
                 turn.mark(below, end)
+    turn.blank()
+
+
+def _lead_end(line: str) -> int:
+    """The place behind words that say that another one's follow, or -1."""
+    if _FORWARDED_LINE.match(line):
+        return len(line)
+    for colon in islice(_COLON.finditer(line), MOST_COLONS):
+        start = max((end.end() for end in _SENTENCE_ENDS.finditer(line, 0, colon.start())), default=0)
+        lead = line[start : colon.start()]
+        if 0 < len(lead.split()) <= LONGEST_LEAD and introduces(lead.strip("#*_->• \t")):
+            return colon.end()
+    return -1
+
+
+def _speech_end(text: str, start: int, last: int) -> int:
+    """Where the words behind a lead end: with their quotation marks, before a sentence that turns, or at `last`."""
+    if quoted := _OPEN_QUOTE.match(text, start, last):
+        closing = _CLOSE_QUOTE.search(text, quoted.end(), last)
+        return closing.end() if closing else last
+    turning = _TURNING.search(text, start, last)
+    return turning.start() + 1 if turning else last
 
 
 def _is_near(turn: _TurnText, last: int, below: int) -> bool:
@@ -477,10 +554,12 @@ _FINDERS: tuple[Callable[[_TurnText], None], ...] = (
     _diffs,
     _logs,
     _mails,
+    _letters,
+    _records,
     _transcripts,
     _personas,
     _pages,
-    _led_paragraphs,
+    _led,
     _quotations,
 )
 
