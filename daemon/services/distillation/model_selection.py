@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -23,8 +23,10 @@ from ....protocol.reply import ModelList, ModelState
 from ...storage.durable_files import replace
 from ...storage.folder_lock import FolderLock
 from ...world import World
-from ..search_model import Encode
 from ..token_estimate import tokens
+
+if TYPE_CHECKING:
+    from ..search_model import Encode
 
 FILE = "model.json"
 DEFAULT = "default"
