@@ -25,9 +25,7 @@ _PERSON = (
 _TEXT = rf"(?:{_OWNERS}(?:[\w'’-]+\s+){{0,2}}?(?:{_DATA['texts']})\b{_FROM}|(?:{_DATA['assistants']})\b)"
 _MANNER = rf"(?:\s+(?:{_DATA['adverbs']}))*\s+"
 _US = r"(?:i|we|ich|wir|je|j|nous|yo|io|noi|eu|ik|wij)"
-_LEAD_IN = (
-    rf"(?:(?:{_DATA['starters']})\b(?:[^.!?:;\n]{{0,100}}?,\s+|(?:(?!\b{_US}\b)[^,.!?:;\n]){{0,80}}?\s))?"
-)
+_LEAD_IN = rf"(?:(?:{_DATA['starters']})\b(?:[^.!?:;\n]{{0,100}}?,\s+|(?:(?!\b{_US}\b)[^,.!?:;\n]){{0,80}}?\s))?"
 _FRONT = rf"^\W*(?:(?:{_DATA['fronts']})[,:]?\s+){{0,2}}{_LEAD_IN}"
 _SAID, _WISHES = _either(_DATA["said"]), _either(_DATA["wishes"])
 
@@ -51,9 +49,13 @@ _BY_MANY = _form(
 )
 _SOURCED = _form(rf"{_FRONT}(?:{_DATA['sourced']})\s")
 _SOURCED_BEHIND = _form(rf",\s+(?:{_DATA['sourced']})\s+[^,.!?]+[.!?]*$")
-_SPEAKER = _form(rf"\b{_US}\b(?![^.!?]*\b(?:{_DATA['receives']})\b)|^\W*(?:my|our|mein|unser|mon|notre|mi|nuestr\w+|mijn|onze)\b")
+_SPEAKER = _form(
+    rf"\b{_US}\b(?![^.!?]*\b(?:{_DATA['receives']})\b)|^\W*(?:my|our|mein|unser|mon|notre|mi|nuestr\w+|mijn|onze)\b"
+)
 _SPEAKS = _form(rf"\b(?:{_SAID})(?:[^\S\n]+[\w'’]+){{0,3}}\s*[:,]?\s*[:\"“„«']\s*[\"“„«']?\s*{_DATA['firsts']}")
-_STATEMENT = _form(rf"[\"“„«](?=[^\"“”„«»]*\b(?:{_US}|my|our|mein\w*|unser\w*|notre|nos|nuestr\w+|nostr\w+|noss\w+|onze|mijn)\b)(?:[^\s\"“”„«»]+\s+){{3,}}[^\s\"“”„«»]+[\"”“»]")
+_STATEMENT = _form(
+    rf"[\"“„«](?=[^\"“”„«»]*\b(?:{_US}|my|our|mein\w*|unser\w*|notre|nos|nuestr\w+|nostr\w+|noss\w+|onze|mijn)\b)(?:[^\s\"“”„«»]+\s+){{3,}}[^\s\"“”„«»]+[\"”“»]"
+)
 _OTHER = _form(rf"(?:\b(?:{_PERSON}|{_TEXT})|(?P<name>{_NAME}))(?:{_MANNER}|\s)(?:{_SAID})\b[^.!?]*$")
 _LABELLED = _form(rf"^\W*(?:from\s+)?(?P<name>{_NAME}|{_PERSON})\s*(?:\([^)]*\))?:\s+[\"“„«']?{_DATA['firsts']}")
 _NAMED_BEHIND = _form(
@@ -69,14 +71,25 @@ _TURNS = (
 _TURNS_TO_OWN, _GOES_ON = _form(_TURNS), _form(rf"{_TURNS}|[,-]\s*(?:{_DATA['own']})\b")
 _ORDERS, _DEMANDS = words("speakers", "orders"), _form(_DATA["demands"])
 _KINDS, _UTTERANCES = words("speakers", "sources"), words("speakers", "utterances")
-_HEAD = _form(rf"^\W*(?P<before>(?!(?:about|re|regarding|for|on|in|with|over|zu|über|sur|sobre|su)\b)(?:(?!(?:{_DATA['tails']})\b)[\w.'’/-]+\s+){{0,6}}?)(?P<kind>[^\W\d_]+(?:-mail)?)(?=\s*(?:$|[(\[,#]|v?\d|(?-i:[A-Z]+-?\d)|(?:{_DATA['tails']})\b))")
+_HEAD = _form(
+    rf"^\W*(?P<before>(?!(?:about|re|regarding|for|on|in|with|over|zu|über|sur|sobre|su)\b)(?:(?!(?:{_DATA['tails']})\b)[\w.'’/-]+\s+){{0,6}}?)(?P<kind>[^\W\d_]+(?:-mail)?)(?=\s*(?:$|[(\[,#]|v?\d|(?-i:[A-Z]+-?\d)|(?:{_DATA['tails']})\b))"
+)
 _TAIL = _form(rf"\s*(?:[(\[,#]|v?\d|(?:{_DATA['tails']})\b)")
 _NUMBER = re.compile(r"[(#\[]|\d")
 _BY = _form(rf"\b(?:from|by|von|vom|de|du|da|di|van)\s+(?:{_OWNERS}|{_NAME})")
 _POSSESSIVE = re.compile(r"\w['’]s?\s")
-_OWN_TEXT = _form(rf"^\W*(?:my|our|mein\w*|unser\w*|mon|ma|notre|mi|nuestr\w+|il mio|la mia|meu|minha|mijn|onze)\s(?!.*(?:['’]s\s|\b(?:{_either(_DATA['persons'])})\b))")
+_OWN_TEXT = _form(
+    rf"^\W*(?:my|our|mein\w*|unser\w*|mon|ma|notre|mi|nuestr\w+|il mio|la mia|meu|minha|mijn|onze)\s(?!.*(?:['’]s\s|\b(?:{_either(_DATA['persons'])})\b))"
+)
 _ASKS = _form(r"\b(?:ask(?:s|ed)?|wonder(?:s|ed)?|fragt(?:e)?|demande|preguntó|chiese|perguntou|vroeg)\b|\?\s*$")
-_FORWARDS = _form(r"\W*(?:" + _DATA["forwards"].replace("{name}", rf"(?:{_PERSON}|{_TEXT}|(?-i:(?!I\b)[A-ZÀ-Þ][\w'’-]+)(?: [\w'’-]+){{0,3}}|{_OWNERS}(?:[\w'’-]+\s+){{0,3}}?(?:{_either(_DATA['sources'])})(?: [\w'’-]+){{0,3}})") + r")\W*")
+_FORWARDS = _form(
+    r"\W*(?:"
+    + _DATA["forwards"].replace(
+        "{name}",
+        rf"(?:{_PERSON}|{_TEXT}|(?-i:(?!I\b)[A-ZÀ-Þ][\w'’-]+)(?: [\w'’-]+){{0,3}}|{_OWNERS}(?:[\w'’-]+\s+){{0,3}}?(?:{_either(_DATA['sources'])})(?: [\w'’-]+){{0,3}})",
+    )
+    + r")\W*"
+)
 _FIRST_WORD = re.compile(r"[A-Za-z]+(?:['’]t)?")
 _SELF = re.compile(r"\b(?:I|I['’]\w+|[Mm]y|[Mm]yself|[Ii]ch|[Jj]e|yo|[Ii]o|[Ee]u|[Ii]k)\b")
 _TOOLS = any_of(rf"(?<![\w-])(?:{names})(?![\w-])" for names in table("lexicon").values())

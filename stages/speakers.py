@@ -37,13 +37,16 @@ _SALUTATION = re.compile(
     re.IGNORECASE,
 )
 _MACHINES = re.compile(rf"\b(?:{'|'.join(_ROLES)}|{_DATA['assistants']}|there)\b", re.IGNORECASE)
-_CLOSES = re.compile(rf"(?:^|[.!?]\s+)\W*(?:{_DATA['closings'].replace(chr(10), '')})\b(?=(?:\W+[\w.'’-]+){{0,5}}\W*$)", re.I)
+_CLOSES = re.compile(
+    rf"(?:^|[.!?]\s+)\W*(?:{_DATA['closings'].replace(chr(10), '')})\b(?=(?:\W+[\w.'’-]+){{0,5}}\W*$)", re.I
+)
 _NAMED_CLOSING = re.compile(r"[,–-]\s*[A-ZÀ-Þ][\w.'’-]+(?:\s[A-ZÀ-Þ][\w.'’-]+){0,2}\W*$")
 _COLON = re.compile(r":(?=\s|$|[\"“„«])")
 _SENTENCE_ENDS = re.compile(r"[.!?][\"”»)]?\s+(?=[A-ZÀ-Þ])")
 _OPEN_QUOTE, _CLOSE_QUOTE = re.compile(r"\s*[\"“„«]"), re.compile(r"[\"”“»]")
 _TURNING = re.compile(
-    rf"[.!?]\s+(?:{_DATA['turns']}|(?:i|we) (?:dis)?agree|(?:i|we) (?:do not|don.t))\b|[,;]\s+(?:{_DATA['turns']})\s+(?:{_DATA['own']})\b",
+    rf"[.!?]\s+(?:{_DATA['turns']}|(?:i|we) (?:dis)?agree|(?:i|we) (?:do not|don.t))\b"
+    rf"|[,;]\s+(?:{_DATA['turns']})\s+(?:{_DATA['own']})\b",
     re.IGNORECASE,
 )
 _FORWARDED_LINE = re.compile(rf"\W*(?:{_DATA['forwarded_lines']})", re.IGNORECASE)
@@ -377,7 +380,9 @@ def _letters(turn: _TurnText) -> None:
             continue
         closing = turn.until(at, lambda words: _CLOSES.search(words) is not None)
         signature = _signature_end(turn.lines, closing + 1) if closing + 1 < len(turn.lines) else -1
-        is_signed = closing < len(turn.lines) and (_NAMED_CLOSING.search(turn.lines[closing]) or signature > closing + 1)
+        is_signed = closing < len(turn.lines) and (
+            _NAMED_CLOSING.search(turn.lines[closing]) or signature > closing + 1
+        )
         if hit["person"] or is_signed or (hit["to"].strip() and closing < len(turn.lines)):
             turn.mark(at, max(signature, closing + 1) if is_signed else _letter_end(turn, at, at + 1))
 
