@@ -79,14 +79,16 @@ _NUMBER = re.compile(r"[(#\[]|\d")
 _BY = _form(rf"\b(?:from|by|von|vom|de|du|da|di|van)\s+(?:{_OWNERS}|{_NAME})")
 _POSSESSIVE = re.compile(r"\w['’]s?\s")
 _OWN_TEXT = _form(
-    rf"^\W*(?:my|our|mein\w*|unser\w*|mon|ma|notre|mi|nuestr\w+|il mio|la mia|meu|minha|mijn|onze)\s(?!.*(?:['’]s\s|\b(?:{_either(_DATA['persons'])})\b))"
+    r"^\W*(?:my|our|mein\w*|unser\w*|mon|ma|notre|mi|nuestr\w+|il mio|la mia|meu|minha|mijn|onze)\s"
+    rf"(?!.*(?:['’]s\s|\b(?:{_either(_DATA['persons'])})\b))"
 )
 _ASKS = _form(r"\b(?:ask(?:s|ed)?|wonder(?:s|ed)?|fragt(?:e)?|demande|preguntó|chiese|perguntou|vroeg)\b|\?\s*$")
 _FORWARDS = _form(
     r"\W*(?:"
     + _DATA["forwards"].replace(
         "{name}",
-        rf"(?:{_PERSON}|{_TEXT}|(?-i:(?!I\b)[A-ZÀ-Þ][\w'’-]+)(?: [\w'’-]+){{0,3}}|{_OWNERS}(?:[\w'’-]+\s+){{0,3}}?(?:{_either(_DATA['sources'])})(?: [\w'’-]+){{0,3}})",
+        rf"(?:{_PERSON}|{_TEXT}|(?-i:(?!I\b)[A-ZÀ-Þ][\w'’-]+)(?: [\w'’-]+){{0,3}}"
+        rf"|{_OWNERS}(?:[\w'’-]+\s+){{0,3}}?(?:{_either(_DATA['sources'])})(?: [\w'’-]+){{0,3}})",
     )
     + r")\W*"
 )
