@@ -72,7 +72,7 @@ _TURNS_TO_OWN, _GOES_ON = _form(_TURNS), _form(rf"{_TURNS}|[,-]\s*(?:{_DATA['own
 _ORDERS, _DEMANDS = words("speakers", "orders"), _form(_DATA["demands"])
 _KINDS, _UTTERANCES = words("speakers", "sources"), words("speakers", "utterances")
 _HEAD = _form(
-    rf"^\W*(?P<before>(?!(?:about|re|regarding|for|on|in|with|over|zu|über|sur|sobre|su)\b)(?:(?!(?:{_DATA['tails']})\b)[\w.'’/-]+\s+){{0,6}}?)(?P<kind>[^\W\d_]+(?:-mail)?)(?=\s*(?:$|[(\[,#]|v?\d|(?-i:[A-Z]+-?\d)|(?:{_DATA['tails']})\b))"
+    rf"^\W*(?P<before>(?!(?:about|re|regarding|for|on|in|with|over|zu|über|sur|sobre|su)\b)(?:(?!(?:{_DATA['tails']})\b)[\w.'’/-]+\s+){{0,6}}?)(?P<kind>[^\W\d_]+(?:-mail)?)\b(?=\s*(?:$|[(\[,#]|v?\d|(?-i:[A-Z]+-?\d)|(?:{_DATA['tails']})\b))"
 )
 _TAIL = _form(rf"\s*(?:[(\[,#]|v?\d|(?:{_DATA['tails']})\b)")
 _NUMBER = re.compile(r"[(#\[]|\d")
@@ -96,6 +96,7 @@ _FIRST_WORD = re.compile(r"[A-Za-z]+(?:['’]t)?")
 _SELF = re.compile(r"\b(?:I|I['’]\w+|[Mm]y|[Mm]yself|[Ii]ch|[Jj]e|yo|[Ii]o|[Ee]u|[Ii]k)\b")
 _TOOLS = any_of(rf"(?<![\w-])(?:{names})(?![\w-])" for names in table("lexicon").values())
 _TOPICS = words("speakers", "topics")
+_APPROVALS = words("speakers", "approvals")
 _NO_NAMES = STOP | words("speakers", "no_names")
 
 
@@ -189,7 +190,8 @@ def _by_name(pattern: re.Pattern[str], clause: str) -> re.Match[str] | None:
 
 def _is_name(name: str) -> bool:
     parts = [part for part in name.split() if part.lower() not in _NO_NAMES and part.lower() not in _TOPICS]
-    return bool(parts) and not _TOOLS.search(" ".join(parts))
+    is_approved = name.split(maxsplit=1)[0].lower() in _APPROVALS
+    return bool(parts) and not is_approved and not _TOOLS.search(" ".join(parts))
 
 
 def _outside_quotes(rest: str) -> str:
