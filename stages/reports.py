@@ -25,7 +25,10 @@ _PERSON = (
 _TEXT = rf"(?:{_OWNERS}(?:[\w'’-]+\s+){{0,2}}?(?:{_DATA['texts']})\b{_FROM}|(?:{_DATA['assistants']})\b)"
 _MANNER = rf"(?:\s+(?:{_DATA['adverbs']}))*\s+"
 _US = r"(?:i|we|ich|wir|je|j|nous|yo|io|noi|eu|ik|wij)"
-_LEAD_IN = rf"(?:(?:{_DATA['starters']})\b(?:[^.!?:;\n]{{0,100}}?,\s+|(?:(?!\b{_US}\b)[^,.!?:;\n]){{0,80}}?\s))?"
+_LEAD_IN = (  # A phrase and its comma, or an adverbial without one, in which the user does nothing
+    rf"(?:(?:(?:{_DATA['starters']})\b[^.!?:;\n]{{0,100}}?|(?:(?!\b{_US}\b)[^,.!?:;\n]){{1,80}}),\s+"
+    rf"|(?:{_DATA['starters']})\b(?:(?!\b{_US}\b)[^,.!?:;\n]){{0,80}}?\s)?"
+)
 _FRONT = rf"^\W*(?:(?:{_DATA['fronts']})[,:]?\s+){{0,2}}{_LEAD_IN}"
 _SAID, _WISHES = _either(_DATA["said"]), _either(_DATA["wishes"])
 
@@ -49,14 +52,13 @@ _BY_MANY = _form(
 )
 _SOURCED = _form(rf"{_FRONT}(?:{_DATA['sourced']})\s")
 _SOURCED_BEHIND = _form(rf",\s+(?:{_DATA['sourced']})\s+[^,.!?]+[.!?]*$")
-_SPEAKER = _form(
-    rf"\b{_US}\b(?![^.!?]*\b(?:{_DATA['receives']})\b)|^\W*(?:my|our|mein|unser|mon|notre|mi|nuestr\w+|mijn|onze)\b"
-)
+_SPEAKER = _form(rf"\b{_US}\b(?![^.!?]*\b(?:{_DATA['receives']})\b)|^\W*(?:{_DATA['possessives']})\b")
 _SPEAKS = _form(rf"\b(?:{_SAID})(?:[^\S\n]+[\w'’]+){{0,3}}\s*[:,]?\s*[:\"“„«']\s*[\"“„«']?\s*{_DATA['firsts']}")
-_STATEMENT = _form(
-    rf"[\"“„«](?=[^\"“”„«»]*\b(?:{_US}|my|our|mein\w*|unser\w*|notre|nos|nuestr\w+|nostr\w+|noss\w+|onze|mijn)\b)(?:[^\s\"“”„«»]+\s+){{3,}}[^\s\"“”„«»]+[\"”“»]"
+_STATEMENT = _form(  # Four words or more in quotation marks, one of them in the first person
+    rf"[\"“„«](?=[^\"“”„«»]*\b(?:{_US}|{_DATA['possessives']})\b)"
+    r"(?:[^\s\"“”„«»]+\s+){3,}[^\s\"“”„«»]+[\"”“»]"
 )
-_OTHER = _form(rf"(?:\b(?:{_PERSON}|{_TEXT})|(?P<name>{_NAME}))(?:{_MANNER}|\s)(?:{_SAID})\b[^.!?]*$")
+_OTHER = _form(rf"(?:\b(?:{_PERSON}|{_TEXT}|it)|(?P<name>{_NAME}))(?:{_MANNER}|\s)(?P<verb>{_SAID})\b[^.!?]*$")
 _LABELLED = _form(rf"^\W*(?:from\s+)?(?P<name>{_NAME}|{_PERSON})\s*(?:\([^)]*\))?:\s+[\"“„«']?{_DATA['firsts']}")
 _NAMED_BEHIND = _form(
     rf"[,\"”»“.!?]\s*(?:said|says|wrote|writes|sagt|sagte|dit|dijo|dice|disse|diz|zei|schrieb)\s+(?:{_PERSON}|(?P<name>{_NAME}))\W*$"
@@ -70,28 +72,26 @@ _TURNS = (
 )
 _TURNS_TO_OWN, _GOES_ON = _form(_TURNS), _form(rf"{_TURNS}|[,-]\s*(?:{_DATA['own']})\b")
 _ORDERS, _DEMANDS = words("speakers", "orders"), _form(_DATA["demands"])
-_KINDS, _UTTERANCES = words("speakers", "sources"), words("speakers", "utterances")
+_UTTERANCES = words("speakers", "utterances")
+_KINDS = _UTTERANCES | words("speakers", "sources") | words("speakers", "numbered")
+_MACHINE = words("speakers", "roles") | words("speakers", "weak_roles")
 _HEAD = _form(
-    rf"^\W*(?P<before>(?!(?:about|re|regarding|for|on|in|with|over|zu|über|sur|sobre|su)\b)(?:(?!(?:{_DATA['tails']})\b)[\w.'’/-]+\s+){{0,6}}?)(?P<kind>[^\W\d_]+(?:-mail)?)\b(?=\s*(?:$|[(\[,#]|v?\d|(?-i:[A-Z]+-?\d)|(?:{_DATA['tails']})\b))"
+    rf"^\W*(?P<before>(?!(?:{_DATA['abouts']})\b)(?:(?!(?:{_DATA['tails']})\b)[\w.'’/-]+\s+){{0,6}}?)"
+    r"(?P<kind>[^\W\d_]+(?:-mail)?)\b(?:\s+\w+(?:ée?|[aiu][dt][oa]))?"
+    rf"(?=\s*(?:$|[(\[,#]|v?\d|(?-i:[A-Z]+-?\d)|(?:{_DATA['tails']})\b))"
 )
 _TAIL = _form(rf"\s*(?:[(\[,#]|v?\d|(?:{_DATA['tails']})\b)")
-_NUMBER = re.compile(r"[(#\[]|\d")
-_BY = _form(rf"\b(?:from|by|von|vom|de|du|da|di|van)\s+(?:{_OWNERS}|{_NAME})")
+_NUMBER = re.compile(r"[(#\[,]|\d")
+_BY = _form(rf"\b(?:from|by|von|vom|de|du|da|di|van)\s+(?:{_OWNERS}|{_NAME}|@\w)")
 _POSSESSIVE = re.compile(r"\w['’]s?\s")
-_OWN_TEXT = _form(
-    r"^\W*(?:my|our|mein\w*|unser\w*|mon|ma|notre|mi|nuestr\w+|il mio|la mia|meu|minha|mijn|onze)\s"
-    rf"(?!.*(?:['’]s\s|\b(?:{_either(_DATA['persons'])})\b))"
+_OWN_TEXT = _form(rf"^\W*(?:{_DATA['possessives']})\s(?!.*(?:['’]s\s|\b(?:{_either(_DATA['persons'])})\b))")
+_ASKS = _form(rf"\b(?:{_DATA['asks']})\b|\?\s*$")
+_ANSWERS = _form(rf"(?:\?|:)\s*(?:{_DATA['own']})\b")
+_FORWARDER = (
+    rf"(?:{_PERSON}|{_TEXT}|(?-i:(?!I\b)[A-ZÀ-Þ][\w'’-]+)(?: [\w'’-]+){{0,3}}"
+    rf"|{_OWNERS}(?:[\w'’-]+\s+){{0,3}}?(?:{_either(_DATA['sources'])})(?: [\w'’-]+){{0,3}})"
 )
-_ASKS = _form(r"\b(?:ask(?:s|ed)?|wonder(?:s|ed)?|fragt(?:e)?|demande|preguntó|chiese|perguntou|vroeg)\b|\?\s*$")
-_FORWARDS = _form(
-    r"\W*(?:"
-    + _DATA["forwards"].replace(
-        "{name}",
-        rf"(?:{_PERSON}|{_TEXT}|(?-i:(?!I\b)[A-ZÀ-Þ][\w'’-]+)(?: [\w'’-]+){{0,3}}"
-        rf"|{_OWNERS}(?:[\w'’-]+\s+){{0,3}}?(?:{_either(_DATA['sources'])})(?: [\w'’-]+){{0,3}})",
-    )
-    + r")\W*"
-)
+_FORWARDS = _form(rf"\W*(?:{_DATA['forwards'].replace('{name}', _FORWARDER)})\W*")
 _FIRST_WORD = re.compile(r"[A-Za-z]+(?:['’]t)?")
 _SELF = re.compile(r"\b(?:I|I['’]\w+|[Mm]y|[Mm]yself|[Ii]ch|[Jj]e|yo|[Ii]o|[Ee]u|[Ii]k)\b")
 _TOOLS = any_of(rf"(?<![\w-])(?:{names})(?![\w-])" for names in table("lexicon").values())
@@ -105,7 +105,8 @@ def is_reported(clause: str) -> bool:
     if _WHOLE_QUOTE.fullmatch(clause.strip()) or _is_speech(clause) or names_the_user(clause):
         return True
     if said := _says(clause) or _SOURCED.search(clause):
-        return _TURNS_TO_OWN.search(_outside_quotes(clause[said.end() :])) is None
+        is_answered = _ASKS.search(said[0]) and _ANSWERS.search(clause, said.end())
+        return not is_answered and _TURNS_TO_OWN.search(_outside_quotes(clause[said.end() :])) is None
     wants = _WANTS.search(clause) or _BY_MANY.search(clause)
     wants = wants or _by_name(_NAME_WANTS, clause) or _by_name(_OF_NAME, clause)
     return wants is not None and _GOES_ON.search(_outside_quotes(clause[wants.end() :])) is None
@@ -113,14 +114,19 @@ def is_reported(clause: str) -> bool:
 
 def introduces(lead: str) -> bool:
     """Whether the words before a colon say that somebody else's follow: they name who speaks, or a text of one."""
-    if _ASKS.search(lead):
-        return False
     if _FORWARDS.fullmatch(lead.strip()):
         return True
-    said = _says(lead)
+    said = _other_says(lead)
     if said is not None:
-        return not _own_speech(lead[said.end() :])
-    return _names_text(lead)
+        return not _ASKS.search(said["verb"]) and not _own_speech(lead[said.end("verb") :])
+    return not _ASKS.search(lead) and _names_text(lead)
+
+
+def _other_says(words_said: str) -> re.Match[str] | None:
+    """The last part of the words, from a verb of speech with somebody else as its subject."""
+    hit = _OTHER.search(words_said)
+    is_approved = hit is not None and words_said[: hit.start()].strip().lower() in _APPROVALS
+    return None if is_approved or (hit and hit["name"] is not None and not _is_name(hit["name"])) else hit
 
 
 def _own_speech(words_said: str) -> bool:
@@ -141,12 +147,12 @@ def _names_text(lead: str) -> bool:
     if noun is None or _OWN_TEXT.match(lead):
         return False
     before, kind, behind = noun["before"].split(), noun["kind"].lower(), lead[noun.end() :]
-    if kind not in _UTTERANCES and kind not in _KINDS:
+    if kind not in _KINDS:
         return False
     named = _POSSESSIVE.search(noun["before"]) is not None or _NUMBER.search(behind) is not None
     if kind in _UTTERANCES:
         return named or not behind.strip() or _TAIL.match(behind) is not None
-    known = before and (_TOOLS.search(before[-1]) or before[0].lower() in {"another", "from"})
+    known = before and (_TOOLS.search(before[-1]) or before[-1].lower() in _MACHINE)
     return bool(named or known or _BY.search(behind))
 
 
@@ -176,9 +182,9 @@ def _is_speech(clause: str) -> bool:
     spoken = _STATEMENT.search(clause)
     if spoken is not None:
         before = clause[: spoken.start()]
-        other = _OTHER.search(before)
-        is_own = _own_speech(before) and not (other and (other["name"] is None or _is_name(other["name"])))
-        return not is_own and _TURNS_TO_OWN.search(clause[spoken.end() :]) is None
+        is_own = _own_speech(before) and not _other_says(before)
+        rest = clause[spoken.end() :]
+        return not is_own and not _TURNS_TO_OWN.search(rest) and not _ANSWERS.search(rest)
     spoken = _SPEAKS.search(clause)
     return spoken is not None and not _own_speech(clause[: spoken.start() + 1])
 
@@ -190,8 +196,8 @@ def _by_name(pattern: re.Pattern[str], clause: str) -> re.Match[str] | None:
 
 def _is_name(name: str) -> bool:
     parts = [part for part in name.split() if part.lower() not in _NO_NAMES and part.lower() not in _TOPICS]
-    is_approved = name.split(maxsplit=1)[0].lower() in _APPROVALS
-    return bool(parts) and not is_approved and not _TOOLS.search(" ".join(parts))
+    first = name.split(maxsplit=1)[0].lower()
+    return bool(parts) and first not in _APPROVALS | _KINDS and not _TOOLS.search(" ".join(parts))
 
 
 def _outside_quotes(rest: str) -> str:

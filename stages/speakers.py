@@ -30,10 +30,11 @@ _CLOSING = re.compile(rf"\W*(?:{_DATA['closings'].replace(chr(10), '')})\b", re.
 _REMARKS, _PERSONAS = any_of(_DATA["remarks"]), any_of(_DATA["personas"])
 _PAGE, _PAGE_ENDS = tuple(any_of([sign]) for sign in _DATA["page"]), any_of(_DATA["page_ends"])
 _WHO_FIELDS, _TEXT_FIELDS = words("speakers", "who_fields"), words("speakers", "text_fields")
-_KEY = re.compile(r"(?<![^\s{\[(,;<|'\"-])(?:[\w-]+[._-])?([^\W\d_]+)[\"'*]{0,3}\s?(?:=>?|:)")
+_KEY = re.compile(r"(?<![^\s{\[(,;<|*'\"-])(?:[\w-]+[._-])?([^\W\d_]+)[\"'*]{0,3}\s?(?:=>?|:)")
 _CELL = re.compile(r"[|,;\t]")
 _SALUTATION = re.compile(
-    rf"\W*(?:(?P<person>{_DATA['salutations']})\b|(?:{_DATA['greetings']})\b)(?P<to>(?:[^\S\n]+[\w.'’-]+){{0,5}})\s*(?:[,:!–-]|$)",
+    rf"\W*(?:(?P<person>{_DATA['salutations']})\b|(?:{_DATA['greetings']})\b)"
+    r"(?P<to>(?:[^\S\n]+[\w.'’-]+){0,5})\s*(?:[,:!–-]|$)",
     re.IGNORECASE,
 )
 _MACHINES = re.compile(rf"\b(?:{'|'.join(_ROLES)}|{_DATA['assistants']}|there)\b", re.IGNORECASE)
@@ -45,7 +46,7 @@ _COLON = re.compile(r":(?=\s|$|[\"“„«])")
 _SENTENCE_ENDS = re.compile(r"[.!?][\"”»)]?\s+(?=[A-ZÀ-Þ])")
 _OPEN_QUOTE, _CLOSE_QUOTE = re.compile(r"\s*[\"“„«]"), re.compile(r"[\"”“»]")
 _TURNING = re.compile(
-    rf"[.!?]\s+(?:{_DATA['turns']}|(?:i|we) (?:dis)?agree|(?:i|we) (?:do not|don.t))\b"
+    rf"[.!?]\s+(?:{_DATA['turns']}|(?:i|we) (?:(?:dis)?agree|do not|don.t))\b"
     rf"|[,;]\s+(?:{_DATA['turns']})\s+(?:{_DATA['own']})\b",
     re.IGNORECASE,
 )
@@ -72,7 +73,9 @@ _ROLE = re.compile(r"(?P<mark>[#*_>\[(<|\s]*)(?P<role>[^\W\d_]{2,12})(?P<end>[*_
 _LABEL = re.compile(r"\s*[*_]{0,2}(@?[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,2})[*_]{0,2}:[*_]{0,2}\s+\S")
 _CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:\s?[AaPp]\.?[Mm]\.?)?"
 _CHAT = re.compile(rf"\s*(?:[\[(]?[\d./-]{{6,10}},?\s+)?[\[(]?{_CLOCK}[\])]?\s*[-–]?\s*<?@?[\w .'-]{{1,40}}(?:>|:)\s")
-_STAMPED = re.compile(rf"\s*[*_]*@?[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){{0,2}}[*_]*\W{{1,4}}(?:\w+ )?(?:at )?{_CLOCK}\s*$")
+_STAMPED = re.compile(
+    rf"\s*[*_]*@?[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){{0,2}}[*_]*\W{{1,4}}(?:\w+ )?(?:at )?{_CLOCK}\W{{0,2}}$"
+)
 _REMARKED = re.compile(r"\W*@?[\w.-]+\W")
 _PASSAGE = re.compile(r"[“„«\"]([^“”„«»\"]{20,4000})[”“»\"]")
 _SENTENCES = re.compile(r"[.!?]\s+\S")
