@@ -223,6 +223,8 @@ class _Terminal:
                 os.execvpe(_SHELLS[name][0], _SHELLS[name], dict(environment))
             finally:
                 os._exit(127)
+        self._output = select.poll()  # `select` takes no file above 1,023
+        self._output.register(self._fd, select.POLLIN)
         self.type("unset zle_bracketed_paste PROMPT_COMMAND; PS1='MEMD-''BENCH> '")
 
     def close(self) -> None:
@@ -236,7 +238,7 @@ class _Terminal:
         output, end = b"", time.monotonic() + _WAIT_S
         while _MARK.encode() not in output:
             left = end - time.monotonic()
-            if left < 0 or not select.select([self._fd], [], [], left)[0]:
+            if left < 0 or not self._output.poll(left * 1000):
                 raise Unavailable(f"the shell gives no prompt after {line!r}")
             try:
                 output += os.read(self._fd, 65536)

@@ -23,7 +23,7 @@ from memd.daemon.services.pools.identity import Identity
 from memd.daemon.services.pools.pools_service import FolderPools
 from memd.daemon.services.profile.context_package import ContextPackager
 from memd.daemon.services.profile.hot import ProfileCache
-from memd.daemon.services.profile.profile_lines import ProfileLines
+from memd.daemon.services.profile.profile_lines import ProfileLines, is_imposed
 from memd.daemon.services.recall.feedback import RecentAnswers
 from memd.daemon.services.recall.warm import SearchIndexes, WarmRecall
 from memd.daemon.services.search_model import SearchModel
@@ -239,7 +239,9 @@ def test_no_read_reaches_past_a_pass_its_pools_or_a_revoked_source_A1_A2_A3(
     assert {each.record.id for each in chosen.selected} == {
         each.id
         for each in records
-        if each.id in may_see and (each.layer != "L2" or each.pool != "personal" or len(reached) == 1)
+        if each.id in may_see
+        and not is_imposed(each)
+        and (each.layer != "L2" or each.pool != "personal" or len(reached) == 1)
     }
     sought = SearchIndexes(stores.records, stores.keywords, stores.lines, stores.counters)
     warm = WarmRecall(
