@@ -377,16 +377,16 @@ def _signature_end(lines: list[str], first: int) -> int:
 
 def _letters(turn: _TurnText) -> None:
     """Letters without a header: from a salutation to the name below the closing."""
+    closings = [at for at, line in enumerate(turn.lines) if _CLOSES.search(line)]
     for at, line in enumerate(turn.lines):
         hit = _SALUTATION.match(line)
         if hit is None or _MACHINES.search(hit["to"]):
             continue
-        closing = turn.until(at, lambda words: _CLOSES.search(words) is not None)
-        signature = _signature_end(turn.lines, closing + 1) if closing + 1 < len(turn.lines) else -1
-        is_signed = closing < len(turn.lines) and (
-            _NAMED_CLOSING.search(turn.lines[closing]) or signature > closing + 1
-        )
-        if hit["person"] or is_signed or (hit["to"].strip() and closing < len(turn.lines)):
+        number = bisect_left(closings, at)
+        closing = closings[number] if number < len(closings) else -1
+        signature = _signature_end(turn.lines, closing + 1) if 0 <= closing < len(turn.lines) - 1 else -1
+        is_signed = closing >= 0 and (_NAMED_CLOSING.search(turn.lines[closing]) or signature > closing + 1)
+        if hit["person"] or is_signed or (hit["to"].strip() and closing >= 0):
             turn.mark(at, max(signature, closing + 1) if is_signed else _letter_end(turn, at, at + 1))
 
 
@@ -493,6 +493,7 @@ def _pages(turn: _TurnText) -> None:
 
 def _led(turn: _TurnText) -> None:
     """What follows a colon behind words that name another speaker, or a text: in its paragraph, or in the next one."""
+    text = turn.text
     for (first, last), (below, end) in pairwise([*turn.paragraphs(), (len(turn.lines), len(turn.lines))]):
         for at in range(first, last):
             line = turn.lines[at]
@@ -501,7 +502,7 @@ def _led(turn: _TurnText) -> None:
                 continue
             if colon >= 0 and (line[colon:].strip() or at + 1 < last):
                 behind = turn.start(at) + colon
-                turn.mark_span(behind, _speech_end(turn.text, behind, turn.start(last) - 1), "quoted")
+                turn.mark_span(behind, _speech_end(text, behind, turn.start(last) - 1), "quoted")
                 break
             if at + 1 < last:
                 turn.mark(at + 1, last)
