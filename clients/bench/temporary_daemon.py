@@ -12,6 +12,8 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+
 from ...protocol.errors import Unavailable
 from ...protocol.places import Places, places
 from ..python import launch
@@ -75,6 +77,14 @@ def offline(environment: Mapping[str, str], *arguments: str) -> bytes:
 def measure(environment: Mapping[str, str], *arguments: str) -> bytes:
     """The JSON output of a measurement of `memd.benchmarks`. Raises Unavailable with its error output."""
     return _output([sys.executable, "-P", "-m", "memd.benchmarks"], environment, arguments)
+
+
+def measure_texts(environment: Mapping[str, str], name: str, texts: Sequence[object]) -> bytes:
+    """The JSON output of a measurement that reads texts from a file of JSON. Raises Unavailable."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "texts.json"
+        path.write_bytes(msgspec.json.encode(texts))
+        return measure(environment, name, str(path))
 
 
 def _output(program: Sequence[str], environment: Mapping[str, str], arguments: Sequence[str]) -> bytes:

@@ -63,8 +63,8 @@ def core_of(stores: Stores, places: Places, config: Callable[[], Config], world:
 
 
 def home_gate(places: Places, world: World) -> SecretGate:
-    """Return the gate of a home with the full secret rules; its key is created if there is none. While the disk is full
-    the key lasts until the daemon ends."""
+    """Return the gate of a home, with all secret rules. memd creates the key of the gate if the home has none. If the
+    disk is full, memd cannot store the key and uses it only until the daemon ends."""
     file, key = places.state / KEY_FILE, b""
     with suppress(OSError):
         key = file.read_bytes()

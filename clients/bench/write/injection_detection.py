@@ -6,8 +6,6 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal, cast
 
 import msgspec
@@ -15,7 +13,7 @@ import msgspec
 from ....protocol.event import Said
 from ..measurement import BenchOptions, Figure, PartResult, at_least, at_most, share
 from ..session_data import files, read
-from ..temporary_daemon import empty_home, measure
+from ..temporary_daemon import empty_home, measure_texts
 
 Place = Literal["user", "document", "tool"]
 BINS = 10
@@ -68,10 +66,7 @@ class JudgeOutput(msgspec.Struct, frozen=True):
 
 
 def judged(environment: Mapping[str, str], texts: Sequence[PlacedText]) -> JudgeOutput:
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "texts.json"
-        path.write_bytes(msgspec.json.encode(texts))
-        return msgspec.json.decode(measure(environment, "judge-texts", str(path)), type=JudgeOutput)
+    return msgspec.json.decode(measure_texts(environment, "judge-texts", texts), type=JudgeOutput)
 
 
 def injection(options: BenchOptions) -> PartResult:

@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import msgspec
@@ -18,7 +17,7 @@ from ....protocol.event import Origin, Said
 from ...importers.transcript import batches
 from ..measurement import BenchOptions, Figure, PartResult, at_least, at_most, zero_figure
 from ..session_data import files
-from ..temporary_daemon import empty_home, measure, running, settle
+from ..temporary_daemon import empty_home, measure_texts, running, settle
 from .secret_matrix import MatrixCase, cases, near_misses
 
 NAMED = 12
@@ -44,10 +43,7 @@ class ScanOutput(msgspec.Struct, frozen=True):
 
 
 def scanned(environment: Mapping[str, str], texts: Sequence[str]) -> ScanOutput:
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "texts.json"
-        path.write_bytes(msgspec.json.encode(texts))
-        return msgspec.json.decode(measure(environment, "scan-texts", str(path)), type=ScanOutput)
+    return msgspec.json.decode(measure_texts(environment, "scan-texts", texts), type=ScanOutput)
 
 
 class LabelledRow(msgspec.Struct, frozen=True):
@@ -119,7 +115,7 @@ def _matrix_figures(matrix: Sequence[MatrixCase], hits: Sequence[Hits]) -> Itera
     groups: dict[str, list[bool]] = {}
     for case, is_taken in zip(matrix, taken, strict=True):
         kind = "human-made" if case.human else "random"
-        half = "held-out keys, commands, phrases" if case.held_out else "forms that were tuned on"
+        half = "second half of the forms" if case.held_out else "first half of the forms"
         for name in (half, f"form: {case.form}", f"{kind}, {case.length} characters"):
             groups.setdefault(name, []).append(is_taken)
     for name in sorted(groups, key=lambda name: (name.startswith("form:"), name)):
@@ -132,7 +128,7 @@ def _near_miss_figures(held_out: Sequence[bool], hits: Sequence[Hits]) -> Iterat
     alarms = [bool(of_text) for of_text in hits]
     yield Figure("alarms on authored near misses", fmean(alarms), samples=len(alarms), target=at_most(0.02))
     chosen = [alarm for alarm, is_held_out in zip(alarms, held_out, strict=True) if is_held_out]
-    yield Figure("  held-out near misses", fmean(chosen), samples=len(chosen))
+    yield Figure("  second half of the near misses", fmean(chosen), samples=len(chosen))
 
 
 def _figures(judged: Sequence[JudgedRow]) -> Iterator[Figure]:
