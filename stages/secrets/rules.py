@@ -19,7 +19,8 @@ _TEN = r"[\w./+=-]{10}"
 _LETTERS = "^[a-zA-Z_.-]+$"
 # Ten characters that are not all letters, or more of which one is none: what is left of `_TEN` where letters alone are
 # on the allow-list, and a twentieth of the texts.
-_MIXED = "|".join([rf"[a-z_.-]{{{n}}}[0-9=+/][\w./+=-]{{{9 - n}}}" for n in range(10)] + ["[a-z_.-]{10,}[0-9=+/]"])
+_PARTS = (rf"[a-z_.-]{{{n}}}[0-9=+/][\w./+=-]{{{9 - n}}}" for n in range(1, 9))
+_MIXED = "|".join((r"[0-9=+/][\w./+=-]{9}", *_PARTS, "[a-z_.-]{9,}[0-9=+/]"))
 _AFTER = r"""(?:[\x60'"\s;,)<\]}]|\\[nr"']|$)"""
 _EDGE = r"(?:[^\w+/=-]|=(?:[^\w=+/-]|$)|$)"
 _LITERAL = re.compile(r"(?:[\w@~ -]|\\[.$-])+")

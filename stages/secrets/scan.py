@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...protocol import announced_secrets
+from .clues import ClueSearch, Places
 from .readings import MARKED, Reading, decoded_escapes, decoded_runs, encoded_clues
 from .rules import VERSION, SecretRule, read
 
@@ -130,34 +131,25 @@ class _Engine:
         options = re2.Options()
         options.max_mem = MEMORY
         options.log_errors = False
-        self._set = re2.Set.SearchSet(options)
-        self._clues: list[list[tuple[int, str]]] = []
         clues: dict[str, list[tuple[int, str]]] = {}
         for number, rule in enumerate(rules):
             for word in rule.keywords or ("",):
                 clue = rule.probe or re.escape(word) + rule.run
                 clues.setdefault(clue, []).append((number, word))
-        for clue, meant in clues.items():
-            self._set.Add(f"(?i:{clue})")
-            self._clues.append(meant)
-        self._announced = len(clues)
-        self._probe = f"(?i:{announced_secrets.probe()})"
-        self._marks = f"(?i:{MARKED})"
-        self._marked, self._encoded = self._announced + 1, self._announced + 2
-        for pattern in (self._probe, self._marks, f"(?i:{encoded_clues()})"):
-            self._set.Add(pattern)
-        self._set.Compile()
+        self._meant = list(clues.values())
+        self._announced, self._marked, self._encoded = range(len(clues), len(clues) + 3)
+        patterns = (*clues, announced_secrets.probe(), MARKED, encoded_clues())
+        self._search = ClueSearch(patterns, placed=(self._announced, self._marked)).search
 
         def compiled(pattern: str) -> re2.Regexp:
             return re2.compile(pattern, options)
 
         self._compiled = cache(compiled)
-        compiled(self._probe)
         announced_secrets.prepare()
 
     def hits(self, text: str, data: bytes) -> list[tuple[int, int, int]]:
         """Start and end in bytes and rule's number of each secret; they may overlap."""
-        clues = self._set.Match(data)
+        clues = self._search(data)
         if not clues:
             return []
         hits = self._as_written(text, data, clues)
@@ -165,27 +157,26 @@ class _Engine:
             hits += self._in_readings(text, data, clues)
         return hits
 
-    def _as_written(self, text: str, data: bytes, clues: list[int]) -> list[tuple[int, int, int]]:
+    def _as_written(self, text: str, data: bytes, clues: Places) -> list[tuple[int, int, int]]:
         hits: list[tuple[int, int, int]] = []
         if self._announced in clues:
-            hits += self._after_announcements(text, data)
+            hits += self._after_announcements(text, data, clues[self._announced])
         if of_rules := [clue for clue in clues if clue < self._announced]:
             hits += self._of_rules(data, of_rules)
         return hits
 
-    def _in_readings(self, text: str, data: bytes, clues: list[int]) -> Iterator[tuple[int, int, int]]:
+    def _in_readings(self, text: str, data: bytes, clues: Places) -> Iterator[tuple[int, int, int]]:
         """The secrets that only another reading of the text shows."""
         readings: list[Reading] = []
         if self._marked in clues:
             characters = _CharacterOffsets(data)
-            marks = (characters.of_byte(match.start()) for match in self._compiled(self._marks).finditer(data))
+            marks = (characters.of_byte(start) for start, _ in sorted(clues[self._marked]))
             readings += decoded_escapes(text, marks)
         if self._encoded in clues:
             readings += decoded_runs(text)
         for reading in readings:
             plain = reading.text.encode(errors="replace")
-            found = self._set.Match(plain)
-            for start, end, number in self._as_written(reading.text, plain, found) if found else ():
+            for start, end, number in self._as_written(reading.text, plain, self._search(plain)):
                 first, last = reading.original(len(plain[:start].decode()), len(plain[:end].decode()))
                 if not _PLACEHOLDER.search(plain, max(0, start - 20), end + 20):
                     yield _bytes(text, 0, first), _bytes(text, 0, last), number
@@ -195,23 +186,24 @@ class _Engine:
             for start, end in _joined(windows):
                 yield from self._within(data, number, start, min(end, len(data)))
 
-    def _after_announcements(self, text: str, data: bytes) -> Iterator[tuple[int, int, int]]:
+    def _after_announcements(
+        self, text: str, data: bytes, places: list[tuple[int, int]]
+    ) -> Iterator[tuple[int, int, int]]:
         """The secrets that a name, flag, command or phrase announces."""
         first = len(self.rules)
-        probe = self._compiled(self._probe)
         characters = _CharacterOffsets(data)
         announcements = announced_secrets.Announcements(text)
-        for match in probe.finditer(data):
-            start, end = map(characters.of_byte, match.span())
+        for place in _joined(places):
+            start, end = map(characters.of_byte, place)
             for hit in announcements.between(start, end):
-                begin = match.start() + _bytes(text, start, hit.start)
+                begin = place[0] + _bytes(text, start, hit.start)
                 yield begin, begin + _bytes(text, hit.start, hit.end), first + announced_secrets.KINDS.index(hit.kind)
 
     def _windows(self, data: bytes, clues: list[int]) -> dict[int, list[tuple[int, int]]]:
         """Where each rule is to be looked for."""
         folded = data.lower()
         windows: dict[int, list[tuple[int, int]]] = {}
-        for number, word in {meant for clue in clues for meant in self._clues[clue]}:
+        for number, word in {meant for clue in clues for meant in self._meant[clue]}:
             if not word:
                 windows[number] = [(0, len(data))]
                 continue
