@@ -62,7 +62,7 @@ class _Key(NamedTuple):
 _KINDS = {noun.replace("_", " "): kind for kind, nouns in words.NOUNS.items() for noun in nouns.split()}
 _SHORT, _GLUED, _KEY_HEADS = (listed(text) for text in (words.SHORT_NOUNS, words.GLUED_HEADS, words.KEY_HEADS))
 _NOT_HEADS, _LISTED = listed(words.NOT_HEADS), listed(words.LISTED)
-_LINKS, _ADVERBS = listed(words.LINKS), listed(words.ADVERBS)
+_LINKS, _ADVERBS, _OWNERS = listed(words.LINKS), listed(words.ADVERBS), listed(words.OWNERS)
 _COOKIE_ATTRIBUTES = listed(words.COOKIE_ATTRIBUTES)
 
 
@@ -86,8 +86,8 @@ def prepare() -> None:
 
 
 def probe() -> str:
-    """An expression, to be searched in any case, that matches around each clue: in the dialect that `re`, RE2 and
-    JavaScript share."""
+    """An expression, to be searched in any case, that matches around each clue: in the dialect that `re` and Hyperscan
+    share."""
     nouns = listed(" ".join(words.NOUNS.values()))
     heads = "|".join(words.PROBED_HEADS.split())
     parts = [rf"(?:{heads})[_ -]?key(?:[^a-z),.;}}\]]|$)", r"key[\"'`]?\s?[=:]", "-key[= ]"]
@@ -145,11 +145,12 @@ _PAIR = re.compile(
 _TABLE = re.compile(rf"{_CLOSERS}[ \t]+\|[ \t]+(?=[^|\n]*\|)")
 _SPACE = re.compile(r"[ \t]+(?:\()?|[ \t]*\((?=[^\s()]+\))")
 _WORD = re.compile(r"\S+")
+_DIGITS = re.compile(r"\d{4,12}")
 _REDACTED = re.compile(r"\[redacted:[\w-]{1,60}\]")
 _LITTLE = frozenset(_LETTERS.findall(" ".join((words.LINKS, words.ADVERBS, words.OWNERS, *words.NOUNS.values()))))
 _PROMISING = re.compile(r"\d|[a-z][A-Z]|[!@#$%^&*+~][A-Za-z0-9]")
 """What each text with a value that is no word contains."""
-_BREAK = re.compile(r"[\"'`)]?[.;!?|{}<>][\"'`)]?\Z|\|")
+_PHRASE_END = re.compile(r"[.;!?|{}<>][\"'`)]?(?!\S)|\|\S*")
 _NEXT_LINE = re.compile(
     r"[\"'`*]{0,2}[?:]?[\"'`*”»]{0,2}[ \t]*\r?\n\s{0,20}(?:[>|-]\s)?[\"'`]?(?=\S{1,400}[\"'`]?[ \t]*(?:\r?\n|\Z))"
 )
@@ -355,22 +356,14 @@ def _after(text: str, key: _Key) -> Iterator[AnnouncedSecret]:
 
 
 def _judged(text: str, key: _Key, value: Value, loose: bool) -> AnnouncedSecret | None:
-    said = text[value.start : value.end]
-    if is_exempt(said, value.quoted) or text.startswith(("...", "…"), value.end):
-        return None
+    said, is_password = text[value.start : value.end], key.kind == "password"
     if " " in said:
-        return (
-            AnnouncedSecret(value.start, value.end, key.kind)
-            if key.kind == "password" and not loose and is_phrase(said)
-            else None
-        )
-    if (
-        loose
-        and not is_secretish(said, key.kind == "password")
-        and not (key.kind == "password" and re.fullmatch(r"\d{4,12}", said))
-    ):
-        return None
-    if not loose and key.kind != "password" and (said.isdigit() or is_wordlike(said)):
+        is_value = is_password and not loose and is_phrase(said)
+    elif loose:
+        is_value = is_secretish(said, is_password) or (is_password and bool(_DIGITS.fullmatch(said)))
+    else:
+        is_value = is_password or not (said.isdigit() or is_wordlike(said))
+    if not is_value or is_exempt(said, value.quoted) or text.startswith(("...", "…"), value.end):
         return None
     return AnnouncedSecret(value.start, value.end, key.kind)
 
@@ -436,16 +429,22 @@ def _spaced(text: str, key: _Key) -> Found:
 
 def _linked(text: str, key: _Key) -> Found:
     """The value behind a word such as `is`, some words after the name, in one sentence."""
-    if not _PROMISING.search(text, key.end, key.end + PHRASE):
+    last = key.end + PHRASE
+    if not _PROMISING.search(text, key.end, last):
+        return None
+    end = _PHRASE_END.search(text, key.end, last)
+    last = end.end() if end else last
+    said = text[key.end : last].lower().split()
+    if ":" not in said and _LINKS.isdisjoint([word.strip(",:") for word in said]):
         return None
     is_linked = False
-    for word in _WORD.finditer(text, key.end, min(len(text), key.end + PHRASE)):
+    for word in _WORD.finditer(text, key.end, last):
         if is_linked and word[0] not in _ADVERBS:
             value = _value_in_prose(text, word)
             if value and is_secretish(text[value.start : value.end], key.kind == "password"):
                 return value, True
             is_linked = False
-        if _BREAK.search(word[0]) or (is_linked and "\n" in text[key.end : word.start()]):
+        if is_linked and "\n" in text[key.end : word.start()]:
             return None
         is_linked = is_linked or word[0].strip(",:").lower() in _LINKS or word[0] == ":"
     return None
@@ -484,8 +483,10 @@ def _in_column(text: str, key: _Key) -> Found:
 
 
 def _before(text: str, key: _Key) -> Found:
-    first = max(0, key.head - PHRASE)
-    if not _PROMISING.search(text, first, key.head) or not _OWNED.search(text, max(0, key.head - 40), key.head):
+    near = max(0, key.head - 40)
+    if _OWNERS.isdisjoint(text[near : key.head].lower().split()) or not _OWNED.search(text, near, key.head):
+        return None
+    if not _PROMISING.search(text, max(0, key.head - PHRASE), key.head):
         return None
     begin = _line_start(text, key.head)
     match = _VALUE_FIRST.search(text[begin : key.head])

@@ -114,7 +114,7 @@ def _is_pronounceable(hump: str) -> bool:
 def is_secretish(text: str, is_password: bool = False) -> bool:
     """Whether no word, number, name of a technique or file looks like this: what a secret in prose must be. A password
     may be a word with a number."""
-    if not text or text.lower() in _TECHNICAL or _NO_SECRET_IN_PROSE.fullmatch(text) or is_wordlike(text):
+    if not text or is_wordlike(text) or text.lower() in _TECHNICAL or _NO_SECRET_IN_PROSE.fullmatch(text):
         return False
     parts = [part for part in _JOINTS.split(text) if part]
     if is_password and text[0].isalpha() and text[-1].isdigit() and not is_listed(parts[0]):

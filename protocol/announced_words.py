@@ -315,7 +315,7 @@ PROBES: dict[str, str] = {
     "login(": r"login\([\"']",
     "auth": r"auth\s?[=:]?\s?[\[(]\s?[\"']",
     "://": "://[^\\s/\"'<>`]*@",
-    ":5432:": r":(?:\d{4,5}|\*):[\w*.-]*:",
+    ":5432:": "|".join(rf":{first}:[\w*.-]*:" for first in (r"\*", *(rf"{digit}\d{{3,4}}" for digit in range(10)))),
     "p:": r"\bp:",
     "p=": r"\bp=",
 }

@@ -45,12 +45,14 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     """`text` with each secret replaced by `[redacted:<rule>]`, and the rules that hit, in order."""
     data = text.encode()
     spans = _spans(text, data)
+    if not spans:
+        return text, ()
     parts: list[bytes] = []
     at = 0
     for start, end, rule in spans:
         parts += data[at:start], f"[redacted:{rule}]".encode()
         at = end
-    return b"".join((*parts, data[at:])).decode() if spans else text, tuple(rule for _, _, rule in spans)
+    return b"".join((*parts, data[at:])).decode(), tuple(rule for _, _, rule in spans)
 
 
 def find(text: str) -> tuple[SecretSpan, ...]:
