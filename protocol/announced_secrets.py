@@ -90,7 +90,11 @@ def probe() -> str:
     share."""
     nouns = listed(" ".join(words.NOUNS.values()))
     heads = "|".join(words.PROBED_HEADS.split())
-    parts = [rf"(?:{heads})[_ -]?key(?:[^a-z),.;}}\]]|$)", r"key[\"'`]?\s?[=:]", "-key[= ]"]
+    parts = [
+        rf"(?:{heads})[_ -]?key(?:[^a-z),.;}}\]]|$)",
+        rf"(?:(?:{any_of(words.KEY_HEADS)})[._$ \t\"'`-]{{0,3}}|[?&]|(?-i:[^a-z]_))key[\"'`]?\s?[=:]",
+        "-key[= ]",
+    ]
     for clue in sorted(nouns | set(FORM_CLUES), key=lambda word: (-len(word), word)):
         plain = re.escape(clue).replace("\\ ", "[ _]")
         if clue not in nouns and len(clue) < 4:

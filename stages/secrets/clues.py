@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,30 +20,25 @@ they match bytes."""
 class ClueSearch:
     """Expressions that are searched together, in any case. Several threads may search at once."""
 
-    def __init__(self, patterns: Sequence[str], placed: Container[int]) -> None:
-        """`placed`: numbers of the expressions whose places count; each other one is reported once a text, at its end.
-        Raises hyperscan.error for an expression that cannot be searched in linear time."""
+    def __init__(self, patterns: Sequence[str]) -> None:
+        """Raises hyperscan.error for an expression that cannot be searched in linear time."""
         import hyperscan  # here, for the daemon's start: 12 ms
 
-        modes = (hyperscan.HS_FLAG_SINGLEMATCH, hyperscan.HS_FLAG_SOM_LEFTMOST)
+        common = hyperscan.HS_FLAG_CASELESS | hyperscan.HS_FLAG_SOM_LEFTMOST
         scripts = (0, hyperscan.HS_FLAG_UTF8)
-        numbers = range(len(patterns))
         self._database = hyperscan.Database()
         self._database.compile(
             expressions=[pattern.encode() for pattern in patterns],
-            ids=numbers,
+            ids=range(len(patterns)),
             elements=len(patterns),
-            flags=[
-                hyperscan.HS_FLAG_CASELESS | modes[number in placed] | scripts[bool(_BEYOND_ASCII.search(pattern))]
-                for number, pattern in enumerate(patterns)
-            ],
+            flags=[common | scripts[bool(_BEYOND_ASCII.search(pattern))] for pattern in patterns],
         )
         self._new_scratch = hyperscan.Scratch
         self._scratches: list[Scratch] = []
 
     def search(self, data: bytes) -> Places:
         """Return what stands in `data`, which is UTF-8."""
-        try:  # memory that one search needs; two at the same time, of threads or of a signal's handler, must not share it
+        try:  # memory of one search; two at the same time, also of one thread and a signal's handler, must not share it
             scratch = self._scratches.pop()
         except IndexError:
             scratch = self._new_scratch(self._database)

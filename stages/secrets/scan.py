@@ -133,15 +133,15 @@ class _Engine:
         options = re2.Options()
         options.max_mem = MEMORY
         options.log_errors = False
-        clues: dict[str, list[tuple[int, str]]] = {}
+        clues: dict[str, dict[tuple[int, bytes], None]] = {}
         for number, rule in enumerate(rules):
             for word in rule.keywords or ("",):
                 clue = rule.probe or re.escape(word) + rule.run
-                clues.setdefault(clue, []).append((number, word))
-        self._meant = list(clues.values())
+                exact = b"" if word.islower() else word.encode()
+                clues.setdefault(clue, {})[number, exact] = None
+        self._meant = [tuple(meant) for meant in clues.values()]
         self._announced, self._marked, self._encoded = range(len(clues), len(clues) + 3)
-        patterns = (*clues, announced_secrets.probe(), MARKED, encoded_clues())
-        self._search = ClueSearch(patterns, placed=(self._announced, self._marked)).search
+        self._search = ClueSearch((*clues, announced_secrets.probe(), MARKED, encoded_clues())).search
 
         def compiled(pattern: str) -> re2.Regexp:
             return re2.compile(pattern, options)
@@ -163,8 +163,7 @@ class _Engine:
         hits: list[tuple[int, int, int]] = []
         if self._announced in clues:
             hits += self._after_announcements(text, data, clues[self._announced])
-        if of_rules := [clue for clue in clues if clue < self._announced]:
-            hits += self._of_rules(data, of_rules)
+        hits += self._of_rules(data, clues)
         return hits
 
     def _in_readings(self, text: str, data: bytes, clues: Places) -> Iterator[tuple[int, int, int]]:
@@ -183,7 +182,7 @@ class _Engine:
                 if not _PLACEHOLDER.search(plain, max(0, start - 20), end + 20):
                     yield _bytes(text, 0, first), _bytes(text, 0, last), number
 
-    def _of_rules(self, data: bytes, clues: list[int]) -> Iterator[tuple[int, int, int]]:
+    def _of_rules(self, data: bytes, clues: Places) -> Iterator[tuple[int, int, int]]:
         for number, windows in self._windows(data, clues).items():
             for start, end in _joined(windows):
                 yield from self._within(data, number, start, min(end, len(data)))
@@ -201,17 +200,15 @@ class _Engine:
                 begin = place[0] + _bytes(text, start, hit.start)
                 yield begin, begin + _bytes(text, hit.start, hit.end), first + announced_secrets.KINDS.index(hit.kind)
 
-    def _windows(self, data: bytes, clues: list[int]) -> dict[int, list[tuple[int, int]]]:
+    def _windows(self, data: bytes, clues: Places) -> dict[int, list[tuple[int, int]]]:
         """Where each rule is to be looked for."""
-        folded = data.lower()
         windows: dict[int, list[tuple[int, int]]] = {}
-        for number, word in {meant for clue in clues for meant in self._meant[clue]}:
-            if not word:
-                windows[number] = [(0, len(data))]
-                continue
-            before, reach = self.rules[number].before, self.rules[number].reach
-            for at in _all(word.encode(), folded if word.islower() else data):
-                windows.setdefault(number, []).append((max(0, at - before), at + reach))
+        for clue, places in clues.items():
+            for number, exact in self._meant[clue] if clue < self._announced else ():
+                before, reach = self.rules[number].before, self.rules[number].reach
+                for start, end in places:
+                    if data.startswith(exact, start):
+                        windows.setdefault(number, []).append((max(0, start - before), end + reach))
         return windows
 
     def _within(self, data: bytes, number: int, start: int, end: int) -> Iterator[tuple[int, int, int]]:
@@ -275,11 +272,11 @@ def _any_of(words: tuple[str, ...]) -> str:
     return f"(?i:{'|'.join(map(re.escape, words))})"
 
 
-def _all(word: bytes, data: bytes) -> Iterator[int]:
-    at = data.find(word)
+def _all(words: bytes, data: bytes) -> Iterator[int]:
+    at = data.find(words)
     while at >= 0:
         yield at
-        at = data.find(word, at + 1)
+        at = data.find(words, at + 1)
 
 
 def _joined(windows: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
