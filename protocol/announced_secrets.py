@@ -85,9 +85,9 @@ def prepare() -> None:
     _forms()
 
 
-def probe() -> str:
-    """An expression, to be searched in any case, that matches around each clue: in the dialect that `re` and Hyperscan
-    share."""
+def probes() -> tuple[str, ...]:
+    """Expressions, to be searched in any case, of which one matches around each clue: in the dialect that `re` and
+    Hyperscan share."""
     nouns = listed(" ".join(words.NOUNS.values()))
     heads = "|".join(words.PROBED_HEADS.split())
     parts = [
@@ -100,7 +100,7 @@ def probe() -> str:
         if clue not in nouns and len(clue) < 4:
             plain = rf"\b{plain}\b"
         parts.append(words.PROBES.get(clue, plain))
-    return "|".join(part for part in parts if part)
+    return tuple(part for part in parts if part)
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:
@@ -117,6 +117,13 @@ def _forms() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
     return forms
 
 
+@cache
+def _meaning(clue: str) -> tuple[str, str]:
+    """The name of the forms that a clue belongs to, and the noun that it begins with; "" for none."""
+    name, noun = clue.replace("_", " "), _NOUN.match(clue)
+    return name if name in _forms() else "", noun[0] if noun else ""
+
+
 _FLAGS = re.IGNORECASE
 _FORM_STOP = re.compile(r"\\+[nrt\"'\\]|[;|](?=\s|$)|`")
 _PORT_NUMBER = re.compile(r"\d{1,5}(?:/|$)")
@@ -124,6 +131,7 @@ _NOUN = re.compile(NOUN)
 _HEAD_BACKWARDS = re.compile(r"[\w.$-]*")
 _PREVIOUS_BACKWARDS = re.compile(r"[ \t\"'`-]{1,3}([^\W\d_]+)")
 _TAIL = re.compile(rf"(?:[_.-]?(?:{any_of(words.TAILS)}|\d{{1,4}})(?![^\W\d_]))*", _FLAGS)
+_FLAG = re.compile(r"-{1,2}[A-Za-z]")
 _GOES_ON = re.compile(r"\w|[-.]\w")
 _CLE_TAIL = re.compile(rf"[ -](?:{any_of(words.KEY_TAILS)})\b", _FLAGS)
 _HUMP = re.compile(r"[^\W\d_a-z]+(?![a-z])|[^\W\d_]?[^\W\d_A-Z]+|\d+")
@@ -149,6 +157,7 @@ _PAIR = re.compile(
 _TABLE = re.compile(rf"{_CLOSERS}[ \t]+\|[ \t]+(?=[^|\n]*\|)")
 _SPACE = re.compile(r"[ \t]+(?:\()?|[ \t]*\((?=[^\s()]+\))")
 _WORD = re.compile(r"\S+")
+_PLAIN_WORD = re.compile(r"[A-Za-z][a-z]+(?=\s)")
 _DIGITS = re.compile(r"\d{4,12}")
 _REDACTED = re.compile(r"\[redacted:[\w-]{1,60}\]")
 _LITTLE = frozenset(_LETTERS.findall(" ".join((words.LINKS, words.ADVERBS, words.OWNERS, *words.NOUNS.values()))))
@@ -202,7 +211,7 @@ def _key(text: str, start: int, word: str) -> _Key | None:
     end = tail.end() if tail else end
     if _GOES_ON.match(text, end) and text[end : end + 2] not in ("__",):
         return None
-    flag = bool(re.match(r"-{1,2}[A-Za-z]", head + noun)) and head.startswith("-")
+    flag = head.startswith("-") and bool(_FLAG.match(head + noun))
     loud = (head + noun).isupper() and "_" in head
     return _Key(kind, start - len(head), end, flag, loud)
 
@@ -273,7 +282,7 @@ class Announcements:
         self._last = AnnouncedSecret(0, 0, "")
 
     def between(self, start: int, end: int) -> Iterator[AnnouncedSecret]:
-        """Yield the secrets that the clues within a match of `probe` announce; they may overlap."""
+        """Yield the secrets that the clues within matches of `probes` announce; they may overlap."""
         lowered = self._text[start:end].lower()
         if len(lowered) != end - start:
             lowered = self._text[start:end]
@@ -284,20 +293,20 @@ class Announcements:
         """Yield the secrets that a clue, in lower case, announces."""
         if self._last.start <= start < self._last.end:
             return
-        for hit in self._hits(start, clue):
+        name, noun = (_PORT, "") if clue[0] == clue[-1] == ":" else _meaning(clue)
+        if name:
+            begins_word = not (clue[0].isalpha() and self._text[start - 1 : start].isalnum())
+            if begins_word or self._text[start].isupper():
+                yield from self._remembered(self._in_forms(start, name))
+        if not noun or self._is_plain_prose(start, start + len(noun)):
+            return
+        if key := _key(self._text, start, noun):
+            yield from self._remembered(_after(self._text, key))
+
+    def _remembered(self, hits: Iterator[AnnouncedSecret]) -> Iterator[AnnouncedSecret]:
+        for hit in hits:
             self._last = hit
             yield hit
-
-    def _hits(self, start: int, clue: str) -> Iterator[AnnouncedSecret]:
-        name = _PORT if clue[0] == clue[-1] == ":" else clue.replace("_", " ")
-        begins_word = not (clue[0].isalpha() and self._text[start - 1 : start].isalnum())
-        if name in _forms() and (begins_word or self._text[start].isupper()):
-            yield from self._in_forms(start, name)
-        noun = _NOUN.match(clue)
-        if not noun or self._is_plain_prose(start, start + len(noun[0])):
-            return
-        if key := _key(self._text, start, noun[0]):
-            yield from _after(self._text, key)
 
     def _is_plain_prose(self, start: int, end: int) -> bool:
         """Whether a noun stands among words alone: no digit, sign or change of case is near."""
@@ -419,10 +428,13 @@ def _tagged(text: str, key: _Key) -> Found:
 
 
 def _spaced(text: str, key: _Key) -> Found:
-    if not _PROMISING.search(text, key.end, key.end + PHRASE):
-        return None
     match = _SPACE.match(text, key.end)
-    value = value_at(text, match.end()) if match else None
+    if not match or not _PROMISING.search(text, key.end, key.end + PHRASE):
+        return None
+    word = _PLAIN_WORD.match(text, match.end())
+    if word and key.kind != "password" and is_wordlike(word[0]):
+        return None
+    value = value_at(text, match.end())
     if not value:
         return None
     line = text[_line_start(text, key.head) : key.head]

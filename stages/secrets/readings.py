@@ -1,6 +1,6 @@
 """Other readings of a text: without invisible characters, escapes and encodings, each with its place in the text.
 
-A reading is made only around the marks that `MARKED` and `ENCODED` find; both are expressions for RE2, in any case.
+A reading is made only where one of `MARKED` and `encoded_clues` stands: expressions for Hyperscan, in any case.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ def _character(coded: str) -> str:
     return plain if len(plain) <= 1 else plain[0]
 
 
-def encoded_clues() -> str:
-    """An expression that matches the middle of each announcing word in base64, at each of three offsets, and in hex."""
+def encoded_clues() -> tuple[str, ...]:
+    """The middle of each announcing word in base64, at each of three offsets, and in hex, as expressions."""
     clues: set[str] = set()
     for word in _ANNOUNCING:
         for form in {word, word.upper(), word.capitalize()}:
@@ -112,7 +112,7 @@ def encoded_clues() -> str:
             for offset in range(3):
                 code = base64.b64encode(b"\0" * offset + form.encode()).decode().rstrip("=")
                 clues.add(code[(offset * 8 + 5) // 6 : (offset + len(form)) * 8 // 6])
-    return "|".join(sorted(map(re.escape, clues)))
+    return tuple(sorted(map(re.escape, clues)))
 
 
 def decoded_runs(text: str) -> Iterator[Reading]:

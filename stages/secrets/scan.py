@@ -141,7 +141,9 @@ class _Engine:
                 clues.setdefault(clue, {})[number, exact] = None
         self._meant = [tuple(meant) for meant in clues.values()]
         self._announced, self._marked, self._encoded = range(len(clues), len(clues) + 3)
-        self._search = ClueSearch((*clues, announced_secrets.probe(), MARKED, encoded_clues())).search
+        self._search = ClueSearch(
+            (*((clue,) for clue in clues), announced_secrets.probes(), (MARKED,), encoded_clues())
+        ).search
 
         def compiled(pattern: str) -> re2.Regexp:
             return re2.compile(pattern, options)
