@@ -33,10 +33,10 @@ BEFORE = 256  # Bytes before a keyword in which what it belongs to may begin
 
 class SecretRule(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of secret: the first group of `pattern` that took part, all of it without one. `keywords`: one of them
-    stands in whatever matches, in any case where it is written small; what is looked at begins `before` bytes before
-    it and ends `reach` bytes behind it, unless the secret goes on, and without one it is the whole text. `probe`
-    matches in any case, and more than what `pattern` finds and `allow` leaves; without one the keywords stand for it,
-    with `run` behind each."""
+    stands in or near whatever matches, in any case where it is written small; with `run` behind it, it is a clue.
+    `probe` is the clue instead of them: it matches in any case, and within whatever `pattern` finds and `allow` leaves;
+    a keyword with a capital is its beginning. What is looked at begins `before` bytes before a clue and ends `reach`
+    bytes behind it, unless the secret goes on."""
 
     name: str
     pattern: str
@@ -90,7 +90,7 @@ def _rule(name: str, form: str, row: dict[str, Any]) -> SecretRule:
 
 
 def _probe(row: dict[str, Any]) -> str:
-    """What stands wherever such a name is given such a value, in any case: with two cases there are more states."""
+    """What stands wherever such a name is given such a value, in any case."""
     value = _MIXED if _LETTERS in row.get("allow", ()) else _TEN
     return row["near"].replace("(?-i:", "(?:") + f"{_PERHAPS}(?:{value})"
 

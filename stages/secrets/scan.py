@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VERSION", "SecretSpan", "find", "prepare", "redact"]
 
-# Bytes that the automata may take at most; RE2 refuses a set that needs more, and never takes what it does not use.
+# Bytes that the automata of one rule may take at most; RE2 never takes what it does not use.
 MEMORY = 256 << 20
 NAME = 50  # Bytes of the name that a hit's own name may be the end of: `PUBLIC_` before `KEY`
 _NAME = re.compile(rb"[\w.-]+\Z")
@@ -122,8 +122,8 @@ def _overlaps(start: int, end: int, spans: list[tuple[int, int]]) -> bool:
 
 
 class _Engine:
-    """What is looked for at first as one set; each rule's own expression is compiled when that first stands. The set is
-    blind to case: two kinds of letters make half again as many states, and few words differ in it."""
+    """The clues of all rules are looked for together; a rule's own expression is compiled when a clue of it first
+    stands in a text, and searched around that place only."""
 
     def __init__(self, rules: tuple[SecretRule, ...]) -> None:
         import re2  # here, for the daemon's start: 7 ms

@@ -7,7 +7,8 @@ import base64
 import gzip
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,23 @@ def test_a_password_on_a_command_line_is_found_P18(text: str, rule: str) -> None
 )
 def test_what_everybody_has_is_no_secret_P18(text: str) -> None:
     assert redact(text) == (text, ())
+
+
+@pytest.mark.parametrize("name", ["clé api", "contraseña", "mot de passe", "schlüssel"])
+@pytest.mark.parametrize("spelling", [str.lower, str.upper, str.title])
+def test_a_name_with_letters_beyond_ascii_announces_in_any_case_P18(name: str, spelling: Callable[[str], str]) -> None:
+    secret = "Tr0ub4dor&Zq9"
+    text = f"鍵é {'API-' if name == 'schlüssel' else ''}{spelling(name)}: {secret}é — 鍵"
+    (hit,) = find(text)
+    assert text[hit.start : hit.end].startswith(secret)
+
+
+def test_threads_that_scan_at_once_find_what_one_finds_P18() -> None:
+    texts = [f"é{number} " * number + f"token: {secret}" for number in range(40) for secret in SAMPLES.values()]
+    expected = [find(text) for text in texts]
+    with ThreadPoolExecutor(8) as threads:
+        assert all(spans == expected for spans in threads.map(lambda _: [find(text) for text in texts], range(16)))
+    assert all(expected)
 
 
 def test_a_secret_longer_than_what_is_looked_at_first_goes_whole_P18() -> None:

@@ -14,7 +14,9 @@ class Scratch:
     def __init__(self, database: Database) -> None: ...
 
 class Database:
-    def compile(self, expressions: Sequence[bytes], ids: Sequence[int], elements: int, flags: Sequence[int]) -> None: ...
+    def compile(
+        self, expressions: Sequence[bytes], ids: Sequence[int], elements: int, flags: Sequence[int]
+    ) -> None: ...
     def scan(
         self,
         data: bytes,

@@ -90,7 +90,7 @@ def secrets(options: BenchOptions) -> PartResult:
         *_figures(judged),
         Figure("alarms a MB of real transcript", len(alarms) / size_mb, samples=len(texts), target=at_most(1)),
         Figure("scan, real transcripts", real.seconds * 1000 / size_mb, "ms/MB", samples=len(texts), target=at_most(5)),
-        Figure("  again, its states built", real.again * 1000 / size_mb, "ms/MB", samples=len(texts)),
+        Figure("  again", real.again * 1000 / size_mb, "ms/MB", samples=len(texts)),
         zero_figure("secrets that were found and are on the disk", left, searched),
     )
     missed = [item.row.rule for item in judged if item.row.label and not item.hits]
