@@ -207,10 +207,11 @@ def _key(text: str, start: int, word: str) -> _Key | None:
         kind = "key"
     if end < 0:
         return None
-    tail = _TAIL.match(text, end)
-    end = tail.end() if tail else end
-    if _GOES_ON.match(text, end) and text[end : end + 2] not in ("__",):
-        return None
+    if (following := text[end : end + 1]).isalnum() or following in ("_", "-", "."):
+        tail = _TAIL.match(text, end)
+        end = tail.end() if tail else end
+        if _GOES_ON.match(text, end) and text[end : end + 2] != "__":
+            return None
     flag = head.startswith("-") and bool(_FLAG.match(head + noun))
     loud = (head + noun).isupper() and "_" in head
     return _Key(kind, start - len(head), end, flag, loud)

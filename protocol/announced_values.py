@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from . import announced_words as words
@@ -28,9 +30,14 @@ def listed(text: str) -> frozenset[str]:
 
 
 def any_of(text: str) -> str:
-    """An expression for any word of a list, the longest first."""
-    ordered = sorted(listed(text), key=lambda word: (-len(word), word))
-    return "|".join(re.escape(word).replace(r"\ ", r"[ _]") for word in ordered)
+    """An expression for any word of a list, the longest first. `re` tries one alternative for each first character."""
+    ordered = sorted(listed(text), key=lambda word: (word[0], -len(word), word))
+    groups = [(first, [word[1:] for word in words]) for first, words in groupby(ordered, itemgetter(0))]
+    return "|".join(f"{re.escape(first)}(?:{'|'.join(map(_escaped, rests))})" for first, rests in groups)
+
+
+def _escaped(words: str) -> str:
+    return re.escape(words).replace(r"\ ", "[ _]")
 
 
 _LISTED, _TECHNICAL = listed(words.LISTED), listed(words.TECHNICAL)

@@ -41,7 +41,7 @@ class ClueSearch:
         except IndexError:
             scratch = self._new_scratch(self._database)
         places: Places = {}
-        self._database.scan(data, match_event_handler=_add, context=places, scratch=scratch)
+        self._database.scan(data, _add, 0, places, scratch)
         self._scratches.append(scratch)
         return places
 

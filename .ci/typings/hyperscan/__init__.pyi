@@ -21,6 +21,7 @@ class Database:
         self,
         data: bytes,
         match_event_handler: Callable[[int, int, int, int, _Context], bool | None],
+        flags: int,
         context: _Context,
         scratch: Scratch,
     ) -> None: ...
