@@ -70,16 +70,15 @@ def prepare() -> None:
 
 
 _lock = threading.Lock()
-
-
-@cache
-def _compiled_engine() -> _Engine:
-    return _Engine(read())
+_engines: list[_Engine] = []
 
 
 def _engine() -> _Engine:
-    with _lock:  # or two threads would compile it
-        return _compiled_engine()
+    if not _engines:
+        with _lock:  # or two threads would compile it
+            if not _engines:
+                _engines.append(_Engine(read()))
+    return _engines[0]
 
 
 def _spans(text: str, data: bytes) -> list[tuple[int, int, str]]:
