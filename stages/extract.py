@@ -23,7 +23,7 @@ from .clauses import Clause, split
 from .cues import LEADS, count_words, foreign, lasting, noise, plain, weights
 from .embed import SentenceEmbedder
 from .prototypes import Prototypes
-from .reports import is_reported
+from .reports import behind_topic, is_first_person, is_reported
 from .speakers import foreign_passages
 from .subjects import dangling, follows, unnamed, untitled
 from .words import language
@@ -103,6 +103,9 @@ class Extract:
         telling = not statement.item.project and reading.salience >= TALK
         reason = "" if telling else statement.doubt
         reason = reason or gate.unmeant(self._reader, reading, following, statement.trust, statement.meant, telling)
+        if reason == "quoted" and (rest := behind_topic(words)):  # a topic reads like the name of a speaker
+            reading = gate.read(self._reader, rest, statement.trust)
+            reason = gate.unmeant(self._reader, reading, following, statement.trust, statement.meant, telling)
         if reason:
             rejections.append(_rejection(statement.item, reason, words))
             return None
@@ -279,7 +282,11 @@ def _rejected(clause: Clause, source: Trust, instructs: bool) -> str:
         return reason
     if _DATA.search(words):
         return "data"
-    return "title" if source != "user" and _TITLE.fullmatch(words) else noise(words, source)
+    if source != "user":
+        return "title" if _TITLE.fullmatch(words) else noise(words, source)
+    reason = noise(words, source)
+    rest = behind_topic(words) if reason in PERSONAL_TALK else ""
+    return noise(rest, source) if is_first_person(rest) else reason
 
 
 def _rejected_by_place(clause: Clause, source: Trust) -> str:
@@ -298,7 +305,7 @@ def _rejected_by_place(clause: Clause, source: Trust) -> str:
 
 def _is_request(clause: Clause) -> bool:
     """Whether a user's list item is only a part of their request: no strong cue makes it more."""
-    if lasting(clause.text):
+    if lasting(clause.text) or (is_first_person(clause.text) and not sections.asked(clause)):
         return False
     cued = weights(clause.text, "user")
     strongest = max(cued.get(name, 0.0) for name in ("identity", "preference", "decision", "convention", "lesson"))

@@ -41,6 +41,20 @@ _SAYS = _form(rf"{_FRONT}(?:{_PERSON}|{_TEXT}){_MANNER}(?:{_SAID})\b")
 _WANTS = _form(rf"{_FRONT}{_PERSON}{_MANNER}(?:{_WISHES})\b")
 _NAME_SAYS = _form(rf"{_FRONT}(?P<name>{_NAME}){_FROM}{_MANNER}(?:{_SAID})\b")
 _NAME_WANTS = _form(rf"{_FRONT}(?P<name>{_NAME}){_FROM}{_MANNER}(?:{_WISHES})\b")
+_ANYBODY = (  # Whatever has a verb of speech behind it
+    rf"(?:the|some|most|many|another|their|der|die|das|den|les?|la|l['’]|el|los|las|il|lo|gli)(?:\s+|(?<=['’]))"
+    rf"(?:(?!(?:{_US}|you|that|which|who)\b)[\w'’-]+\s+){{1,4}}?"
+)
+_SPEAKS_UP = _form(rf"{_FRONT}{_ANYBODY}(?:(?:{_DATA['adverbs']})\s+)*(?:{_either(_DATA['speaks'])})(?=\W|$)")
+_YOU_SAID = _form(rf"(?:{_DATA['you_said']})\b")
+_YOU_SAY = _form(rf"^\W*(?:(?:{_DATA['fronts']})[,:]?\s+)?(?:{_DATA['you_said']})\b")
+_HABIT = _form(
+    rf"{_FRONT}{_PERSON}\s+(?:(?:{_DATA['habits']})\s+\w|(?:n[e'’]\s*)?\w+\s+(?:{_DATA['habits_behind']})\b)"
+)
+_MAIN_CLAUSE = _form(
+    rf"^(?:(?!\b(?:{_DATA['contents']})(?=\W))[^,:\"“„«])*,\s+(?:(?:{_DATA['own']})\b|(?:{'|'.join(sorted(words('speakers', 'orders')))})\s)"
+)
+_CONDITION = _form(rf"^\W*(?:{_DATA['conditions']})\b")
 _SAYS_BEHIND = _form(  # The order of German, Dutch and Spanish
     rf"{_FRONT}(?:sagte|meinte|schrieb|erklärte|behauptete|empfahl|hat|haben|zei|schreef|vond|heeft|dijo|escribió|disse)\s+"
     rf"(?:{_PERSON}|(?P<name>{_NAME}))"
@@ -63,7 +77,9 @@ _LABELLED = _form(rf"^\W*(?:from\s+)?(?P<name>{_NAME}|{_PERSON})\s*(?:\([^)]*\))
 _NAMED_BEHIND = _form(
     rf"[,\"”»“.!?]\s*(?:said|says|wrote|writes|sagt|sagte|dit|dijo|dice|disse|diz|zei|schrieb)\s+(?:{_PERSON}|(?P<name>{_NAME}))\W*$"
 )
-_USER = _form(rf"{_FRONT}(?:{_DATA['users']})(?:{_DATA['user_facts']}|{_MANNER}(?:{_SAID}|{_WISHES}|always|never)\b)")
+_ABOUT_USER = _form(rf"^[^.!?\n]{{0,60}}\b(?:about|of|on|über|sur|sobre|su) (?:{_DATA['users']})\s*:")
+_USER = _form(rf"(?:{_FRONT}|^[^.!?:\n]{{1,60}}(?::|\bthat|\bdass|\bque|\bche)\s+)(?:{_DATA['users']})(?:{_DATA['user_facts']}|{_MANNER}(?:{_SAID}|{_WISHES}|always|never)\b)")
+_TOPIC = re.compile(r"\W*(?P<topic>[^:.!?\"“„«\n]{1,80}):\s+(?=\S)")
 _WHOLE_QUOTE = re.compile(r"[\"“„«][^\"“”„«»]+[\"”“»]\W*")
 _QUOTED = re.compile(r"[\"“„«][^\"“”„«»]*[\"”“»]?")
 _TURNS = (
@@ -100,14 +116,19 @@ _APPROVALS = words("speakers", "approvals")
 _NO_NAMES = STOP | words("speakers", "no_names")
 
 
+SHORTEST_NAME = 3  # Letters of a name in capitals that may be a short form of a topic
+
+
 def is_reported(clause: str) -> bool:
     """Whether the clause is somebody else's word: quoted, said, wanted or preferred by another one than its speaker."""
     if _WHOLE_QUOTE.fullmatch(clause.strip()) or _is_speech(clause) or names_the_user(clause):
         return True
     if said := _says(clause) or _SOURCED.search(clause):
+        if _CONDITION.match(clause) and _MAIN_CLAUSE.match(clause[said.end() :]):
+            return False
         is_answered = _ASKS.search(said[0]) and _ANSWERS.search(clause, said.end())
         return not is_answered and _TURNS_TO_OWN.search(_outside_quotes(clause[said.end() :])) is None
-    wants = _WANTS.search(clause) or _BY_MANY.search(clause)
+    wants = _WANTS.search(clause) or _BY_MANY.search(clause) or _HABIT.search(clause)
     wants = wants or _by_name(_NAME_WANTS, clause) or _by_name(_OF_NAME, clause)
     return wants is not None and _GOES_ON.search(_outside_quotes(clause[wants.end() :])) is None
 
@@ -116,6 +137,8 @@ def introduces(lead: str) -> bool:
     """Whether the words before a colon say that somebody else's follow: they name who speaks, or a text of one."""
     if _FORWARDS.fullmatch(lead.strip()):
         return True
+    if (you := _YOU_SAID.search(lead)) and lead[: you.start()].strip().lower() not in _APPROVALS:
+        return not _own_speech(lead[you.end() :])
     said = _other_says(lead)
     if said is not None:
         return not _ASKS.search(said["verb"]) and not _own_speech(lead[said.end("verb") :])
@@ -138,7 +161,8 @@ def _says(clause: str) -> re.Match[str] | None:
     behind = _SAYS_BEHIND.search(clause)
     if behind and (behind["name"] is None or _is_name(behind["name"])):
         return behind
-    return _SAYS.search(clause) or _by_name(_NAME_SAYS, clause)
+    hit = _SAYS.search(clause) or _by_name(_NAME_SAYS, clause)
+    return hit or _SPEAKS_UP.search(clause) or _YOU_SAY.search(clause)
 
 
 def _names_text(lead: str) -> bool:
@@ -156,9 +180,15 @@ def _names_text(lead: str) -> bool:
     return bool(named or known or _BY.search(behind))
 
 
+def behind_topic(clause: str) -> str:
+    """The words behind a colon before which a topic stands, and nobody who speaks; "" without one."""
+    hit = _TOPIC.match(clause)
+    return clause[hit.end() :] if hit and not introduces(hit["topic"]) else ""
+
+
 def names_the_user(words: str) -> bool:
     """Whether the words speak of the user in the third person, as others do."""
-    return _USER.search(words) is not None
+    return (_USER.search(words) or _ABOUT_USER.search(words)) is not None
 
 
 def is_order(words_said: str) -> bool:
@@ -197,7 +227,8 @@ def _by_name(pattern: re.Pattern[str], clause: str) -> re.Match[str] | None:
 def _is_name(name: str) -> bool:
     parts = [part for part in name.split() if part.lower() not in _NO_NAMES and part.lower() not in _TOPICS]
     first = name.split(maxsplit=1)[0].lower()
-    return bool(parts) and first not in _APPROVALS | _KINDS and not _TOOLS.search(" ".join(parts))
+    is_short = len(name) <= SHORTEST_NAME and name.isupper()  # "UI", "CI"
+    return bool(parts) and not is_short and first not in _APPROVALS | _KINDS and not _TOOLS.search(" ".join(parts))
 
 
 def _outside_quotes(rest: str) -> str:
