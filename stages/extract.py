@@ -103,7 +103,9 @@ class Extract:
         telling = not statement.item.project and reading.salience >= TALK
         reason = "" if telling else statement.doubt
         reason = reason or gate.unmeant(self._reader, reading, following, statement.trust, statement.meant, telling)
-        if reason == "quoted" and (rest := behind_topic(words)):  # a topic reads like the name of a speaker
+        if (
+            reason and statement.trust == "user" and (rest := behind_topic(words))
+        ):  # a topic reads like the name of a speaker
             reading = gate.read(self._reader, rest, statement.trust)
             reason = gate.unmeant(self._reader, reading, following, statement.trust, statement.meant, telling)
         if reason:

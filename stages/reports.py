@@ -30,7 +30,7 @@ _LEAD_IN = (  # A phrase and its comma, or an adverbial without one, in which th
     rf"|(?:{_DATA['starters']})\b(?:(?!\b{_US}\b)[^,.!?:;\n]){{0,80}}?\s)?"
 )
 _FRONT = rf"^\W*(?:(?:{_DATA['fronts']})[,:]?\s+){{0,2}}{_LEAD_IN}"
-_SAID, _WISHES = _either(_DATA["said"]), _either(_DATA["wishes"])
+_SAID, _WISHES = _either([*_DATA["said"], *_DATA["speaks"]]), _either(_DATA["wishes"])
 
 
 def _form(pattern: str) -> re.Pattern[str]:
@@ -42,8 +42,8 @@ _WANTS = _form(rf"{_FRONT}{_PERSON}{_MANNER}(?:{_WISHES})\b")
 _NAME_SAYS = _form(rf"{_FRONT}(?P<name>{_NAME}){_FROM}{_MANNER}(?:{_SAID})\b")
 _NAME_WANTS = _form(rf"{_FRONT}(?P<name>{_NAME}){_FROM}{_MANNER}(?:{_WISHES})\b")
 _ANYBODY = (  # Whatever has a verb of speech behind it
-    rf"(?:the|some|most|many|another|their|der|die|das|den|les?|la|l['’]|el|los|las|il|lo|gli)(?:\s+|(?<=['’]))"
-    rf"(?:(?!(?:{_US}|you|that|which|who)\b)[\w'’-]+\s+){{1,4}}?"
+    rf"(?:the|an?|one|some|most|many|another|their|ein\w*|une?|una|uno|der|die|das|den|les?|la|l['’]|el|los|las|il|lo|gli)(?:\s+|(?<=['’]))"
+    rf"(?:(?!(?:{_US}|you|that|which|who|must|should|shall|can|could|may|will|would|to|not)\b)[\w'’-]+\s+){{1,4}}?"
 )
 _SPEAKS_UP = _form(rf"{_FRONT}{_ANYBODY}(?:(?:{_DATA['adverbs']})\s+)*(?:{_either(_DATA['speaks'])})(?=\W|$)")
 _YOU_SAID = _form(rf"(?:{_DATA['you_said']})\b")
@@ -56,7 +56,7 @@ _MAIN_CLAUSE = _form(
 )
 _CONDITION = _form(rf"^\W*(?:{_DATA['conditions']})\b")
 _SAYS_BEHIND = _form(  # The order of German, Dutch and Spanish
-    rf"{_FRONT}(?:sagte|meinte|schrieb|erklärte|behauptete|empfahl|hat|haben|zei|schreef|vond|heeft|dijo|escribió|disse)\s+"
+    rf"{_FRONT}(?:sagte|meinte|schrieb|erklärte|behauptete|empfahl|bestand|besteht|verlangte|forderte|riet|hat|haben|zei|schreef|vond|heeft|dijo|escribió|disse)\s+"
     rf"(?:{_PERSON}|(?P<name>{_NAME}))"
 )
 _OF_NAME = _form(rf"{_FRONT}(?P<name>{_NAME})['’]s (?:[\w-]+ )?(?:preference|rule|favou?rite|opinion|wish|advice)\b")
@@ -78,7 +78,9 @@ _NAMED_BEHIND = _form(
     rf"[,\"”»“.!?]\s*(?:said|says|wrote|writes|sagt|sagte|dit|dijo|dice|disse|diz|zei|schrieb)\s+(?:{_PERSON}|(?P<name>{_NAME}))\W*$"
 )
 _ABOUT_USER = _form(rf"^[^.!?\n]{{0,60}}\b(?:about|of|on|über|sur|sobre|su) (?:{_DATA['users']})\s*:")
-_USER = _form(rf"(?:{_FRONT}|^[^.!?:\n]{{1,60}}(?::|\bthat|\bdass|\bque|\bche)\s+)(?:{_DATA['users']})(?:{_DATA['user_facts']}|{_MANNER}(?:{_SAID}|{_WISHES}|always|never)\b)")
+_USER = _form(
+    rf"(?:{_FRONT}|^[^.!?\n]{{1,60}}(?::|\bthat|\bdass|\bque|\bche)\s+)(?:{_DATA['users']})(?:{_DATA['user_facts']}|{_MANNER}(?:{_SAID}|{_WISHES}|always|never)\b)"
+)
 _TOPIC = re.compile(r"\W*(?P<topic>[^:.!?\"“„«\n]{1,80}):\s+(?=\S)")
 _WHOLE_QUOTE = re.compile(r"[\"“„«][^\"“”„«»]+[\"”“»]\W*")
 _QUOTED = re.compile(r"[\"“„«][^\"“”„«»]*[\"”“»]?")
@@ -100,7 +102,10 @@ _TAIL = _form(rf"\s*(?:[(\[,#]|v?\d|(?:{_DATA['tails']})\b)")
 _NUMBER = re.compile(r"[(#\[,]|\d")
 _BY = _form(rf"\b(?:from|by|von|vom|de|du|da|di|van)\s+(?:{_OWNERS}|{_NAME}|@\w)")
 _POSSESSIVE = re.compile(r"\w['’]s?\s")
-_OWN_TEXT = _form(rf"^\W*(?:{_DATA['possessives']})\s(?!.*(?:['’]s\s|\b(?:{_either(_DATA['persons'])})\b))")
+_OWN_TEXT = _form(
+    rf"^\W*(?:[\w-]+ to your?\b|(?:{_DATA['possessives']})\s(?!.*(?:['’]s\s|\b(?:{_either(_DATA['persons'])})\b)))"
+)
+_OF_SOMEBODY = _form(rf"^\W*(?P<name>{_NAME})['’]s(?: [\w-]+){{1,3}}\W*$")
 _ASKS = _form(rf"\b(?:{_DATA['asks']})\b|\?\s*$")
 _ANSWERS = _form(rf"(?:\?|:)\s*(?:{_DATA['own']})\b")
 _FORWARDER = (
@@ -142,7 +147,7 @@ def introduces(lead: str) -> bool:
     said = _other_says(lead)
     if said is not None:
         return not _ASKS.search(said["verb"]) and not _own_speech(lead[said.end("verb") :])
-    return not _ASKS.search(lead) and _names_text(lead)
+    return not _ASKS.search(lead) and (_names_text(lead) or _by_name(_OF_SOMEBODY, lead) is not None)
 
 
 def _other_says(words_said: str) -> re.Match[str] | None:

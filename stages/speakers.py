@@ -29,6 +29,7 @@ _SOURCES = words("speakers", "sources")
 _CLOSING = re.compile(rf"\W*(?:{_DATA['closings'].replace(chr(10), '')})\b", re.IGNORECASE)
 _REMARKS, _PERSONAS = any_of(_DATA["remarks"]), any_of(_DATA["personas"])
 _PAGE, _PAGE_ENDS = tuple(any_of([sign]) for sign in _DATA["page"]), any_of(_DATA["page_ends"])
+_NAVIGATION, _FOOTER = any_of(_DATA["navigation"]), any_of([_DATA["footers"]])
 _WHO_FIELDS, _TEXT_FIELDS = words("speakers", "who_fields"), words("speakers", "text_fields")
 _KEY = re.compile(r"(?<![^\s{\[(,;<|*'\"-])(?:[\w-]+[._-])?([^\W\d_]+)[\"'*]{0,3}\s?(?:=>?|:)")
 _CELL = re.compile(r"[|,;\t]")
@@ -41,6 +42,13 @@ _MACHINES = re.compile(rf"\b(?:{'|'.join(_ROLES)}|{_DATA['assistants']}|there)\b
 _CLOSES = re.compile(
     rf"(?:^|[.!?]\s+)\W*(?:{_DATA['closings'].replace(chr(10), '')})\b(?=(?:\W+[\w.'’-]+){{0,5}}\W*$)", re.I
 )
+_ADDRESS = re.compile(r"\W*(?P<person>(?!))?(?P<to>(?:[\w.'’-]+ ){0,4}[\w.'’-]+),\s*$")
+_ADDRESSEE = re.compile(
+    r"(?!\s+(?:I|My|We|Quick)\b)(?:\s+[A-ZÀ-Þ][\w.'’-]+){1,3}|\s+(?i:all|everyone|everybody|team|folks|guys|colleagues|zusammen|alle|à tous|"
+    r"tout le monde|a todos|a tutti|tutti|ragazzi)(?: (?i:alle|all|everyone|tutti|todos|tous))?"
+)
+_NAME_LINE = re.compile(r"\s*[A-ZÀ-Þ][\w.'’-]*(?: [A-ZÀ-Þ][\w.'’-]*){0,3}\s*")
+_NO_SIGNATURE = re.compile(r"[.!?:;]\s*$|^\s*(?:[-*+#>|•]|\d+[.)])\s|:\s|[`{}=<>]")
 _NAMED_CLOSING = re.compile(r"[,–-]\s*[A-ZÀ-Þ][\w.'’-]+(?:\s[A-ZÀ-Þ][\w.'’-]+){0,2}\W*$")
 _COLON = re.compile(r":(?=\s|$|[\"“„«])")
 _SENTENCE_ENDS = re.compile(r"[.!?][\"”»)]?\s+(?=[A-ZÀ-Þ])")
@@ -76,6 +84,31 @@ _CHAT = re.compile(rf"\s*(?:[\[(]?[\d./-]{{6,10}},?\s+)?[\[(]?{_CLOCK}[\])]?\s*[
 _STAMPED = re.compile(
     rf"\s*[*_]*@?[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){{0,2}}[*_]*\W{{1,4}}(?:\w+ )?(?:at )?{_CLOCK}\W{{0,2}}$"
 )
+_CUE = re.compile(r"\s*(?:\d+:)?\d+:\d{2}[.,]\d{1,3}\s*-->\s*(?:\d+:)?\d+:\d{2}[.,]\d{1,3}")
+_HANDLE = re.compile(r"\s*(?:(?P<name>@[\w.-]+|[\w.-]+ \([\w ]+\)):|(?P<nick>[\w.-]{2,20})>)\s+\S")
+_SPEAKER = re.compile(
+    rf"\s*[*_]{{0,2}}(?P<name>(?:{_DATA['dialogue']})(?: (?:\d+|[a-z]))?)[*_]{{0,2}}\s*[:.]\s*[*_]{{0,2}}\s*\S", re.I
+)
+_ANSWERED = re.compile(rf"[^:]*:\W*(?:{_DATA['acknowledgements']})\b(?:\W+\w+){{0,2}}\W*$", re.IGNORECASE)
+_HASHED = re.compile(r"\W{0,4}(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}\b\s+\S")
+_TRAILER = re.compile(r"[A-Z][a-z]+(?:-[a-z]+)*-(?:by|to): .*<[^<>\s]+@[^<>\s]+>\s*$")
+_SENDER = re.compile(rf"\s*[*_]{{0,2}}(?:{_DATA['senders']})[*_]{{0,2}}\s*:\s*(?P<who>\S.*)$", re.IGNORECASE)
+_ATTRIBUTED = re.compile(r".*[.!?][\"”»]?\s*(?:--|—|–)\s*\w[\w.'-]*(?: [\w.'-]+){0,2}$")
+_PROMPT = r"\s*[\w@:~/()\[\]. -]{0,60}[$%❯➜](?:\s+|$)"
+_PROMPTED = re.compile(_PROMPT)
+_DISPLAY = re.compile(
+    rf"(?:{_PROMPT}(?:{_DATA['displays']}|{_DATA['displays_behind_prompt']})(?:\s+\S+){{1,6}}"
+    rf"|(?:{_DATA['displays']})(?:\s+\S+){{1,2}})$"
+)
+_GENRES = words("speakers", "genres")
+_FICTION = re.compile(rf"\b(?:{_DATA['fictions']})", re.IGNORECASE)
+_TOLD = re.compile(
+    rf"\W*(?:here|this|that|see|below)\b[^.!?:\n]{{0,20}}\bwhat (?!(?:i|we|you)\b)(?:[\w'’-]+ ){{1,4}}(?:{_DATA['told']})\b",
+    re.I,
+)
+_READING = re.compile(
+    rf"\b(?:{_DATA['readings']})\b[^.!?\n]*\b(?:{_DATA['pointers']})\s+(?P<what>[^.!?:\n]+)[.!?]?\s*$", re.I
+)
 _REMARKED = re.compile(r"\W*@?[\w.-]+\W")
 _PASSAGE = re.compile(r"[“„«\"]([^“”„«»\"]{20,4000})[”“»\"]")
 _SENTENCES = re.compile(r"[.!?]\s+\S")
@@ -83,6 +116,7 @@ _WORDS = re.compile(r"[^\W\d_]+")
 
 FEW = 4  # Words that an element within a sentence may have and still be the user's
 LONGEST_FIELD, LONGEST_SIGNATURE, LONGEST_LEAD, LONGEST_REMARK = 200, 5, 20, 14
+LONGEST_TITLE, LONGEST_NAME = 6, 4
 MOST_COLONS = 4  # Colons of a line that may end a lead
 LONGEST_READ = 40_000  # Characters of a turn that are read, half of them from each end
 SHINGLE = 5  # Words of the sequences that are compared with what an agent wrote
@@ -304,6 +338,12 @@ def _diff_end(lines: list[str], first: int) -> int:
     return at
 
 
+def _subtitles(turn: _TurnText) -> None:
+    """Subtitles, from the first to the last line that says when one is shown, and the words below that."""
+    if cues := [at for at, line in enumerate(turn.lines) if _CUE.match(line)]:
+        turn.mark(cues[0], _block_end(turn, cues[-1]))
+
+
 def _logs(turn: _TurnText) -> None:
     """Lines of logs and traces, with what stands between two of them in one block."""
     for first, last in list(turn.paragraphs()):
@@ -319,6 +359,8 @@ def _logs(turn: _TurnText) -> None:
 
 def _is_machine_line(line: str) -> bool:
     bare = line.strip()
+    if _HASHED.match(bare):
+        return True
     return not bare.startswith(("#", ">")) and not _is_separator(bare) and is_log(bare)
 
 
@@ -345,7 +387,15 @@ def _header(lines: list[str], first: int) -> tuple[int, bool]:
         elif not (names and lines[end][:1] in (" ", "\t") and lines[end].strip()):
             break
         end += 1
-    return end, len(names) >= 2
+    return end, len(names) >= 2 or (len(names) == 1 and _is_sender(lines, first))
+
+
+def _is_sender(lines: list[str], first: int) -> bool:
+    """Whether the line above a text names only who wrote it."""
+    hit = _SENDER.match(lines[first])
+    if hit is None or (first and lines[first - 1].strip()):
+        return False
+    return "@" in hit["who"] or len(hit["who"].split()) <= LONGEST_NAME
 
 
 def _letter_end(turn: _TurnText, first: int, body: int) -> int:
@@ -377,17 +427,35 @@ def _signature_end(lines: list[str], first: int) -> int:
 
 def _letters(turn: _TurnText) -> None:
     """Letters without a header: from a salutation to the name below the closing."""
-    closings = [at for at, line in enumerate(turn.lines) if _CLOSES.search(line)]
+    closings = [at for at, line in enumerate(turn.lines) if _CLOSES.search(line) or _signs_off(turn.lines, at)]
     for at, line in enumerate(turn.lines):
-        hit = _SALUTATION.match(line)
+        hit = _SALUTATION.match(line) or _address(turn.lines, at)
         if hit is None or _MACHINES.search(hit["to"]):
             continue
         number = bisect_left(closings, at)
         closing = closings[number] if number < len(closings) else -1
         signature = _signature_end(turn.lines, closing + 1) if 0 <= closing < len(turn.lines) - 1 else -1
         is_signed = closing >= 0 and (_NAMED_CLOSING.search(turn.lines[closing]) or signature > closing + 1)
-        if hit["person"] or is_signed or (hit["to"].strip() and closing >= 0):
+        is_named = hit["person"] or _ADDRESSEE.fullmatch(hit["to"])
+        if is_named or is_signed or (hit["to"].strip() and closing >= 0):
             turn.mark(at, max(signature, closing + 1) if is_signed else _letter_end(turn, at, at + 1))
+
+
+def _address(lines: list[str], at: int) -> re.Match[str] | None:
+    """A line of a few words and a comma that stands alone: it opens a letter, if one is signed."""
+    is_alone = not (at and lines[at - 1].strip()) and at + 1 < len(lines) and not lines[at + 1].strip()
+    return _ADDRESS.match(lines[at]) if is_alone else None
+
+
+def _signs_off(lines: list[str], first: int) -> bool:
+    """Whether a block of short lines ends a letter: words with a comma, or anything above a name."""
+    if first == 0 or lines[first - 1].strip() or not lines[first].strip():
+        return False
+    last = _signature_end(lines, first)
+    block = lines[first:last]
+    if not 2 <= len(block) <= LONGEST_SIGNATURE or any(_NO_SIGNATURE.search(line) for line in block):
+        return False
+    return block[0].rstrip().endswith(",") or _NAME_LINE.fullmatch(block[1]) is not None
 
 
 def _records(turn: _TurnText) -> None:
@@ -413,7 +481,7 @@ def _transcripts(turn: _TurnText) -> None:
         first, last = roles[0][0], _block_end(turn, roles[-1][0])
         headed = any(mark == "heading" for _, mark in roles)
         turn.mark(first, turn.until(first, _is_separator) if headed else last)
-    for rows in (_chat_rows(turn), _labelled_rows(turn)):
+    for rows in (_chat_rows(turn), _labelled_rows(turn), _speaking_rows(turn)):
         if rows:
             turn.mark(rows[0], _block_end(turn, rows[-1]))
     remarks = [at for at, line in enumerate(turn.lines) if _is_remark(line)]
@@ -456,6 +524,20 @@ def _labelled_rows(turn: _TurnText) -> list[int]:
     return [at for at, _ in labels] if len(said) > 1 and len(labels) > len(said) else []
 
 
+def _speaking_rows(turn: _TurnText) -> list[int]:
+    """Lines of a dialogue in which each one may speak only once: their labels are handles or parts in it, or one line
+    only answers the other."""
+    for find in (_HANDLE, _SPEAKER):
+        rows = [(at, hit["name"] or hit["nick"]) for at, line in enumerate(turn.lines) if (hit := find.match(line))]
+        if len({name for _, name in rows}) > 1:
+            return [at for at, _ in rows]
+    labels = [(at, hit[1]) for at, line in enumerate(turn.lines) if (hit := _LABEL.match(line))]
+    for (above, asker), (below, answerer) in pairwise(labels):
+        if below == above + 1 and asker != answerer and _ANSWERED.match(turn.lines[below]):
+            return [at for at, _ in labels]
+    return []
+
+
 def _is_remark(line: str) -> bool:
     if len(line.split()) > LONGEST_REMARK or line.rstrip().endswith((".", "!", "?")) or _FIRSTS.match(line):
         return False
@@ -482,13 +564,55 @@ def _has_persona(lines: list[str]) -> bool:
 
 
 def _pages(turn: _TurnText) -> None:
-    """The text of a web page: between its navigation or its author's line and its last lines."""
+    """The text of a web page: from its navigation or its author's line to its last lines."""
+    for at in [at for at, line in enumerate(turn.lines) if _FOOTER.search(line)]:
+        first = next((n + 1 for n in range(at - 1, -1, -1) if _is_separator(turn.lines[n])), 0)
+        turn.mark(first, at + 1)
     signs = [(at, n) for at, line in enumerate(turn.lines) for n, sign in enumerate(_PAGE) if sign.search(line)]
-    if len({n for _, n in signs}) < 2:
+    menus = [at for at, line in enumerate(turn.lines) if _NAVIGATION.match(line) and _is_alone(turn.lines, at)]
+    if len({n for _, n in signs}) < 2 and not menus:
         return
-    first = signs[0][0]
+    first = min([at for at, _ in signs] + menus)
     ends = [at for at in range(first, len(turn.lines)) if _PAGE_ENDS.search(turn.lines[at])]
     turn.mark(first, ends[-1] + 1 if ends else max(first + 1, turn.until(first, _is_separator)))
+
+
+def _is_alone(lines: list[str], at: int) -> bool:
+    return not (at and lines[at - 1].strip()) and not (at + 1 < len(lines) and lines[at + 1].strip())
+
+
+def _commits(turn: _TurnText) -> None:
+    """Messages of commits, up to the lines that say who signed them."""
+    for at in [at for at, line in enumerate(turn.lines) if _TRAILER.match(line)]:
+        first = next((n + 1 for n in range(at - 1, -1, -1) if _is_separator(turn.lines[n])), 0)
+        turn.mark(first, at + 1)
+
+
+def _displays(turn: _TurnText) -> None:
+    """What a command printed of a file, a page or a machine: to the end of its paragraph or to the next prompt."""
+    for at, line in enumerate(turn.lines):
+        if _DISPLAY.match(line):
+            end = turn.until(at + 1, lambda below: not below.strip() or _PROMPTED.match(below) is not None)
+            turn.mark(at, end)
+
+
+def _titled(turn: _TurnText) -> None:
+    """A text below the title of its genre, or below a request to read it."""
+    for at, line in enumerate(turn.lines):
+        if _is_title(turn.lines, at) or _asks_to_read(line):
+            turn.mark(at + 1, max(at + 1, turn.until(at + 1, _is_separator)))
+
+
+def _is_title(lines: list[str], at: int) -> bool:
+    spoken = [word.lower() for word in _WORDS.findall(lines[at])]
+    if (at and lines[at - 1].strip()) or not 0 < len(spoken) <= LONGEST_TITLE or lines[at].rstrip()[-1] in ".!?:,;":
+        return False
+    return not _FIRSTS.match(lines[at]) and not _GENRES.isdisjoint((spoken[0], spoken[-1]))
+
+
+def _asks_to_read(line: str) -> bool:
+    hit = _READING.search(line)
+    return hit is not None and not _SOURCES.isdisjoint(word.lower() for word in _WORDS.findall(hit["what"]))
 
 
 def _led(turn: _TurnText) -> None:
@@ -498,7 +622,7 @@ def _led(turn: _TurnText) -> None:
         for at in range(first, last):
             line = turn.lines[at]
             colon = _lead_end(line)
-            if colon < 0 and not _names_source(line):
+            if colon < 0 and not _names_source(line) and not _TOLD.match(line):
                 continue
             if colon >= 0 and (line[colon:].strip() or at + 1 < last):
                 behind = turn.start(at) + colon
@@ -519,7 +643,7 @@ def _lead_end(line: str) -> int:
     for colon in islice(_COLON.finditer(line), MOST_COLONS):
         start = max((end.end() for end in _SENTENCE_ENDS.finditer(line, 0, colon.start())), default=0)
         lead = line[start : colon.start()]
-        if 0 < len(lead.split()) <= LONGEST_LEAD and introduces(lead.strip("#*_->• \t")):
+        if 0 < len(lead.split()) <= LONGEST_LEAD and (introduces(lead.strip("#*_->• \t")) or _FICTION.search(lead)):
             return colon.end()
     return -1
 
@@ -549,9 +673,10 @@ def _quotations(turn: _TurnText) -> None:
     """Passages of several sentences in quotation marks, unless the user quotes himself."""
     text = turn.text
     for hit in _PASSAGE.finditer(text):
-        if "\n\n" in hit[1] or not _SENTENCES.search(hit[1]):
+        is_played = _FICTION.search(text, max(0, hit.start() - LONGEST_FIELD), hit.start())
+        if "\n\n" in hit[1] or not (is_played or _SENTENCES.search(hit[1])):
             continue
-        if not _OWN_SPEECH.search(text[max(0, hit.start() - 100) : hit.start()]):
+        if is_played or not _OWN_SPEECH.search(text[max(0, hit.start() - 100) : hit.start()]):
             turn.mark_span(hit.start(), hit.end(), "quoted")
     turn.blank()
 
@@ -561,6 +686,9 @@ _FINDERS: tuple[Callable[[_TurnText], None], ...] = (
     _elements,
     _quotes,
     _diffs,
+    _commits,
+    _displays,
+    _subtitles,
     _logs,
     _mails,
     _letters,
@@ -568,6 +696,7 @@ _FINDERS: tuple[Callable[[_TurnText], None], ...] = (
     _transcripts,
     _personas,
     _pages,
+    _titled,
     _led,
     _quotations,
 )
