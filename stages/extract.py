@@ -35,6 +35,8 @@ FOREIGN = 0.6  # Score of a clause in a language that no model here reads: kept 
 TALK = 0.9  # Salience from which a remark outside of a project is not small talk: people tell of themselves in passing
 # Word rules that match remarks about work in hand and remarks about one's life alike.
 PERSONAL_TALK = frozenset({"reaction", "aside", "report", "verdict"})
+# Word rules that take the topic in front of a statement for what the statement does.
+TOPIC_TALK = PERSONAL_TALK | {"request"}
 SHARE = 12  # Candidates of one turn of an assistant or document: the best ones
 READ_CHARACTERS = 1000  # Characters of a text that was asked to be remembered which decide its type
 RULES = frozenset({"convention", "procedure"})
@@ -287,7 +289,7 @@ def _rejected(clause: Clause, source: Trust, instructs: bool) -> str:
     if source != "user":
         return "title" if _TITLE.fullmatch(words) else noise(words, source)
     reason = noise(words, source)
-    rest = behind_topic(words) if reason in PERSONAL_TALK else ""
+    rest = behind_topic(words) if reason in TOPIC_TALK else ""
     return noise(rest, source) if is_first_person(rest) else reason
 
 

@@ -44,6 +44,10 @@ _NAME_WANTS = _form(rf"{_FRONT}(?P<name>{_NAME}){_FROM}{_MANNER}(?:{_WISHES})\b"
 _ANYBODY = (  # Whatever has a verb of speech behind it
     rf"(?:the|an?|one|some|most|many|another|their|ein\w*|une?|una|uno|der|die|das|den|les?|la|l['’]|el|los|las|il|lo|gli)(?:\s+|(?<=['’]))"
     rf"(?:(?!(?:{_US}|you|that|which|who|must|should|shall|can|could|may|will|would|to|not)\b)[\w'’-]+\s+){{1,4}}?"
+    rf"(?:(?:i|we) (?:{_DATA['receives']})\s+(?:\w+\s+)?)?"
+)
+_HE_SAID = _form(
+    rf"\b(?:and|but|und|et|y|e)\s+(?:{_DATA['third']})\s+(?:{_either([*_DATA['said'], *_DATA['speaks']])})\b"
 )
 _SPEAKS_UP = _form(rf"{_FRONT}{_ANYBODY}(?:(?:{_DATA['adverbs']})\s+)*(?:{_either(_DATA['speaks'])})(?=\W|$)")
 _YOU_SAID = _form(rf"(?:{_DATA['you_said']})\b")
@@ -113,6 +117,7 @@ _FORWARDER = (
     rf"|{_OWNERS}(?:[\w'’-]+\s+){{0,3}}?(?:{_either(_DATA['sources'])})(?: [\w'’-]+){{0,3}})"
 )
 _FORWARDS = _form(rf"\W*(?:{_DATA['forwards'].replace('{name}', _FORWARDER)})\W*")
+_PASSES_ON = _form(rf"{_FRONT}(?:{_PERSON}|{_TEXT}){_MANNER}(?:{_DATA['told']}|pasted|left|put)\b[^.!?]*$")
 _FIRST_WORD = re.compile(r"[A-Za-z]+(?:['’]t)?")
 _SELF = re.compile(r"\b(?:I|I['’]\w+|[Mm]y|[Mm]yself|[Ii]ch|[Jj]e|yo|[Ii]o|[Ee]u|[Ii]k)\b")
 _TOOLS = any_of(rf"(?<![\w-])(?:{names})(?![\w-])" for names in table("lexicon").values())
@@ -144,6 +149,8 @@ def introduces(lead: str) -> bool:
         return True
     if (you := _YOU_SAID.search(lead)) and lead[: you.start()].strip().lower() not in _APPROVALS:
         return not _own_speech(lead[you.end() :])
+    if (passed := _PASSES_ON.search(lead)) and not _own_speech(lead[passed.end() :]):
+        return True
     said = _other_says(lead)
     if said is not None:
         return not _ASKS.search(said["verb"]) and not _own_speech(lead[said.end("verb") :])
@@ -167,7 +174,7 @@ def _says(clause: str) -> re.Match[str] | None:
     if behind and (behind["name"] is None or _is_name(behind["name"])):
         return behind
     hit = _SAYS.search(clause) or _by_name(_NAME_SAYS, clause)
-    return hit or _SPEAKS_UP.search(clause) or _YOU_SAY.search(clause)
+    return hit or _SPEAKS_UP.search(clause) or _YOU_SAY.search(clause) or _HE_SAID.search(clause)
 
 
 def _names_text(lead: str) -> bool:

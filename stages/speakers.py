@@ -38,7 +38,9 @@ _SALUTATION = re.compile(
     r"(?P<to>(?:[^\S\n]+[\w.'’-]+){0,5})\s*(?:[,:!–-]|$)",
     re.IGNORECASE,
 )
-_MACHINES = re.compile(rf"\b(?:{'|'.join(_ROLES)}|{_DATA['assistants']}|there)\b", re.IGNORECASE)
+_MACHINES = re.compile(
+    rf"\b(?:{'|'.join(sorted(_ROLES - words('speakers', 'humans')))}|{_DATA['assistants']}|there)\b", re.IGNORECASE
+)
 _CLOSES = re.compile(
     rf"(?:^|[.!?]\s+)\W*(?:{_DATA['closings'].replace(chr(10), '')})\b(?=(?:\W+[\w.'’-]+){{0,5}}\W*$)", re.I
 )
@@ -78,14 +80,14 @@ _FIELD = re.compile(r"[\s*_>-]*([^\W\d_][\w-]*(?: [^\W\d_]\w*)?)[*_]*\s?:[*_]*(?
 _FORWARDED = re.compile(r"\s*[-_=]{3,}\s*[^\W\d_][^\n]{3,60}[^\W_]\s*[-_=]{3,}\s*$")
 _SEPARATOR = re.compile(r"\s*(?:[-*_=~]\s?){3,}$")
 _ROLE = re.compile(r"(?P<mark>[#*_>\[(<|\s]*)(?P<role>[^\W\d_]{2,12})(?P<end>[*_\])|]*\s*(?::|>)|[\])|*_]+|\s*$)")
-_LABEL = re.compile(r"\s*[*_]{0,2}(@?[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,2})[*_]{0,2}:[*_]{0,2}\s+\S")
+_LABEL = re.compile(r"\s*(?:[-*•]\s+)?[*_]{0,2}(@?[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,2})[*_]{0,2}:[*_]{0,2}\s+\S")
 _CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:\s?[AaPp]\.?[Mm]\.?)?"
 _CHAT = re.compile(rf"\s*(?:[\[(]?[\d./-]{{6,10}},?\s+)?[\[(]?{_CLOCK}[\])]?\s*[-–]?\s*<?@?[\w .'-]{{1,40}}(?:>|:)\s")
 _STAMPED = re.compile(
     rf"\s*[*_]*@?[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){{0,2}}[*_]*\W{{1,4}}(?:\w+ )?(?:at )?{_CLOCK}\W{{0,2}}$"
 )
 _CUE = re.compile(r"\s*(?:\d+:)?\d+:\d{2}[.,]\d{1,3}\s*-->\s*(?:\d+:)?\d+:\d{2}[.,]\d{1,3}")
-_HANDLE = re.compile(r"\s*(?:(?P<name>@[\w.-]+|[\w.-]+ \([\w ]+\)):|(?P<nick>[\w.-]{2,20})>)\s+\S")
+_HANDLE = re.compile(r"\s*(?:(?P<name>@[\w.-]+|[\w.-]+ \([\w ]+\)):|(?P<nick>[\w.-]{2,20}>|\([\w.-]{2,20}\)))\s+\S")
 _SPEAKER = re.compile(
     rf"\s*[*_]{{0,2}}(?P<name>(?:{_DATA['dialogue']})(?: (?:\d+|[a-z]))?)[*_]{{0,2}}\s*[:.]\s*[*_]{{0,2}}\s*\S", re.I
 )
@@ -101,6 +103,21 @@ _DISPLAY = re.compile(
     rf"|(?:{_DATA['displays']})(?:\s+\S+){{1,2}})$"
 )
 _GENRES = words("speakers", "genres")
+_TRANSFORM = re.compile(
+    rf"\b(?:{_DATA['transforms']})\b[^.!?:\n]{{0,60}}(?P<end>:)|\b(?:{_DATA['transforms']})\b[^.!?:\n]{{0,60}}\b(?:{_DATA['pointers']}|it)\b"
+    rf"[^.!?:\n]{{0,40}}[.!?]?$|\b(?:make|mach\w*|rends?|haz|rendi)\b[^.!?:\n]{{0,20}}\b(?:{_DATA['pointers']}|das|den text)\b[^.!?:\n]{{0,30}}\b(?:{_DATA['more']})\b[^.!?:\n]{{0,30}}[.!?:]?$",
+    re.IGNORECASE,
+)
+_SECTION = re.compile(
+    rf"\s*(?:#{{1,6}}\s+(?P<heading>.*?)|[*_]{{2}}(?P<bold>[^*]+?)[*_]{{2}}|(?P<bare>[^:]+?))\s*:?\s*[*_]{{0,2}}$"
+)
+_SECTION_NAMES = re.compile(rf"(?:{_DATA['sections'].replace(chr(10), '')})", re.IGNORECASE)
+_FORM_FIELD = re.compile(
+    rf"\s*[*_]{{0,2}}(?:{_DATA['sections'].replace(chr(10), '')})[*_]{{0,2}}\s*:\s+\S", re.IGNORECASE
+)
+_UNDERLINE = re.compile(r"={4,}\s*$")
+_MERGE = re.compile(r"\s*Merge (?:pull request #\d+ from \S+|branch '[^']+'|remote-tracking branch )")
+_COMMENT = re.compile(r"\s*(?://|/\*|\*/)")
 _FICTION = re.compile(rf"\b(?:{_DATA['fictions']})", re.IGNORECASE)
 _TOLD = re.compile(
     rf"\W*(?:here|this|that|see|below)\b[^.!?:\n]{{0,20}}\bwhat (?!(?:i|we|you)\b)(?:[\w'’-]+ ){{1,4}}(?:{_DATA['told']})\b",
@@ -486,7 +503,7 @@ def _transcripts(turn: _TurnText) -> None:
             turn.mark(rows[0], _block_end(turn, rows[-1]))
     remarks = [at for at, line in enumerate(turn.lines) if _is_remark(line)]
     stamped = [at for at, line in enumerate(turn.lines) if _STAMPED.match(line)]
-    if starts := remarks + (stamped if len(stamped) > 1 else []):
+    if starts := remarks + (stamped if len(stamped) > 1 or stamped[:1] == [0] else []):
         first = min(starts)
         turn.mark(first, max(first + 1, turn.until(first, _is_separator)))
 
@@ -566,8 +583,7 @@ def _has_persona(lines: list[str]) -> bool:
 def _pages(turn: _TurnText) -> None:
     """The text of a web page: from its navigation or its author's line to its last lines."""
     for at in [at for at, line in enumerate(turn.lines) if _FOOTER.search(line)]:
-        first = next((n + 1 for n in range(at - 1, -1, -1) if _is_separator(turn.lines[n])), 0)
-        turn.mark(first, at + 1)
+        turn.mark(_above(turn, at), at + 1)
     signs = [(at, n) for at, line in enumerate(turn.lines) for n, sign in enumerate(_PAGE) if sign.search(line)]
     menus = [at for at, line in enumerate(turn.lines) if _NAVIGATION.match(line) and _is_alone(turn.lines, at)]
     if len({n for _, n in signs}) < 2 and not menus:
@@ -584,8 +600,34 @@ def _is_alone(lines: list[str], at: int) -> bool:
 def _commits(turn: _TurnText) -> None:
     """Messages of commits, up to the lines that say who signed them."""
     for at in [at for at, line in enumerate(turn.lines) if _TRAILER.match(line)]:
-        first = next((n + 1 for n in range(at - 1, -1, -1) if _is_separator(turn.lines[n])), 0)
-        turn.mark(first, at + 1)
+        turn.mark(_above(turn, at), at + 1)
+    for at in [at for at, line in enumerate(turn.lines) if _MERGE.match(line)]:
+        turn.mark(at, turn.until(at, _is_separator))
+    for at in [at for at, line in enumerate(turn.lines) if _COMMENT.match(line)]:
+        turn.mark(at, at + 1)
+
+
+def _above(turn: _TurnText, at: int) -> int:
+    """The first line of the text that line `at` ends: below a line across, or the first of the turn."""
+    return next((n + 1 for n in range(at - 1, -1, -1) if _is_separator(turn.lines[n])), 0)
+
+
+def _documents(turn: _TurnText) -> None:
+    """A document with the sections of a README, or with the fields of a ticket, from its title or first field."""
+    titles = [at for at, line in enumerate(turn.lines) if at and _UNDERLINE.match(line) and turn.lines[at - 1].strip()]
+    parts = [at for at, line in enumerate(turn.lines) if _is_section(line)]
+    fields = [at for at, line in enumerate(turn.lines) if _FORM_FIELD.match(line)]
+    if titles or parts:
+        headings = [at for at, line in enumerate(turn.lines) if line.startswith("#")]
+        turn.mark(min([at - 1 for at in titles] + parts + headings), len(turn.lines))
+    elif len(fields) > 1:
+        turn.mark(fields[0], _block_end(turn, fields[-1]))
+
+
+def _is_section(line: str) -> bool:
+    hit = _SECTION.match(line)
+    name = hit and (hit["heading"] or hit["bold"])
+    return bool(name) and _SECTION_NAMES.fullmatch(name.strip(" :*_")) is not None
 
 
 def _displays(turn: _TurnText) -> None:
@@ -612,7 +654,9 @@ def _is_title(lines: list[str], at: int) -> bool:
 
 def _asks_to_read(line: str) -> bool:
     hit = _READING.search(line)
-    return hit is not None and not _SOURCES.isdisjoint(word.lower() for word in _WORDS.findall(hit["what"]))
+    if hit is None:
+        return (other := _TRANSFORM.search(line)) is not None and not line[other.end() :].strip()
+    return not _SOURCES.isdisjoint(word.lower() for word in _WORDS.findall(hit["what"]))
 
 
 def _led(turn: _TurnText) -> None:
@@ -643,7 +687,9 @@ def _lead_end(line: str) -> int:
     for colon in islice(_COLON.finditer(line), MOST_COLONS):
         start = max((end.end() for end in _SENTENCE_ENDS.finditer(line, 0, colon.start())), default=0)
         lead = line[start : colon.start()]
-        if 0 < len(lead.split()) <= LONGEST_LEAD and (introduces(lead.strip("#*_->• \t")) or _FICTION.search(lead)):
+        if 0 < len(lead.split()) <= LONGEST_LEAD and (
+            introduces(lead.strip("#*_->• \t")) or _FICTION.search(lead) or _TRANSFORM.search(line, start, colon.end())
+        ):
             return colon.end()
     return -1
 
@@ -692,6 +738,7 @@ _FINDERS: tuple[Callable[[_TurnText], None], ...] = (
     _logs,
     _mails,
     _letters,
+    _documents,
     _records,
     _transcripts,
     _personas,
