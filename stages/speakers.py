@@ -95,7 +95,6 @@ _ANSWERED = re.compile(rf"[^:]*:\W*(?:{_DATA['acknowledgements']})\b(?:\W+\w+){{
 _HASHED = re.compile(r"\W{0,4}(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}\b\s+\S")
 _TRAILER = re.compile(r"[A-Z][a-z]+(?:-[a-z]+)*-(?:by|to): .*<[^<>\s]+@[^<>\s]+>\s*$")
 _SENDER = re.compile(rf"\s*[*_]{{0,2}}(?:{_DATA['senders']})[*_]{{0,2}}\s*:\s*(?P<who>\S.*)$", re.IGNORECASE)
-_ATTRIBUTED = re.compile(r".*[.!?][\"”»]?\s*(?:--|—|–)\s*\w[\w.'-]*(?: [\w.'-]+){0,2}$")
 _PROMPT = r"\s*[\w@:~/()\[\]. -]{0,60}[$%❯➜](?:\s+|$)"
 _PROMPTED = re.compile(_PROMPT)
 _DISPLAY = re.compile(
@@ -108,9 +107,7 @@ _TRANSFORM = re.compile(
     rf"[^.!?:\n]{{0,40}}[.!?]?$|\b(?:make|mach\w*|rends?|haz|rendi)\b[^.!?:\n]{{0,20}}\b(?:{_DATA['pointers']}|das|den text)\b[^.!?:\n]{{0,30}}\b(?:{_DATA['more']})\b[^.!?:\n]{{0,30}}[.!?:]?$",
     re.IGNORECASE,
 )
-_SECTION = re.compile(
-    rf"\s*(?:#{{1,6}}\s+(?P<heading>.*?)|[*_]{{2}}(?P<bold>[^*]+?)[*_]{{2}}|(?P<bare>[^:]+?))\s*:?\s*[*_]{{0,2}}$"
-)
+_SECTION = re.compile(r"\s{0,3}(?:#{1,6}\s|[*_]{2})(.+)")
 _SECTION_NAMES = re.compile(rf"(?:{_DATA['sections'].replace(chr(10), '')})", re.IGNORECASE)
 _FORM_FIELD = re.compile(
     rf"\s*[*_]{{0,2}}(?:{_DATA['sections'].replace(chr(10), '')})[*_]{{0,2}}\s*:\s+\S", re.IGNORECASE
@@ -582,10 +579,9 @@ def _has_persona(lines: list[str]) -> bool:
 
 def _pages(turn: _TurnText) -> None:
     """The text of a web page: from its navigation or its author's line to its last lines."""
-    for at in [at for at, line in enumerate(turn.lines) if _FOOTER.search(line)]:
-        turn.mark(_above(turn, at), at + 1)
+    _mark_above(turn, _FOOTER)
     signs = [(at, n) for at, line in enumerate(turn.lines) for n, sign in enumerate(_PAGE) if sign.search(line)]
-    menus = [at for at, line in enumerate(turn.lines) if _NAVIGATION.match(line) and _is_alone(turn.lines, at)]
+    menus = [at for at in range(len(turn.lines)) if _is_menu(turn.lines, at)]
     if len({n for _, n in signs}) < 2 and not menus:
         return
     first = min([at for at, _ in signs] + menus)
@@ -593,23 +589,32 @@ def _pages(turn: _TurnText) -> None:
     turn.mark(first, ends[-1] + 1 if ends else max(first + 1, turn.until(first, _is_separator)))
 
 
-def _is_alone(lines: list[str], at: int) -> bool:
+def _is_menu(lines: list[str], at: int) -> bool:
+    """Whether a row of names stands alone."""
+    if len(lines[at]) > LONGEST_FIELD or not _NAVIGATION.match(lines[at]):
+        return False
     return not (at and lines[at - 1].strip()) and not (at + 1 < len(lines) and lines[at + 1].strip())
 
 
 def _commits(turn: _TurnText) -> None:
-    """Messages of commits, up to the lines that say who signed them."""
-    for at in [at for at, line in enumerate(turn.lines) if _TRAILER.match(line)]:
-        turn.mark(_above(turn, at), at + 1)
-    for at in [at for at, line in enumerate(turn.lines) if _MERGE.match(line)]:
-        turn.mark(at, turn.until(at, _is_separator))
-    for at in [at for at, line in enumerate(turn.lines) if _COMMENT.match(line)]:
-        turn.mark(at, at + 1)
+    """Messages of commits, below the line of a merge or above the lines that say who signed them."""
+    _mark_above(turn, _TRAILER)
+    merge = turn.until(0, lambda line: _MERGE.match(line) is not None)
+    turn.mark(merge, turn.until(merge, _is_separator))
+    for at, line in enumerate(turn.lines):
+        if _COMMENT.match(line):
+            turn.mark(at, at + 1)
 
 
-def _above(turn: _TurnText, at: int) -> int:
-    """The first line of the text that line `at` ends: below a line across, or the first of the turn."""
-    return next((n + 1 for n in range(at - 1, -1, -1) if _is_separator(turn.lines[n])), 0)
+def _mark_above(turn: _TurnText, ending: re.Pattern[str]) -> None:
+    """Take each text that ends with such a line: from the line across before it, or from the front of the turn."""
+    first = last = 0
+    for at, line in enumerate((*turn.lines, "---")):
+        if ending.search(line):
+            last = at + 1
+        elif _is_separator(line):
+            turn.mark(first, max(first, last))
+            first = last = at + 1
 
 
 def _documents(turn: _TurnText) -> None:
@@ -625,9 +630,8 @@ def _documents(turn: _TurnText) -> None:
 
 
 def _is_section(line: str) -> bool:
-    hit = _SECTION.match(line)
-    name = hit and (hit["heading"] or hit["bold"])
-    return bool(name) and _SECTION_NAMES.fullmatch(name.strip(" :*_")) is not None
+    hit = _SECTION.match(line.rstrip()) if len(line) <= LONGEST_FIELD else None
+    return hit is not None and _SECTION_NAMES.fullmatch(hit[1].strip(" :*_")) is not None
 
 
 def _displays(turn: _TurnText) -> None:
@@ -641,7 +645,7 @@ def _displays(turn: _TurnText) -> None:
 def _titled(turn: _TurnText) -> None:
     """A text below the title of its genre, or below a request to read it."""
     for at, line in enumerate(turn.lines):
-        if _is_title(turn.lines, at) or _asks_to_read(line):
+        if len(line) <= LONGEST_FIELD and (_is_title(turn.lines, at) or _asks_to_read(line)):
             turn.mark(at + 1, max(at + 1, turn.until(at + 1, _is_separator)))
 
 
@@ -688,7 +692,7 @@ def _lead_end(line: str) -> int:
         start = max((end.end() for end in _SENTENCE_ENDS.finditer(line, 0, colon.start())), default=0)
         lead = line[start : colon.start()]
         if 0 < len(lead.split()) <= LONGEST_LEAD and (
-            introduces(lead.strip("#*_->• \t")) or _FICTION.search(lead) or _TRANSFORM.search(line, start, colon.end())
+            introduces(lead.strip("#*_->• \t")) or _FICTION.search(lead) or _TRANSFORM.search(f"{lead}:")
         ):
             return colon.end()
     return -1
