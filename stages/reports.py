@@ -111,6 +111,7 @@ _OWN_TEXT = _form(
 )
 _OF_SOMEBODY = _form(rf"^\W*(?P<name>{_NAME})['’]s(?: [\w-]+){{1,3}}\W*$")
 _ASKS = _form(rf"\b(?:{_DATA['asks']})\b|\?\s*$")
+_ASSISTANT = _form(rf"\b(?:{_DATA['assistants']})$")
 _ANSWERS = _form(rf"(?:\?|:)\s*(?:{_DATA['own']})\b")
 _FORWARDER = (
     rf"(?:{_PERSON}|{_TEXT}|(?-i:(?!I\b)[A-ZÀ-Þ][\w'’-]+)(?: [\w'’-]+){{0,3}}"
@@ -157,6 +158,12 @@ def introduces(lead: str) -> bool:
     return not _ASKS.search(lead) and (_names_text(lead) or _by_name(_OF_SOMEBODY, lead) is not None)
 
 
+def ends_with_speech(line: str) -> bool:
+    """Whether a line names somebody else who speaks, and ends there."""
+    said = _other_says(line)
+    return said is not None and not line[said.end("verb") :].strip(" .:") and not _ASKS.search(said["verb"])
+
+
 def _other_says(words_said: str) -> re.Match[str] | None:
     """The last part of the words, from a verb of speech with somebody else as its subject."""
     hit = _OTHER.search(words_said)
@@ -188,7 +195,7 @@ def _names_text(lead: str) -> bool:
     named = _POSSESSIVE.search(noun["before"]) is not None or _NUMBER.search(behind) is not None
     if kind in _UTTERANCES:
         return named or not behind.strip() or _TAIL.match(behind) is not None
-    known = before and (_TOOLS.search(before[-1]) or before[-1].lower() in _MACHINE)
+    known = before and (_TOOLS.search(before[-1]) or _ASSISTANT.search(before[-1]) or before[-1].lower() in _MACHINE)
     return bool(named or known or _BY.search(behind))
 
 
@@ -240,7 +247,13 @@ def _is_name(name: str) -> bool:
     parts = [part for part in name.split() if part.lower() not in _NO_NAMES and part.lower() not in _TOPICS]
     first = name.split(maxsplit=1)[0].lower()
     is_short = len(name) <= SHORTEST_NAME and name.isupper()  # "UI", "CI"
-    return bool(parts) and not is_short and first not in _APPROVALS | _KINDS and not _TOOLS.search(" ".join(parts))
+    is_activity = len(parts) == 1 and name.endswith("ing")  # "Learning", "Coding"
+    return (
+        bool(parts)
+        and not (is_short or is_activity)
+        and first not in _APPROVALS | _KINDS
+        and not _TOOLS.search(" ".join(parts))
+    )
 
 
 def _outside_quotes(rest: str) -> str:

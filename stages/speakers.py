@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from .clauses import is_log
 from .echoes import words_of
-from .reports import introduces
+from .reports import ends_with_speech, introduces
 from .rules import any_of, table, words
 
 Writer = Literal["quoted", "pasted", "agent"]
@@ -87,7 +87,9 @@ _STAMPED = re.compile(
     rf"\s*[*_]*@?[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){{0,2}}[*_]*\W{{1,4}}(?:\w+ )?(?:at )?{_CLOCK}\W{{0,2}}$"
 )
 _CUE = re.compile(r"\s*(?:\d+:)?\d+:\d{2}[.,]\d{1,3}\s*-->\s*(?:\d+:)?\d+:\d{2}[.,]\d{1,3}")
-_HANDLE = re.compile(r"\s*(?:(?P<name>@[\w.-]+|[\w.-]+ \([\w ]+\)):|(?P<nick>[\w.-]{2,20}>|\([\w.-]{2,20}\)))\s+\S")
+_HANDLE = re.compile(
+    r"\s*(?:(?P<name>@[\w.-]+|[\w.-]+ \([\w ]+\)):|(?P<nick>[\w.-]{2,20}>|\([\w.-]{2,20}\)|\[[\w.-]{2,20}\]))\s+\S"
+)
 _SPEAKER = re.compile(
     rf"\s*[*_]{{0,2}}(?P<name>(?:{_DATA['dialogue']})(?: (?:\d+|[a-z]))?)[*_]{{0,2}}\s*[:.]\s*[*_]{{0,2}}\s*\S", re.I
 )
@@ -112,14 +114,13 @@ _SECTION_NAMES = re.compile(rf"(?:{_DATA['sections'].replace(chr(10), '')})", re
 _FORM_FIELD = re.compile(
     rf"\s*[*_]{{0,2}}(?:{_DATA['sections'].replace(chr(10), '')})[*_]{{0,2}}\s*:\s+\S", re.IGNORECASE
 )
+_POINTS_UP = re.compile(r"\s*(?:\^{1,3}|↑|👆)\s*[^\W\d_]")
+_SHOWN = re.compile(r"\s*[●⏺⎿✻✽]\s")  # How agents mark their steps in a terminal
 _UNDERLINE = re.compile(r"={4,}\s*$")
 _MERGE = re.compile(r"\s*Merge (?:pull request #\d+ from \S+|branch '[^']+'|remote-tracking branch )")
 _COMMENT = re.compile(r"\s*(?://|/\*|\*/)")
 _FICTION = re.compile(rf"\b(?:{_DATA['fictions']})", re.IGNORECASE)
-_TOLD = re.compile(
-    rf"\W*(?:here|this|that|see|below)\b[^.!?:\n]{{0,20}}\bwhat (?!(?:i|we|you)\b)(?:[\w'’-]+ ){{1,4}}(?:{_DATA['told']})\b",
-    re.I,
-)
+_TOLD = re.compile(rf"\W*(?:{_DATA['passed'].replace('{told}', _DATA['told'])})", re.IGNORECASE)
 _READING = re.compile(
     rf"\b(?:{_DATA['readings']})\b[^.!?\n]*\b(?:{_DATA['pointers']})\s+(?P<what>[^.!?:\n]+)[.!?]?\s*$", re.I
 )
@@ -295,7 +296,8 @@ def _runs_on(text: str, tag: re.Match[str]) -> bool:
     """Whether an element without its end goes on to the end of the turn: a host's, or one whose tag has a line."""
     name, before, behind = tag[2].lower(), text.rfind("\n", 0, tag.start()) + 1, text.find("\n", tag.end())
     line = text[before : behind if behind >= 0 else len(text)]
-    return name in _HOST_TAGS or (name not in _INLINE and line.strip() == tag[0])
+    opens_line = line.lstrip().startswith(tag[0])
+    return name in _HOST_TAGS or (opens_line and (_is_hosts(name) or (name not in _INLINE and line.strip() == tag[0])))
 
 
 def _is_hosts(name: str) -> bool:
@@ -617,6 +619,17 @@ def _mark_above(turn: _TurnText, ending: re.Pattern[str]) -> None:
             first = last = at + 1
 
 
+def _steps(turn: _TurnText) -> None:
+    """What an agent showed in a terminal, and all above a line that points up."""
+    pointing = turn.until(0, lambda line: _POINTS_UP.match(line) is not None)
+    if pointing < len(turn.lines):
+        turn.mark(0, pointing)
+    for first, last in list(turn.paragraphs()):
+        shown = [at for at in range(first, last) if _SHOWN.match(turn.lines[at])]
+        if len(shown) == 1 or any(turn.lines[at].lstrip()[0] != "●" for at in shown):
+            turn.mark(shown[0], last)
+
+
 def _documents(turn: _TurnText) -> None:
     """A document with the sections of a README, or with the fields of a ticket, from its title or first field."""
     titles = [at for at, line in enumerate(turn.lines) if at and _UNDERLINE.match(line) and turn.lines[at - 1].strip()]
@@ -670,7 +683,7 @@ def _led(turn: _TurnText) -> None:
         for at in range(first, last):
             line = turn.lines[at]
             colon = _lead_end(line)
-            if colon < 0 and not _names_source(line) and not _TOLD.match(line):
+            if colon < 0 and not _names_source(line) and not _announces(turn.lines, at):
                 continue
             if colon >= 0 and (line[colon:].strip() or at + 1 < last):
                 behind = turn.start(at) + colon
@@ -707,6 +720,17 @@ def _speech_end(text: str, start: int, last: int) -> int:
     return turning.start() + 1 if turning else last
 
 
+def _announces(lines: list[str], at: int) -> bool:
+    """Whether a short line says that a text of somebody else follows: it passes it on, or ends with who speaks."""
+    line = lines[at].strip()
+    if len(line.split()) > LONGEST_LEAD or line.endswith(("?", ",")):
+        return False
+    if _TOLD.match(line):
+        return True
+    is_alone = at + 1 < len(lines) and not lines[at + 1].strip() and not (at and lines[at - 1].strip())
+    return is_alone and ends_with_speech(line)
+
+
 def _is_near(turn: _TurnText, last: int, below: int) -> bool:
     """Whether nothing but blank lines of the turn itself stands between two paragraphs."""
     return all(turn.start(at + 1) - turn.start(at) == 1 for at in range(last, below))
@@ -737,6 +761,7 @@ _FINDERS: tuple[Callable[[_TurnText], None], ...] = (
     _quotes,
     _diffs,
     _commits,
+    _steps,
     _displays,
     _subtitles,
     _logs,
