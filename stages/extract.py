@@ -26,7 +26,7 @@ from .prototypes import Prototypes
 from .reports import behind_topic, is_first_person, is_reported
 from .speakers import foreign_passages
 from .subjects import dangling, follows, unnamed, untitled
-from .words import language
+from .words import is_english
 
 STAGE = "extract"
 
@@ -98,7 +98,7 @@ class Extract:
 
     def _meant(self, statement: _Statement, rejections: list[Rejection]) -> _Statement | None:
         words = statement.clause.text
-        if language(words) != "en":
+        if not is_english(words):
             return statement
         following = _bare(statement.following.text) if statement.following else ""
         reading = gate.read(self._reader, untitled(words).replace("**", ""), statement.trust)
@@ -122,7 +122,7 @@ class Extract:
             return
         front, source = words[:READ_CHARACTERS], trust(event)
         type_, reading = foreign(front), None
-        if language(front) == "en":
+        if is_english(front):
             (near,) = self._prototypes.near([_bare(front)])
             reading = gate.read(self._reader, front, source)
             type_, _ = gate.typed(front, "user", near, reading)
@@ -276,7 +276,7 @@ def _rejected(clause: Clause, source: Trust, instructs: bool) -> str:
         return "too long"
     if count_words(words) < FEWEST_WORDS[source]:
         return "retraction" if noise(words, source) == "retraction" else "too short"
-    if language(words) != "en":
+    if not is_english(words):
         if noise(words, "tool") == "question":
             return "question"
         return "" if source == "user" or instructs else "no cue"

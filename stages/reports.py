@@ -79,7 +79,7 @@ _STATEMENT = _form(  # Four words or more in quotation marks, one of them in the
 _OTHER = _form(rf"(?:\b(?:{_PERSON}|{_TEXT}|it)|(?P<name>{_NAME}))(?:{_MANNER}|\s)(?P<verb>{_SAID})\b[^.!?]*$")
 _LABELLED = _form(rf"^\W*(?:from\s+)?(?P<name>{_NAME}|{_PERSON})\s*(?:\([^)]*\))?:\s+[\"“„«']?{_DATA['firsts']}")
 _NAMED_BEHIND = _form(
-    rf"[,\"”»“.!?]\s*(?:said|says|wrote|writes|sagt|sagte|dit|dijo|dice|disse|diz|zei|schrieb)\s+(?:{_PERSON}|(?P<name>{_NAME}))\W*$"
+    rf"[,\"”»“.!?]\s*(?:said|says|wrote|writes|sagt|sagte|dit|dijo|dice|disse|diz|zei|schrieb)\s+(?:{_PERSON}|(?P<name>{_NAME})|(?:the|an?|some)(?: \w+){{1,5}})\W*$"
 )
 _ABOUT_USER = _form(rf"^[^.!?\n]{{0,60}}\b(?:about|of|on|über|sur|sobre|su) (?:{_DATA['users']})\s*:")
 _USER = _form(

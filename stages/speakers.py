@@ -457,6 +457,15 @@ def _letters(turn: _TurnText) -> None:
             turn.mark(at, max(signature, closing + 1) if is_signed else _letter_end(turn, at, at + 1))
 
 
+def _signed(turn: _TurnText) -> None:
+    """A mail above the line of two hyphens that mail programs put before a name and an address."""
+    last = max((at for at, line in enumerate(turn.lines) if line.rstrip() == "--"), default=-1)
+    below = [line for line in turn.lines[last + 1 :] if line.strip()]
+    is_name = 0 <= last and 1 < len(below) <= LONGEST_SIGNATURE + 1 and _NAME_LINE.fullmatch(below[0]) is not None
+    if is_name and all(len(line.split()) <= LONGEST_REMARK for line in below):
+        turn.mark(0, len(turn.lines))
+
+
 def _address(lines: list[str], at: int) -> re.Match[str] | None:
     """A line of a few words and a comma that stands alone: it opens a letter, if one is signed."""
     is_alone = not (at and lines[at - 1].strip()) and at + 1 < len(lines) and not lines[at + 1].strip()
@@ -767,6 +776,7 @@ _FINDERS: tuple[Callable[[_TurnText], None], ...] = (
     _logs,
     _mails,
     _letters,
+    _signed,
     _documents,
     _records,
     _transcripts,

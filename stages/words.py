@@ -16,6 +16,8 @@ _UNSTEMMED = words("words", "unstemmed")
 _IRREGULAR: dict[str, str] = table("words")["irregular"]
 _NUMBERS: dict[str, int] = table("words")["numbers"]
 _SMALL = {name: frozenset(text.split()) for name, text in table("words")["languages"].items()}
+_SHORT_CLAUSES = [_SMALL[name] | set(text.split()) for name, text in table("words")["more_small"].items()]
+FEWEST_SMALL = 2  # Small words of another language, beside none of English, in a clause that is not English
 _RANGES = {
     "ja": r"\u3040-\u30ff",
     "ko": r"\uac00-\ud7af\u1100-\u11ff",
@@ -65,6 +67,17 @@ def language(text: str) -> str:
         return best
     accents = sum(1 for char in bare if char in "äöüßéèêàçñáíóúãõ")
     return best if best != "en" and counts[best] > counts["en"] and accents and counts[best] * 6 >= len(small) else "en"
+
+
+def is_english(text: str) -> bool:
+    """Whether a model that knows English only can read a clause, however short it is."""
+    if language(text) != "en":
+        return False
+    spoken = {word.lower() for word in _LATIN.findall(text)}
+    return not any(
+        len(spoken & (small - _SMALL["en"])) >= FEWEST_SMALL and spoken.isdisjoint(_SMALL["en"] - small)
+        for small in _SHORT_CLAUSES
+    )
 
 
 def small_words(code: str) -> frozenset[str]:
