@@ -22,7 +22,7 @@ _PERSON = (
     rf"(?:{_OWNERS}(?:[\w'’-]+\s+){{0,3}}?(?:{_either(_DATA['persons'])})(?:e?s|e?n)?\b(?:\s+{_NAME})?{_FROM}"
     rf"|(?:{_DATA['pronouns']})\b{_FROM})"
 )
-_TEXT = rf"(?:{_OWNERS}(?:[\w'’-]+\s+){{0,2}}?(?:{_DATA['texts']})\b{_FROM}|(?:{_DATA['assistants']})\b)"
+_TEXT = rf"(?:{_OWNERS}(?:[\w'’-]+\s+){{0,2}}?(?:{_DATA['texts']})\b{_FROM}|(?:{_OWNERS})?{_DATA['files']}{_FROM}|(?:{_DATA['assistants']})\b)"
 _MANNER = rf"(?:\s+(?:{_DATA['adverbs']}))*\s+"
 _US = r"(?:i|we|ich|wir|je|j|nous|yo|io|noi|eu|ik|wij)"
 _LEAD_IN = (  # A phrase and its comma, or an adverbial without one, in which the user does nothing
@@ -42,10 +42,11 @@ _WANTS = _form(rf"{_FRONT}{_PERSON}{_MANNER}(?:{_WISHES})\b")
 _NAME_SAYS = _form(rf"{_FRONT}(?P<name>{_NAME}){_FROM}{_MANNER}(?:{_SAID})\b")
 _NAME_WANTS = _form(rf"{_FRONT}(?P<name>{_NAME}){_FROM}{_MANNER}(?:{_WISHES})\b")
 _ANYBODY = (  # Whatever has a verb of speech behind it
-    rf"(?:the|an?|one|some|most|many|another|their|ein\w*|une?|una|uno|der|die|das|den|les?|la|l['’]|el|los|las|il|lo|gli)(?:\s+|(?<=['’]))"
+    rf"(?:(?:my|our)(?!\s+(?:\w+\s+)?(?:{_DATA['own_things']})\b)|the|an?|one|some|most|many|another|their|ein\w*|une?|una|uno|der|die|das|den|les?|la|l['’]|el|los|las|il|lo|gli)(?:\s+|(?<=['’]))"
     rf"(?:(?!(?:{_US}|you|that|which|who|must|should|shall|can|could|may|will|would|to|not)\b)[\w'’-]+\s+){{1,4}}?"
     rf"(?:(?:i|we) (?:{_DATA['receives']})\s+(?:\w+\s+)?)?"
 )
+_SAYS_ALONE = _form(rf"{_FRONT}(?:{_DATA['says_alone']})\b")
 _HE_SAID = _form(
     rf"\b(?:and|but|und|et|y|e)\s+(?:{_DATA['third']})\s+(?:{_either([*_DATA['said'], *_DATA['speaks']])})\b"
 )
@@ -115,7 +116,7 @@ _ASSISTANT = _form(rf"\b(?:{_DATA['assistants']})$")
 _ANSWERS = _form(rf"(?:\?|:)\s*(?:{_DATA['own']})\b")
 _FORWARDER = (
     rf"(?:{_PERSON}|{_TEXT}|(?-i:(?!I\b)[A-ZÀ-Þ][\w'’-]+)(?: [\w'’-]+){{0,3}}"
-    rf"|{_OWNERS}(?:[\w'’-]+\s+){{0,3}}?(?:{_either(_DATA['sources'])})(?: [\w'’-]+){{0,3}})"
+    rf"|{_OWNERS}?{_DATA['files']}|{_OWNERS}(?:[\w'’-]+\s+){{0,3}}?(?:{_either(_DATA['sources'])})(?: [\w'’-]+){{0,3}})"
 )
 _FORWARDS = _form(rf"\W*(?:{_DATA['forwards'].replace('{name}', _FORWARDER)})\W*")
 _PASSES_ON = _form(rf"{_FRONT}(?:{_PERSON}|{_TEXT}){_MANNER}(?:{_DATA['told']}|pasted|left|put)\b[^.!?]*$")
@@ -181,7 +182,13 @@ def _says(clause: str) -> re.Match[str] | None:
     if behind and (behind["name"] is None or _is_name(behind["name"])):
         return behind
     hit = _SAYS.search(clause) or _by_name(_NAME_SAYS, clause)
-    return hit or _SPEAKS_UP.search(clause) or _YOU_SAY.search(clause) or _HE_SAID.search(clause)
+    return (
+        hit
+        or _SPEAKS_UP.search(clause)
+        or _YOU_SAY.search(clause)
+        or _SAYS_ALONE.search(clause)
+        or _HE_SAID.search(clause)
+    )
 
 
 def _names_text(lead: str) -> bool:

@@ -116,6 +116,9 @@ _FORM_FIELD = re.compile(
 )
 _POINTS_UP = re.compile(r"\s*(?:\^{1,3}|↑|👆)\s*[^\W\d_]")
 _SHOWN = re.compile(r"\s*[●⏺⎿✻✽]\s")  # How agents mark their steps in a terminal
+_FILE_NAME = re.compile(rf"[\s#*`>-]*{_DATA['files']}[\s*`:]*", re.IGNORECASE)
+_HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_TIMED = re.compile(rf"\s*[^\W\d][\w .'-]{{1,40}}\s[\[(]{_CLOCK}[\])]\s*:\s")
 _UNDERLINE = re.compile(r"={4,}\s*$")
 _MERGE = re.compile(r"\s*Merge (?:pull request #\d+ from \S+|branch '[^']+'|remote-tracking branch )")
 _COMMENT = re.compile(r"\s*(?://|/\*|\*/)")
@@ -262,6 +265,8 @@ def _closing_fence(turn: _TurnText, at: int, mark: str) -> int:
 def _elements(turn: _TurnText) -> None:
     """Elements of HTML and of hosts, from their tag to its end; a host's lone end tag takes the whole turn."""
     text = _CODE.sub(lambda code: " " * len(code[0]), turn.text)
+    for hidden in _HIDDEN.finditer(text):
+        turn.mark_span(hidden.start(), hidden.end(), "pasted")
     opened: dict[str, list[re.Match[str]]] = defaultdict(list)
     lone: list[re.Match[str]] = []
     for tag in _TAG.finditer(text):
@@ -457,6 +462,12 @@ def _letters(turn: _TurnText) -> None:
             turn.mark(at, max(signature, closing + 1) if is_signed else _letter_end(turn, at, at + 1))
 
 
+def _files(turn: _TurnText) -> None:
+    """The contents of a file below a line that is only its name."""
+    at = turn.until(0, lambda line: len(line) <= LONGEST_FIELD and _FILE_NAME.fullmatch(line) is not None)
+    turn.mark(at, turn.until(at, _is_separator))
+
+
 def _signed(turn: _TurnText) -> None:
     """A mail above the line of two hyphens that mail programs put before a name and an address."""
     last = max((at for at, line in enumerate(turn.lines) if line.rstrip() == "--"), default=-1)
@@ -556,9 +567,15 @@ def _speaking_rows(turn: _TurnText) -> list[int]:
         rows = [(at, hit["name"] or hit["nick"]) for at, line in enumerate(turn.lines) if (hit := find.match(line))]
         if len({name for _, name in rows}) > 1:
             return [at for at, _ in rows]
+    if timed := [at for at, line in enumerate(turn.lines) if _TIMED.match(line)]:
+        return timed
     labels = [(at, hit[1]) for at, line in enumerate(turn.lines) if (hit := _LABEL.match(line))]
     for (above, asker), (below, answerer) in pairwise(labels):
-        if below == above + 1 and asker != answerer and _ANSWERED.match(turn.lines[below]):
+        if (
+            below == above + 1
+            and asker != answerer
+            and (answerer == "Me" or asker == "Me" or _ANSWERED.match(turn.lines[below]))
+        ):
             return [at for at, _ in labels]
     return []
 
@@ -604,7 +621,8 @@ def _is_menu(lines: list[str], at: int) -> bool:
     """Whether a row of names stands alone."""
     if len(lines[at]) > LONGEST_FIELD or not _NAVIGATION.match(lines[at]):
         return False
-    return not (at and lines[at - 1].strip()) and not (at + 1 < len(lines) and lines[at + 1].strip())
+    around = lines[max(0, at - 1) : at] + lines[at + 1 : at + 2]
+    return not any(line.strip() if "|" not in lines[at] else "|" in line for line in around)
 
 
 def _commits(turn: _TurnText) -> None:
@@ -777,6 +795,7 @@ _FINDERS: tuple[Callable[[_TurnText], None], ...] = (
     _mails,
     _letters,
     _signed,
+    _files,
     _documents,
     _records,
     _transcripts,
