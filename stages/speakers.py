@@ -66,7 +66,7 @@ _OWN_SPEECH = re.compile(r"\b(?:i|we)\b[^.!?\n]{0,60}\b(?:said|say|told|tell|wro
 
 _FENCE = re.compile(r"\s{0,8}(?:[-*+]\s+|\d+[.)]\s+)?(`{3,}|~{3,})(.*)")
 _CODE = re.compile(r"(`+)[^`\n]{1,400}\1(?!`)")
-_TAG = re.compile(r"(?<!\w)<(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*)?>")
+_TAG = re.compile(r"(?:(?<!\w)<|<(?=/))(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*)?>")
 _QUOTE = re.compile(r"\s{0,8}(?:>(?!=)|│|┃)")
 _DIFF_HEAD = re.compile(
     r"diff --git |--- \S|\+\+\+ \S|@@ -\d|index [0-9a-f]{7,}\.\.|(?:new|deleted) file mode |Index: \S"
