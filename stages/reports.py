@@ -22,7 +22,10 @@ _PERSON = (
     rf"(?:{_OWNERS}(?:[\w'’-]+\s+){{0,3}}?(?:{_either(_DATA['persons'])})(?:e?s|e?n)?\b(?:\s+{_NAME})?{_FROM}"
     rf"|(?:{_DATA['pronouns']})\b{_FROM})"
 )
-_TEXT = rf"(?:{_OWNERS}(?:[\w'’-]+\s+){{0,2}}?(?:{_DATA['texts']})\b{_FROM}|(?:{_OWNERS})?{_DATA['files']}{_FROM}|(?:{_DATA['assistants']})\b)"
+_TEXT = (
+    rf"(?:{_OWNERS}(?:[\w'’-]+\s+){{0,2}}?(?:{_DATA['texts']})\b{_FROM}|(?:{_OWNERS})?{_DATA['files']}{_FROM}"
+    rf"|(?:{_DATA['assistants']})\b)"
+)
 _MANNER = rf"(?:\s+(?:{_DATA['adverbs']}))*\s+"
 _US = r"(?:i|we|ich|wir|je|j|nous|yo|io|noi|eu|ik|wij)"
 _LEAD_IN = (  # A phrase and its comma, or an adverbial without one, in which the user does nothing
@@ -42,7 +45,7 @@ _WANTS = _form(rf"{_FRONT}{_PERSON}{_MANNER}(?:{_WISHES})\b")
 _NAME_SAYS = _form(rf"{_FRONT}(?P<name>{_NAME}){_FROM}{_MANNER}(?:{_SAID})\b")
 _NAME_WANTS = _form(rf"{_FRONT}(?P<name>{_NAME}){_FROM}{_MANNER}(?:{_WISHES})\b")
 _ANYBODY = (  # Whatever has a verb of speech behind it
-    rf"(?:(?:my|our)(?!\s+(?:\w+\s+)?(?:{_DATA['own_things']})\b)|the|an?|one|some|most|many|another|their|ein\w*|une?|una|uno|der|die|das|den|les?|la|l['’]|el|los|las|il|lo|gli)(?:\s+|(?<=['’]))"
+    rf"(?:(?:my|our)(?!\s+(?:\w+\s+)?(?:{_DATA['own_things']})\b)|{_DATA['articles']})(?:\s+|(?<=['’]))"
     rf"(?:(?!(?:{_US}|you|that|which|who|must|should|shall|can|could|may|will|would|to|not)\b)[\w'’-]+\s+){{1,4}}?"
     rf"(?:(?:i|we) (?:{_DATA['receives']})\s+(?:\w+\s+)?)?"
 )
@@ -57,11 +60,12 @@ _HABIT = _form(
     rf"{_FRONT}{_PERSON}\s+(?:(?:{_DATA['habits']})\s+\w|(?:n[e'’]\s*)?\w+\s+(?:{_DATA['habits_behind']})\b)"
 )
 _MAIN_CLAUSE = _form(
-    rf"^(?:(?!\b(?:{_DATA['contents']})(?=\W))[^,:\"“„«])*,\s+(?:(?:{_DATA['own']})\b|(?:{'|'.join(sorted(words('speakers', 'orders')))})\s)"
+    rf"^(?:(?!\b(?:{_DATA['contents']})(?=\W))[^,:\"“„«])*,\s+"
+    rf"(?:(?:{_DATA['own']})\b|(?:{'|'.join(sorted(words('speakers', 'orders')))})\s)"
 )
 _CONDITION = _form(rf"^\W*(?:{_DATA['conditions']})\b")
 _SAYS_BEHIND = _form(  # The order of German, Dutch and Spanish
-    rf"{_FRONT}(?:sagte|meinte|schrieb|erklärte|behauptete|empfahl|bestand|besteht|verlangte|forderte|riet|hat|haben|zei|schreef|vond|heeft|dijo|escribió|disse)\s+"
+    rf"{_FRONT}(?:{_DATA['says_before']})\s+"
     rf"(?:{_PERSON}|(?P<name>{_NAME}))"
 )
 _OF_NAME = _form(rf"{_FRONT}(?P<name>{_NAME})['’]s (?:[\w-]+ )?(?:preference|rule|favou?rite|opinion|wish|advice)\b")
@@ -80,11 +84,13 @@ _STATEMENT = _form(  # Four words or more in quotation marks, one of them in the
 _OTHER = _form(rf"(?:\b(?:{_PERSON}|{_TEXT}|it)|(?P<name>{_NAME}))(?:{_MANNER}|\s)(?P<verb>{_SAID})\b[^.!?]*$")
 _LABELLED = _form(rf"^\W*(?:from\s+)?(?P<name>{_NAME}|{_PERSON})\s*(?:\([^)]*\))?:\s+[\"“„«']?{_DATA['firsts']}")
 _NAMED_BEHIND = _form(
-    rf"[,\"”»“.!?]\s*(?:said|says|wrote|writes|sagt|sagte|dit|dijo|dice|disse|diz|zei|schrieb)\s+(?:{_PERSON}|(?P<name>{_NAME})|(?:the|an?|some)(?: \w+){{1,5}})\W*$"
+    rf"[,\"”»“.!?]\s*(?:said|says|wrote|writes|sagt|sagte|dit|dijo|dice|disse|diz|zei|schrieb)\s+"
+    rf"(?:{_PERSON}|(?P<name>{_NAME})|(?:the|an?|some)(?: \w+){{1,5}})\W*$"
 )
 _ABOUT_USER = _form(rf"^[^.!?\n]{{0,60}}\b(?:about|of|on|über|sur|sobre|su) (?:{_DATA['users']})\s*:")
 _USER = _form(
-    rf"(?:{_FRONT}|^[^.!?\n]{{1,60}}(?::|\bthat|\bdass|\bque|\bche)\s+)(?:{_DATA['users']})(?:{_DATA['user_facts']}|{_MANNER}(?:{_SAID}|{_WISHES}|always|never)\b)"
+    rf"(?:{_FRONT}|^[^.!?\n]{{1,60}}(?::|\bthat|\bdass|\bque|\bche)\s+)(?:{_DATA['users']})"
+    rf"(?:{_DATA['user_facts']}|{_MANNER}(?:{_SAID}|{_WISHES}|always|never)\b)"
 )
 _TOPIC = re.compile(r"\W*(?P<topic>[^:.!?\"“„«\n]{1,80}):\s+(?=\S)")
 _WHOLE_QUOTE = re.compile(r"[\"“„«][^\"“”„«»]+[\"”“»]\W*")

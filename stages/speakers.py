@@ -46,8 +46,8 @@ _CLOSES = re.compile(
 )
 _ADDRESS = re.compile(r"\W*(?P<person>(?!))?(?P<to>(?:[\w.'’-]+ ){0,4}[\w.'’-]+),\s*$")
 _ADDRESSEE = re.compile(
-    r"(?!\s+(?:I|My|We|Quick)\b)(?:\s+[A-ZÀ-Þ][\w.'’-]+){1,3}|\s+(?i:all|everyone|everybody|team|folks|guys|colleagues|zusammen|alle|à tous|"
-    r"tout le monde|a todos|a tutti|tutti|ragazzi)(?: (?i:alle|all|everyone|tutti|todos|tous))?"
+    r"(?!\s+(?:I|My|We|Quick)\b)(?:\s+[A-ZÀ-Þ][\w.'’-]+){1,3}"
+    rf"|\s+(?i:{_DATA['groups']})(?: (?i:alle|all|everyone|tutti|todos|tous))?"
 )
 _NAME_LINE = re.compile(r"\s*[A-ZÀ-Þ][\w.'’-]*(?: [A-ZÀ-Þ][\w.'’-]*){0,3}\s*")
 _NO_SIGNATURE = re.compile(r"[.!?:;]\s*$|^\s*(?:[-*+#>|•]|\d+[.)])\s|:\s|[`{}=<>]")
@@ -104,9 +104,11 @@ _DISPLAY = re.compile(
     rf"|(?:{_DATA['displays']})(?:\s+\S+){{1,2}})$"
 )
 _GENRES = words("speakers", "genres")
+_POINTERS = _DATA["pointers"]
 _TRANSFORM = re.compile(
-    rf"\b(?:{_DATA['transforms']})\b[^.!?:\n]{{0,60}}(?P<end>:)|\b(?:{_DATA['transforms']})\b[^.!?:\n]{{0,60}}\b(?:{_DATA['pointers']}|it)\b"
-    rf"[^.!?:\n]{{0,40}}[.!?]?$|\b(?:make|mach\w*|rends?|haz|rendi)\b[^.!?:\n]{{0,20}}\b(?:{_DATA['pointers']}|das|den text)\b[^.!?:\n]{{0,30}}\b(?:{_DATA['more']})\b[^.!?:\n]{{0,30}}[.!?:]?$",
+    rf"\b(?:{_DATA['transforms']})\b[^.!?:\n]{{0,60}}(?::|\b(?:{_POINTERS}|it)\b[^.!?:\n]{{0,40}}[.!?]?$)"
+    rf"|\b(?:make|mach\w*|rends?|haz|rendi)\b[^.!?:\n]{{0,20}}\b(?:{_POINTERS}|das|den text)\b"
+    rf"[^.!?:\n]{{0,30}}\b(?:{_DATA['more']})\b[^.!?:\n]{{0,30}}[.!?:]?$",
     re.IGNORECASE,
 )
 _SECTION = re.compile(r"\s{0,3}(?:#{1,6}\s|[*_]{2})(.+)")
@@ -472,7 +474,7 @@ def _signed(turn: _TurnText) -> None:
     """A mail above the line of two hyphens that mail programs put before a name and an address."""
     last = max((at for at, line in enumerate(turn.lines) if line.rstrip() == "--"), default=-1)
     below = [line for line in turn.lines[last + 1 :] if line.strip()]
-    is_name = 0 <= last and 1 < len(below) <= LONGEST_SIGNATURE + 1 and _NAME_LINE.fullmatch(below[0]) is not None
+    is_name = last >= 0 and 1 < len(below) <= LONGEST_SIGNATURE + 1 and _NAME_LINE.fullmatch(below[0]) is not None
     if is_name and all(len(line.split()) <= LONGEST_REMARK for line in below):
         turn.mark(0, len(turn.lines))
 

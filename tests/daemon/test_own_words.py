@@ -22,7 +22,7 @@ from tests.conftest import RunningDaemon
 DATA = Path(__file__).parents[1] / "data"
 POISON: list[dict[str, str]] = tomllib.loads((DATA / "poisoning.toml").read_text(encoding="utf-8"))["case"]
 OWN: list[dict[str, str]] = tomllib.loads((DATA / "own_words.toml").read_text(encoding="utf-8"))["case"]
-FEWEST_LEARNT = 57  # Of the 60 statements of the user
+FEWEST_LEARNT = 152  # Of the 160 statements of the user: 95 %
 WHOLE_PROFILE = 20_000  # Tokens
 
 

@@ -117,9 +117,12 @@ def is_imposed(record: Record) -> bool:
 
 
 def _orders(record: Record, line: str) -> bool:
-    from ....stages.reports import is_order  # late, as above
+    """Whether a line reads as the user's own order or view, if nobody is named who wrote it."""
+    from ....stages.reports import is_first_person, is_order  # late, as above
 
-    return record.language != "en" or record.type in {"convention", "procedure"} or is_order(line)
+    if record.language != "en" or record.type in {"convention", "procedure"}:
+        return True
+    return is_order(line) or is_first_person(line)
 
 
 def _is_of_a_project(record: Record, line: str) -> bool:
