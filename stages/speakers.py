@@ -116,9 +116,8 @@ _SECTION_NAMES = re.compile(rf"(?:{_DATA['sections'].replace(chr(10), '')})", re
 _FORM_FIELD = re.compile(
     rf"\s*[*_]{{0,2}}(?:{_DATA['sections'].replace(chr(10), '')})[*_]{{0,2}}\s*:\s+\S", re.IGNORECASE
 )
-_POINTS_UP = re.compile(r"\s*(?:\^{1,3}|↑|👆)\s*[^\W\d_]")
 _SHOWN = re.compile(r"\s*[●⏺⎿✻✽]\s")  # How agents mark their steps in a terminal
-_FILE_NAME = re.compile(rf"[\s#*`>-]*{_DATA['files']}[\s*`:]*", re.IGNORECASE)
+_FILE_NAME = re.compile(rf"[\s#`]*{_DATA['files']}[\s`:]*", re.IGNORECASE)
 _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _TIMED = re.compile(rf"\s*[^\W\d][\w .'-]{{1,40}}\s[\[(]{_CLOCK}[\])]\s*:\s")
 _UNDERLINE = re.compile(r"={4,}\s*$")
@@ -465,9 +464,11 @@ def _letters(turn: _TurnText) -> None:
 
 
 def _files(turn: _TurnText) -> None:
-    """The contents of a file below a line that is only its name."""
-    at = turn.until(0, lambda line: len(line) <= LONGEST_FIELD and _FILE_NAME.fullmatch(line) is not None)
-    turn.mark(at, turn.until(at, _is_separator))
+    """The contents of a file below a line that is only its name: of a whole one below its title."""
+    first = turn.until(0, lambda line: bool(line.strip()))
+    if first < len(turn.lines) and _FILE_NAME.fullmatch(turn.lines[first][:LONGEST_FIELD]):
+        is_title = turn.lines[first].lstrip().startswith("#")
+        turn.mark(first, turn.until(first, _is_separator) if is_title else _block_end(turn, first))
 
 
 def _signed(turn: _TurnText) -> None:
@@ -649,10 +650,7 @@ def _mark_above(turn: _TurnText, ending: re.Pattern[str]) -> None:
 
 
 def _steps(turn: _TurnText) -> None:
-    """What an agent showed in a terminal, and all above a line that points up."""
-    pointing = turn.until(0, lambda line: _POINTS_UP.match(line) is not None)
-    if pointing < len(turn.lines):
-        turn.mark(0, pointing)
+    """What an agent showed in a terminal."""
     for first, last in list(turn.paragraphs()):
         shown = [at for at in range(first, last) if _SHOWN.match(turn.lines[at])]
         if len(shown) == 1 or any(turn.lines[at].lstrip()[0] != "●" for at in shown):
