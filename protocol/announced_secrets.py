@@ -1,8 +1,8 @@
 """Find secrets by what announces them: a key's name, a flag, a command, a URL, a phrase (W5, P-18).
 
 What follows is a secret whatever its characters, from four on, unless it is a placeholder, a variable, a type or a word
-that documentation uses; after a phrase in prose it must not look like a word. Standard library only, because thin
-clients use it too; `announced_words.py` has the words. `Announcements` looks at places, `announced` at a whole text.
+that documentation uses; after a phrase in prose it must not look like a word. Standard library only, so that a client
+loads it fast; `announced_words.py` has the words. `Announcements` looks at places, `announced` at a whole text.
 """
 
 from __future__ import annotations

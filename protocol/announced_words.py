@@ -1,12 +1,10 @@
 """The words, flags, phrases and exceptions by which memd recognises that a secret follows: data alone.
 
-`announced_secrets.py` explains how they are used; the client for Node gets a copy of them, written by its generator.
+`announced_secrets.py` explains how they are used.
 All words are in lower case. A list in a text is separated by spaces; `_` in a phrase stands for a space.
 """
 
 from __future__ import annotations
-
-import re
 
 NOUNS: dict[str, str] = {
     "password": "password passwort passphrase passwd passcode passwordphrase kennwort wachtwoord contraseña contrasena "
@@ -334,24 +332,3 @@ CLUES: tuple[str, ...] = tuple(
     )
 )
 """All nouns and clues, the shortest first. A text without any of them and without a port announces nothing."""
-
-THIN_NOUNS: dict[str, str] = {
-    kind: " ".join(
-        word for word in NOUNS[kind].split() if re.fullmatch(r"[a-z]{4,}", word) and word not in ("pincode",)
-    )
-    for kind in ("password", "secret", "token")
-} | {"key": "api access secret private encryption signing auth"}
-"""The names that clients without Python know."""
-
-THIN_COMMANDS: tuple[tuple[str, str], ...] = (
-    ("mysql maria", r"(?:\b(?:mysql|mariadb)[^|;]{0,200}\s-p){}"),
-    ("login", r"(?:\b(?:docker|podman|helm|skopeo|az|oc)\s[^|;]{0,100}login[^|;]{0,100}\s-p\s{0,3}){}"),
-    ("redis-cli", r"(?:\bredis-cli[^|;]{0,100}\s-a\s{1,3}){}"),
-    ("sshpass", r"(?:\bsshpass\s{1,3}-p\s{0,3}){}"),
-    ("htpasswd", r"(?:\bhtpasswd\s{1,3}-[a-zA-Z]*b[a-zA-Z]*(?:\s{1,3}[^\s-][^\s]{0,200}){1,2}\s{1,3}){}"),
-    ("curl", r"(?:\bcurl\s[^|;]{0,200}-(?:u|U|-user|-proxy-user)[\s=]{0,3}[\"']?[^\s:\"'$/]{1,80}:){}"),
-    ("openssl", r"(?:\bopenssl\s[^|;]{0,200}\s-k\s{1,3}){}"),
-    ("ssh-keygen", r"(?:\bssh-keygen[^|;]{0,200}\s-[NP]\s{0,3}){}"),
-    ("sudo -stdin chpasswd", r"(?:\b(?:echo|printf)\s{1,3}){}[\"']?\s{0,3}\|[^|;]{0,100}(?:sudo\s-S|-stdin|chpasswd)"),
-)
-"""Commands that clients without Python know, in the dialect that `clients/shell` translates."""

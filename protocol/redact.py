@@ -1,6 +1,6 @@
-"""What clients redact before a spool or a shell hook stores text: a short list of patterns, and announced secrets.
+"""What clients redact before they store text in a spool: a short list of patterns, and announced secrets.
 
-Standard library only, because thin clients carry a copy. The daemon scans all text again with the full rules (P-18).
+Standard library only, so that it loads fast. The daemon scans all text again with the full rules (P-18).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from .announced_words import CLUES, THIN_COMMANDS, THIN_NOUNS
+from .announced_words import CLUES as ANNOUNCING
 
 _TABLE: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("private-key", ("-----begin ",), r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"),
@@ -38,41 +38,10 @@ _TABLE: tuple[tuple[str, tuple[str, ...], str], ...] = (
 )
 """Name, clues and pattern of each rule. Each match contains a clue in folded case, so a text without one is skipped."""
 
-_VALUE = r"[^\"'\s$<{(\[-][^\"'\s|]{3,200}"
-_FIRST, _NEXT = r"[^\"'\s$<{(\[0-9-]", r"[^\"'\s<]"
-_NO_WORD = (
-    rf"[0-9]{{1,9}}[A-Za-z_!@#%^&+~]{_NEXT}{{2,99}}|{_FIRST}{_NEXT}{{0,99}}[0-9!@#%^&+~]{_NEXT}{{2,99}}"
-    rf"|{_FIRST}{_NEXT}{{1,99}}[0-9!@#%^&+~]{_NEXT}{{0,1}}"
-)
-"""A digit or a sign among other characters: words and numbers stay."""
-_NAMES = "|".join(word for kind in ("password", "secret", "token") for word in THIN_NOUNS[kind].split())
-_KEYS = "|".join(f"{head}[_-]?key" for head in THIN_NOUNS["key"].split())
-_ANNOUNCED: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    (
-        "announced-secret",
-        ("pass", "pwd", "secret", "token", "key", "kennwort", "senha", "wachtwoord"),
-        rf"(?i:\b[a-z0-9_.-]{{0,40}}(?:{_NAMES}|{_KEYS})\\{{0,3}}[\"'*\x60]{{0,3}}\s{{0,3}}"
-        rf"(?:[:=>]{{1,2}}|is|ist|es|est|to|auf|,)\s{{0,3}}\\{{0,3}}[\"'*\x60]{{0,3}})(?P<s4>{_NO_WORD})",
-    ),
-    (
-        "announced-variable",
-        ("pass", "secret", "token", "key"),
-        rf"(?:\b[A-Z0-9_]{{0,40}}(?:PASSWORD|PASSWD|PASSPHRASE|PASS|SECRET|TOKEN|_KEY)=[\"']?)(?P<s5>{_VALUE})",
-    ),
-    (
-        "announced-option",
-        ("pass", "secret", "token", "key"),
-        rf"(?i:\s--?[a-z-]{{0,30}}(?:{_NAMES}|key)(?:=|\s{{1,3}})[\"']?)(?P<s6>{_VALUE})",
-    ),
-    *(
-        ("announced-argument", tuple(clues.split()), pattern.replace("{}", f"[\"']?(?P<s7>{_VALUE})"))
-        for clues, pattern in THIN_COMMANDS
-    ),
-)
-"""The announced secrets that clients without Python look for: fewer and simpler than `announced_secrets.py`."""
+CLUES = tuple(dict.fromkeys((*(clue for _, clues, _ in _TABLE for clue in clues), *ANNOUNCING)))
+"""A text with a secret contains one of these in folded case, or `COLONS` colons, as a line of a `.pgpass` file has."""
 
-TRANSLATED = _TABLE + _ANNOUNCED
-"""Name, clues and pattern of each rule of the clients for shells and Node."""
+COLONS = 4
 
 RULES = tuple((name, pattern) for name, _, pattern in _TABLE)
 _RULE_OF_CLUE = [(clue, number) for number, (_, clues, _) in enumerate(_TABLE) for clue in clues]
@@ -97,7 +66,7 @@ def _spans(text: str) -> list[tuple[int, int, str]]:
     """Start, end and rule of each secret, in order; those that overlap as one, under the pattern's name."""
     folded = text.casefold()
     spans = list(_in_short_list(text, folded))
-    if text.count(":") >= 4 or any(clue in folded for clue in CLUES):
+    if text.count(":") >= COLONS or any(clue in folded for clue in ANNOUNCING):
         from .announced_secrets import announced  # late: its expressions take 20 ms to compile
 
         spans += announced(text)

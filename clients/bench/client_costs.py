@@ -21,6 +21,7 @@ from statistics import median
 from typing import NamedTuple
 
 from ...protocol.errors import Unavailable
+from .. import service
 from ..hooks import program
 from ..hooks.hosts import server_command
 from ..hooks.notes import folder
@@ -137,6 +138,9 @@ def _answer_times(environment: Mapping[str, str]) -> list[float]:
 
 # --- a shell's prompt ------------------------------------------------------------------------------------------------
 PROMPT_ROUNDS, TYPED, LOOPED = 40, 40, 200
+HANDED_OVER = 3
+"""Commands of a round that may hold a secret; each starts a process in the background."""
+
 _MARK = "MEMD-BENCH> "
 _WAIT_S = 30.0
 _SHELLS = {"bash": ("bash", "--norc", "-i"), "zsh": ("zsh", "-f", "-i")}
@@ -156,6 +160,7 @@ def prompt(options: BenchOptions) -> PartResult:
             notes.append(f"{shell} was not measured: {reason}")
         else:
             figures += _measured(shell, rounds)
+    figures += _spooling(rounds)
     return PartResult(
         tuple(figures),
         notes=(*notes, "the floor is the whole prompt of the same shell without memd"),
@@ -177,7 +182,7 @@ def _measured(shell: str, rounds: int) -> list[Figure]:
     with empty_home() as (home, environment):
         make_private(home.spool)
         loaded = home.state / f"memd.{shell}"
-        loaded.write_text(script(shell, home, ["memd"]), encoding="utf-8")
+        loaded.write_text(script(shell, home, service.program()), encoding="utf-8")
         environment = {**environment, "HOME": str(home.state), "TERM": "dumb", "HISTFILE": "", "MEMD_DISABLED": ""}
         with closing(_Terminal(shell, environment)) as bare, closing(_Terminal(shell, environment)) as ours:
             ours.type(f"source {loaded}")
@@ -185,14 +190,30 @@ def _measured(shell: str, rounds: int) -> list[Figure]:
             ours.type(_LOOPS[shell])
             typed = [_alternated(bare, ours, [f": git status {n} {k}" for k in range(TYPED)]) for n in range(rounds)]
             looped = [_alternated(bare, ours, [f"memd_bench {LOOPED}"]) for _ in range(rounds)]
-        recorded = sum(path.read_bytes().count(b'"event":"ran"') for path in home.spool.glob("*.lines"))
+            recorded = sum(path.read_bytes().count(b'"event":"ran"') for path in home.spool.glob("*.lines"))
+            secrets = [f": --password hunter{n}" for n in range(HANDED_OVER)]
+            handed_over = [_alternated(bare, ours, secrets) for _ in range(rounds)]
     if recorded < (expected := rounds * (TYPED + LOOPED)):
         message = f"{shell} recorded {recorded:,} of {expected:,} commands"
         raise Unavailable(message, hint=f"run `memd shell init {shell}`")
     return [
         _prompt_figure(f"{shell}, in a terminal", typed, TYPED, with_target=True),
         _prompt_figure(f"{shell}, its hooks in a loop", looped, LOOPED, with_target=False),
+        _prompt_figure(f"{shell}, a command that may hold a secret", handed_over, HANDED_OVER, with_target=False),
     ]
+
+
+def _spooling(rounds: int) -> tuple[Figure, ...]:
+    """The process that stores a command that may hold a secret, in the background."""
+    with empty_home() as (home, environment):
+        make_private(home.spool)
+        command = [*service.program(), "spool", str(home.spool / "bench-1-1.lines")]
+        event = '{"event": "ran", "turn": "1", "at": "2026-03-04T18:30:00+01:00", "command": ": --password hunter2"}'
+        line = f'{{"request": "capture", "origin": {{"host": "bench", "session": "s"}}, "events": [{event}]}}\n'
+        costs = [_run(command, line.encode(), environment) for _ in range(rounds)]
+        if (home.spool / "bench-1-1.lines").read_bytes().count(b"[redacted:password]") < rounds:
+            raise Unavailable("`memd spool` stored fewer commands than it got")
+    return _figures("`memd spool` for it", costs)
 
 
 def _alternated(bare: _Terminal, ours: _Terminal, lines: list[str]) -> tuple[float, float]:
@@ -219,7 +240,7 @@ class _Terminal:
         self._pid, self._fd = pty.fork()
         if not self._pid:
             try:
-                os.chdir(environment["HOME"])
+                os.chdir("/")  # the name of a folder may hold a word that can announce a secret
                 os.execvpe(_SHELLS[name][0], _SHELLS[name], dict(environment))
             finally:
                 os._exit(127)

@@ -1,4 +1,4 @@
-"""`memd mcp`, `plugin`, `completion`, `shell`: how other programs load or start memd; and `memd man`."""
+"""`memd mcp`, `plugin`, `completion`, `shell`, `spool`: how other programs load or start memd; and `memd man`."""
 
 from __future__ import annotations
 
@@ -62,6 +62,34 @@ def plugin(
     with CommandAnswer("plugin", as_json) as answer:
         folder = str(nvim.FOLDER if program == "nvim" else node.FOLDER)
         answer.give(Plugin(folder=folder), [folder])
+
+
+class Spooled(msgspec.Struct, frozen=True, kw_only=True):
+    """Of `spool`: the requests that were stored."""
+
+    requests: int
+
+
+@app.command()
+def spool(
+    file: Annotated[str, typer.Argument(help="A file NAME-PID-START.lines in the spool folder.", metavar="<file>")],
+    command_limit: Annotated[int, typer.Option(help="Cut longer shell commands to this many characters.", min=0)] = 0,
+    as_json: JsonFlag = False,
+) -> None:
+    """Store captures without their secrets until the daemon reads them.
+
+    For clients that can't reach the daemon. Each line on standard input is a request `capture` or `remember` in JSON.
+
+    \b
+    Example:
+      my-tool --as-captures | memd spool ~/.local/state/memd/spool/tool-$$-0.lines
+    """
+    from pathlib import Path
+
+    from ..python.spool_writer import append_lines
+
+    with CommandAnswer("spool", as_json) as answer:
+        answer.give(Spooled(requests=append_lines(Path(file), sys.stdin.buffer.read(), command_limit)))
 
 
 @app.command()

@@ -1,5 +1,5 @@
-"""The client for Node: plain JavaScript with types, no dependency. `python -m memd.clients.node` writes `secrets.js`,
-`requests.js` and `requests.d.ts` from the protocol."""
+"""The client for Node: plain JavaScript with types, no dependency. `python -m memd.clients.node` writes `requests.js`
+and `requests.d.ts` from the protocol."""
 
 from pathlib import Path
 

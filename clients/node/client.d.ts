@@ -22,6 +22,8 @@ export interface ClientOptions {
   env?: { [name: string]: string | undefined };
   /** The deadline of every call; by default 2 s for fast requests, 10 s for others. */
   deadlineMs?: number;
+  /** The name or path of `memd`, which stores requests without their secrets while the daemon is down; by default `memd`. */
+  program?: string;
 }
 export interface RememberOptions { cwd?: string; host?: string; turn?: string; at?: string; role?: Role }
 
@@ -39,10 +41,6 @@ export class Client {
   close(): void;
 }
 
-/** Returns `text` with each secret of the short list replaced. */
-export function redact(text: string): string;
-/** Returns `text` with `[private]` for each private span. */
-export function withoutPrivate(text: string): string;
 /** Returns a moment as RFC 3339 with the local offset. */
 export function now(moment?: Date): string;
 /** Returns the folders of an environment. */

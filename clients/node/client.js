@@ -11,7 +11,6 @@ import { append } from "./spool.js";
 import { Connection } from "./zmtp.js";
 
 export { MemdError } from "./errors.js";
-export { redact, withoutPrivate } from "./spool.js";
 
 const BODY_LIMIT = 4 * 1024 * 1024;
 const FAST_MS = 2000, SLOW_MS = 10000;
@@ -62,11 +61,13 @@ export function now(moment = new Date()) {
 }
 
 export class Client {
-  constructor({ env = process.env, deadlineMs } = {}) {
+  constructor({ env = process.env, deadlineMs, program = "memd" } = {}) {
     this.places = places(env);
     this.env = env;
     this.deadlineMs = deadlineMs;
+    this.program = program;
     this.rid = 0;
+    this.spooled = Promise.resolve();
   }
 
   /** The variable or file that disables memd, "" while it is enabled. */
@@ -127,7 +128,8 @@ export class Client {
       return await this.ask(request, fields);
     } catch (error) {
       if (!(error instanceof MemdError && error.isUnavailable)) throw error;
-      append(path.join(this.places.state, "spool"), { request, ...fields });
+      const write = () => append(path.join(this.places.state, "spool"), { request, ...fields }, this.program, this.env);
+      await (this.spooled = this.spooled.then(write, write)); // in the order of the calls
       return { spooled: true, reason: error.message };
     }
   }

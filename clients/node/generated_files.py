@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from typing import cast
 
 import msgspec
 from msgspec import inspect
 
-from ...protocol.redact import TRANSLATED
 from ...protocol.request import QUICK, Request
 from ..python.request_methods import RequestMethod, RequestMethods
-from ..shell import any_case
 
 _COMMON = {"v", "rid", "token"}
 _MEASUREMENT = {"options", "by_chance"}
@@ -24,7 +21,7 @@ _SCALARS = {"StrType": "string", "IntType": "number", "FloatType": "number", "Bo
 
 def generated_files() -> dict[str, str]:
     """Return each generated file's content by its name."""
-    return {"requests.d.ts": _types(), "requests.js": _methods(), "secrets.js": _secrets()}
+    return {"requests.d.ts": _types(), "requests.js": _methods()}
 
 
 def _written_from(source: str) -> str:
@@ -134,22 +131,3 @@ def _interface(info: inspect.StructType, interfaces: dict[str, str], is_taken: b
         ]
         interfaces[name] = "".join([*tag, *fields])
     return name
-
-
-# --- secrets -------------------------------------------------------------------------------------------------------
-def _secrets() -> str:
-    rows: Iterable[str] = (
-        f"  [{json.dumps(name)}, /{_javascript(rule)}/gsu, {json.dumps(clues)}],\n" for name, clues, rule in TRANSLATED
-    )
-    return (
-        _written_from("protocol/redact.py")
-        + "// Each rule: its name, its regex, and the lower-case clues, one of which a matching text contains.\n"
-        + f"export const RULES = [\n{''.join(rows)}];\n"
-    )
-
-
-def _javascript(pattern: str) -> str:
-    """Return a rule as JavaScript with the flags g, s and u: no inline flags, no `\\Z`, `/` escaped, quotes bare."""
-    pattern = re.sub(r"\(\?i:(.*?)\)(?=\(\?P|\[)", lambda match: f"(?:{any_case(match[1])})", pattern)
-    pattern = pattern.replace(r"\Z", "$").replace("(?P<", "(?<").replace('\\"', '"').replace("\\'", "'")
-    return pattern.replace("/", r"\/")

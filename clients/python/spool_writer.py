@@ -1,4 +1,5 @@
-"""The spool: requests that wait on this machine while the daemon can't be reached (W10), as length, CRC-32 and body.
+"""The spool: requests that wait on this machine while the daemon can't be reached (W10), as length, CRC-32 and body; or
+as a JSON line each, for clients in other languages.
 
 Invariants: a request is on the disk, without secrets and `<private>` spans (P-18), when `append` returns, and stays
 until the daemon acknowledged it; a torn tail is cut off, other unreadable bytes are moved aside; several processes may
@@ -16,10 +17,12 @@ from pathlib import Path
 import msgspec
 
 from ...protocol import errors, request, wire
+from ...protocol.event import Ran
 from ...protocol.frames import HEAD, framed, frames
 from .folder import client_gate, make_private
 
 SPOOL_LIMIT = 16 * 1024 * 1024  # bytes of one spool file
+LINES = ".lines"
 SpooledRequest = request.Capture | request.Remember
 
 
@@ -57,9 +60,7 @@ class Spool:
             with _locked(self._lock), _open(self.path) as file:
                 bodies, end = self._settle(file)
                 if end + len(frame) > SPOOL_LIMIT:
-                    raise errors.TooLarge(
-                        f"the spool is full: {end:,} bytes wait in {self.path}", hint="start the daemon: `memd up`"
-                    )
+                    raise _is_full(self.path, end)
                 _write(file, end, frame)
             _sync_folder(self._folder)
         return SpoolReceipt(reason=reason, waiting=len(bodies) + 1)
@@ -143,6 +144,46 @@ class Spool:
             return b""
 
 
+def append_lines(path: Path, content: bytes, command_limit: int = 0) -> int:
+    """Append requests, one on each line of `content`, to a file of JSON lines without their secrets, and sync; return
+    their number. `command_limit`: characters of a shell's command that are kept, 0 for all. Raises InvalidRequest,
+    TooLarge, StorageFull, StoreError."""
+    if path.suffix != LINES:
+        raise errors.InvalidRequest(f"the name of a spool of lines ends in {LINES}", hint="see docs/PROTOCOL.md")
+    gate = client_gate(path.parent.parent)
+    requests = [_request(line) for line in content.decode(errors="replace").encode().split(b"\n") if line.strip()]
+    clean = [_with_shorter_commands(gate.spooled(message), command_limit) for message in requests]
+    lines = b"".join(wire.encode_request(message, "json") + b"\n" for message in clean)
+    with _usable(path), _open(path, os.O_APPEND) as file:
+        if os.fstat(file).st_size + len(lines) > SPOOL_LIMIT:
+            raise _is_full(path, os.fstat(file).st_size)
+        if os.write(file, lines) < len(lines):  # one write, so that lines of several processes do not mix
+            raise errors.StorageFull("the spool can't be written", hint="free some disk space")
+        os.fsync(file)
+    return len(requests)
+
+
+def _request(body: bytes) -> SpooledRequest:
+    message = wire.decode_request(body)
+    if not isinstance(message, SpooledRequest) or message.token:
+        raise errors.InvalidRequest("a spool holds `capture` and `remember`, without a pass", hint="start the daemon")
+    return message
+
+
+def _with_shorter_commands(message: SpooledRequest, limit: int) -> SpooledRequest:
+    if not limit or not isinstance(message, request.Capture):
+        return message
+    events = (
+        msgspec.structs.replace(event, command=event.command[:limit]) if isinstance(event, Ran) else event
+        for event in message.events
+    )
+    return msgspec.structs.replace(message, events=tuple(events))
+
+
+def _is_full(path: Path, size: int) -> errors.TooLarge:
+    return errors.TooLarge(f"the spool is full: {size:,} bytes wait in {path}", hint="start the daemon: `memd up`")
+
+
 def _is_torn(rest: bytes) -> bool:
     """Whether `rest` is the beginning of a frame whose writer died before `append` returned."""
     return len(rest) < HEAD.size or len(rest) - HEAD.size < HEAD.unpack_from(rest)[0] or not any(rest)
@@ -178,8 +219,8 @@ def _usable(path: Path) -> Generator[None]:
 
 
 @contextmanager
-def _open(path: Path) -> Generator[int]:
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+def _open(path: Path, flags: int = 0) -> Generator[int]:
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | flags, 0o600)
     try:
         yield file
     finally:

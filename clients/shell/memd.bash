@@ -1,11 +1,12 @@
 # memd for bash 5: writes each command with its exit status, duration and folder to a file that memd reads.
-# Load it from ~/.bashrc: source <(memd shell init bash). A prompt forks no process. memd does not capture a command that
-# begins with a space, or matches a pattern of MEMD_SHELL_IGNORE (globs, separated by colons).
+# Load it from ~/.bashrc: source <(memd shell init bash). A prompt forks no process, except behind a command with a word
+# that can announce a secret: `memd spool` then stores it in the background, without the secret. memd does not capture a
+# command that begins with a space, or matches a pattern of MEMD_SHELL_IGNORE (globs, separated by colons).
 if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt -q promptvars; then
     __memd_off=@OFF@
     printf -v __memd_shell '%(%Y%m%dT%H%M%S)T-%s' -1 $$
     __memd_spool=@SPOOL@/bash-$$-$EPOCHSECONDS.lines
-    __memd_turn=0 __memd_bytes=0 __memd_pwd= __memd_quarter=-1
+    __memd_turn=0 __memd_bytes=0 __memd_pwd= __memd_quarter=-1 __memd_handed_over=
     declare -A __memd_heads=()
     # bash writes its last line only to a file: use one in memory.
     __memd_line=$(umask 077; mkdir -p @SPOOL@; : >>"$__memd_spool"
@@ -22,32 +23,17 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
         __memd_text=${__memd_text//[[:cntrl:]]/ }
     }
 
-    # Arguments: name, group of the secret (0: all but the first group), regex. Redacts `__memd_text`.
-    __memd_rule() {
-        local rest=$__memd_text out= match kept
-        while [[ $rest =~ $3 ]]; do
-            match=${BASH_REMATCH[0]}
-            if (($2)); then
-                kept=${match%"${BASH_REMATCH[$2]}"*}[redacted:$1]${match##*"${BASH_REMATCH[$2]}"}
-            else
-                kept=${BASH_REMATCH[1]}[redacted:$1]
-            fi
-            out+=${rest%%"$match"*}$kept
-            rest=${rest#*"$match"}
-        done
-        __memd_text=$out$rest
-    }
-
-    __memd_redact() {
-        local folded=${__memd_text,,} LC_ALL=C
-@RULES@
-    }
-
-    # Cuts the text to 10,000 characters, without a part of a secret at the end.
-    __memd_cut() {
-        __memd_text=${__memd_text:0:12000}
-        __memd_redact
-        __memd_text=${__memd_text:0:10000}
+    # Pipes lines that may hold a secret to memd, which appends them without it: they are in no other file, and in no
+    # argument or environment of a process. The outer subshell leaves jobs and `$!` alone. Argument: seconds to wait.
+    __memd_hand_over() {
+        __memd_handed_over=1
+        (
+            trap '' HUP INT QUIT
+            {
+                [[ -z $1 ]] || sleep "$1"
+                printf '%s' "$__memd_lines_out"
+            } | @MEMD@ spool --command-limit 10000 "$__memd_spool" &
+        ) </dev/null &>/dev/null || :
     }
 
     # A session belongs to one project for good, so each repository has its own. The head is a format of printf.
@@ -65,6 +51,7 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
         __memd_head='{"request":"capture","origin":{"host":"bash","session":"'$__memd_session'","cwd":"'$cwd
         __memd_head=${__memd_head//\\/\\\\}
         __memd_head=${__memd_head//%/%%}'"},"events":[{"event":'
+        case ${PWD,,} in @CLUES@) __memd_place_announces=1 ;; *) __memd_place_announces= ;; esac
     }
 
     # In every time zone the hour and the offset are constant within a quarter of an hour.
@@ -126,14 +113,21 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
                 if [[ $__memd_text == [![:space:]]* && $__memd_text != *'<'[Pp]rivate* && ! -e $__memd_off ]] &&
                     { [[ -z ${MEMD_DISABLED-}${MEMD_SHELL_IGNORE-} ]] || ! __memd_withheld; } &&
                     { (((__memd_bytes += ${#__memd_text} + 300) < 4000000)) || ! __memd_full; }; then
-                    ((${#__memd_text} > 10000)) && __memd_cut
-                    case ${__memd_text,,} in @CLUES@) __memd_redact ;; esac
+                    ((${#__memd_text} > 10000)) && __memd_text=${__memd_text:0:100000}
+                    case ${__memd_text,,} in
+                        @CLUES@) __memd_announces=1 ;;
+                        *) __memd_announces=$__memd_place_announces __memd_text=${__memd_text:0:10000} ;;
+                    esac
                     [[ $__memd_text == *[\\\"[:cntrl:]]* ]] && __memd_json
                     ((__memd_began / 900000000 == __memd_quarter)) || __memd_clock
-                    printf "$__memd_head$__memd_ran" $((++__memd_turn)) \
+                    printf -v __memd_lines_out "$__memd_head$__memd_ran" $((++__memd_turn)) \
                         $((__memd_began / 60000000 % 15 + __memd_minute)) $((__memd_began / 1000000 % 60)) \
-                        "$__memd_text" "$__memd_status" $(((__memd_now - __memd_began) / 1000)) \
-                        2>&- >>"$__memd_spool" || : # a full disk must not end a shell with `set -e`
+                        "$__memd_text" "$__memd_status" $(((__memd_now - __memd_began) / 1000))
+                    if [[ -z $__memd_announces ]]; then # a full disk must not end a shell with `set -e`
+                        printf '%s' "$__memd_lines_out" 2>&- >>"$__memd_spool" || :
+                    else
+                        __memd_hand_over ''
+                    fi
                     [[ -n $__memd_known ]] || __memd_known=1 __memd_heads[$__memd_session]=$__memd_head
                 fi
             fi
@@ -147,13 +141,22 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
         return $__memd_status
     }
 
+    # The end of a session comes behind its last command, which memd may still have to write.
     __memd_leave() {
         local head at
+        __memd_lines_out=
         printf -v at '%(%Y-%m-%dT%H:%M:%S%z)T' -1
         for head in "${__memd_heads[@]}"; do
-            printf "$head"'"session_ended","turn":"session-end","at":"%s","reason":"exit"}]}\n' "${at:0:-2}:${at: -2}"
-        done 2>/dev/null >>"$__memd_spool"
+            head+='"session_ended","turn":"session-end","at":"%s","reason":"exit"}]}\n'
+            printf -v head "$head" "${at:0:-2}:${at: -2}"
+            __memd_lines_out+=$head
+        done
         [[ -n $__memd_line ]] && rm -f "$__memd_line"
+        if [[ -z $__memd_handed_over ]]; then
+            printf '%s' "$__memd_lines_out" 2>/dev/null >>"$__memd_spool"
+        else
+            __memd_hand_over 1
+        fi
     }
 
     __memd_recall() {

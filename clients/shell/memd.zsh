@@ -1,11 +1,12 @@
 # memd for zsh: writes each command with its exit status, duration and folder to a file that memd reads.
-# Load it from ~/.zshrc: source <(memd shell init zsh). A prompt forks no process. memd does not capture a command that
-# begins with a space, or matches a pattern of MEMD_SHELL_IGNORE (globs, separated by colons). Ctrl-X k asks memd about
-# the typed words; MEMD_SHELL_KEY sets another key.
-if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/regex zsh/system 2>/dev/null; then
+# Load it from ~/.zshrc: source <(memd shell init zsh). A prompt forks no process, except behind a command with a word
+# that can announce a secret: `memd spool` then stores it in the background, without the secret. memd does not capture a
+# command that begins with a space, or matches a pattern of MEMD_SHELL_IGNORE (globs, separated by colons).
+# Ctrl-X k asks memd about the typed words; MEMD_SHELL_KEY sets another key.
+if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/system 2>/dev/null; then
     autoload -Uz add-zsh-hook
     typeset -g __memd_off=@OFF@ __memd_began= __memd_line= __memd_pwd= __memd_root= __memd_head= __memd_session=
-    typeset -gi __memd_turn=0 __memd_bytes=0 __memd_fd=-1
+    typeset -gi __memd_turn=0 __memd_bytes=0 __memd_fd=-1 __memd_place_announces=0 __memd_handed_over=0
     typeset -gA __memd_heads=()
     typeset -g __memd_shell
     strftime -s __memd_shell '%Y%m%dT%H%M%S' $EPOCHSECONDS
@@ -22,35 +23,23 @@ if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/rege
         REPLY=${REPLY//[[:cntrl:]]/ }
     }
 
-    # Arguments: name, group of the secret (0: all but the first group), regex. Redacts `text`.
-    __memd_rule() {
-        local rest=$text out= found kept secret
-        local -a match mbegin mend
-        local MATCH MBEGIN MEND
-        while [[ $rest =~ $3 ]]; do
-            found=$MATCH
-            if (($2)); then
-                secret=$match[$2]
-                kept=${found%${(b)secret}*}"[redacted:$1]"${found##*${(b)secret}}
-            else
-                kept=$match[1]"[redacted:$1]"
-            fi
-            out+=${rest[1,MBEGIN-1]}$kept
-            rest=${rest[MEND+1,-1]}
-        done
-        text=$out$rest
+    # Whether a text has a word that can announce a secret.
+    __memd_announces() {
+        case ${(L)1} in @CLUES@) return 0 ;; esac
+        return 1
     }
 
-    __memd_redact() {
-        local folded=${(L)text} LC_ALL=C
-@RULES@
-    }
-
-    # Cuts the text to 10,000 characters, without a part of a secret at the end.
-    __memd_cut() {
-        text=${text[1,12000]}
-        __memd_redact
-        text=${text[1,10000]}
+    # Pipes lines that may hold a secret to memd, which appends them without it: they are in no other file, and in no
+    # argument or environment of a process. The outer subshell leaves `$!` alone. Arguments: lines, seconds to wait.
+    __memd_hand_over() {
+        __memd_handed_over=1
+        (
+            trap '' HUP INT QUIT
+            {
+                [[ -z $2 ]] || sleep $2
+                print -rn -- $1
+            } | @MEMD@ spool --command-limit 10000 $__memd_spool &!
+        ) </dev/null &>/dev/null
     }
 
     # A session belongs to one project for good, so each repository has its own.
@@ -66,6 +55,8 @@ if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/rege
         __memd_json "$PWD"
         __memd_head='{"request":"capture","origin":{"host":"zsh","session":"'
         __memd_head+="$__memd_session\",\"cwd\":\"$REPLY\"},\"events\":[{\"event\":"
+        __memd_announces $PWD
+        __memd_place_announces=$((!$?))
     }
 
     __memd_ignores() {
@@ -94,8 +85,9 @@ if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/rege
     __memd_precmd() {
         local -i exit_status=$?
         [[ -n $__memd_began ]] || return 0
-        emulate -L zsh -o no_re_match_pcre
+        emulate -L zsh
         local began=$__memd_began line=$__memd_line REPLY text at
+        local -i announces=$__memd_place_announces
         local -i ms=$(((EPOCHREALTIME - began) * 1000))
         __memd_began= __memd_line=
         [[ -z ${MEMD_DISABLED-} || ${(L)MEMD_DISABLED} == (0|no|off|false) ]] || return 0
@@ -106,8 +98,11 @@ if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/rege
             __memd_bytes=0
         fi
         text=$line
-        (($#text > 10000)) && __memd_cut
-        case ${(L)text} in @CLUES@) __memd_redact ;; esac
+        (($#text > 10000)) && text=${text[1,100000]}
+        case ${(L)text} in
+            @CLUES@) announces=1 ;;
+            *) text=${text[1,10000]} ;;
+        esac
         REPLY=$text
         [[ $text == *[\\\"[:cntrl:]]* ]] && __memd_json "$text"
         strftime -s at '%Y-%m-%dT%H:%M:%S%z' ${began%[.,]*}
@@ -115,7 +110,9 @@ if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/rege
         line+=",\"command\":\"$REPLY\",\"exit_status\":$exit_status,\"duration_ms\":$ms}]}"$'\n'
         __memd_heads[$__memd_session]=$__memd_head
         ((__memd_bytes += $#line))
-        if [[ $__memd_spool -ef /dev/fd/$__memd_fd ]]; then
+        if ((announces)); then
+            __memd_hand_over $line ''
+        elif [[ $__memd_spool -ef /dev/fd/$__memd_fd ]]; then
             syswrite -o $__memd_fd -- $line
         else
             __memd_append $line
@@ -123,15 +120,21 @@ if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/rege
         return 0
     }
 
+    # The end of a session comes behind its last command, which memd may still have to write.
     __memd_leave() {
         emulate -L zsh
         ((ZSH_SUBSHELL == 0)) || return 0 # `(exit 1)` ends a subshell only
-        local at head
+        local at head lines
         strftime -s at '%Y-%m-%dT%H:%M:%S%z' $EPOCHSECONDS
         for head in ${(v)__memd_heads}; do
-            head+="\"session_ended\",\"turn\":\"session-end\",\"at\":\"${at[1,-3]}:${at[-2,-1]}\",\"reason\":\"exit\"}]}"
-            __memd_append $head$'\n'
+            head+="\"session_ended\",\"turn\":\"session-end\",\"at\":\"${at[1,-3]}:${at[-2,-1]}\""
+            lines+=$head',"reason":"exit"}]}'$'\n'
         done
+        if ((__memd_handed_over)); then
+            __memd_hand_over $lines 1
+        elif [[ -n $lines ]]; then
+            __memd_append $lines
+        fi
     }
 
     __memd_recall() {

@@ -1,26 +1,35 @@
 """The client for Node against a real daemon: calls, errors, deadlines, the spool, secrets (U7, W10, W14, P-18)."""
 
 import json
+import os
 import shutil
 import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memd.clients.bench.write.secret_matrix import cases
 from memd.clients.node import FOLDER
 from memd.clients.node.generated_files import generated_files
+from memd.clients.python.folder import client_gate
+from memd.protocol.event import Origin, Ran, Said, ToolCalled, Wrote
+from memd.protocol.places import places
 from memd.protocol.private import without_private
 from memd.protocol.redact import redact
-from memd.protocol.request import AnyRequest
+from memd.protocol.request import AnyRequest, Capture, Remember
+from memd.protocol.secret_gate import KEY_BYTES, KEY_FILE
+from memd.protocol.wire import decode_request, encode_request
 from tests.protocol.test_redact import SECRETS
 
+AT = "2026-03-04T18:30:00+01:00"
 NODE = shutil.which("node") or ""
 needs_node = pytest.mark.skipif(not NODE, reason="there is no node on this machine")
 HEAD = f"""
-import {{ Client, MemdError, redact, withoutPrivate }} from {json.dumps(str(FOLDER / "client.js"))};
+import {{ Client, MemdError }} from {json.dumps(str(FOLDER / "client.js"))};
 const client = new Client(globalThis.options ?? {{}});
 const refused = async (work) => {{ try {{ await work(); return "" }} catch (error) {{ return error.code }} }};
 globalThis.folder = {json.dumps(FOLDER.as_uri() + "/")};
@@ -36,7 +45,7 @@ def node(home: dict[str, str]) -> Callable[..., Any]:
         done = subprocess.run(
             [NODE, "--input-type=module", "-"],
             input=HEAD + code,
-            env={**home, **changes},
+            env={**home, "PATH": f"{Path(sys.executable).parent}:{home['PATH']}", **changes},
             cwd="/tmp",
             capture_output=True,
             text=True,
@@ -144,29 +153,70 @@ def test_disabled_it_does_nothing_W14(home: dict[str, str], node: Callable[..., 
     assert list(Path(home["MEMD_HOME"]).iterdir()) == []
 
 
+def spooled(home: dict[str, str], node: Callable[..., Any], requests: Sequence[Capture | Remember]) -> list[Any]:
+    """The requests as the client stores them while the daemon is down."""
+    sent = [json.loads(encode_request(each, "json")) for each in requests]
+    waits = node(f"""
+        const sent = {json.dumps(sent)};
+        say(await Promise.all(sent.map((each) => each.request === "capture"
+            ? client.captureOrSpool(each.origin, each.events) : client.rememberOrSpool(each.text, each.origin))));
+    """)
+    assert all(each["spooled"] for each in waits)
+    (file,) = places(home, os.getuid()).spool.iterdir()
+    return [decode_request(line) for line in file.read_bytes().splitlines()]
+
+
+def said(texts: Iterable[str]) -> Capture:
+    events = [Said(turn=str(number), at=AT, role="user", text=text) for number, text in enumerate(texts)]
+    return Capture(origin=Origin(host="h", session="s"), events=tuple(events))
+
+
 @needs_node
-def test_it_takes_out_what_the_protocol_takes_out_P18(node: Callable[..., Any]) -> None:
-    texts = [f"a {secret} b" for secret in SECRETS.values()]
-    texts += [
-        "DB_PASSWORD='hunter2hunter2' and postgres://ada:s3cr3t@db/x",
-        "the token budget is 500",
-        "bearer " + "a" * 30,
-    ]
+def test_a_spool_holds_no_secret_that_the_python_client_takes_out_P18(
+    home: dict[str, str], node: Callable[..., Any]
+) -> None:
+    texts = [f"a {secret} b" for secret in SECRETS.values()] + [case.text for case in cases()]
+    texts += ["the token budget is 500", "bearer " + "a" * 30, "token: ${TOKEN}"]
     texts += ["a <private>b <PRIVATE>c</private> d</private> e", "x <private/> y", "open <private> z", "</private> a"]
-    told = node(f"say({json.dumps(texts)}.map((each) => [redact(each), withoutPrivate(each)]))")
-    assert told == [[redact(each)[0], without_private(each)] for each in texts]
+    assert len(texts) > 2000
+    (capture,) = spooled(home, node, [said(texts)])
+    assert [event.text for event in capture.events] == [redact(without_private(text))[0] for text in texts]
 
 
 @needs_node
-def test_it_takes_out_what_a_name_or_command_announces_P18(node: Callable[..., Any]) -> None:
-    texts = ["DB_PASSWORD=*", "db: {password: '*'}", "mysql -u root -p* shop", "docker login -u ada -p * quay.example"]
-    texts += ["deploy --password * --host db", "echo '*' | sudo -S apt update", "My password is *", "token: ${TOKEN}"]
-    told = node(f"say({json.dumps([text.replace('*', 'hunter2horse') for text in texts])}.map(redact))")
-    assert not any("hunter2horse" in text for text in told) and told[-1] == texts[-1]
+def test_no_field_of_a_spooled_request_holds_a_secret_P18(home: dict[str, str], node: Callable[..., Any]) -> None:
+    state = places(home, os.getuid()).state
+    state.mkdir(mode=0o700)
+    (state / KEY_FILE).write_bytes(b"k" * KEY_BYTES)
+    secret, other = SECRETS["github-token"], SECRETS["aws-access-key"]
+    origin = Origin(host="h", session=f"s/{secret}", cwd=f"/src/{secret}/x", title=f"Use {secret}", agent=other)
+    events = (
+        ToolCalled(turn=secret, at=AT, name="Bash", arguments=f'{{"command": "mysql -phunter2horse {other}"}}'),
+        Ran(turn="2", at=AT, command="export DB_PASSWORD=hunter2horse"),
+        Wrote(turn="3", at=AT, path=f"/src/{secret}", text="password: hunter2horse"),
+    )
+    requests = [Capture(origin=origin, events=events), said(["one"]), said(["two"])]
+    told = spooled(home, node, requests)
+    assert told == [client_gate(state).spooled(request) for request in requests]
+    kept = "".join(file.read_text() for file in (state / "spool").iterdir())
+    assert not any(each in kept for each in (secret, other, "hunter2horse"))
+
+
+@needs_node
+def test_without_memd_nothing_is_spooled_and_the_caller_is_told_P18(
+    home: dict[str, str], node: Callable[..., Any]
+) -> None:
+    told = node("""
+        const other = new Client({ program: "/nowhere/memd" });
+        say([await refused(() => other.rememberOrSpool("one")), await refused(() => other.captureOrSpool({}, []))]);
+    """)
+    assert told == ["unavailable", "unavailable"]
+    assert list(places(home, os.getuid()).spool.iterdir()) == []
+    assert node("say(await refused(() => client.captureOrSpool({ host: 1 }, [])))") == "invalid_request"
 
 
 def test_what_is_exported_has_a_type_U7() -> None:
     types = (FOLDER / "client.d.ts").read_text(encoding="utf-8")
     code = (FOLDER / "client.js").read_text(encoding="utf-8")
-    for name in ("Client", "MemdError", "redact", "withoutPrivate", "now", "places"):
+    for name in ("Client", "MemdError", "now", "places", "program"):
         assert name in types and name in code

@@ -6,13 +6,14 @@ import stat
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from memd.clients.python.client import Client, remembering
-from memd.clients.python.spool_writer import SPOOL_LIMIT, Drained, Spool, SpoolReceipt
-from memd.protocol import reply, request
-from memd.protocol.errors import DaemonDown, InvalidRequest, StorageFull, TooLarge, UnknownRequest
-from memd.protocol.event import Origin, Said, ToolCalled
+from memd.clients.python.spool_writer import SPOOL_LIMIT, Drained, Spool, SpoolReceipt, append_lines
+from memd.protocol import reply, request, wire
+from memd.protocol.errors import DaemonDown, InvalidRequest, StorageFull, StoreError, TooLarge, UnknownRequest
+from memd.protocol.event import Origin, Ran, Said, ToolCalled
 from memd.protocol.frames import framed
 from memd.protocol.places import Places
 
@@ -51,6 +52,54 @@ def test_modes_are_private_whatever_the_umask(tmp_path: Path) -> None:
     for folder in (spool.path.parent, tmp_path / "state"):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in spool.path.parent.iterdir()} == {0o600}
+
+
+def line_of(message: request.Request) -> bytes:
+    return wire.encode_request(message, "json") + b"\n"
+
+
+def test_a_file_of_lines_holds_requests_of_other_languages_without_their_secrets_P18(tmp_path: Path) -> None:
+    file = tmp_path / "spool" / "test-1-1.lines"
+    file.parent.mkdir()
+    long = Ran(turn="2", at=AT, command=f"{'word ' * 20}{KEY} {'more ' * 20}")  # the limit is inside the secret
+    captured = request.Capture(origin=Origin(host="h", session=KEY), events=(long,))
+    content = line_of(wish(f"the key is {KEY} <private>mine</private>")) + line_of(captured)
+    assert append_lines(file, content, command_limit=110) == 2
+    assert append_lines(file, line_of(wish("caf\xe9")).replace("caf\xe9".encode(), b"caf\xe9")) == 1
+    remembered, ran, other = map(wire.decode_request, file.read_bytes().splitlines())
+    assert isinstance(remembered, request.Remember) and isinstance(ran, request.Capture)
+    assert remembered.text == "the key is [redacted:aws-access-key] [private]"
+    assert isinstance(other, request.Remember) and other.text == "caf\ufffd"
+    (event,) = ran.events
+    assert isinstance(event, Ran) and event.command == f"{'word ' * 20}[redacted:"
+    assert KEY.encode() not in file.read_bytes() and stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "error"),
+    [
+        ("notes.txt", line_of(wish("x")), InvalidRequest),
+        ("test-1-1.lines", line_of(wish("x")) + b"{", InvalidRequest),
+        ("test-1-1.lines", line_of(request.GetStatus()), InvalidRequest),
+        ("test-1-1.lines", line_of(msgspec.structs.replace(wish("x"), token="pass")), InvalidRequest),
+        ("missing/test-1-1.lines", line_of(wish("x")), StoreError),
+    ],
+)
+def test_a_file_of_lines_takes_nothing_else_W10(
+    tmp_path: Path, name: str, content: bytes, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        append_lines(tmp_path / name, content)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_file_of_lines_refuses_more_W10(tmp_path: Path) -> None:
+    file = tmp_path / "test-1-1.lines"
+    with file.open("wb") as full:
+        full.truncate(SPOOL_LIMIT)
+    with pytest.raises(TooLarge):
+        append_lines(file, line_of(wish("x")))
+    assert file.stat().st_size == SPOOL_LIMIT
 
 
 def test_secrets_never_reach_the_disk(tmp_path: Path) -> None:
