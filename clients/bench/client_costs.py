@@ -21,7 +21,6 @@ from statistics import median
 from typing import NamedTuple
 
 from ...protocol.errors import Unavailable
-from .. import service
 from ..hooks import program
 from ..hooks.hosts import server_command
 from ..hooks.notes import folder
@@ -142,6 +141,7 @@ HANDED_OVER = 3
 """Commands of a round that may hold a secret; each starts a process in the background."""
 
 _MARK = "MEMD-BENCH> "
+_MEMD = [sys.executable, "-P", "-m", "memd.clients.cli.main"]
 _WAIT_S = 30.0
 _SHELLS = {"bash": ("bash", "--norc", "-i"), "zsh": ("zsh", "-f", "-i")}
 _LOOPS = {
@@ -160,7 +160,8 @@ def prompt(options: BenchOptions) -> PartResult:
             notes.append(f"{shell} was not measured: {reason}")
         else:
             figures += _measured(shell, rounds)
-    figures += _spooling(rounds)
+    if figures:
+        figures += _spooling(rounds)
     return PartResult(
         tuple(figures),
         notes=(*notes, "the floor is the whole prompt of the same shell without memd"),
@@ -182,7 +183,7 @@ def _measured(shell: str, rounds: int) -> list[Figure]:
     with empty_home() as (home, environment):
         make_private(home.spool)
         loaded = home.state / f"memd.{shell}"
-        loaded.write_text(script(shell, home, service.program()), encoding="utf-8")
+        loaded.write_text(script(shell, home, _MEMD), encoding="utf-8")
         environment = {**environment, "HOME": str(home.state), "TERM": "dumb", "HISTFILE": "", "MEMD_DISABLED": ""}
         with closing(_Terminal(shell, environment)) as bare, closing(_Terminal(shell, environment)) as ours:
             ours.type(f"source {loaded}")
@@ -207,7 +208,7 @@ def _spooling(rounds: int) -> tuple[Figure, ...]:
     """The process that stores a command that may hold a secret, in the background."""
     with empty_home() as (home, environment):
         make_private(home.spool)
-        command = [*service.program(), "spool", str(home.spool / "bench-1-1.lines")]
+        command = [*_MEMD, "spool", str(home.spool / "bench-1-1.lines")]
         event = '{"event": "ran", "turn": "1", "at": "2026-03-04T18:30:00+01:00", "command": ": --password hunter2"}'
         line = f'{{"request": "capture", "origin": {{"host": "bench", "session": "s"}}, "events": [{event}]}}\n'
         costs = [_run(command, line.encode(), environment) for _ in range(rounds)]

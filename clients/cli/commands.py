@@ -75,7 +75,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "mcp": ("integrate", "Serve memory to an MCP host over standard input and output."),
         "shell": ("integrate", "Let bash or zsh report the commands you run."),
         "plugin": ("integrate", "Print the folder of the Neovim plugin or the Node library."),
-        "spool": ("integrate", "Store captures without their secrets until the daemon reads them."),
+        "spool": ("integrate", "Store captures without secrets until the daemon reads them."),
         "completion": ("integrate", "Print shell completion code."),
         "man": ("integrate", "Print the manual page."),
     },

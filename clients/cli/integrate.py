@@ -76,7 +76,7 @@ def spool(
     command_limit: Annotated[int, typer.Option(help="Cut longer shell commands to this many characters.", min=0)] = 0,
     as_json: JsonFlag = False,
 ) -> None:
-    """Store captures without their secrets until the daemon reads them.
+    """Store captures without secrets until the daemon reads them.
 
     For clients that can't reach the daemon. Each line on standard input is a request `capture` or `remember` in JSON.
 

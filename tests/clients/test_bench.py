@@ -126,8 +126,8 @@ def test_a_shell_that_is_missing_is_told_and_the_others_are_measured_U5(
 ) -> None:
     here = [each for each in ("bash", "zsh") if shutil.which(each)]
     found = client_costs.prompt(QUICK)
-    assert len(found.figures) == 2 * len(here) and all(each.samples for each in found.figures)
-    assert [each.target is not None for each in found.figures] == [True, False] * len(here)
+    assert len(found.figures) == 3 * len(here) + 2 and all(each.samples for each in found.figures)
+    assert [each.target is not None for each in found.figures] == [True, False, False] * len(here) + [False, False]
     monkeypatch.setenv("PATH", str(tmp_path))
     found = client_costs.prompt(QUICK)
     assert not found.figures and found.notes[:2] == (

@@ -1,8 +1,10 @@
 """The Neovim plugin, headless, against a real daemon (U2, W10, W14)."""
 
 import json
+import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from memd.clients.nvim import FOLDER
 
 NVIM = shutil.which("nvim") or ""
 pytestmark = pytest.mark.skipif(not NVIM, reason="there is no nvim on this machine")
+PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 HEAD = """
 local out, said = {}, {}
 vim.notify = function(text) table.insert(said, text) end
@@ -38,7 +41,7 @@ def nvim(home: dict[str, str], tmp_path: Path) -> Callable[..., Any]:
         command = [NVIM, "--headless", "-u", "NONE", "--cmd", f"set rtp+={FOLDER}", "-c", "runtime plugin/memd.lua"]
         done = subprocess.run(
             [*command, "-c", f"luafile {script}", "-c", "qa!"],
-            env={**home, "OUT": str(told), "HOME": str(tmp_path), **changes},
+            env={**home, "PATH": PATH, "OUT": str(told), "HOME": str(tmp_path), **changes},
             capture_output=True,
             text=True,
             timeout=60,
@@ -101,11 +104,12 @@ def test_while_the_daemon_is_down_it_says_so_and_spools_what_is_to_be_remembered
 ) -> None:
     told = nvim("""
         vim.cmd("Memd recall lamp")
-        vim.cmd("Memd remember The lamp is green.")
+        vim.cmd("Memd remember The lamp is green, its password hunter2horse.")
         settle(function() return #said == 2 end)
     """)
-    assert "memd up" in told["said"][0] and "it will remember this" in told["said"][1]
-    assert b"The lamp is green." in (Path(home["MEMD_HOME"]) / "state" / "spool" / "python.spool_writer").read_bytes()
+    assert "memd up" in told["said"][0] and "the text is spooled" in told["said"][1]
+    content = (Path(home["MEMD_HOME"]) / "state" / "spool" / "python.spool").read_bytes()
+    assert b"The lamp is green" in content and b"hunter2horse" not in content  # P-18
 
 
 def test_an_answer_that_is_late_is_told_and_the_editor_goes_on(daemon: Any, nvim: Callable[..., Any]) -> None:
