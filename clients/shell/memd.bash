@@ -29,6 +29,7 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
         __memd_handed_over=1
         (
             trap '' HUP INT QUIT
+            export -n __memd_text __memd_last __memd_lines_out # after `set -a`
             {
                 [[ -z $1 ]] || sleep "$1"
                 printf '%s' "$__memd_lines_out"

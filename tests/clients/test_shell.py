@@ -229,7 +229,8 @@ def test_what_goes_to_memd_spool_is_on_its_input_and_nowhere_else_P18(
 ) -> None:
     program, folder = recorder(tmp_path)
     found = terminal(program)
-    found.run("sleep 100 &", "before=$!", "(exit 3)", ": --password hunter2horse", "[ $before = $! ] && echo s''ame")
+    found.run("set -a", "sleep 100 &", "before=$!", "(exit 3)", ": --password hunter2horse")
+    found.run("[ $before = $! ] && echo s''ame")
     os.write(found._fd, b"cat <<EOF >/dev/null\nservice: db\npassword: hunter2horse\nEOF\n")
     found.until(PROMPT)
     found.run("jobs", "kill %1", "wait")
@@ -244,7 +245,7 @@ def test_what_goes_to_memd_spool_is_on_its_input_and_nowhere_else_P18(
     assert not any("hunter2horse" in file.read_text() for file in folder.glob("*.outside"))
     assert not any(b"hunter2horse" in file.read_bytes() for file in places(home, os.getuid()).spool.iterdir())
     assert "same" in found.said and "[2]" not in found.said and "done" not in found.said.lower()
-    assert commands(home, shell)[:3] == ["sleep 100 &", "before=$!", "(exit 3)"]
+    assert commands(home, shell)[:4] == ["set -a", "sleep 100 &", "before=$!", "(exit 3)"]
 
 
 def test_a_closed_terminal_loses_no_command_with_a_secret_W10(
