@@ -1,7 +1,7 @@
 """The integration of bash and zsh that `memd shell init` prints.
 
-Invariants: a prompt forks no process, except for a command that has a clue to a secret; such a command reaches a file
-only through `memd spool`, which redacts it.
+Invariants: a prompt forks no process, except for a command or folder that has a clue to a secret; such a command
+reaches a file only through `memd spool`, which redacts it.
 """
 
 from __future__ import annotations

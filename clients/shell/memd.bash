@@ -1,7 +1,7 @@
 # memd for bash 5: writes each command with its exit status, duration and folder to a file that memd reads.
 # Load it from ~/.bashrc: source <(memd shell init bash). A prompt forks no process, except behind a command with a word
-# that can announce a secret: `memd spool` then stores it in the background, without the secret. memd does not capture a
-# command that begins with a space, or matches a pattern of MEMD_SHELL_IGNORE (globs, separated by colons).
+# that can announce a secret, or in such a folder: `memd spool` then stores it in the background, without the secret.
+# memd does not capture a command that begins with a space, or matches a glob of MEMD_SHELL_IGNORE, separated by colons.
 if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt -q promptvars; then
     __memd_off=@OFF@
     printf -v __memd_shell '%(%Y%m%dT%H%M%S)T-%s' -1 $$

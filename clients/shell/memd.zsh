@@ -1,7 +1,7 @@
 # memd for zsh: writes each command with its exit status, duration and folder to a file that memd reads.
 # Load it from ~/.zshrc: source <(memd shell init zsh). A prompt forks no process, except behind a command with a word
-# that can announce a secret: `memd spool` then stores it in the background, without the secret. memd does not capture a
-# command that begins with a space, or matches a pattern of MEMD_SHELL_IGNORE (globs, separated by colons).
+# that can announce a secret, or in such a folder: `memd spool` then stores it in the background, without the secret.
+# memd does not capture a command that begins with a space, or matches a glob of MEMD_SHELL_IGNORE, separated by colons.
 # Ctrl-X k asks memd about the typed words; MEMD_SHELL_KEY sets another key.
 if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/system 2>/dev/null; then
     autoload -Uz add-zsh-hook
