@@ -137,8 +137,8 @@ def _answer_times(environment: Mapping[str, str]) -> list[float]:
 
 # --- a shell's prompt ------------------------------------------------------------------------------------------------
 PROMPT_ROUNDS, TYPED, LOOPED = 40, 40, 200
-HANDED_OVER = 3
-"""Commands of a round that may hold a secret; each starts a process in the background."""
+HANDED_OVER_S = 1.2
+"""Seconds between commands that may hold a secret, so that each starts a process in the background."""
 
 _MARK = "MEMD-BENCH> "
 _MEMD = [sys.executable, "-P", "-m", "memd.clients.cli.main"]
@@ -192,15 +192,14 @@ def _measured(shell: str, rounds: int) -> list[Figure]:
             typed = [_alternated(bare, ours, [f": git status {n} {k}" for k in range(TYPED)]) for n in range(rounds)]
             looped = [_alternated(bare, ours, [f"memd_bench {LOOPED}"]) for _ in range(rounds)]
             recorded = sum(path.read_bytes().count(b'"event":"ran"') for path in home.spool.glob("*.lines"))
-            secrets = [f": --password hunter{n}" for n in range(HANDED_OVER)]
-            handed_over = [_alternated(bare, ours, secrets) for _ in range(rounds)]
+            handed_over = [_handed_over(bare, ours, n) for n in range(max(4, rounds // 4))]
     if recorded < (expected := rounds * (TYPED + LOOPED)):
         message = f"{shell} recorded {recorded:,} of {expected:,} commands"
         raise Unavailable(message, hint=f"run `memd shell init {shell}`")
     return [
         _prompt_figure(f"{shell}, in a terminal", typed, TYPED, with_target=True),
         _prompt_figure(f"{shell}, its hooks in a loop", looped, LOOPED, with_target=False),
-        _prompt_figure(f"{shell}, a command that may hold a secret", handed_over, HANDED_OVER, with_target=False),
+        _prompt_figure(f"{shell}, a command that may hold a secret", handed_over, 1, with_target=False),
     ]
 
 
@@ -221,6 +220,11 @@ def _alternated(bare: _Terminal, ours: _Terminal, lines: list[str]) -> tuple[flo
     """CPU seconds of these lines without memd and with it; each line is typed into both shells."""
     costs = [(bare.spent(line), ours.spent(line)) for line in lines]
     return sum(without for without, _ in costs), sum(with_memd for _, with_memd in costs)
+
+
+def _handed_over(bare: _Terminal, ours: _Terminal, number: int) -> tuple[float, float]:
+    time.sleep(HANDED_OVER_S)
+    return _alternated(bare, ours, [f": --password hunter{number}"])
 
 
 def _prompt_figure(name: str, rounds: list[tuple[float, float]], times: int, *, with_target: bool) -> Figure:

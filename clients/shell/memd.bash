@@ -6,7 +6,7 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
     __memd_off=@OFF@
     printf -v __memd_shell '%(%Y%m%dT%H%M%S)T-%s' -1 $$
     __memd_spool=@SPOOL@/bash-$$-$EPOCHSECONDS.lines
-    __memd_turn=0 __memd_bytes=0 __memd_pwd= __memd_quarter=-1 __memd_handed_over=
+    __memd_turn=0 __memd_bytes=0 __memd_pwd= __memd_quarter=-1 __memd_pending= __memd_handed_over=0
     declare -A __memd_heads=()
     # bash writes its last line only to a file: use one in memory.
     __memd_line=$(umask 077; mkdir -p @SPOOL@; : >>"$__memd_spool"
@@ -26,15 +26,16 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
     # Pipes lines that may hold a secret to memd, which appends them without it: they are in no other file, and in no
     # argument or environment of a process. The outer subshell leaves jobs and `$!` alone. Argument: seconds to wait.
     __memd_hand_over() {
-        __memd_handed_over=1
+        __memd_handed_over=$__memd_now
         (
             trap '' HUP INT QUIT
-            export -n __memd_text __memd_last __memd_lines_out # after `set -a`
+            export -n __memd_text __memd_last __memd_lines_out __memd_pending # after `set -a`
             {
                 [[ -z $1 ]] || sleep "$1"
-                printf '%s' "$__memd_lines_out"
+                printf '%s' "$__memd_pending"
             } | @MEMD@ spool --command-limit 10000 "$__memd_spool" &
         ) </dev/null &>/dev/null || :
+        __memd_pending=
     }
 
     # A session belongs to one project for good, so each repository has its own. The head is a format of printf.
@@ -127,8 +128,10 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
                     if [[ -z $__memd_announces ]]; then # a full disk must not end a shell with `set -e`
                         printf '%s' "$__memd_lines_out" 2>&- >>"$__memd_spool" || :
                     else
-                        __memd_hand_over ''
+                        __memd_pending+=$__memd_lines_out
                     fi
+                    # Pasted commands share a process: one begins in a second.
+                    [[ -z $__memd_pending ]] || ((__memd_now - __memd_handed_over < 1000000)) || __memd_hand_over ''
                     [[ -n $__memd_known ]] || __memd_known=1 __memd_heads[$__memd_session]=$__memd_head
                 fi
             fi
@@ -153,9 +156,10 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
             __memd_lines_out+=$head
         done
         [[ -n $__memd_line ]] && rm -f "$__memd_line"
-        if [[ -z $__memd_handed_over ]]; then
+        if [[ -z $__memd_pending ]] && ((!__memd_handed_over)); then
             printf '%s' "$__memd_lines_out" 2>/dev/null >>"$__memd_spool"
         else
+            __memd_pending+=$__memd_lines_out
             __memd_hand_over 1
         fi
     }

@@ -5,8 +5,9 @@
 # Ctrl-X k asks memd about the typed words; MEMD_SHELL_KEY sets another key.
 if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/system 2>/dev/null; then
     autoload -Uz add-zsh-hook
-    typeset -g __memd_off=@OFF@ __memd_began= __memd_line= __memd_pwd= __memd_root= __memd_head= __memd_session=
-    typeset -gi __memd_turn=0 __memd_bytes=0 __memd_fd=-1 __memd_place_announces=0 __memd_handed_over=0
+    typeset -g __memd_off=@OFF@ __memd_began= __memd_line= __memd_pwd= __memd_root= __memd_head= __memd_session= __memd_pending=
+    typeset -gi __memd_turn=0 __memd_bytes=0 __memd_fd=-1 __memd_place_announces=0
+    typeset -gF __memd_handed_over=0
     typeset -gA __memd_heads=()
     typeset -g __memd_shell
     strftime -s __memd_shell '%Y%m%dT%H%M%S' $EPOCHSECONDS
@@ -30,16 +31,18 @@ if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/syst
     }
 
     # Pipes lines that may hold a secret to memd, which appends them without it: they are in no other file, and in no
-    # argument or environment of a process. The outer subshell leaves `$!` alone. Arguments: lines, seconds to wait.
+    # argument or environment of a process. The outer subshell leaves jobs and `$!` alone. Argument: seconds to wait.
     __memd_hand_over() {
-        __memd_handed_over=1
+        __memd_handed_over=$EPOCHREALTIME
         (
             trap '' HUP INT QUIT
+            typeset -g +x __memd_pending # after `set -a`
             {
-                [[ -z $2 ]] || sleep $2
-                print -rn -- $1
+                [[ -z $1 ]] || sleep $1
+                print -rn -- $__memd_pending
             } | @MEMD@ spool --command-limit 10000 $__memd_spool &!
         ) </dev/null &>/dev/null
+        __memd_pending=
     }
 
     # A session belongs to one project for good, so each repository has its own.
@@ -111,12 +114,14 @@ if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/syst
         __memd_heads[$__memd_session]=$__memd_head
         ((__memd_bytes += $#line))
         if ((announces)); then
-            __memd_hand_over $line ''
+            __memd_pending+=$line
         elif [[ $__memd_spool -ef /dev/fd/$__memd_fd ]]; then
             syswrite -o $__memd_fd -- $line
         else
             __memd_append $line
         fi
+        # Pasted commands share a process: one begins in a second.
+        [[ -z $__memd_pending ]] || ((EPOCHREALTIME - __memd_handed_over < 1)) || __memd_hand_over ''
         return 0
     }
 
@@ -130,8 +135,9 @@ if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/syst
             head+="\"session_ended\",\"turn\":\"session-end\",\"at\":\"${at[1,-3]}:${at[-2,-1]}\""
             lines+=$head',"reason":"exit"}]}'$'\n'
         done
-        if ((__memd_handed_over)); then
-            __memd_hand_over $lines 1
+        if [[ -n $__memd_pending ]] || ((__memd_handed_over)); then
+            __memd_pending+=$lines
+            __memd_hand_over 1
         elif [[ -n $lines ]]; then
             __memd_append $lines
         fi
