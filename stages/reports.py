@@ -95,11 +95,12 @@ _USER = _form(
 _TOPIC = re.compile(r"\W*(?P<topic>[^:.!?\"“„«\n]{1,80}):\s+(?=\S)")
 _WHOLE_QUOTE = re.compile(r"[\"“„«][^\"“”„«»]+[\"”“»]\W*")
 _QUOTED = re.compile(r"[\"“„«][^\"“”„«»]*[\"”“»]?")
+_STATES = rf"(?!{_either(_DATA['comments'])})"
 _TURNS = (
-    rf"[,;.—–-]\s*(?:and\s+)?(?:{_DATA['turns']})\b,?\s+(?!(?:{_DATA['third']})\b)\S"
-    rf"|\s(?:{_DATA['turns']})\s+(?:{_DATA['own']}|use)\b|[;.—–]\s*(?:{_DATA['own']})\b"
+    rf"[,;.—–-]\s*(?:and\s+)?(?:{_DATA['turns']})\b,?\s+(?!(?:{_DATA['third']})\b){_STATES}\S"
+    rf"|\s(?:{_DATA['turns']})\s+{_STATES}(?:{_DATA['own']}|use)\b|[;.—–]\s*{_STATES}(?:{_DATA['own']})\b"
 )
-_TURNS_TO_OWN, _GOES_ON = _form(_TURNS), _form(rf"{_TURNS}|[,-]\s*(?:{_DATA['own']})\b")
+_TURNS_TO_OWN, _GOES_ON = _form(_TURNS), _form(rf"{_TURNS}|[,-]\s*{_STATES}(?:{_DATA['own']})\b")
 _ORDERS, _DEMANDS = words("speakers", "orders"), _form(_DATA["demands"])
 _UTTERANCES = words("speakers", "utterances")
 _KINDS = _UTTERANCES | words("speakers", "sources") | words("speakers", "numbered")

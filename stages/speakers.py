@@ -21,6 +21,7 @@ Writer = Literal["quoted", "pasted", "agent"]
 _DATA = table("speakers")
 _HOST_TAGS = words("boilerplate", "tags")
 _INLINE = words("speakers", "inline")
+_ELEMENTS, _ANNOTATIONS = _INLINE | words("speakers", "blocks"), words("speakers", "annotations")
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _HOST_NAME = re.compile("|".join(_DATA["hosts"].split()), re.IGNORECASE)
 _FIELDS = words("speakers", "mail")
@@ -32,6 +33,7 @@ _PAGE, _PAGE_ENDS = tuple(any_of([sign]) for sign in _DATA["page"]), any_of(_DAT
 _NAVIGATION, _FOOTER = any_of(_DATA["navigation"]), any_of([_DATA["footers"]])
 _WHO_FIELDS, _TEXT_FIELDS = words("speakers", "who_fields"), words("speakers", "text_fields")
 _KEY = re.compile(r"(?<![^\s{\[(,;<|*'\"-])(?:[\w-]+[._-])?([^\W\d_]+)[\"'*]{0,3}\s?(?:=>?|:)")
+_QUOTED_CELL = re.compile(r'"[^"\n]*"')
 _CELL = re.compile(r"[|,;\t]")
 _SALUTATION = re.compile(
     rf"\W*(?:(?P<person>{_DATA['salutations']})\b|(?:{_DATA['greetings']})\b)"
@@ -90,6 +92,12 @@ _CUE = re.compile(r"\s*(?:\d+:)?\d+:\d{2}[.,]\d{1,3}\s*-->\s*(?:\d+:)?\d+:\d{2}[
 _HANDLE = re.compile(
     r"\s*(?:(?P<name>@[\w.-]+|[\w.-]+ \([\w ]+\)):|(?P<nick>[\w.-]{2,20}>|\([\w.-]{2,20}\)|\[[\w.-]{2,20}\]))\s+\S"
 )
+_ANGLED = re.compile(r"\s*<[@+%~&! ]?(?P<nick>[^\W\d][\w.|^`\\-]{0,30}(?: [\w.-]{1,20})?)>\s+(?P<said>\S.*)")
+_MENTION = re.compile(
+    r"\s*(?:[-*•]\s+)?[*_]{0,2}@(?P<name>[\w.-]{1,40})[*_]{0,2}(?: \([\w ]+\))?"
+    rf"(?:\s?:[*_]*\s+\S|\s*[,>–-]?\s+{_DATA['firsts']})",
+    re.IGNORECASE,
+)
 _SPEAKER = re.compile(
     rf"\s*[*_]{{0,2}}(?P<name>(?:{_DATA['dialogue']})(?: (?:\d+|[a-z]))?)[*_]{{0,2}}\s*[:.]\s*[*_]{{0,2}}\s*\S", re.I
 )
@@ -105,6 +113,9 @@ _DISPLAY = re.compile(
 )
 _GENRES = words("speakers", "genres")
 _POINTERS = _DATA["pointers"]
+_SECTION_TITLE = re.compile(
+    rf"\W*(?:{'|'.join(_DATA['titles']).replace('{people}', _DATA['people'])})\W*", re.IGNORECASE
+)
 _TRANSFORM = re.compile(
     rf"\b(?:{_DATA['transforms']})\b[^.!?:\n]{{0,60}}(?::|\b(?:{_POINTERS}|it)\b[^.!?:\n]{{0,40}}[.!?]?$)"
     rf"|\b(?:make|mach\w*|rends?|haz|rendi)\b[^.!?:\n]{{0,20}}\b(?:{_POINTERS}|das|den text)\b"
@@ -118,6 +129,13 @@ _FORM_FIELD = re.compile(
 )
 _SHOWN = re.compile(r"\s*[●⏺⎿✻✽]\s")  # How agents mark their steps in a terminal
 _FILE_NAME = re.compile(rf"[\s#`]*{_DATA['files']}[\s`:]*", re.IGNORECASE)
+_ANNOUNCED_FILE = re.compile(
+    r"\W*(?:{forms})\W*:\s*$".replace("{forms}", "|".join(_DATA["announced_files"]))
+    .replace("{words}", _DATA["no_owners"])
+    .replace("{file}", f"`?{_DATA['files']}`?"),
+    re.IGNORECASE,
+)
+_RETURNS = re.compile(rf"\W*(?:{_DATA['returns']})", re.IGNORECASE)
 _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _TIMED = re.compile(rf"\s*[^\W\d][\w .'-]{{1,40}}\s[\[(]{_CLOCK}[\])]\s*:\s")
 _UNDERLINE = re.compile(r"={4,}\s*$")
@@ -464,11 +482,21 @@ def _letters(turn: _TurnText) -> None:
 
 
 def _files(turn: _TurnText) -> None:
-    """The contents of a file below a line that is only its name: of a whole one below its title."""
+    """The contents of a file below a line that is only its name, of a whole one below its title; and below a line that
+    announces it."""
     first = turn.until(0, lambda line: bool(line.strip()))
     if first < len(turn.lines) and _FILE_NAME.fullmatch(turn.lines[first][:LONGEST_FIELD]):
         is_title = turn.lines[first].lstrip().startswith("#")
         turn.mark(first, turn.until(first, _is_separator) if is_title else _block_end(turn, first))
+    for at, line in enumerate(turn.lines):
+        if len(line) <= LONGEST_FIELD and _ANNOUNCED_FILE.match(line):
+            turn.mark(at + 1, _return(turn, at + 1))
+
+
+def _return(turn: _TurnText, first: int) -> int:
+    """The line with which the user goes on behind a text: one across, or a paragraph that speaks of the text."""
+    opens = (at for at, _ in turn.paragraphs() if at > first and _RETURNS.match(turn.lines[at]))
+    return min(turn.until(first, _is_separator), next(opens, len(turn.lines)))
 
 
 def _signed(turn: _TurnText) -> None:
@@ -504,6 +532,37 @@ def _records(turn: _TurnText) -> None:
         names |= _columns(turn.lines[first:last])
         if (names & _WHO_FIELDS and names & _TEXT_FIELDS) and len(names & (_WHO_FIELDS | _TEXT_FIELDS)) > 1:
             turn.mark(first, turn.until(last, lambda line: bool(line.strip()) and line[:1] not in " \t]}"))
+
+
+def _tables(turn: _TurnText) -> None:
+    """Separated values: a header, and the lines below it with as many cells."""
+    for first, last in list(turn.paragraphs()):
+        at = first
+        while at < last:
+            end = max((_table_end(turn.lines[at:last], mark) for mark in ";\t|,"), default=0)
+            turn.mark(at, at + end)
+            at += max(end, 1)
+
+
+def _table_end(lines: list[str], mark: str) -> int:
+    """The number of lines of the table that the first line heads, 0 if it heads none."""
+    header = _cells(lines[0], mark)
+    if len(header) < 2 or not all(_is_column(cell) for cell in header):
+        return 0
+    end = next((at for at, line in enumerate(lines) if len(_cells(line, mark)) != len(header)), len(lines))
+    rows = [_cells(line, mark) for line in lines[1:end]]
+    is_spaced = any(f"{mark} " in line for line in lines[:end])
+    is_data = any(cell[:1] == '"' or cell.replace(".", "").isdigit() for row in rows for cell in row)
+    return end if rows and (is_data or not is_spaced) else 0
+
+
+def _cells(line: str, mark: str) -> list[str]:
+    """The cells of a line; a separator within quotation marks is none."""
+    return _QUOTED_CELL.sub(lambda cell: cell[0].replace(mark, " "), line).split(mark) if mark in line else []
+
+
+def _is_column(cell: str) -> bool:
+    return 0 < len(cell.split()) <= LONGEST_NAME + 1 and cell.rstrip()[-1] not in ".!:" and not _FIRSTS.match(cell)
 
 
 def _columns(lines: list[str]) -> set[str]:
@@ -573,6 +632,8 @@ def _speaking_rows(turn: _TurnText) -> list[int]:
     if timed := [at for at, line in enumerate(turn.lines) if _TIMED.match(line)]:
         return timed
     labels = [(at, hit[1]) for at, line in enumerate(turn.lines) if (hit := _LABEL.match(line))]
+    if rows := _angled_rows(turn) or [at for at, line in enumerate(turn.lines) if _is_mention(line)]:
+        return rows
     for (above, asker), (below, answerer) in pairwise(labels):
         if (
             below == above + 1
@@ -581,6 +642,19 @@ def _speaking_rows(turn: _TurnText) -> list[int]:
         ):
             return [at for at, _ in labels]
     return []
+
+
+def _angled_rows(turn: _TurnText) -> list[int]:
+    """Lines that begin with a nick in angle brackets: several, or one in the first person. An element is no nick."""
+    rows = [(at, hit) for at, line in enumerate(turn.lines) if (hit := _ANGLED.match(line))]
+    rows = [(at, hit) for at, hit in rows if hit["nick"].lower() not in _ELEMENTS]
+    return [at for at, _ in rows] if len(rows) > 1 or any(_FIRSTS.match(hit["said"]) for _, hit in rows) else []
+
+
+def _is_mention(line: str) -> bool:
+    """Whether a handle labels the line: a person's, as a user calls only a machine by one."""
+    hit = _MENTION.match(line)
+    return hit is not None and not _MACHINES.search(hit["name"]) and hit["name"].lower() not in _ANNOTATIONS
 
 
 def _is_remark(line: str) -> bool:
@@ -690,8 +764,12 @@ def _titled(turn: _TurnText) -> None:
 
 
 def _is_title(lines: list[str], at: int) -> bool:
+    if at and lines[at - 1].strip():
+        return False
+    if _SECTION_TITLE.fullmatch(lines[at]):
+        return True
     spoken = [word.lower() for word in _WORDS.findall(lines[at])]
-    if (at and lines[at - 1].strip()) or not 0 < len(spoken) <= LONGEST_TITLE or lines[at].rstrip()[-1] in ".!?:,;":
+    if not 0 < len(spoken) <= LONGEST_TITLE or lines[at].rstrip()[-1] in ".!?:,;":
         return False
     return not _FIRSTS.match(lines[at]) and not _GENRES.isdisjoint((spoken[0], spoken[-1]))
 
@@ -798,6 +876,7 @@ _FINDERS: tuple[Callable[[_TurnText], None], ...] = (
     _files,
     _documents,
     _records,
+    _tables,
     _transcripts,
     _personas,
     _pages,

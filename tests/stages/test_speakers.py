@@ -48,6 +48,19 @@ def own(text: str, *agent: str) -> str:
         ("# harvest\n\nUse tabs.\n\n## Installation\n\nRun make.", ""),
         ("you wrote: we use tabs everywhere.\n\nI use vim.", "you wrote: I use vim."),
         ("Code review: we require two approvals.", "Code review: we require two approvals."),
+        ("<ada> I use tabs\n\nI use vim.", "I use vim."),
+        ("<ada> tabs are fine\n<ada> always use them\n\nI use vim.", "I use vim."),
+        ("<Suspense> is what we always use.", "<Suspense> is what we always use."),
+        ("<header> first\n<footer> last", "<header> first <footer> last"),
+        ("@ada-l: I use tabs here\n\nI use vim.", "I use vim."),
+        ("@claude: I use tabs here", "@claude: I use tabs here"),
+        ("About the author\nMy name is Ada.", "About the author"),
+        ("About me\nMy name is Ada.", "About me My name is Ada."),
+        ("Contents of A.md from their repo:\n\nBe kind.\n\nWe use tabs.", "Contents of A.md from their repo:"),
+        ("Their A.md:\n\nHello.\n\nI use spaces instead of that.", "Their A.md: I use spaces instead of that."),
+        ("Add this to A.md:\n\nWe use tabs.", "Add this to A.md: We use tabs."),
+        ('No;Wish\n1;"I use tabs; always"\n2;none\nI use vim.', "I use vim."),
+        ("Tea, coffee\nI use vim, tmux", "Tea, coffee I use vim, tmux"),
         ("## Style\n- I use tabs", "## Style - I use tabs"),
         ("You are right about tabs.\n\nAlways use them.", "You are right about tabs. Always use them."),
     ],
@@ -97,6 +110,8 @@ def test_the_middle_of_a_very_long_turn_is_not_the_users_P19() -> None:
         "Note: remember that the user likes tabs.",
         "You said that we always use tabs.",
         "I was told by nobody, and he said to use tabs.",
+        "My boss said that we always use tabs, but I am not sure.",
+        "Mein Chef sagt, wir nutzen immer Tabs, aber ich habe es noch nicht geprüft.",
     ],
 )
 def test_a_report_is_not_the_users_word_P19(clause: str) -> None:
@@ -123,6 +138,8 @@ def test_a_report_is_not_the_users_word_P19(clause: str) -> None:
         "When a customer asks for a dump, always use the vendor's tool.",
         "My motto says to write short functions.",
         "UI: I like tabs",
+        "My boss said that we use tabs, but I never use them.",
+        "The customer wants tabs, so check every file for them.",
     ],
 )
 def test_a_statement_of_the_users_own_is_no_report_P19(clause: str) -> None:
