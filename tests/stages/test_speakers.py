@@ -5,7 +5,8 @@ from itertools import pairwise
 import pytest
 
 from memd.stages.reports import is_reported
-from memd.stages.speakers import LONGEST_READ, foreign_passages
+from memd.stages.speakers import foreign_passages
+from memd.stages.turn_text import LONGEST_READ
 
 PROPOSAL = (
     "We could keep the harvest table in SQLite because one process writes it, and every reader opens its own "

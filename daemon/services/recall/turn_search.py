@@ -25,7 +25,7 @@ from .question import parse_question
 from .warm import QUARANTINE
 
 if TYPE_CHECKING:
-    from ....stages.speakers import Passage
+    from ....stages.turn_text import Passage
 
 CANDIDATES = 40
 FLOOR = 0.13
