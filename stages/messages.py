@@ -246,7 +246,9 @@ def _angled_rows(turn: TurnText) -> list[int]:
 def _is_mention(line: str) -> bool:
     """Whether a handle labels the line: a person's, as a user calls only a machine by one."""
     hit = _MENTION.match(line)
-    return hit is not None and not _MACHINES.search(hit["name"]) and hit["name"].lower() not in _ANNOTATIONS
+    if hit is None or hit["name"].lower() in _ANNOTATIONS:
+        return False
+    return not _MACHINES.search(f"{hit['name']} {hit['name'].title()}")
 
 
 def _is_remark(line: str) -> bool:

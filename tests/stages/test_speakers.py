@@ -55,6 +55,7 @@ def own(text: str, *agent: str) -> str:
         ("<header> first\n<footer> last", "<header> first <footer> last"),
         ("@ada-l: I use tabs here\n\nI use vim.", "I use vim."),
         ("@claude: I use tabs here", "@claude: I use tabs here"),
+        ("@gemini: I use tabs here", "@gemini: I use tabs here"),
         ("About the author\nMy name is Ada.", "About the author"),
         ("About me\nMy name is Ada.", "About me My name is Ada."),
         ("Contents of A.md from their repo:\n\nBe kind.\n\nWe use tabs.", "Contents of A.md from their repo:"),
