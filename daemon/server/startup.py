@@ -156,7 +156,7 @@ class Daemon:
         except OSError as error:  # a full disk: clients of another environment find the socket once there is space
             log.warning("%s can't be written: %s", self._places.socket_file, error.strerror)
         self._supervision.tell("READY=1")
-        log.info("memd is up: %s", self._socket)
+        log.info("memd is up")  # without a value, so that it need not wait for the rules
         while not self._stop.wait(WAKE_S) and not self._disabled() and not self._is_out_of_reach():
             self._supervision.ping(lambda: self._server.is_well() and self._writer.is_alive)
             self._follow_settings()
