@@ -10,7 +10,20 @@ from datetime import UTC, datetime
 import msgspec
 
 from ...protocol.errors import InvalidRequest, MemdError
-from . import client_costs, gate, hard_forgetting, latency, load, multilingual, peers, report, soak, storage
+from . import (
+    client_costs,
+    everyday,
+    gate,
+    hard_forgetting,
+    latency,
+    learning,
+    load,
+    multilingual,
+    peers,
+    report,
+    soak,
+    storage,
+)
 from .measurement import BenchOptions, DataMissing, Measure, PartResult
 from .read import locomo_pipeline, ranking, recall_speed
 from .write import capture_sources, injection_detection, pool_identity, reconciliation, secret_detection, write_speed
@@ -64,6 +77,8 @@ GROUPS: dict[str, Mapping[str, Measure]] = {
     },
     "soak": {"mixed": soak.mixed},
     "faults": {"load": load.load},
+    "learn": {"sessions": learning.learn},
+    "everyday": {"lines": everyday.everyday},
     "gate": {"records": gate.gate},
     "peers": peers.measures(),
 }
