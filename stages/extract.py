@@ -22,8 +22,10 @@ from .batch import AgentText, Batch, Candidate, Item, Rejection
 from .clauses import Clause, split
 from .cues import LEADS, count_words, foreign, lasting, noise, plain, weights
 from .embed import SentenceEmbedder
+from .ownership import about_user
 from .prototypes import Prototypes
 from .reports import behind_topic, is_first_person, is_reported
+from .selection import Place, Tier, features, selection
 from .speakers import foreign_passages
 from .subjects import dangling, follows, unnamed, untitled
 from .words import is_english
@@ -37,8 +39,11 @@ TALK = 0.9  # Salience from which a remark outside of a project is not small tal
 PERSONAL_TALK = frozenset({"reaction", "aside", "report", "verdict"})
 # Word rules that take the topic in front of a statement for what the statement does.
 TOPIC_TALK = PERSONAL_TALK | {"request"}
-SHARE = 12  # Candidates of one turn of an assistant or document: the best ones
+SHARE = 4  # Candidates of one turn of an assistant or document: the best ones
 READ_CHARACTERS = 1000  # Characters of a text that was asked to be remembered which decide its type
+# Rules whose clauses cannot be used at all; and those whose clauses are never believed: they state nothing.
+UNUSABLE = frozenset({"too long", "retraction", "data", "log", "link", "placeholder", "quoted"})
+DOUBTFUL = frozenset("question asked hypothetical retracted irony social report verdict reaction weak".split())
 RULES = frozenset({"convention", "procedure"})
 FEWEST_OF_FIX = 6  # Words of a sentence that says what is done about a finding
 # Characters of a turn between two steps of the work, if it ends with the next step; and of one that announces the next
@@ -52,9 +57,10 @@ _TITLE = re.compile(r"\*\*[^*]+\*\*:?$|^[\w`'-]+(?: [\w`'-]+){0,3}$")
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A clause that no word rule left out. `meant`: its author marked it as lasting, or wrote it into a file for
-    agents. `doubt`: the word rule that takes it for a passing remark, where only the distiller can tell. `in_progress`:
-    said before its speaker's next step of work."""
+    """A clause that may be kept. `meant`: its author marked it as lasting, or wrote it into a file for agents. `doubt`:
+    the word rule that takes it for a passing remark, where only the distiller can tell. `in_progress`: said before its
+    speaker's next step of work. `place`: where it stands, if the selection decides on it; `reason`: the rule that would
+    leave it out; `is_noted`: it is kept, and not believed."""
 
     item: Item
     trust: Trust
@@ -65,6 +71,9 @@ class _Statement:
     doubt: str = ""
     in_progress: bool = False
     reading: ClauseReading | None = None
+    place: Place | None = None
+    reason: str = ""
+    is_noted: bool = False
 
 
 class Extract:
@@ -99,21 +108,16 @@ class Extract:
     def _meant(self, statement: _Statement, rejections: list[Rejection]) -> _Statement | None:
         words = statement.clause.text
         if not is_english(words):
-            return statement
+            return _chosen(statement, statement.reason, rejections)
         following = _bare(statement.following.text) if statement.following else ""
         reading = gate.read(self._reader, untitled(words).replace("**", ""), statement.trust)
         telling = not statement.item.project and reading.salience >= TALK
-        reason = "" if telling else statement.doubt
+        reason = statement.reason or ("" if telling else statement.doubt)
         reason = reason or gate.unmeant(self._reader, reading, following, statement.trust, statement.meant, telling)
-        if (
-            reason and statement.trust == "user" and (rest := behind_topic(words))
-        ):  # a topic reads like the name of a speaker
-            reading = gate.read(self._reader, rest, statement.trust)
+        if reason and not statement.reason and statement.trust == "user" and (rest := behind_topic(words)):
+            reading = gate.read(self._reader, rest, statement.trust)  # a topic reads like the name of a speaker
             reason = gate.unmeant(self._reader, reading, following, statement.trust, statement.meant, telling)
-        if reason:
-            rejections.append(_rejection(statement.item, reason, words))
-            return None
-        return replace(statement, reading=reading)
+        return _chosen(replace(statement, reading=reading), reason, rejections)
 
     def _note(self, item: Item, event: Noted, candidates: list[Candidate], rejections: list[Rejection]) -> None:
         words = event.text
@@ -146,6 +150,7 @@ def _candidate(
         type=type_,
         score=score,
         explicit=explicit,
+        about_user=about_user(reading) if reading and source == "user" else None,
         context=about,
         salience=round(reading.salience, 2) if reading else None,
         marked=" ".join(reading.words(tag) for tag in ("subject", "attribute", "value")) if reading else "",
@@ -168,22 +173,22 @@ class _Turn:
     def __init__(self, item: Item, agent: Sequence[AgentText], rejections: list[Rejection]) -> None:
         event = item.captured.event
         self._item, self._event, self._rejections = item, event, rejections
-        self._source: Trust = trust(event)
+        self.source: Trust = trust(event)
         self._words = text(event)
         said = [told.text for told in agent if told.seq < item.seq]
-        passages = foreign_passages(self._words, said) if self._source == "user" else ()
+        passages = foreign_passages(self._words, said) if self.source == "user" else ()
         rejections.extend(_rejection(item, passage.writer) for passage in passages)
         parts = split(self._words, [passage[:2] for passage in passages])
         rejections.extend(_rejection(item, reason) for reason in parts.dropped)
         self._clauses = sections.whole(parts.clauses, self._words)
-        self._sums_up = self._source != "user" and sections.sums_up(self._words)
+        self._sums_up = self.source != "user" and sections.sums_up(self._words)
         self._instructs = sections.instructs(event)
-        self._in_progress = self._source == "assistant" and _goes_on(self._clauses, self._words)
+        self._in_progress = self.source == "assistant" and _goes_on(self._clauses, self._words)
         self._statements: list[_Statement] = []
 
     def statements(self) -> list[_Statement]:
         """The clauses that no word rule leaves out."""
-        is_long = self._source == "user" and len(self._words) > PASTED_CHARACTERS
+        is_long = self.source == "user" and len(self._words) > PASTED_CHARACTERS
         if is_long and self._words.count("\n#") + self._words.count("\n- ") >= 4:
             self._rejections.append(_rejection(self._item, "pasted"))
             return []
@@ -197,21 +202,44 @@ class _Turn:
             self._retract(at)
         if not reason:
             clause, reason = self._with_context(clause)
-        is_personal = self._source == "user" and not self._item.project
+        is_personal = self.source == "user" and not self._item.project
         doubt = reason if is_personal and reason in PERSONAL_TALK else ""
-        if reason and not doubt:
+        place = self._place(at) if reason not in UNUSABLE else None
+        if reason and not doubt and place is None:
             self._rejections.append(_rejection(self._item, reason, clause.text))
             return
         following = self._clauses[at + 1] if at + 1 < len(self._clauses) else None
         position = self._position(clause, following)
-        meant = self._instructs or (self._source == "user" and lasting(clause.text))
+        meant = self._instructs or (self.source == "user" and lasting(clause.text))
         self._statements.append(
-            _Statement(self._item, self._source, clause, following, position, meant, doubt, self._in_progress)
+            _Statement(
+                self._item,
+                self.source,
+                clause,
+                following,
+                position,
+                meant,
+                doubt,
+                self._in_progress,
+                place=place,
+                reason="" if doubt else reason,
+            )
         )
 
+    def _place(self, at: int) -> Place | None:
+        """Where a clause stands, if the selection decides on it: it was fitted on what users say in projects."""
+        if self.source != "user" or not self._item.project:
+            return None
+        return self.places()[at][0]
+
+    def places(self) -> list[tuple[Place, Clause]]:
+        characters = sum(len(clause.text) for clause in self._clauses)
+        is_user, count = self.source == "user", len(self._clauses)
+        return [(Place(is_user, at, count, characters), clause) for at, clause in enumerate(self._clauses)]
+
     def _word_rule(self, clause: Clause) -> str:
-        reason = _rejected(clause, self._source, self._instructs)
-        if reason == "hypothetical" and self._source != "user" and clause.listed and dangling(clause.text):
+        reason = _rejected(clause, self.source, self._instructs)
+        if reason == "hypothetical" and self.source != "user" and clause.listed and dangling(clause.text):
             return "" if self._leans(clause) else reason
         return reason
 
@@ -224,7 +252,7 @@ class _Turn:
     def _with_context(self, clause: Clause) -> tuple[Clause, str]:
         """The clause, joined to the one before it where it needs it; and "dangling" where that one is not kept."""
         leans = dangling(clause.text)
-        if self._source == "user":
+        if self.source == "user":
             needs = leans and self._item.project and not lasting(clause.text)
             return clause, "dangling" if needs and not self._leans(clause) else ""
         if leans or follows(clause.text):
@@ -243,7 +271,7 @@ class _Turn:
         return not between.strip() and between.count("\n") < 2 and clause.end - before.start <= QUOTE_LIMIT
 
     def _position(self, clause: Clause, following: Clause | None) -> gate.Position:
-        is_users = self._source == "user"
+        is_users = self.source == "user"
         is_report = len(self._words) >= REPORT and len(clause.path) > 1
         # An item, or a finding that is mended, may be worth more than the step of a turn in progress.
         outlasts_step = clause.listed or clause.path or LEADS["harmless"].search(clause.text)
@@ -258,6 +286,12 @@ class _Turn:
             reported=clause.listed and (gate.explains(clause.text) or is_report),
             project=bool(self._item.project),
         )
+
+
+def turn_clauses(item: Item, agent: Sequence[AgentText]) -> list[tuple[Place, Clause]]:
+    """The clauses of a turn that may be kept, and where each stands."""
+    turn = _Turn(item, agent, [])
+    return [(place, clause) for place, clause in turn.places() if _rejected(clause, turn.source, False) not in UNUSABLE]
 
 
 def _goes_on(clauses: Sequence[Clause], words: str) -> bool:
@@ -335,16 +369,32 @@ def _scored(statement: _Statement, near: dict[str, float], rejections: list[Reje
         type_, score = foreign(clause.text), FOREIGN
     else:
         type_, score = _typed(statement, near, statement.reading)
-        reason = _unworthy(statement, type_, score, statement.reading)
-        if reason:
-            rejections.append(_rejection(item, f"{reason} {type_}", clause.text))
+        reason = "" if statement.reason else _unworthy(statement, type_, score, statement.reading)
+        chosen = _chosen(statement, f"{reason} {type_}" if reason else "", rejections)
+        if chosen is None:
             return None
+        statement = chosen
     span = Span(item.captured.document, item.captured.event.turn, clause.start, _end(statement))
     if source == "user" and is_reported(clause.text):
         reported = _candidate(item, "document", span, "fact", score, statement.reading)
         return msgspec.structs.replace(reported, flags=("reported",))
     about = sections.context(clause, written=source == "document") if source != "user" else ""
-    return _candidate(item, source, span, type_, score, statement.reading, about)
+    candidate = _candidate(item, source, span, type_, score, statement.reading, about)
+    return msgspec.structs.replace(candidate, is_noted=statement.is_noted)
+
+
+def _chosen(statement: _Statement, reason: str, rejections: list[Rejection]) -> _Statement | None:
+    """The statement as it is kept, or None. `reason`: the rule that leaves it out, or "". Where the selection decides,
+    it outweighs every rule but those about what cannot be used; what states nothing by itself is at most noted."""
+    tier: Tier = "" if reason else "believed"
+    if statement.place and reason not in UNUSABLE and (reason or not statement.meant):
+        likely = selection().probability(features(statement.place, statement.clause, statement.reading))
+        tier = selection().tier(likely)
+    if not tier:
+        rejections.append(_rejection(statement.item, reason or "not selected", statement.clause.text))
+        return None
+    is_noted = statement.is_noted or tier == "noted" or reason.partition(" ")[0] in DOUBTFUL
+    return replace(statement, reason=statement.reason or reason, is_noted=is_noted)
 
 
 def _typed(statement: _Statement, near: dict[str, float], reading: ClauseReading) -> tuple[str, float]:

@@ -3,8 +3,6 @@ the user about themselves, and all without a project, to the personal pool (P-17
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from ..protocol.record import Kind, Volatility
@@ -14,10 +12,8 @@ from .keys import edge_key, exact_key
 STAGE = "route"
 
 _OWN_TYPES = frozenset({"identity", "preference"})
-_PROJECT_TYPES = frozenset({"decision", "convention", "lesson", "procedure", "fact", "note"})
 _STABLE = frozenset({"identity", "preference", "convention", "lesson"})
 _SITUATIONAL = frozenset({"event", "commitment"})
-_FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|myself|i'm|i've)\b", re.IGNORECASE)
 
 
 def route(batch: Batch) -> Batch:
@@ -54,8 +50,6 @@ def _pool(candidate: Candidate) -> str:
         return PERSONAL
     if candidate.trust != "user":
         return project
-    personal = bool(_FIRST_PERSON.search(candidate.quote.replace("’", "'")))
-    if candidate.explicit:
-        return PERSONAL if personal and candidate.type in _OWN_TYPES else project
-    about_project = candidate.type == "decision" or (candidate.type in _PROJECT_TYPES and not personal)
-    return project if about_project else PERSONAL
+    if candidate.about_user is not None:
+        return PERSONAL if candidate.about_user >= 0.5 else project
+    return PERSONAL if candidate.type in _OWN_TYPES and candidate.language == "en" else project

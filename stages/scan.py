@@ -108,7 +108,7 @@ def _judged(candidate: Candidate, score: float | None) -> Candidate:
     flags = flags_of(candidate.quote, material=material)
     if material and "injection" not in flags and is_order(candidate.quote, score):
         flags = ("injection", *flags)
-    status: Status = "active" if not material and not flags else "quarantined"
+    status: Status = "active" if not (material or flags or candidate.is_noted) else "quarantined"
     parts = (f"{_SPEAKERS[candidate.trust]} words", _read_as(score), *flags)
     what = f"{', '.join(parts)}: {STATES.get(status, status)}"
     type_ = "fact" if material and candidate.type in OWN_TYPES else candidate.type

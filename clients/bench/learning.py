@@ -2,12 +2,14 @@
 
 The corpus has its own scorer (`score.py`), which imports each session into an empty home, asks its questions, and
 grades. This part runs it, and adds what it does not tell: tiers, people, lengths and volume, each with an interval.
+No session is measured with a model that was fitted on it or on another session of its repository.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 import subprocess
 import sys
@@ -28,6 +30,11 @@ WHOLE, PARTLY = 0.6, 0.3
 MORE_NOTED = 12
 """Noted records more than believed ones, for 100 typed or final turns."""
 LONGEST_MEDIAN, LONGEST = 30, 80
+
+_WITHOUT = Path(__file__).parent / "samples" / "selection"
+"""Models that were fitted without the sessions of one repository, which are measured with them."""
+
+_SHARED = {"soph": "entire", "alex": "entire", "victor": "entire"}
 
 Graded = Mapping[str, Any]
 """What the scorer writes of one session."""
@@ -75,10 +82,18 @@ def _module(path: Path) -> ModuleType:
     return module
 
 
+def repository(session: str) -> str:
+    """The repository that a session of the corpus belongs to, by its person where it has a name of its own."""
+    return _SHARED.get(_person(session), _person(session))
+
+
 def _run(folder: Path, out: Path, session: str) -> None:
+    without = _WITHOUT / f"selection-without-{repository(session)}.json"
+    environment = {**os.environ, **({"MEMD_BENCH_SELECTION": str(without)} if without.exists() else {})}
     program = Path(sys.executable).with_name("memd")
     options = ["--half", "dev", "--only", session, "--out", str(out), "--memd", str(program), "--nice", "0"]
-    done = subprocess.run([sys.executable, str(folder / SCORER), *options], capture_output=True, text=True, check=False)
+    command = [sys.executable, str(folder / SCORER), *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
         raise Unavailable(f"the scorer failed on {session}", hint=done.stderr.strip()[-300:])
 

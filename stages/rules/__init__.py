@@ -1,5 +1,5 @@
 """Read and compile the rules: the TOML files of this folder are the only place where a cue or pattern is written down.
-A broken file fails at import, not at use."""
+A broken file fails at import, not at use. The JSON files beside them are fitted models (`../linear_model.py`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 # Version of the rules and of the stages that apply them, stored on every record that they made. Raise it with any
 # change of the stages that makes other records of the same words; the files beside this one have a digest.
-VERSION = 11
+VERSION = 12
 _FOLDER = Path(__file__).parent
 
 
@@ -26,7 +26,7 @@ def table(name: str) -> dict[str, Any]:
 @cache
 def digest() -> str:
     """The first 8 hex digits of the hash of all files of rules: it changes when any of them does (R4)."""
-    files = sorted(path for path in _FOLDER.iterdir() if path.suffix == ".toml")
+    files = sorted(path for path in _FOLDER.iterdir() if path.suffix in {".json", ".toml"})
     return sha256(b"".join(path.name.encode() + b"\0" + path.read_bytes() + b"\0" for path in files)).hexdigest()[:8]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from memd.clients.bench import client_costs, hard_forgetting, runner
+from memd.clients.bench import client_costs, everyday, hard_forgetting, learning, runner
 from memd.clients.bench.html_report import page, svg
 from memd.clients.bench.measurement import BenchOptions, Figure, PartResult, Plot, at_least, at_most, share
 from memd.clients.bench.report import load, markdown, report, save
@@ -134,3 +134,23 @@ def test_a_shell_that_is_missing_is_told_and_the_others_are_measured_U5(
         "bash was not measured: it is not installed",
         "zsh was not measured: it is not installed",
     )
+
+
+def test_every_everyday_line_can_be_answered_by_its_own_statements_U5() -> None:
+    lines = everyday.lines()
+    assert len(lines) == len({line.id for line in lines}) == 300
+    assert sum(line.half == "held" for line in lines) == 150
+    for line in lines:
+        told = " ".join((*line.told, *line.then)).lower()
+        assert all(word.lower() in told for word in line.answer), line.id
+        assert bool(line.told) != (line.kind == "none"), line.id
+
+
+def test_sessions_of_one_repository_are_measured_without_each_other_U5() -> None:
+    assert learning.repository("soph-git-hooks") == learning.repository("alex-git-status")
+    assert learning.repository("pete-session-share") != learning.repository("pavol-bookminder")
+
+
+def test_learning_says_what_data_it_needs_U5(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="corpus"):
+        learning.learn(BenchOptions(data=tmp_path))

@@ -31,6 +31,10 @@ def quotes(batch: Batch) -> list[str]:
     return [candidate.quote for candidate in batch.candidates]
 
 
+def believed(batch: Batch) -> list[str]:
+    return [candidate.quote for candidate in batch.candidates if not candidate.is_noted]
+
+
 def test_a_quote_is_the_span_to_the_letter_P5(distil: Distil) -> None:
     batch = distil(
         said("Hello!  I prefer   tabs over spaces. Please fix the bug.\n\n- My wife’s name is Ana\n- ok"),
@@ -259,21 +263,20 @@ def test_what_a_summary_lists_needs_less_than_what_is_said_in_passing(distil: Di
     [
         "all i see is getters",
         "iiuc, they are shared by the old and the new renderer.",
-        "it needs to have work packages in the best order",
         "i feel like there is a lot of duplication in the parser",
         "This is from another file, to test what happens.",
         'each call must have a result."},"request_id":"req_0123456789"}',
         "continue and give me a root cause analysis",
     ],
 )
-def test_talk_about_the_work_in_hand_is_no_memory_of_a_project_P5(distil: Distil, words: str) -> None:
-    assert quotes(distil(said(words), project="project/x")) == []
+def test_talk_about_the_work_in_hand_is_not_believed_P5(distil: Distil, words: str) -> None:
+    assert believed(distil(said(words), project="project/x")) == []
 
 
 def test_outside_of_a_project_people_tell_of_themselves_in_passing(distil: Distil) -> None:
     words = "I'm over the moon, because now I can expand my clothing store and get closer to my customers."
     assert quotes(distil(said(words))) == [words]
-    assert quotes(distil(said(words), project="project/x")) == []
+    assert believed(distil(said(words), project="project/x")) == []
 
 
 def test_each_line_of_a_file_for_agents_counts(distil: Distil) -> None:

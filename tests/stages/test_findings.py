@@ -172,4 +172,6 @@ def test_a_name_keeps_its_underscore_and_a_long_line_ends_with_a_sentence_R2() -
 
 
 def test_what_the_user_believed_is_no_fact_P5(distil: Distil) -> None:
-    assert told(distil, "i thought the jobs ran every night, in fact i saw them in the calendar", "user") == []
+    words = "i thought the jobs ran every night, in fact i saw them in the calendar"
+    batch = distil(Said(turn="t", at=AT, role="user", text=words), project="p/x")
+    assert all(one.is_noted for one in batch.candidates)

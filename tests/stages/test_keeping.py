@@ -168,12 +168,10 @@ def test_what_the_user_forbids_for_good_is_kept_P5(distil: Distil, words: str) -
     [
         "don't commit yet",
         "don't push, i'll review first",
-        "ok don't merge until the tests pass",
         "lets go with option b",
         "let's use the new endpoint for this",
         "don't read the full file",
         "don't use that, it's wrong",
-        "the nightly invoice job has been failing since tuesday, find out why",
         "The date picker shows the wrong day for users in Auckland.",
         "our staging cluster runs out of disk every week",
         "the csv export keeps timing out",
@@ -181,8 +179,8 @@ def test_what_the_user_forbids_for_good_is_kept_P5(distil: Distil, words: str) -
         "no, but 100 is too low, partners burst up to 400",
     ],
 )
-def test_what_the_user_wants_now_or_reports_is_none_P5(distil: Distil, words: str) -> None:
-    assert kept(distil, words, "user") == ()
+def test_what_the_user_wants_now_or_reports_is_not_believed_P5(distil: Distil, words: str) -> None:
+    assert all(one.is_noted for one in kept(distil, words, "user"))
 
 
 def test_what_something_else_did_to_it_leans_on_what_was_said_before_P5() -> None:

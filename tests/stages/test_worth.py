@@ -152,12 +152,6 @@ def test_what_a_summary_says_plainly_needs_no_cue_and_what_is_to_be_cleaned_up_i
     assert learnt(distil, f"Key insights:\n- {gained}\n- {repeated}\n") == [gained]
 
 
-def test_what_the_user_lays_down_needs_no_cue_but_must_say_what_it_is_about_P5(distil: Distil) -> None:
+def test_what_the_user_lays_down_needs_no_cue_P5(distil: Distil) -> None:
     ruling = "no, refunds go through the ledger, not through the payment provider"
     assert learnt(distil, ruling, role="user") == ["Refunds go through the ledger, not through the payment provider"]
-    assert (
-        learnt(
-            distil, "no, we want to put it in the waiting area, and on the next send we add to the mail", role="user"
-        )
-        == []
-    )

@@ -1,0 +1,39 @@
+"""Logistic regression over features of a clause: probability = 1 / (1 + exp(-(w · (x - mean) / deviation + bias)))."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from ..models.distiller import MODALITIES, TYPES, ClauseReading
+
+
+class LinearModel(msgspec.Struct, frozen=True):
+    """Weights by feature, and the mean and deviation that scale each. Models are fitted by `models/recipes/`."""
+
+    weights: tuple[float, ...]
+    means: tuple[float, ...]
+    deviations: tuple[float, ...]
+    bias: float
+
+    def probability(self, values: Sequence[float]) -> float:
+        """Return the probability in [0, 1]; features that are not given count as their mean."""
+        scaled = zip(values, self.weights, self.means, self.deviations, strict=False)
+        return 1 / (1 + math.exp(-self.bias - sum((x - mean) / spread * w for x, w, mean, spread in scaled)))
+
+
+def read_probabilities(reading: ClauseReading) -> list[float]:
+    """Return what the distiller reads in a clause: each type's and modality's probability, and the salience."""
+    return [
+        *(reading.types[name] for name in TYPES),
+        *(reading.modalities[name] for name in MODALITIES),
+        reading.salience,
+    ]
+
+
+def path(name: str) -> Path:
+    """Return the file of a model."""
+    return Path(__file__).parent / "rules" / f"{name}.json"
