@@ -39,7 +39,7 @@ TALK = 0.9  # Salience from which a remark outside of a project is not small tal
 PERSONAL_TALK = frozenset({"reaction", "aside", "report", "verdict"})
 # Word rules that take the topic in front of a statement for what the statement does.
 TOPIC_TALK = PERSONAL_TALK | {"request"}
-SHARE = 4  # Candidates of one turn of an assistant or document: the best ones
+SHARE = 5  # Candidates of one turn of an assistant or document: the best ones
 READ_CHARACTERS = 1000  # Characters of a text that was asked to be remembered which decide its type
 # Rules whose clauses cannot be used at all; and those whose clauses are never believed: they state nothing.
 UNUSABLE = frozenset({"too long", "retraction", "data", "log", "link", "placeholder", "quoted"})

@@ -46,7 +46,7 @@ DEAD = 0.2
 """Share of its worth that an authored line has which turned out wrong, replaced or mended."""
 PENALTY = 200.0
 """Of the squared weights: one over twice the inverse strength."""
-BELIEVED, NOTED = 6.0, 6.2
+BELIEVED, NOTED = 6.0, 6.0
 HELD, ALIKE = 0.6, 0.15
 FEATURES = 34
 LABEL = re.compile(r"(.*?)\s*## ([0-3]) (\w+) (\w+) (\w+)\s*$")
