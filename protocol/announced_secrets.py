@@ -75,8 +75,8 @@ CLUES = any_of(" ".join([*words.NOUNS.values(), *(clue.replace(" ", "_") for clu
 
 @cache
 def _clue() -> re.Pattern[str]:
-    """Any place at which `_at` must look."""
-    return re.compile(rf"{CLUES}|:(?:\d{{2,5}}|\*):")
+    """Any place at which `at` must look, also within another clue: the command `SSHPASS` ends with a noun."""
+    return re.compile(rf"(?=({CLUES}|:(?:\d{{2,5}}|\*):))")
 
 
 def prepare() -> None:
@@ -90,9 +90,11 @@ def probes() -> tuple[str, ...]:
     Hyperscan share."""
     nouns = listed(" ".join(words.NOUNS.values()))
     heads = "|".join(words.PROBED_HEADS.split())
+    joint = r"[._$ \t\"'`-]"
     parts = [
-        rf"(?:{heads})[_ -]?key(?:[^a-z),.;}}\]]|$)",
-        rf"(?:(?:{any_of(words.KEY_HEADS)})[._$ \t\"'`-]{{0,3}}|[?&]|(?-i:[^a-z]_))key[\"'`]?\s?[=:]",
+        rf"(?:{heads}){joint}{{0,4}}key(?:[^a-z),.;}}\]]|$)",
+        rf"(?:(?:{any_of(words.KEY_HEADS)}){joint}{{0,4}}|[?&]|(?-i:[^a-z]_))"
+        rf"key(?:[_.-]?(?:{any_of(words.TAILS)}|\d{{1,4}}))?[\"'`\])]{{0,3}}\s?[=:(]",
         "-key[= ]",
     ]
     for clue in sorted(nouns | set(FORM_CLUES), key=lambda word: (-len(word), word)):
@@ -288,7 +290,7 @@ class Announcements:
         if len(lowered) != end - start:
             lowered = self._text[start:end]
         for clue in _clue().finditer(lowered):
-            yield from self.at(start + clue.start(), clue[0])
+            yield from self.at(start + clue.start(), clue[1])
 
     def at(self, start: int, clue: str) -> Iterator[AnnouncedSecret]:
         """Yield the secrets that a clue, in lower case, announces."""

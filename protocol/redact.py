@@ -6,6 +6,7 @@ Standard library only, so that it loads fast. The daemon scans all text again wi
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -76,7 +77,8 @@ def _spans(text: str) -> list[tuple[int, int, str]]:
 def _merged(spans: list[tuple[int, int, str]], taken: list[tuple[int, int]]) -> list[tuple[int, int, str]]:
     merged: list[tuple[int, int, str]] = []
     for start, end, rule in sorted(spans, key=lambda span: (span[0], -span[1])):
-        if any(start < last and first < end for first, last in taken):
+        before = bisect_left(taken, (end, 0))
+        if before and taken[before - 1][1] > start:
             continue
         if merged and start < (last := merged[-1])[1]:
             merged[-1] = (last[0], max(last[1], end), last[2] if last[2] in _PATTERN_NAMES else rule)

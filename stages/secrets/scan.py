@@ -8,7 +8,7 @@ import re
 import threading
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ _NAME = re.compile(rb"[\w.-]+\Z")
 _PLACEHOLDER = re.compile(rb"\[redacted:[\w-]{1,60}\]")
 
 LEAST = 12  # Bytes of a secret that is looked for wherever else its text holds it; shorter words stand there by chance
+FEW = 64  # Words that are looked for one by one
 
 
 class SecretSpan(msgspec.Struct, frozen=True):
@@ -96,10 +97,9 @@ def _spans(text: str, data: bytes) -> list[tuple[int, int, str]]:
 
 def _again(data: bytes, merged: list[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
     """The same words elsewhere in the text, where no rule knows them: without their name, or inside of another word."""
-    for words, number in {
-        data[start:end]: number for start, end, number in reversed(merged) if end - start >= LEAST
-    }.items():
-        yield from ((at, at + len(words), number) for at in _all(words, data))
+    words = {data[start:end]: number for start, end, number in reversed(merged) if end - start >= LEAST}
+    for at, word in _all(list(words), data):
+        yield at, at + len(word), words[word]
 
 
 def _merged(hits: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
@@ -273,11 +273,23 @@ def _any_of(words: tuple[str, ...]) -> str:
     return f"(?i:{'|'.join(map(re.escape, words))})"
 
 
-def _all(words: bytes, data: bytes) -> Iterator[int]:
-    at = data.find(words)
-    while at >= 0:
-        yield at
-        at = data.find(words, at + 1)
+def _all(words: Sequence[bytes], data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Where these words stand, each of `LEAST` bytes or more: few one by one, many in one pass."""
+    if len(words) > FEW:
+        known = set(words)
+        sizes: dict[bytes, set[int]] = {}
+        for word in words:
+            sizes.setdefault(word[:LEAST], set()).add(len(word))
+        for at in range(len(data) - LEAST + 1):
+            for size in sizes.get(data[at : at + LEAST], ()):
+                if (word := data[at : at + size]) in known:
+                    yield at, word
+        return
+    for word in words:
+        at = data.find(word)
+        while at >= 0:
+            yield at, word
+            at = data.find(word, at + 1)
 
 
 def _joined(windows: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -10,7 +10,9 @@ import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
+from itertools import product
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -235,6 +237,35 @@ def _rows() -> list[dict[str, Any]]:
         pytest.skip("the labelled secrets of ../shared/data are not on this machine")
     with gzip.open(ROWS, "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
+
+
+_HEADS = "api bot hmac service db mysql sim user ssh gh".split()
+_JOINTS = ("", "_", "-", ".", " ", "__", "____", "-_")
+_NOUNS = "key password pass pin mdp token secret sshpass wpa_passphrase smbpasswd gh_secret".split()
+_TAILS = ("", "_prod", "2", "_1")
+
+
+def test_the_whole_scan_finds_what_is_assigned_to_any_name_that_announces_to_a_client_P18() -> None:
+    value, missed = "kR7xQ2mL", list[str]()
+    for head, joint, noun, tail in product(("", *_HEADS), _JOINTS, _NOUNS, _TAILS):
+        for spelling in (str.lower, str.upper, str.title):
+            text = f"{spelling(head + joint + noun + tail)}={value}"
+            if announced(text) and value in redact(text)[0]:
+                missed.append(text)
+    assert not missed
+
+
+def test_many_secrets_in_one_text_take_time_in_proportion_W5() -> None:
+    def took(count: int) -> float:
+        text = " ".join(f"password={number:016x}kR7x" for number in range(count))
+        times: list[float] = []
+        for _ in range(2):
+            began = process_time()
+            assert len(redact(first_net(redact(text)[0])[0])[1]) == 0
+            times.append(process_time() - began)
+        return min(times)
+
+    assert took(16_000) < 16 * took(2_000)
 
 
 def test_the_labelled_rows_are_told_apart_P18() -> None:
