@@ -34,9 +34,10 @@ def try_lock(path: Path, until: ExitStack) -> bool:
 
 
 def bodies_in(content: bytes) -> tuple[list[bytes], int, bool]:
-    """Return the requests of a spool, the offset of their end, and whether they are lines of JSON."""
+    """Return the requests of a spool, the offset of their end, and whether they are lines of JSON. A shell writes a
+    command or folder in the bytes that it has: what is not UTF-8 is replaced, as `memd spool` does."""
     if content[:1] == b"{":
         end = content.rfind(b"\n") + 1
-        return content[:end].splitlines(), end, True
+        return content[:end].decode(errors="replace").encode().splitlines(), end, True
     bodies, end = frames(content)
     return bodies, end, False

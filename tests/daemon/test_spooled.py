@@ -69,6 +69,16 @@ def test_lines_are_taken_in_order_and_the_file_goes_with_its_writer_W10(spool: P
         assert "h-999999999-1.lines" in client.status().last["spool taken"].what
 
 
+def test_a_shells_bytes_that_are_not_utf8_are_replaced_and_its_lines_are_taken_W10(spool: Path, start: Any) -> None:
+    lines = line("1", "ls caf*") + line("2", "The lamp is off.", cwd="/srv/caf*")
+    (spool / "h-999999999-1.lines").write_bytes(lines.encode().replace(b"*", b"\xe9"))
+    running = start()
+    with running.client() as client:
+        until(lambda: client.status().archive_seq == 2)
+        until(lambda: list(spool.iterdir()) == [])
+        assert "refused" not in client.status().last
+
+
 def test_a_file_whose_writer_lives_stays_and_is_taken_again(spool: Path, start: Any) -> None:
     file = spool / f"h-{os.getpid()}-1.lines"
     file.write_text(line("1", "The lamp is on."))
