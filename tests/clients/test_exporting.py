@@ -122,6 +122,7 @@ def test_what_memd_can_not_have_written_is_refused_one_by_one(tmp_path: Path) ->
         record(2, pool="somewhere else"),
         record(3, valid_from="2026-01-01T00:00:00"),
         record(4, provenance=msgspec.structs.replace(good.provenance, spans=())),
+        record(5, provenance=msgspec.structs.replace(good.provenance, said_at="")),
     ]
     wish = ImportRecords(records=tuple(ExportedRecord(record=each) for each in (*bad, good)))
     told = import_records(stores, SecretGate(redact, bytes(32)).request(wish))  # as the dispatcher does

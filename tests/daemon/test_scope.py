@@ -11,7 +11,7 @@ from memd.protocol.errors import InvalidRequest, NotFound
 from memd.protocol.event import Noted, Origin, Repository, Said
 from memd.protocol.operation import AliasAdded, Moved
 from memd.protocol.recall import Recall
-from memd.protocol.request import Capture, Remember
+from memd.protocol.request import BindScope, Capture, LeaveProject, Remember
 
 AT = "2026-03-04T18:30:00+01:00"
 ADA = "git@example.org:ada/orchard.git"
@@ -120,6 +120,22 @@ def test_the_first_session_opens_the_pointer_and_leaving_closes_it_P2_P4(
 
 
 # --- unbound, and bound later ------------------------------------------------------------------------------------
+def test_an_order_with_a_time_that_is_none_is_refused_before_anything_is_written_P3_P4(
+    daemon: Any, repository: Path
+) -> None:
+    with daemon.client() as client:
+        pool = client.get(remember(client, DEPLOY, repository, "t1")).pool
+        last = client.status().journal_seq
+        for order in (
+            BindScope(cwd="/srv/other", at="not a time at all"),
+            LeaveProject(pool=pool, at="2026-03-04T18:30"),
+        ):
+            with pytest.raises(InvalidRequest):
+                client.ask(order, dict)
+        assert client.status().journal_seq == last
+        assert remember(client, "The orchard service has two workers.", repository, "t2")
+
+
 def test_an_unbound_folder_is_bound_and_its_memory_comes_along_P3(
     daemon: Any, repository: Path, tmp_path: Path
 ) -> None:

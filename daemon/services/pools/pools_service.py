@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ....protocol.errors import InvalidRequest, NotFound
 from ....protocol.event import Origin, Repository
+from ....protocol.instant import checked
 from ....protocol.operation import AliasAdded, AnyOperation, Moved, PoolOpened, SessionOpened
 from ....protocol.record import LIVE, Record
 from ....protocol.reply import PoolList, PoolSummary
@@ -200,7 +201,8 @@ class PoolsService(Service):
 
     # --- binding -----------------------------------------------------------------------------------------------------
     def bind(self, request: BindScope) -> Bound:
-        """Bind a folder's names to a pool. Raises NotFound for an unknown pool, InvalidRequest."""
+        """Bind a folder's names to a pool. Raises NotFound for an unknown pool, InvalidRequest, NaiveTime."""
+        checked(request.at)
         place = self._place(request)
         pool = self._target(request, place)
         names = names_of(place.probed, request.cwd)
@@ -300,7 +302,8 @@ class PoolsService(Service):
 
     # --- leaving -----------------------------------------------------------------------------------------------------
     def leave(self, request: LeaveProject) -> Left:
-        """Close or reopen the pointer to a project. Raises NotFound for an unknown project."""
+        """Close or reopen the pointer to a project. Raises NotFound for an unknown one, InvalidRequest, NaiveTime."""
+        checked(request.at)
         pool = self._directory.named(request.pool) if request.pool else self._place(request).pool
         opened = self._stores.sources.pool(pool)
         if opened is None or not is_project(pool):

@@ -97,8 +97,8 @@ def admit_record(record: Record) -> Record:
     provenance = record.provenance
     if not provenance.spans:
         raise InvalidRequest("the record has no provenance", hint="every imported record must name its source")
-    times = (record.valid_from, record.valid_to, provenance.said_at, *(evidence.at for evidence in provenance.evidence))
-    for time in filter(None, times):
+    parse(provenance.said_at)
+    for time in filter(None, (record.valid_from, record.valid_to, *(item.at for item in provenance.evidence))):
         parse(time)
     if len(record.content) > TEXT_LIMIT:
         raise TooLarge(f"the text has {len(record.content):,} characters")
