@@ -133,15 +133,21 @@ def _exported(message: request.ImportRecords) -> request.ImportRecords:
     return message
 
 
+def _environments_pass() -> str:
+    """Return the pass in `MEMD_PASS`, "" without that variable; an empty one becomes a word that is no pass."""
+    return os.environ.get("MEMD_PASS", "") or ("empty" if "MEMD_PASS" in os.environ else "")
+
+
 class RequestMethods:
     """The methods by capability. Each raises DaemonDown, DeadlineExceeded, or the daemon's own error."""
 
     def __init__(
         self, places: Places | None = None, deadline_ms: float | None = None, token: str | None = None
     ) -> None:
-        """`token`: the access pass of the caller (A1), by default the one in `MEMD_PASS`."""
+        """`token`: the access pass of the caller (A1), by default the one in `MEMD_PASS`. The daemon denies an empty
+        variable, which a failed `memd grant` leaves behind."""
         self.places = places or places_here()
-        self._token = os.environ.get("MEMD_PASS", "") if token is None else token
+        self._token = _environments_pass() if token is None else token
         self._deadline_ms = deadline_ms
         self._rid = 0
 

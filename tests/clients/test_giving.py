@@ -99,6 +99,7 @@ def test_passes_on_the_command_line_A1_A3(known: list[str], memd: Any) -> None:
     assert denied.code == 7 and "read-only" in denied.errors
     (grant,) = memd("grants", "--json").data["grants"]
     assert "is revoked" in memd("revoke", grant["id"][:8]).text
+    assert memd("recall", "tabs", MEMD_PASS="").code == 7
     assert memd("recall", "tabs", MEMD_PASS=token).code == 7
     assert "revoked" in memd("grants").text
     hidden = memd("revoke", "--source", "cli").text
