@@ -13,6 +13,7 @@ from .cues import lasting
 from .dates import valid_from
 from .extract import READ_CHARACTERS
 from .multilingual_dates import LANGUAGES, is_habit
+from .reports import is_reported
 from .sections import is_of_others
 from .subjects import description, subject
 from .words import keywords, language
@@ -58,6 +59,7 @@ def _enriched(candidate: Candidate) -> Candidate:
     about = subject(words, candidate.trust, bool(candidate.item.project))
     before = text(event)[max(0, candidate.span.start - 300) : candidate.span.start]
     teller, before, above = (candidate.trust, before, candidate.context) if tongue == "en" else ("", "", "")
+    teller = "" if is_reported(words) else teller  # "I" is not the user where somebody else says it
     since = valid_from(words, event.at, tongue) if _tells_when(candidate, tongue) else ""
     return step(
         candidate,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.protocol.event import Said
+from memd.protocol.event import Noted, Said
 from memd.protocol.instant import parse
 from memd.stages.batch import Batch
 from memd.stages.dates import valid_from
@@ -142,6 +142,12 @@ def test_a_candidate_says_since_when_and_how_sure_R3(distil: Distil) -> None:
     (two,) = distil(Said(turn="t", at=AT, role="user", text="I prefer tabs.")).candidates
     assert two.valid_from == AT
     assert 0 < two.importance <= 1 and two.confidence > 0.8
+
+
+@pytest.mark.parametrize("words", ["Bob said: I prefer Oracle.", 'Priya wrote: "I never eat fish".'])
+def test_somebody_elses_i_is_not_the_user_P19(distil: Distil, words: str) -> None:
+    (one,) = distil(Noted(turn="t", at=AT, text=words)).candidates
+    assert "the user" not in one.description.lower()
 
 
 def test_what_was_meant_to_be_done_stays_in_the_quote_R2() -> None:
