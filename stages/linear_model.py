@@ -22,7 +22,8 @@ class LinearModel(msgspec.Struct, frozen=True):
     def probability(self, values: Sequence[float]) -> float:
         """Return the probability in [0, 1]; features that are not given count as their mean."""
         scaled = zip(values, self.weights, self.means, self.deviations, strict=False)
-        return 1 / (1 + math.exp(-self.bias - sum((x - mean) / spread * w for x, w, mean, spread in scaled)))
+        logit = self.bias + sum((x - mean) / spread * weight for x, weight, mean, spread in scaled)
+        return 0.5 * (1 + math.tanh(logit / 2))  # the logistic function, in a form that cannot overflow
 
 
 def read_probabilities(reading: ClauseReading) -> list[float]:

@@ -235,7 +235,7 @@ def _table_end(lines: list[str], mark: str) -> int:
 
 
 def _cells(line: str, mark: str) -> list[str]:
-    """The cells of a line; a separator within quotation marks is none."""
+    """Return the cells of a line. A separator within quotation marks does not divide them."""
     return _QUOTED_CELL.sub(lambda cell: cell[0].replace(mark, " "), line).split(mark) if mark in line else []
 
 

@@ -1,7 +1,7 @@
 """Everyday lines: plain statements, told or overheard, and the questions of the same person weeks later.
 
 `samples/everyday.tsv` holds five people, each with one project, in 60 lines of six kinds. The lines of one person lie
-in one home, so they are each other's neighbours. The half `held` is not read by whoever changes memd.
+in one home, and compete in its answers. A developer of memd reads only the lines of the half `open`.
 """
 
 from __future__ import annotations
