@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
-from typing import Literal, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -55,16 +55,35 @@ Redact = Callable[[str], tuple[str, tuple[str, ...]]]
 
 T = TypeVar("T")
 
+
+class Known(Protocol):
+    """Secrets that were found since the process started."""
+
+    version: int
+    """Grows with each new one."""
+
+    def redact(self, text: str, /) -> tuple[str, tuple[str, ...]]:
+        """Return a text without its secrets and the known ones, and the names of the rules; learn those found."""
+        ...
+
+    def holds(self, text: str, least: int = 0, /) -> bool:
+        """Return whether a known secret of so many bytes at least stands in a text."""
+        ...
+
+
 _REMEMBERED = 256
 """Most characters of an identifier whose result is remembered."""
 
 _SHORTEST_LISTED = 16
 """Fewest characters of a secret that the short list finds without a word before it."""
 
+_KNOWN_IN_NAMES = 12
+"""Fewest bytes of a known secret that is looked for in identifiers: a shorter one may be the name of a project too."""
+
 _PLACEHOLDER = re.compile(r"redacted-[0-9a-f]{12}")
 _SEPARATOR = re.compile(r"([/:])")
 _AUTHORITY = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*://)(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
-_PLAIN = re.compile(r".{,6}|[0-9]{4}-[0-9T:.+Z-]{,36}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+_PLAIN = re.compile(r".{,5}|[0-9]{4}-[0-9T:.+Z-]{,36}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 """A few characters, a time, a UUID: too short or too regular to hold a secret and what announces it."""
 
 _HOST = re.compile(r"(?:[\w.-]+|\[[0-9a-f:.]+\])(?::\d*)?", re.IGNORECASE)
@@ -73,21 +92,21 @@ _HOST = re.compile(r"(?:[\w.-]+|\[[0-9a-f:.]+\])(?::\d*)?", re.IGNORECASE)
 class SecretGate:
     """Removes the secrets of messages. Any thread may call it."""
 
-    def __init__(self, redact: Redact, key: bytes) -> None:
-        """`key`: of this home, `KEY_BYTES` long."""
-        self._rules, self._key = redact, key
-        self._known_identifier = lru_cache(4096)(self._identifier)
-        self._known_origin = lru_cache(256)(self._origin)
+    def __init__(self, redact: Redact, key: bytes, known: Known | None = None) -> None:
+        """`key`: of this home, `KEY_BYTES` long; `known`: finds secrets again in texts that do not announce them."""
+        self._rules, self._key, self._known = redact, key, known
+        self._cached_identifier = lru_cache(4096)(self._identifier)
+        self._cached_origin = lru_cache(256)(self._origin)
 
     def text(self, words: str) -> str:
         """Return free text with secrets and private spans replaced."""
-        return short(self._redact(without_private(words))[0])[0] if words else words
+        return short(self._without_secrets(without_private(words))[0])[0] if words else words
 
     def identifier(self, words: str) -> str:
         """Return an identifier; each part with a secret is replaced by its placeholder."""
         if not words:
             return words
-        return self._known_identifier(words) if len(words) <= _REMEMBERED else self._identifier(words)
+        return (self._cached_identifier if len(words) <= _REMEMBERED else self._identifier)(words, self._version)
 
     def request(self, request: T) -> T:
         """Return a request, or any other message, without secrets; the same object if it has none. Raises
@@ -97,9 +116,14 @@ class SecretGate:
     def origin(self, origin: Origin) -> Origin:
         """Return the origin of captures without secrets. Host and session are judged together, as their document."""
         size = len(origin.session) + len(origin.cwd) + len(origin.title)
-        return self._origin(origin) if origin.repository or size > _REMEMBERED else self._known_origin(origin)
+        is_large = origin.repository or size > _REMEMBERED
+        return (self._origin if is_large else self._cached_origin)(origin, self._version)
 
-    def _origin(self, origin: Origin) -> Origin:
+    @property
+    def _version(self) -> int:
+        return self._known.version if self._known else 0
+
+    def _origin(self, origin: Origin, version: int) -> Origin:
         document = self.identifier(origin.document)
         if document != origin.document:
             host, _, session = document.partition(":")
@@ -117,7 +141,7 @@ class SecretGate:
         words = text(event)
         if self._is_clean(event, words):
             return event, ()
-        clean, rules = self._redact(words) if words else (words, ())
+        clean, rules = self._without_secrets(words) if words else (words, ())
         if clean != words:
             event = with_text(event, clean)
 
@@ -145,7 +169,8 @@ class SecretGate:
             if type(name) is not str or "private" in name.lower() or (len(name) >= _SHORTEST_LISTED and short(name)[1]):
                 return False
         parts = [_SEPARATOR.sub("\n", name) for name in names if "/" in name or ":" in name]
-        return not self._redact("\n".join((*names, *parts, words)))[1]
+        together = "\n".join((*names, *parts, words))
+        return not (self._redact(together)[1] or (self._known and self._known.holds(together)))
 
     def _spooled_event(self, event: AnyEvent) -> AnyEvent:
         return self.event(event_without_private(event))[0]
@@ -153,7 +178,7 @@ class SecretGate:
     def error(self, error: MemdError) -> MemdError:
         """Return an error whose message and hint quote no secret."""
         texts = (words.encode(errors="replace").decode() for words in (error.message, error.hint))
-        message, hint = (short(self._rules(words)[0])[0] for words in texts)
+        message, hint = (short(self._without_secrets(words)[0])[0] for words in texts)
         return error if (message, hint) == (error.message, error.hint) else type(error)(message, hint=hint)
 
     # --- fields ------------------------------------------------------------------------------------------------------
@@ -169,13 +194,18 @@ class SecretGate:
             raise InvalidRequest(f"`{name}` contains a secret", hint="choose a name or path without the secret")
         return words
 
-    def _redact(self, words: str) -> tuple[str, tuple[str, ...]]:
+    def _without_secrets(self, words: str) -> tuple[str, tuple[str, ...]]:
+        """Return free text without secrets. The text of one field, so that memd learns no value from two beside each
+        other."""
+        return self._redact(words, self._known.redact if self._known else self._rules)
+
+    def _redact(self, words: str, rules: Redact | None = None) -> tuple[str, tuple[str, ...]]:
         try:
-            return self._rules(words)
+            return (rules or self._rules)(words)
         except UnicodeEncodeError as error:
             raise InvalidRequest("a text is not valid Unicode", hint="remove lone surrogates") from error
 
-    def _identifier(self, words: str) -> str:
+    def _identifier(self, words: str, version: int) -> str:
         pieces = _SEPARATOR.split(words)
         if len(pieces) == 1:
             return self._part(words)
@@ -190,7 +220,9 @@ class SecretGate:
     def _is_secret(self, part: str) -> bool:
         """Whether a part of an identifier holds a secret. The short list also finds one between hyphens, where the full
         rules expect text."""
-        return bool(self._redact(part)[1] or (len(part) >= _SHORTEST_LISTED and short(part)[1]))
+        if self._redact(part)[1] or (len(part) >= _SHORTEST_LISTED and short(part)[1]):
+            return True
+        return bool(self._known) and not _PLAIN.fullmatch(part) and self._known.holds(part, _KNOWN_IN_NAMES)
 
     def _placeholder(self, part: str) -> str:
         from hashlib import blake2b  # it loads OpenSSL, which costs a client 3 ms

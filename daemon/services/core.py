@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ...protocol.places import Places
 from ...protocol.secret_gate import KEY_BYTES, KEY_FILE, SecretGate
+from ...stages.secrets.known import KnownSecrets
 from ...stages.secrets.scan import redact
 from ..config import Config
 from ..projections.pool_directory import PoolDirectory
@@ -24,7 +25,8 @@ from .scheduler import Scheduler
 
 class Core(NamedTuple):
     """Stores, settings and background work. `config`: the settings in force now; `captures`: captures became durable;
-    `resumed`: a pause ended; `gate`: removes secrets from everything that a client sends."""
+    `resumed`: a pause ended; `known`: the secrets found since the daemon started; `gate`: removes secrets from
+    everything that a client sends."""
 
     stores: Stores
     places: Places
@@ -38,11 +40,13 @@ class Core(NamedTuple):
     timeline: Timeline
     captures: Topic[CapturesCommitted]
     resumed: Topic[None]
+    known: KnownSecrets
     gate: SecretGate
 
 
 def core_of(stores: Stores, places: Places, config: Callable[[], Config], world: World) -> Core:
     """Build the shared parts over open stores; nothing runs yet."""
+    known = KnownSecrets(world.token(KEY_BYTES))
     core = Core(
         stores,
         places,
@@ -56,13 +60,14 @@ def core_of(stores: Stores, places: Places, config: Callable[[], Config], world:
         Timeline(stores.records, stores.sources, stores.journal),
         Topic[CapturesCommitted](),
         Topic[None](),
-        home_gate(places, world),
+        known,
+        home_gate(places, world, known),
     )
     core.captures.subscribe(core.activity.captured)
     return core
 
 
-def home_gate(places: Places, world: World) -> SecretGate:
+def home_gate(places: Places, world: World, known: KnownSecrets | None = None) -> SecretGate:
     """Return the gate of a home, with all secret rules. memd creates the key of the gate if the home has none. If the
     disk is full, memd cannot store the key and uses it only until the daemon ends."""
     file, key = places.state / KEY_FILE, b""
@@ -73,4 +78,4 @@ def home_gate(places: Places, world: World) -> SecretGate:
         with suppress(OSError):
             places.state.mkdir(mode=0o700, parents=True, exist_ok=True)
             replace(file, key)
-    return SecretGate(redact, key)
+    return SecretGate(redact, key, known)

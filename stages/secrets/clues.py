@@ -13,15 +13,15 @@ Places = dict[int, list[tuple[int, int]]]
 
 
 class ClueSearch:
-    """Expressions that are searched together, in any case. Several threads may search at once."""
+    """Expressions that are searched together. Several threads may search at once."""
 
-    def __init__(self, clues: Sequence[Sequence[str]]) -> None:
+    def __init__(self, clues: Sequence[Sequence[str]], *, any_case: bool = True) -> None:
         """`clues`: alternative expressions of each; several short ones compile faster than one that joins them. They
         match characters if one of them has a character beyond ASCII, and bytes otherwise, which is faster to compile.
         Raises hyperscan.error for an expression that cannot be searched in linear time."""
         import hyperscan  # here, for the daemon's start: 12 ms
 
-        bytewise = hyperscan.HS_FLAG_CASELESS | hyperscan.HS_FLAG_SOM_LEFTMOST
+        bytewise = hyperscan.HS_FLAG_SOM_LEFTMOST | (hyperscan.HS_FLAG_CASELESS if any_case else 0)
         flags = [bytewise if "".join(clue).isascii() else bytewise | hyperscan.HS_FLAG_UTF8 for clue in clues]
         patterns = [(number, pattern) for number, clue in enumerate(clues) for pattern in clue]
         self._database = hyperscan.Database()

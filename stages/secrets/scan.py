@@ -22,6 +22,8 @@ from .rules import VERSION, SecretRule, read
 if TYPE_CHECKING:
     import re2
 
+    from .known import KnownSecrets
+
 __all__ = ["VERSION", "SecretSpan", "find", "prepare", "redact"]
 
 # Bytes that the automata of one rule may take at most; RE2 never takes what it does not use.
@@ -42,24 +44,17 @@ class SecretSpan(msgspec.Struct, frozen=True):
     rule: str
 
 
-def redact(text: str) -> tuple[str, tuple[str, ...]]:
-    """`text` with each secret replaced by `[redacted:<rule>]`, and the rules that hit, in order."""
+def redact(text: str, known: KnownSecrets | None = None) -> tuple[str, tuple[str, ...]]:
+    """`text` with each secret replaced by `[redacted:<rule>]`, and the rules that hit, in order. `known`: secrets to
+    look for as well; it learns those found."""
     data = text.encode()
-    spans = _spans(text, data)
-    if not spans:
-        return text, ()
-    parts: list[bytes] = []
-    at = 0
-    for start, end, rule in spans:
-        parts += data[at:start], f"[redacted:{rule}]".encode()
-        at = end
-    return b"".join((*parts, data[at:])).decode(), tuple(rule for _, _, rule in spans)
+    return _replaced(text, data, _spans(text, data, known))
 
 
-def find(text: str) -> tuple[SecretSpan, ...]:
-    """Where secrets stand in `text`, in order."""
+def find(text: str, known: KnownSecrets | None = None) -> tuple[SecretSpan, ...]:
+    """Where secrets stand in `text`, in order. `known` as in `redact`."""
     data = text.encode()
-    spans = _spans(text, data)
+    spans = [(start, end, _engine().names[number]) for start, end, number in _spans(text, data, known)]
     if len(data) == len(text):
         return tuple(SecretSpan(*span) for span in spans)
     return tuple(SecretSpan(len(data[:start].decode()), len(data[:end].decode()), rule) for start, end, rule in spans)
@@ -82,17 +77,39 @@ def _engine() -> _Engine:
     return _engines[0]
 
 
-def _spans(text: str, data: bytes) -> list[tuple[int, int, str]]:
-    """Start, end and rule of each secret, in bytes; where several overlap, the whole of them under the first's name."""
+def _spans(text: str, data: bytes, known: KnownSecrets | None) -> list[tuple[int, int, int]]:
+    """Start, end and rule's number of each secret, in bytes; where several overlap, the whole of them under the first's
+    name."""
     hits = _engine().hits(text, data)
     if not hits:
-        return []
+        return _merged(_apart(known.hits(data), data)) if known else []
+    hits = _apart(hits, data)
+    merged = _merged(list(hits))
+    again = [*_again(data, merged)]
+    if known:
+        known.learn((data[start:end].decode(errors="ignore"), number) for start, end, number in (*hits, *merged))
+        again += known.hits(data)
+    return _merged([*merged, *_apart(again, data)])
+
+
+def _apart(hits: list[tuple[int, int, int]], data: bytes) -> list[tuple[int, int, int]]:
+    """Those that overlap no placeholder."""
+    if not hits:
+        return hits
     taken = [match.span() for match in _PLACEHOLDER.finditer(data)]
-    hits = [hit for hit in hits if not _overlaps(hit[0], hit[1], taken)]
-    merged = _merged(hits)
-    again = [hit for hit in _again(data, merged) if not _overlaps(hit[0], hit[1], taken)]
-    names = _engine().names
-    return [(start, end, names[number]) for start, end, number in _merged([*merged, *again])]
+    return [hit for hit in hits if not _overlaps(hit[0], hit[1], taken)]
+
+
+def _replaced(text: str, data: bytes, spans: list[tuple[int, int, int]]) -> tuple[str, tuple[str, ...]]:
+    if not spans:
+        return text, ()
+    names = [_engine().names[number] for _, _, number in spans]
+    parts: list[bytes] = []
+    at = 0
+    for (start, end, _), rule in zip(spans, names, strict=True):
+        parts += data[at:start], f"[redacted:{rule}]".encode()
+        at = end
+    return b"".join((*parts, data[at:])).decode(), tuple(names)
 
 
 def _again(data: bytes, merged: list[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:

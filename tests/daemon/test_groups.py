@@ -18,7 +18,7 @@ from memd.protocol.event import Origin, Said
 from memd.protocol.reply import Taken
 from memd.protocol.request import Capture
 from memd.protocol.secret_gate import SecretGate
-from memd.stages.secrets.scan import redact
+from memd.stages.secrets.scan import find, redact
 from tests.daemon.living import AT, Running
 
 
@@ -49,6 +49,7 @@ def answers(life: Running, wishes: list[Capture]) -> list[Any]:
             nullcontext,
             monotonic,
             SecretGate(redact, bytes(32)),
+            find,
         ),
         monotonic,
     )

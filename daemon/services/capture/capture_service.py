@@ -35,7 +35,9 @@ class CaptureService(Service):
         config, world = core.config(), core.world
         home = os.environ.get("HOME", "/")
         self.pauses = PauseRegister(core.places.state, config.ignored_folders, home, world.now, disabled)
-        groups = CaptureWriter(core.stores, openings, self.pauses, core.captures, together, world.monotonic, core.gate)
+        groups = CaptureWriter(
+            core.stores, openings, self.pauses, core.captures, together, world.monotonic, core.gate, core.known.find
+        )
         self.writer = WriteThread(groups, world.monotonic)
         self._activity, self._resumed, self._gate = core.activity, core.resumed, core.gate
         self._spool = SpoolReader(core.places.spool, self.take, core.activity.note, world, config.spool_s, core.gate)

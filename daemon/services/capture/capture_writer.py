@@ -31,6 +31,7 @@ from ....protocol.request import Capture, Remember
 from ....protocol.secret_gate import SecretGate
 from ....protocol.wire import problem
 from ....stages.batch import PERSONAL
+from ....stages.secrets.scan import SecretSpan
 from ...projections.stores import Stores
 from ...storage.archive import Fate
 from ..admission import admit, bug
@@ -82,15 +83,16 @@ class CaptureWriter:
         together: Callable[[], AbstractContextManager[object]],
         monotonic: Callable[[], float],
         gate: SecretGate,
+        find: Callable[[str], Sequence[SecretSpan]],
     ) -> None:
-        """`together`: the context in which the answers of a group are given."""
+        """`together`: the context in which the answers of a group are given; `find`: finds and learns secrets."""
         self._gate = gate
         self._stores, self._openings, self._pauses = stores, openings, pauses
         self._committed, self._together, self._monotonic = committed, together, monotonic
         self._projects: dict[str, str] = {}
         self._closed: set[str] = set()
         self._projects_at = 0
-        self._joins = TurnJoins()
+        self._joins = TurnJoins(find)
 
     def admitted(self, jobs: Sequence[CaptureJob]) -> list[CaptureJob]:
         """Return the jobs that can be written, with their captures; answer the others with an error."""

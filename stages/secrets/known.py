@@ -1,0 +1,196 @@
+"""Secrets that a process has found, so that it finds each again where nothing announces it (W5, P-18).
+
+Invariants: a secret is known by a keyed hash, its length, and `CLUE` of its characters at most, in memory only. Short
+secrets are found between the edges of words, long ones anywhere. A word, name or number is never known, because honest
+text repeats it.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import threading
+from base64 import b64encode
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from typing import NamedTuple
+from urllib.parse import quote
+
+from ...protocol.announced_values import is_exempt, is_phrase, is_secretish
+from .clues import ClueSearch
+from .scan import SecretSpan, find, redact
+
+LIMIT = 10_000
+"""Written forms of secrets that are known; the least recently seen is dropped."""
+
+YOUNG = 256
+"""Forms that are compiled anew with each new one; the others wait for so many, because 10,000 take 0.1 s."""
+
+LEAST, MOST = 6, 1_024
+"""Characters of a secret that is known."""
+
+LEAST_NUMBER = 12
+"""Fewest digits of a number, which may be a date, a port or an amount."""
+
+LEAST_MIXED = 12
+"""Fewest characters of words that are joined with a number."""
+
+LEAST_PHRASE = 16
+"""Fewest characters of a phrase of several words."""
+
+ANYWHERE = 12
+"""Bytes from which a secret is found inside of another word, too."""
+
+CLUE = 4
+"""Most characters of a secret that are kept as they are, to search for them; never more than a third of it."""
+
+_BESIDE = 8
+_EDGE = re.compile(
+    rb"(?:\A|[^A-Za-z0-9]|\\[abfnrtv]|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|%[0-9A-Fa-f]{2}|(?:\A|\s)-[A-Za-z])\Z"
+)
+"""What ends before a word: another sign, an escape, or an option of one letter."""
+
+_LOGIN = re.compile(r"[\w.@+-]+:([^:]+)")
+_NUMBERED = re.compile(r"[^\W\d_].*\d|\d.*[^\W\d_]")
+_CLASSES = re.compile(r"([a-z]+)|([A-Z]+)|(\d+)|(\W|_)")
+
+
+class _Form(NamedTuple):
+    """A written form of a secret. `before`: bytes of it before the clue; `size`: of all of it."""
+
+    clue: str
+    before: int
+    size: int
+    digest: bytes
+
+
+class _Forms:
+    """Forms that are searched together."""
+
+    def __init__(self, forms: Sequence[_Form]) -> None:
+        self.forms = forms
+        self._search = ClueSearch([(re.escape(form.clue),) for form in forms], any_case=False) if forms else None
+
+    def places(self, data: bytes) -> list[tuple[int, _Form]]:
+        """Return where a form may begin."""
+        found = self._search.search(data) if self._search else None
+        if not found:
+            return []
+        return [(at - self.forms[n].before, self.forms[n]) for n, places in found.items() for at, _ in places]
+
+
+class KnownSecrets:
+    """The secrets found by one process. Any thread may call it."""
+
+    def __init__(self, key: bytes) -> None:
+        """`key`: random, of this process alone."""
+        self._key, self._lock = key, threading.Lock()
+        self._rules: OrderedDict[bytes, int] = OrderedDict()
+        self._searched = _Forms(()), _Forms(())
+        self.version = 0
+
+    def learn(self, secrets: Iterable[tuple[str, int]]) -> None:
+        """Know these secrets, each found by the rule with this number, from now on."""
+        forms = {self._digest(form.encode()): (form, rule) for words, rule in secrets for form in _forms_of(words)}
+        if not forms:
+            return
+        with self._lock:
+            young = list(self._searched[1].forms)
+            for digest, (form, rule) in forms.items():
+                if digest not in self._rules:
+                    young.append(_form(form, digest))
+                self._rules.setdefault(digest, rule)
+                self._rules.move_to_end(digest)
+            if len(young) > len(self._searched[1].forms):
+                self._search_for(young)
+
+    def redact(self, text: str) -> tuple[str, tuple[str, ...]]:
+        """Return `text` without secrets, and the rules that found them; learn these."""
+        return redact(text, self)
+
+    def find(self, text: str) -> tuple[SecretSpan, ...]:
+        """Return where secrets stand in `text`; learn them."""
+        return find(text, self)
+
+    def holds(self, text: str, least: int = 0) -> bool:
+        """Return whether a known secret of so many bytes at least stands in `text`."""
+        return bool(self._rules) and bool(self.hits(text.encode(errors="replace"), least))
+
+    def hits(self, data: bytes, least: int = 0) -> list[tuple[int, int, int]]:
+        """Return start, end and rule's number of each known secret in `data`, of so many bytes at least."""
+        if not self._rules:
+            return []
+        hits: list[tuple[int, int, int]] = []
+        old, young = self._searched
+        for start, form in (*old.places(data), *young.places(data)):
+            end = start + form.size
+            if form.size < least or start < 0 or end > len(data) or not _stands_alone(data, start, end):
+                continue
+            if self._digest(data[start:end]) == form.digest and (rule := self._seen(form.digest)) is not None:
+                hits.append((start, end, rule))
+        return hits
+
+    def _seen(self, digest: bytes) -> int | None:
+        with self._lock:
+            if digest in self._rules:
+                self._rules.move_to_end(digest)
+            return self._rules.get(digest)
+
+    def _search_for(self, young: list[_Form]) -> None:
+        old = self._searched[0]
+        while len(self._rules) > LIMIT:
+            self._rules.popitem(last=False)
+        if len(young) > YOUNG:
+            old, young = _Forms([form for form in (*old.forms, *young) if form.digest in self._rules]), []
+        self._searched = old, _Forms(young)
+        self.version += 1
+
+    def _digest(self, words: bytes) -> bytes:
+        return blake2b(words, key=self._key, digest_size=16).digest()
+
+
+def _forms_of(words: str) -> Iterator[str]:
+    """Yield how a secret, and the password in it, are written: plainly, escaped, encoded. Yield nothing for what honest
+    text may repeat."""
+    words = words.strip(" \t\r\n\"'`")
+    login = _LOGIN.fullmatch(words)
+    for secret in {words, login[1] if login else words}:
+        if is_distinctive(secret):
+            escaped = re.sub(r"([^\w./:@%+=,-])", r"\\\1", secret)
+            coded = b64encode(secret.encode()).decode().rstrip("=")
+            quoted = (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
+            yield from {secret, *quoted, escaped, quote(secret, safe=""), html.escape(secret), coded}
+
+
+def is_distinctive(secret: str) -> bool:
+    """Whether honest text does not repeat a secret: no word, name, number, placeholder or variable looks like it."""
+    if not LEAST <= len(secret) <= MOST:
+        return False
+    if len(secret.split()) > 1:
+        return len(secret) >= LEAST_PHRASE and "\n" not in secret and is_phrase(secret)
+    if secret.isdigit():
+        return len(secret) >= LEAST_NUMBER
+    is_mixed = len(secret) >= LEAST_MIXED and bool(_NUMBERED.search(secret))
+    return (is_mixed or is_secretish(secret)) and not is_exempt(secret, quoted=False)
+
+
+def _form(words: str, digest: bytes) -> _Form:
+    size = min(CLUE, max(2, len(words) // 3))
+    start = max(range(len(words) - size + 1), key=lambda at: _rarity(words[at : at + size]))
+    return _Form(words[start : start + size], len(words[:start].encode()), len(words.encode()), digest)
+
+
+def _rarity(words: str) -> int:
+    """How few texts hold these characters: how many are no small letters, and how often their class changes."""
+    return len(_CLASSES.findall(words)) + sum(not letter.islower() for letter in words)
+
+
+def _stands_alone(data: bytes, start: int, end: int) -> bool:
+    """Whether a known secret is no part of a longer word, unless it is long."""
+    if end - start >= ANYWHERE:
+        return True
+    if data[end - 1 : end].isalnum() and data[end : end + 1].isalnum():
+        return False
+    return not data[start : start + 1].isalnum() or bool(_EDGE.search(data[max(0, start - _BESIDE) : start]))
