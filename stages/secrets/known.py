@@ -34,7 +34,7 @@ LEAST, MOST = 6, 1_024
 LEAST_NUMBER = 12
 """Fewest digits of a number, which may be a date, a port or an amount."""
 
-LEAST_MIXED = 12
+LEAST_MIXED = 8
 """Fewest characters of words that are joined with a number."""
 
 LEAST_PHRASE = 16
@@ -44,7 +44,7 @@ ANYWHERE = 12
 """Bytes from which a secret is found inside of another word, too."""
 
 CLUE = 4
-"""Most characters of a secret that are kept as they are, to search for them; never more than a third of it."""
+"""Most characters of a secret that are kept as they are, to search for them; never more than half of it."""
 
 _BESIDE = 8
 _EDGE = re.compile(
@@ -177,7 +177,7 @@ def is_distinctive(secret: str) -> bool:
 
 
 def _form(words: str, digest: bytes) -> _Form:
-    size = min(CLUE, max(2, len(words) // 3))
+    size = min(CLUE, len(words) // 2)
     start = max(range(len(words) - size + 1), key=lambda at: _rarity(words[at : at + size]))
     return _Form(words[start : start + size], len(words[:start].encode()), len(words.encode()), digest)
 

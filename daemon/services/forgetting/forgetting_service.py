@@ -21,7 +21,6 @@ from ....protocol.operation import AnyOperation, Purged, Rebased, Redacted
 from ....protocol.record import Record
 from ....protocol.reply import ForgetPlan, Going, JobState
 from ....protocol.request import Compact, Forget, PreviewForget, ScanSecrets
-from ....stages.secrets.scan import redact
 from ...failpoint import reach
 from ...projections.forgotten import turn_key
 from ...projections.records import digest
@@ -75,7 +74,7 @@ class ForgettingService(Service):
         these byte strings from the texts that sessions received; `forget_given`: removes what sessions received, by
         their documents; `forget_paused`: removes ended pauses, by their folders."""
         self._stores, self._places, self._world = core.stores, core.places, core.world
-        self._writer, self._jobs, self._rebuild = writer, core.jobs, rebuild
+        self._writer, self._jobs, self._rebuild, self._known = writer, core.jobs, rebuild, core.known
         self._forget_injected, self._forget_given, self._forget_paused = forget_injected, forget_given, forget_paused
 
     @property
@@ -115,7 +114,7 @@ class ForgettingService(Service):
         """Start to look for secrets with the current rules, and to redact them unless `dry_run`. Raises Unavailable
         beside a job."""
         if request.dry_run:
-            return self._jobs.start("scan", lambda progress: audit(self._stores, self._jobs, progress)[1])
+            return self._jobs.start("scan", lambda progress: audit(self._stores, self._jobs, progress, self._known)[1])
         return self._jobs.start("scan", self._clean)
 
     def finish(self) -> int:
@@ -215,7 +214,7 @@ class ForgettingService(Service):
     def _clean(self, progress: Progress) -> Report:
         run = self._writer.run
         run(self.finish).result()
-        findings, report = audit(self._stores, self._jobs, progress)
+        findings, report = audit(self._stores, self._jobs, progress, self._known)
         if not findings:
             return report
         loss, seq = run(lambda: self._begin(plan_redaction(self._stores, findings))).result()
@@ -288,7 +287,7 @@ class ForgettingService(Service):
         def left(document: str, event: AnyEvent) -> AnyEvent | None:
             if (document, event.turn) in gone or (marks and turn_key(document, event.turn) in marks):
                 return None
-            return with_text(event, redact(text(event))[0]) if redacted.cuts else event
+            return with_text(event, self._known.redact(text(event))[0]) if redacted.cuts else event
 
         spooled = scrub(self._places.spool, left)
         reach("forget:spools-scrubbed")

@@ -1,4 +1,4 @@
-"""`memd scan`: finds secrets in stored captures and operations with the current rules.
+"""`memd scan`: finds secrets in stored captures and operations with the current rules, and those that are known.
 
 Nothing is changed; reports contain the names of rules, never the secrets.
 """
@@ -15,7 +15,8 @@ from ....protocol.event import text
 from ....protocol.operation import Added, AnyOperation, Cut, Decision, Merged, Rebased, Redacted, SessionOpened, Updated
 from ....protocol.record import Record
 from ....protocol.reply import Logged
-from ....stages.secrets.scan import VERSION, find
+from ....stages.secrets.known import KnownSecrets
+from ....stages.secrets.scan import VERSION
 from ...projections.stores import Stores
 from ...storage.archive import decode
 from ...storage.cuts import joined
@@ -31,8 +32,10 @@ Tell = Callable[[int, str], None]
 
 
 class SecretFindings(msgspec.Struct, kw_only=True):
-    """Places of secrets: cuts by capture, seqs of operations up to `journal_upto`, and the secrets with their rules."""
+    """Places of secrets: cuts by capture, seqs of operations up to `journal_upto`, and the secrets with their rules.
+    `known` finds them."""
 
+    known: KnownSecrets
     cuts: dict[int, tuple[Cut, ...]] = {}
     entries: set[int] = set()
     redactions: list[int] = []
@@ -56,7 +59,7 @@ class SecretFindings(msgspec.Struct, kw_only=True):
         operation = entry.operation
         if isinstance(operation, Redacted):
             self.redactions.append(entry.seq)
-        held = [(words, secret) for words in words_of(operation) for secret in find(words)]
+        held = [(words, secret) for words in words_of(operation) for secret in self.known.find(words)]
         if held:
             self.entries.add(entry.seq)
             self.words.update((words[secret.start : secret.end], secret.rule) for words, secret in held)
@@ -76,9 +79,9 @@ class SecretFindings(msgspec.Struct, kw_only=True):
         }
 
 
-def audit(stores: Stores, jobs: Jobs, progress: Progress) -> tuple[SecretFindings, Report]:
+def audit(stores: Stores, jobs: Jobs, progress: Progress, known: KnownSecrets) -> tuple[SecretFindings, Report]:
     """Audit every capture and every operation. Raises Stopping."""
-    findings = SecretFindings()
+    findings = SecretFindings(known=known)
     total = stores.archive.last + stores.journal.last
 
     def tell(done: int, detail: str) -> None:
@@ -96,7 +99,7 @@ def audit(stores: Stores, jobs: Jobs, progress: Progress) -> tuple[SecretFinding
     checked, holding = 0, set[str]()
     for record in stores.records.everything():
         checked += 1
-        if record.id in findings.records and (rules := _rules_in(record)):
+        if record.id in findings.records and (rules := _rules_in(record, known)):
             holding.add(record.id)
             findings.rules.update(rules)
     findings.records = holding
@@ -112,7 +115,7 @@ def _audit_captures(stores: Stores, findings: SecretFindings, tell: Tell) -> Non
             continue
         findings.captures += 1
         words = text(captured.event)
-        if secrets := find(words):
+        if secrets := findings.known.find(words):
             findings.cuts[entry.seq] = tuple(
                 Cut(entry.seq, secret.start, secret.end, secret.rule) for secret in secrets
             )
@@ -150,8 +153,8 @@ def _is_distinct(words: str) -> bool:
     return len(words) >= DISTINCT and any(map(str.isalpha, words)) and any(map(str.isdigit, words))
 
 
-def _rules_in(record: Record) -> set[str]:
-    return {secret.rule for words in words_of_record(record) for secret in find(words)}
+def _rules_in(record: Record, known: KnownSecrets) -> set[str]:
+    return {secret.rule for words in words_of_record(record) for secret in known.find(words)}
 
 
 def words_of_record(record: Record) -> tuple[str, ...]:

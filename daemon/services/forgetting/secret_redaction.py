@@ -24,7 +24,6 @@ from ....protocol.operation import (
     Updated,
 )
 from ....protocol.record import QUOTE_LIMIT, Evidence, Record, Span
-from ....stages.secrets.scan import find, redact
 from ...projections.stores import Stores
 from ...storage.archive import decode
 from ...storage.cuts import joined, moved, placeholder, replaced
@@ -77,7 +76,7 @@ def _cut_for_records(stores: Stores, findings: SecretFindings) -> None:
     for record in stores.records.many(findings.records).values():
         for span in record.provenance.spans[:1]:
             seq, said = stores.archive.seq_of(span.document, span.turn), stores.archive.span(span)
-            secrets = find(said) if seq and said and said.startswith(record.provenance.quote) else ()
+            secrets = findings.known.find(said) if seq and said and said.startswith(record.provenance.quote) else ()
             more = [Cut(seq, span.start + secret.start, span.start + secret.end, secret.rule) for secret in secrets]
             if more and said:
                 findings.cuts[seq] = joined((*findings.cuts.get(seq, ()), *more))
@@ -88,6 +87,7 @@ class _SecretRemoval:
     """Redacts a record and every operation that ever stated it in the same way."""
 
     def __init__(self, stores: Stores, findings: SecretFindings) -> None:
+        self._known = findings.known
         self._turns: dict[Turn, _CutTurn] = {}
         self._distinct = findings.distinct()
         self._entries_of = findings.records
@@ -118,7 +118,7 @@ class _SecretRemoval:
                     change, evidence=evidence, decision=self._decision(change.decision, self._distinct)
                 )
             case SessionOpened():
-                title = _without(change.origin.title, self._distinct)
+                title = self._without(change.origin.title, self._distinct)
                 return msgspec.structs.replace(change, origin=msgspec.structs.replace(change.origin, title=title))
             case _:
                 return change
@@ -130,11 +130,11 @@ class _SecretRemoval:
         return msgspec.structs.replace(
             record,
             content=content,
-            description=_without(record.description, secrets),
-            key=_without(record.key, secrets),
-            value=_without(record.value, secrets),
-            tags=tuple(tag for tag in record.tags if not _is_part(tag, secrets)),
-            learnings={name: _without(words, secrets) for name, words in record.learnings.items()},
+            description=self._without(record.description, secrets),
+            key=self._without(record.key, secrets),
+            value=self._without(record.value, secrets),
+            tags=tuple(tag for tag in record.tags if not self._is_part(tag, secrets)),
+            learnings={name: self._without(words, secrets) for name, words in record.learnings.items()},
             provenance=msgspec.structs.replace(
                 provenance,
                 quote=quote,
@@ -148,10 +148,10 @@ class _SecretRemoval:
         provenance = record.provenance
         quote, old = provenance.quote, provenance.spans
         spans = tuple(self._span(span) for span in old)
-        content = _without(record.content, secrets)
+        content = self._without(record.content, secrets)
         turn = self._turns.get((old[0].document, old[0].turn)) if old else None
         if turn is None or not turn.before[old[0].start : old[0].end].startswith(quote):
-            return content, _without(quote, secrets), spans
+            return content, self._without(quote, secrets), spans
         whole = turn.before[old[0].start : old[0].end] == quote
         said = turn.after[spans[0].start : spans[0].end]
         for first, last in ((old[0], old[0]), (old[0], old[-1])):
@@ -186,28 +186,27 @@ class _SecretRemoval:
         return secrets
 
     def _decision(self, decision: Decision, secrets: Mapping[str, str]) -> Decision:
-        steps = tuple(Step(step.stage, _without(step.what, secrets)) for step in decision.steps)
-        return msgspec.structs.replace(decision, reason=_without(decision.reason, secrets), steps=steps)
+        steps = tuple(Step(step.stage, self._without(step.what, secrets)) for step in decision.steps)
+        return msgspec.structs.replace(decision, reason=self._without(decision.reason, secrets), steps=steps)
 
+    def _without(self, words: str, secrets: Mapping[str, str]) -> str:
+        """Return `words` without these secrets, however they are spaced, and without those that the rules find."""
+        clean, _ = self._known.redact(words)
+        for secret, rule in sorted(secrets.items(), key=lambda pair: -len(pair[0])):
+            mark = placeholder(Cut(0, 0, 0, rule))
+            spaced = r"\s+".join(map(re.escape, secret.split()))
+            clean = re.sub(spaced, lambda _, mark=mark: mark, clean, flags=re.IGNORECASE)
+            line = " ".join(secret.split())
+            for size in range(min(len(line) - 1, len(clean)), LONG - 1, -1):
+                if clean.endswith(line[:size]):
+                    clean = clean[:-size] + mark
+                    break
+        return clean
 
-def _without(words: str, secrets: Mapping[str, str]) -> str:
-    """Return `words` without these secrets, however they are spaced, and without those that the rules find."""
-    clean, _ = redact(words)
-    for secret, rule in sorted(secrets.items(), key=lambda pair: -len(pair[0])):
-        mark = placeholder(Cut(0, 0, 0, rule))
-        spaced = r"\s+".join(map(re.escape, secret.split()))
-        clean = re.sub(spaced, lambda _, mark=mark: mark, clean, flags=re.IGNORECASE)
-        line = " ".join(secret.split())
-        for size in range(min(len(line) - 1, len(clean)), LONG - 1, -1):
-            if clean.endswith(line[:size]):
-                clean = clean[:-size] + mark
-                break
-    return clean
-
-
-def _is_part(tag: str, secrets: Mapping[str, str]) -> bool:
-    """Return whether a keyword is part of a secret."""
-    return bool(find(tag)) or (len(tag) >= FRAGMENT and any(tag.casefold() in secret.casefold() for secret in secrets))
+    def _is_part(self, tag: str, secrets: Mapping[str, str]) -> bool:
+        """Return whether a keyword is part of a secret."""
+        is_found = bool(self._known.find(tag))
+        return is_found or (len(tag) >= FRAGMENT and any(tag.casefold() in secret.casefold() for secret in secrets))
 
 
 # --- what stands in for the entries that change ------------------------------------------------------------------
