@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from ...protocol.announced_values import is_exempt, is_phrase, is_secretish
 from .clues import ClueSearch
@@ -54,6 +54,8 @@ _EDGE = re.compile(
 
 _LOGIN = re.compile(r"[\w.@+-]+:([^:]+)")
 _NUMBERED = re.compile(r"[^\W\d_].*\d|\d.*[^\W\d_]")
+_ESCAPED = re.compile(r"\\(.)")
+_SHELL_SIGN = re.compile(r"[^\w./:@%+=,-]")
 _CLASSES = re.compile(r"([a-z]+)|([A-Z]+)|(\d+)|(\W|_)")
 
 
@@ -156,20 +158,21 @@ def _forms_of(words: str) -> Iterator[str]:
     text may repeat."""
     words = words.strip(" \t\r\n\"'`")
     login = _LOGIN.fullmatch(words)
-    for secret in {words, login[1] if login else words}:
-        if is_distinctive(secret):
-            escaped = re.sub(r"([^\w./:@%+=,-])", r"\\\1", secret)
-            coded = b64encode(secret.encode()).decode().rstrip("=")
-            quoted = (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
-            yield from {secret, *quoted, escaped, quote(secret, safe=""), html.escape(secret), coded}
+    for said in {words, login[1] if login else words}:
+        for secret in {said, unquote(said), html.unescape(said), _ESCAPED.sub(r"\1", said)}:
+            if is_distinctive(secret):
+                coded = b64encode(secret.encode(errors="replace")).decode().rstrip("=")
+                quoted = (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
+                escaped = _SHELL_SIGN.sub(r"\\\g<0>", secret)
+                yield from {secret, *quoted, escaped, quote(secret, safe=""), html.escape(secret), coded}
 
 
 def is_distinctive(secret: str) -> bool:
     """Whether honest text does not repeat a secret: no word, name, number, placeholder or variable looks like it."""
-    if not LEAST <= len(secret) <= MOST:
+    if not LEAST <= len(secret) <= MOST or not secret.isprintable():
         return False
     if len(secret.split()) > 1:
-        return len(secret) >= LEAST_PHRASE and "\n" not in secret and is_phrase(secret)
+        return len(secret) >= LEAST_PHRASE and is_phrase(secret)
     if secret.isdigit():
         return len(secret) >= LEAST_NUMBER
     is_mixed = len(secret) >= LEAST_MIXED and bool(_NUMBERED.search(secret))

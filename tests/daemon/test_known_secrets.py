@@ -207,6 +207,25 @@ def test_a_folder_or_session_that_holds_a_long_known_secret_gets_a_placeholder_P
     assert secret not in gate.identifier(f"/srv/{secret}/x"), "though it is remembered how the name was before"
 
 
+@pytest.mark.parametrize(
+    ("first", "later", "secret"),
+    [
+        ("psql postgres://app:ha%24rbor77%40x@db/live", "it is ha$rbor77@x", "ha$rbor77@x"),
+        (r'{"password": "ha\"rbor77x"}', 'type ha"rbor77x there', 'ha"rbor77x'),
+        ("curl -u admin:harbor77Gate https://host.org", "log in with harbor77Gate", "harbor77Gate"),
+        ('password: "four brown lanterns swim"', "say four brown lanterns swim to her", "four brown lanterns swim"),
+        ("password: ha&rbor77x", "<b>ha&amp;rbor77x</b>", "ha&amp;rbor77x"),
+        ("password: harbor77Gate", "data:\n  it: aGFyYm9yNzdHYXRl", "aGFyYm9yNzdHYXRl"),
+        ("password: harbor77Gate", r"a\nharbor77Gate\nb", "harbor77Gate"),
+    ],
+)
+def test_a_known_secret_is_found_in_another_spelling_P18(first: str, later: str, secret: str) -> None:
+    known = KnownSecrets(bytes(32))
+    assert secret in later
+    assert known.redact(first)[1]
+    assert secret not in known.redact(later)[0]
+
+
 def test_two_texts_beside_each_other_teach_no_secret_P18() -> None:
     known = KnownSecrets(bytes(32))
     gate = SecretGate(redact, bytes(32), known)
