@@ -56,7 +56,7 @@ Redact = Callable[[str], tuple[str, tuple[str, ...]]]
 T = TypeVar("T")
 
 
-class Known(Protocol):
+class SecretMemory(Protocol):
     """Secrets that were found since the process started."""
 
     version: int
@@ -92,7 +92,7 @@ _HOST = re.compile(r"(?:[\w.-]+|\[[0-9a-f:.]+\])(?::\d*)?", re.IGNORECASE)
 class SecretGate:
     """Removes the secrets of messages. Any thread may call it."""
 
-    def __init__(self, redact: Redact, key: bytes, known: Known | None = None) -> None:
+    def __init__(self, redact: Redact, key: bytes, known: SecretMemory | None = None) -> None:
         """`key`: of this home, `KEY_BYTES` long; `known`: finds secrets again in texts that do not announce them."""
         self._rules, self._key, self._known = redact, key, known
         self._cached_identifier = lru_cache(4096)(self._identifier)

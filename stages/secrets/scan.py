@@ -8,9 +8,9 @@ import re
 import threading
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -21,8 +21,6 @@ from .rules import VERSION, SecretRule, read
 
 if TYPE_CHECKING:
     import re2
-
-    from .known import KnownSecrets
 
 __all__ = ["VERSION", "SecretSpan", "find", "prepare", "redact"]
 
@@ -36,6 +34,18 @@ LEAST = 12  # Bytes of a secret that is looked for wherever else its text holds 
 FEW = 64  # Words that are looked for one by one
 
 
+class SecretLearner(Protocol):
+    """Knows secrets that were found before, each with the number of the rule that found it."""
+
+    def learn(self, secrets: Iterable[tuple[str, int]], /) -> None:
+        """Know these secrets from now on."""
+        ...
+
+    def hits(self, data: bytes, /) -> list[tuple[int, int, int]]:
+        """Return start, end and rule's number of each known secret in `data`."""
+        ...
+
+
 class SecretSpan(msgspec.Struct, frozen=True):
     """A secret's place, in characters, and the rule that found it."""
 
@@ -44,14 +54,14 @@ class SecretSpan(msgspec.Struct, frozen=True):
     rule: str
 
 
-def redact(text: str, known: KnownSecrets | None = None) -> tuple[str, tuple[str, ...]]:
+def redact(text: str, known: SecretLearner | None = None) -> tuple[str, tuple[str, ...]]:
     """`text` with each secret replaced by `[redacted:<rule>]`, and the rules that hit, in order. `known`: secrets to
     look for as well; it learns those found."""
     data = text.encode()
     return _replaced(text, data, _spans(text, data, known))
 
 
-def find(text: str, known: KnownSecrets | None = None) -> tuple[SecretSpan, ...]:
+def find(text: str, known: SecretLearner | None = None) -> tuple[SecretSpan, ...]:
     """Where secrets stand in `text`, in order. `known` as in `redact`."""
     data = text.encode()
     spans = [(start, end, _engine().names[number]) for start, end, number in _spans(text, data, known)]
@@ -77,7 +87,7 @@ def _engine() -> _Engine:
     return _engines[0]
 
 
-def _spans(text: str, data: bytes, known: KnownSecrets | None) -> list[tuple[int, int, int]]:
+def _spans(text: str, data: bytes, known: SecretLearner | None) -> list[tuple[int, int, int]]:
     """Start, end and rule's number of each secret, in bytes; where several overlap, the whole of them under the first's
     name."""
     hits = _engine().hits(text, data)
