@@ -118,6 +118,8 @@ def _forgotten_lines(done: JobState, transcripts: list[str]) -> Iterator[str]:
     searched = f"{report_number(report, 'searched_files'):,} files, {size(report_number(report, 'searched_bytes'))}"
     if names := report_number(report, "names"):
         yield f"removed names, titles, folders or reasons from {count(names, 'journal entry', 'journal entries')}"
+    if discarded := report_number(report, "discarded"):
+        yield f"removed {count(discarded, 'damaged request')} with the text from spools"
     if left := report_names(report, "left"):
         yield styled(f"searched {searched}: the text remains in", "red")
         yield from (f"  {plain_name(path)}" for path in left)

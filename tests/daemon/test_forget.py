@@ -17,6 +17,7 @@ from memd.daemon.world import real_world
 from memd.protocol.block import plain
 from memd.protocol.errors import Forgotten, InvalidRequest, MemdError, NotFound
 from memd.protocol.event import Noted, Origin, Said
+from memd.protocol.frames import framed
 from memd.protocol.record import Record
 from memd.protocol.reply import JobState
 from memd.protocol.request import Remember
@@ -287,6 +288,31 @@ def test_a_spool_that_holds_the_words_is_cleaned_T10(told: Any) -> None:
     assert files_with(daemon, "xylofon") == []
     assert client.spool.waiting() == 1 and client.drain().delivered == 1
     assert files_with(daemon, "bicycle is yellow")
+
+
+DAMAGED_REQUESTS = {
+    "JSON": b'{"request": "captured", "text": "my Xylofon Editor"}\n',
+    "torn and escaped": b'{"request": "capture", "text": "my xylofon\\n\\u0065ditor", "torn',
+    "MessagePack": framed(b"\x82\xa7request\xa4none\xa4text\xb1my xylofon editor."),
+    "torn frame": b"\0\0\0\xff xylofon editor",
+}
+
+
+@pytest.mark.parametrize("damaged", DAMAGED_REQUESTS.values(), ids=DAMAGED_REQUESTS)
+def test_a_damaged_request_that_holds_the_words_of_a_query_is_removed_T10(told: Any, damaged: bytes) -> None:
+    daemon, client, _ = told
+    is_json = damaged.startswith(b"{")
+    other = b'{"request": "none", "text": "my bicycle"}\n' if is_json else framed(b"\xc1 my bicycle")
+    rejected = daemon.places.spool / "h.rejected"
+    rejected.write_bytes(other + damaged)
+    assert client.preview_forget(query="xylofon editor").spooled == 1
+    report = ended(client, client.forget(query="xylofon editor"))
+    assert (report["records"], report["discarded"], report["left"]) == (1, 1, [])
+    assert files_with(daemon, "xylofon") == [] and rejected.read_bytes() == other
+    rejected.write_bytes(other + damaged)  # the text is nowhere else
+    report = ended(client, client.forget(query="xylofon editor"))
+    assert (report["records"], report["discarded"], report["left"]) == (0, 1, []) and report["searched_files"]
+    assert rejected.read_bytes() == other
 
 
 def test_backups_that_hold_the_words_are_replaced_T10(told: Any) -> None:

@@ -121,10 +121,8 @@ def find_loss(stores: Stores, scope: ForgetScope, spooled: Iterable[tuple[str, A
     names.texts |= named
     scope = msgspec.structs.replace(scope, documents=scope.documents.union(named))
     others: list[Logged] = []
-    statements = _statements(stores, scope, loss)
-    holds = _finder(
-        [scope.query] if scope.query else [statement for statement in statements if len(statement) >= STATEMENT]
-    )
+    loss.chosen.update(scope.ids)
+    holds = _finder(_needles(stores, scope))
     _read_journal(stores, holds, loss, others)
     loss.turns.update((turn, []) for turn in scope.turns)
     for id in loss.chosen:
@@ -144,6 +142,23 @@ def find_loss(stores: Stores, scope: ForgetScope, spooled: Iterable[tuple[str, A
     return loss
 
 
+def words_of(stores: Stores, scope: ForgetScope) -> Callable[[str], bool]:
+    """Return a test for texts of no known turn: with the words of a scope, or the id of one of its sessions. Raises
+    NotFound, InvalidRequest for a short query."""
+    sessions = (document.partition(":")[2] for document in scope.documents)
+    return _finder([*_needles(stores, scope), *(id for id in sessions if len(id) >= STATEMENT)])
+
+
+def _needles(stores: Stores, scope: ForgetScope) -> list[str]:
+    if scope.query and len(scope.query.strip()) < SHORTEST:
+        raise InvalidRequest(
+            f"{scope.query!r} is too short", hint=f"give at least {SHORTEST} characters, exactly as in the text"
+        )
+    if scope.query:
+        return [scope.query]
+    return [statement for statement in _statements(stores, scope) if len(statement) >= STATEMENT]
+
+
 # --- reading -----------------------------------------------------------------------------------------------------
 def _finder(needles: Sequence[str]) -> Callable[[str], bool]:
     """Return a test for texts that contain one of these, ignoring case and spacing."""
@@ -161,23 +176,18 @@ def _words(record: Record) -> tuple[str, ...]:
     return (record.content, record.description, provenance.quote, *record.learnings.values())
 
 
-def _statements(stores: Stores, scope: ForgetScope, loss: Loss) -> set[str]:
+def _statements(stores: Stores, scope: ForgetScope) -> set[str]:
     """Return the words of the named records, in all their revisions."""
     said: set[str] = set()
     for id in scope.ids:
         if stores.records.get(id) is None:
             raise NotFound(f"no record {id!r}", hint="see `memd list`")
-        loss.chosen.add(id)
         for entry in entries(stores, id):
             match entry.operation:
                 case Added() | Updated() | Rebased() if entry.operation.record.id == id:
                     said.update(words for words in _words(entry.operation.record) if words.strip())
                 case _:
                     pass
-    if scope.query and len(scope.query.strip()) < SHORTEST:
-        raise InvalidRequest(
-            f"{scope.query!r} is too short", hint=f"give at least {SHORTEST} characters, exactly as in the text"
-        )
     return said
 
 

@@ -33,11 +33,11 @@ from ..service import Handlers, Service, owner
 from ..write_thread import Writer
 from .compaction import NAMES, Rebuild, clear, compact, compact_log, renew, start_compaction
 from .copy_removal import drop_copies
-from .forget_closure import ForgetScope, Loss, find_loss
+from .forget_closure import ForgetScope, Loss, find_loss, words_of
 from .residue_scan import pieces_of, search, wipe
 from .secret_audit import audit
 from .secret_redaction import plan_redaction
-from .spool_redaction import scrub, waiting
+from .spool_redaction import discard_unreadable, scrub, unreadable, waiting
 
 SHOWN = 200
 """Records that a preview lists, one line each."""
@@ -91,7 +91,8 @@ class ForgettingService(Service):
 
     def preview(self, request: PreviewForget) -> ForgetPlan:
         """Return what a request would forget. Raises InvalidRequest without exactly one scope, NotFound."""
-        loss = find_loss(self._stores, self._scope(request), waiting(self._places.spool))
+        scope, spool = self._scope(request), self._places.spool
+        loss = find_loss(self._stores, scope, waiting(spool))
         chosen = [_going(record, "chosen") for id, record in loss.gone.items() if id in loss.chosen]
         lineage = [_going(record, "source") for id, record in loss.gone.items() if id not in loss.chosen]
         staying = [_going(record, "loses a source") for record in loss.rebased.values()]
@@ -100,7 +101,7 @@ class ForgettingService(Service):
             record_count=len(loss.gone),
             captures=sum(len(seqs) for seqs in loss.turns.values()),
             documents=tuple(sorted({document for document, _ in loss.turns})),
-            spooled=sum(not seqs for seqs in loss.turns.values()),
+            spooled=sum(not seqs for seqs in loss.turns.values()) + unreadable(spool, words_of(self._stores, scope)),
             names=loss.name_count,
         )
 
@@ -194,9 +195,12 @@ class ForgettingService(Service):
         run = self._writer.run
         run(self.finish).result()
 
+        holds = words_of(self._stores, scope)
+        discarded = discard_unreadable(self._places.spool, holds)  # first: after a kill, memd has the words no more
         loss, seq = run(lambda: self._begin(self._loss(scope), before)).result()
         if not seq:
-            return {"records": 0, "captures": 0, "names": 0}
+            proof = self._prove(pieces_of([scope.query] if scope.query else ()))
+            return {"records": 0, "captures": 0, "names": 0, "discarded": discarded, **proof}
         done = self._carry_out(loss, seq, progress)
         documents = sorted({document for document, _ in loss.turns})
         log.info("forgot %d records and %d captures", len(loss.gone), len(loss.turns))
@@ -206,6 +210,7 @@ class ForgettingService(Service):
             "rebased": len(loss.rebased),
             "captures": sum(len(seqs) for seqs in loss.turns.values()),
             "names": loss.name_count,
+            "discarded": discarded,
             **done,
             "documents": documents,
             "out_of_reach": list(OUT_OF_REACH),

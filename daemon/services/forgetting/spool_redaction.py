@@ -1,11 +1,13 @@
 """Removes forgotten events from the spool files of clients.
 
-A spool is rewritten under the locks of its clients and replaced whole; requests that the daemon can't decode stay.
+A spool is rewritten under the locks of its clients and replaced whole. A request that the daemon can't decode stays,
+unless it contains the forgotten words.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -29,6 +31,16 @@ Left = Callable[[str, AnyEvent], AnyEvent | None]
 """Returns the rest of a document's event; None for nothing."""
 
 
+LeftOfBody = Callable[[bytes], tuple[bytes, int]]
+"""Returns the rest of a request's body, and the number of removed or changed parts."""
+
+Holds = Callable[[str], bool]
+"""Tests whether a text contains forgotten words."""
+
+_ESCAPE = re.compile(r'\\(?:u([0-9A-Fa-f]{4})|(["\\/bfnrt]))')
+_ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+
 def waiting(folder: Path) -> Iterator[tuple[str, AnyEvent]]:
     """Yield every spooled event with its document."""
     for path in _files(folder):
@@ -38,20 +50,44 @@ def waiting(folder: Path) -> Iterator[tuple[str, AnyEvent]]:
                 yield from _events(request)
 
 
-def scrub(folder: Path, left: Left) -> int:
-    """Remove or change events in every spool as `left` says; return their number. Raises Unavailable while a client
+def unreadable(folder: Path, holds: Holds) -> int:
+    """Return the number of undecodable requests and torn ends that contain forgotten words."""
+    count = 0
+    for path in _files(folder):
+        content = path.read_bytes()
+        bodies, end, _ = bodies_in(content)
+        count += sum(_is_unreadable(body, holds) for body in bodies) + _in_bytes(content[end:], holds)
+    return count
+
+
+def discard_unreadable(folder: Path, holds: Holds) -> int:
+    """Remove undecodable requests and torn ends that contain forgotten words; return their number. Raises Unavailable
+    as `scrub` does."""
+
+    def left(body: bytes) -> tuple[bytes, int]:
+        return (b"", 1) if _is_unreadable(body, holds) else (body, 0)
+
+    return _rewrite_all(folder, left, lambda rest: _in_bytes(rest, holds))
+
+
+def scrub(folder: Path, allowed: Left) -> int:
+    """Remove or change events in every spool as `allowed` says; return their number. Raises Unavailable while a client
     holds a spool for too long."""
+    return _rewrite_all(folder, lambda body: _left(body, allowed), lambda rest: False)
+
+
+def _rewrite_all(folder: Path, left: LeftOfBody, drops: Callable[[bytes], bool]) -> int:
     for path in folder.glob("*" + LINES):
         if path.stat().st_size and not (taken := path.with_name(path.name + ".taken")).exists():
             take_lines(path, taken)
-    return sum(_scrub(path, left) for path in _files(folder))
+    return sum(_rewrite(path, left, drops) for path in _files(folder))
 
 
 def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*") if path.is_file() and path.suffix not in NO_SPOOLS)
 
 
-def _scrub(path: Path, allowed: Left) -> int:
+def _rewrite(path: Path, left_of: LeftOfBody, drops: Callable[[bytes], bool]) -> int:
     with ExitStack() as locks:
         if path.suffix not in (LINES, ".taken"):
             _lock(path, locks)
@@ -60,14 +96,36 @@ def _scrub(path: Path, allowed: Left) -> int:
         remaining: list[bytes] = []
         count = 0
         for body in bodies:
-            left, dropped = _left(body, allowed)
+            left, dropped = left_of(body)
             count += dropped
             remaining += [left] if left else []
+        rest = content[end:]
+        if drops(rest):
+            count, rest = count + 1, b""
         if count:
-            rest = content[end:]
             whole = b"".join(body + b"\n" if as_lines else framed(body) for body in remaining)
             _replace(path, whole + rest)
         return count
+
+
+def _is_unreadable(body: bytes, holds: Holds) -> bool:
+    return _decoded(body) is None and _in_bytes(body, holds)
+
+
+def _in_bytes(content: bytes, holds: Holds) -> bool:
+    """Return whether bytes contain forgotten words: as UTF-8, which is also MessagePack's form, or escaped as in
+    JSON."""
+    plain = content.decode("utf-8", errors="replace")
+    return holds(plain) or ("\\" in plain and holds(_unescaped(plain)))
+
+
+def _unescaped(words: str) -> str:
+    def character(escape: re.Match[str]) -> str:
+        code, letter = escape.groups()
+        return chr(int(code, 16)) if code else _ESCAPED.get(letter, letter)
+
+    units = _ESCAPE.sub(character, words)  # two of them may be the halves of one character
+    return units.encode("utf-16", "surrogatepass").decode("utf-16", errors="replace")
 
 
 def _decoded(body: bytes) -> AnyRequest | None:
