@@ -16,12 +16,10 @@ from .errors import InvalidRequest, MemdError, TooLarge, UnknownRequest, by_code
 from .reply import AnyData, Problem
 from .request import PROTOCOL, AnyRequest, Request
 from .scope import NAME_RULE
+from .text_limits import FIELD_LIMIT, check_texts
 
 BODY_LIMIT = 4 * 1024 * 1024
 """Maximum bytes of a body. The socket's limit is higher, so a sender gets an error, not a closed connection."""
-
-TEXT_LIMIT = 512 * 1024
-"""Maximum characters of an event's text."""
 
 MESSAGE_CHARACTERS, HINT_CHARACTERS = 500, 2000
 """Maximum characters of an error's message and hint. The longest hint of memd's own lists all requests."""
@@ -88,6 +86,8 @@ def decode_request(body: bytes) -> AnyRequest:
         raise _explain(body, error) from error
     if request.v > PROTOCOL:
         raise _too_new(request.v)
+    if len(body) > FIELD_LIMIT:
+        check_texts(request)
     return request
 
 

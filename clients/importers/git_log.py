@@ -15,10 +15,10 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from ...protocol import wire
 from ...protocol.errors import InvalidRequest, MemdError, Unavailable
 from ...protocol.event import Origin, Wrote
 from ...protocol.instant import parse
+from ...protocol.text_limits import TEXT_LIMIT
 from .transcript import AccountBuilder, CapturedSession, Transcript
 
 HOST = "git"
@@ -86,7 +86,7 @@ def _event(entry: str, own: frozenset[str], account: AccountBuilder) -> Wrote | 
         account.drop("no message")
     elif " " in parents and "\n" not in text:
         account.drop("merge")
-    elif len(text) > wire.TEXT_LIMIT:
+    elif len(text) > TEXT_LIMIT:
         account.refuse(f"commit {commit[:12]}: a message of {len(text):,} characters")
     else:
         account.take()

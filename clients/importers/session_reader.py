@@ -13,9 +13,9 @@ from typing import Literal
 
 import msgspec
 
-from ...protocol import wire
 from ...protocol.errors import StoreError
 from ...protocol.event import AnyEvent, Origin, Said, SessionEnded, SessionStarted, ToolCalled
+from ...protocol.text_limits import TEXT_LIMIT
 from . import json_line, summary
 from .json_line import TAKEN, BadLine, ContentBlock, checked_time
 from .transcript import AccountBuilder, CapturedSession, Mark, Transcript
@@ -84,8 +84,8 @@ class Document:
         open tool calls unless it `is_between` them."""
         if not text.strip():
             return "empty text"
-        if len(text) > wire.TEXT_LIMIT:
-            raise BadLine(f"a text of {len(text):,} characters; at most {wire.TEXT_LIMIT:,} are taken")
+        if len(text) > TEXT_LIMIT:
+            raise BadLine(f"a text of {len(text):,} characters; at most {TEXT_LIMIT:,} are taken")
         if role == "user" and not is_between:
             self._open.clear()
         return self.add(Said(turn=turn, at=at, role=role, text=text))

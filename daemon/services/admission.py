@@ -11,7 +11,7 @@ from ...protocol.event import AnyEvent, Captured, Noted, Origin, Reworded, text,
 from ...protocol.instant import LONGEST_TIME, SHORTEST_TIME, parse
 from ...protocol.private import PLACEHOLDER, event_without_private
 from ...protocol.secret_gate import SecretGate
-from ...protocol.wire import TEXT_LIMIT
+from ...protocol.text_limits import TEXT_LIMIT, check_event
 
 log = logging.getLogger("memd.capture")
 _INJECTED = re.compile(r"<memd-context\b[^>]{0,200}>.*?(?:</memd-context>|\Z)", re.DOTALL)
@@ -41,6 +41,7 @@ def admit(gate: SecretGate, origin: Origin, event: AnyEvent) -> Captured:
             f"the text has {len(words):,} characters",
             hint=f"split the text: a turn may have at most {TEXT_LIMIT:,} characters",
         )
+    check_event(event)
     try:
         words.encode()
     except UnicodeEncodeError as error:

@@ -1,5 +1,6 @@
 """The request server: the sender of an invalid message receives the reason, and the daemon goes on (P-19)."""
 
+import time
 from typing import Any
 
 import msgspec
@@ -7,8 +8,8 @@ import pytest
 import zmq
 
 from memd.protocol import wire
-from memd.protocol.errors import InvalidRequest, NotFound
-from memd.protocol.event import Origin, Said
+from memd.protocol.errors import InvalidRequest, NotFound, TooLarge
+from memd.protocol.event import Origin, Said, Wrote
 from memd.protocol.reply import Taken
 from memd.protocol.request import Capture
 
@@ -104,3 +105,45 @@ def test_an_unknown_record_says_where_to_look(shared_daemon: Any) -> None:
         assert "memd list" in caught.value.hint
         with pytest.raises(InvalidRequest):
             client.recall("   ")
+
+
+LONG = "where do we deploy the orchard service? password: Tr0ub4dor&3 " * 63_000
+"""A text of 3.9 MB."""
+
+
+@pytest.mark.parametrize(
+    "name, fields",
+    {
+        "recall": {"query": LONG},
+        "get": {"id": LONG},
+        "profile": {"cwd": LONG},
+        "feedback": {"used": [LONG]},
+        "forget": {"query": LONG},
+        "remember": {"text": "x", "turn": "1", "at": "2026-01-01T00:00:00Z", "origin": {"host": LONG, "session": "s"}},
+        "capture": {"events": [], "origin": {"host": "h", "session": "s", "title": LONG}},
+    }.items(),
+)
+@pytest.mark.parametrize("token", ["", "no.such.pass"])
+def test_a_text_over_its_limit_is_refused_before_anything_reads_it_P28(
+    shared_daemon: Any, name: str, fields: dict[str, Any], token: str
+) -> None:
+    body = msgspec.json.encode({"request": name, "pass": token, **fields})
+    with Raw(str(shared_daemon.places.socket)) as raw:
+        begin = time.monotonic()
+        error = raw.ask(body)["error"]
+        assert time.monotonic() - begin < 1
+    assert error["code"] == "too_large" and "at most 4,096" in error["message"] and "Tr0ub4dor" not in str(error)
+
+
+def test_a_question_with_its_keywords_has_a_limit_and_other_texts_have_their_own_P28(shared_daemon: Any) -> None:
+    with shared_daemon.client() as client:
+        assert client.recall("x" * 4096).scope
+        with pytest.raises(TooLarge, match="16,384"):
+            client.recall("x", keywords=["x" * 4000] * 5)
+        origin = Origin(host="h", session="s")
+        events = (
+            Said(turn="1", at="2026-01-01T00:00:00Z", role="user", text="word " * 100_000),
+            Wrote(turn="2", at="2026-01-01T00:00:00Z", text="word", author="x" * 5000),
+        )
+        taken = client.capture(origin, events)
+        assert taken.accepted == 1 and [bad.problem.code for bad in taken.refused] == ["too_large"]

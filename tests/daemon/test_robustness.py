@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memd.protocol import reply, request
-from memd.protocol.errors import InvalidRequest, MemdError
+from memd.protocol.errors import InvalidRequest, MemdError, TooLarge
 from memd.protocol.event import Origin, Said
 
 AT = "2026-03-04T18:30:00+01:00"
@@ -88,7 +88,10 @@ def test_a_message_in_other_words_answers_with_those_words(daemon: Any) -> None:
 
 def test_a_pasted_log_as_a_question_holds_nobody(daemon: Any) -> None:
     with daemon.client() as client:
-        assert client.recall("error at line " + " ".join(f"word{n}" for n in range(100_000))).abstained
+        log = "error at line " + " ".join(f"word{n}" for n in range(100_000))
+        assert client.recall(log[:4096]).abstained
+        with pytest.raises(TooLarge, match="at most 4,096"):
+            client.recall(log)
         with pytest.raises(InvalidRequest):
             client.recall("x", pools=["personal"] * 100)
 

@@ -18,7 +18,8 @@ from ....protocol.operation import Added, AnyOperation, Decision, Step
 from ....protocol.record import LIVE, Record
 from ....protocol.reply import Change, RecordsImported, Refusal
 from ....protocol.request import ImportRecords
-from ....protocol.wire import TEXT_LIMIT, problem
+from ....protocol.text_limits import TEXT_LIMIT
+from ....protocol.wire import problem
 from ...projections.placement import Placing, documents_of, narrowed
 from ...projections.stores import Stores
 
