@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import IO, Annotated
@@ -127,7 +128,8 @@ def _write(out: Path, pieces: Iterable[bytes]) -> tuple[int, int]:
             length = stream.tell()
         fresh.replace(out)
     except OSError as error:
-        fresh.unlink(missing_ok=True)
+        with suppress(OSError):
+            fresh.unlink()
         raise Refused(f"{out} can't be written: {error.strerror}", hint="name another file: -o FILE") from error
     except BaseException:
         fresh.unlink(missing_ok=True)

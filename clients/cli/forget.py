@@ -206,7 +206,7 @@ def _documents(client: Client, name: str) -> list[str]:
     if not name:
         raise InvalidRequest("no session was named", hint="`memd show ID` names it; the current folder is .")
     path = Path(name).expanduser()
-    if not path.exists():
+    if not os.path.exists(path):  # unlike Path.exists, this takes any name
         return [name]
     from ..importers.agent_files import documents
 

@@ -416,6 +416,8 @@ def report_lines(files: Sequence[Imported], dry_run: bool) -> Iterator[str]:
         malformed = sum(len(account.malformed) for account in accounts)
         noise = lines - taken - malformed
         yield f"{len(files)} files, {lines:,} lines: {taken:,} used, {noise:,} ignored, {malformed:,} malformed"
+    if unread := sum(not file.is_read for file in files):
+        yield styled(f"skipped {count(unread, 'file')} that can't be read", "yellow")
 
 
 def _has_news(file: Imported, dry_run: bool) -> bool:

@@ -15,6 +15,7 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _SPAN = re.compile(r"(?:\d+(?:\.\d+)?[smhdw])+")
 _LONGEST_S = 1e9
+_SHOWN = 200
 
 AsOf = Annotated[str, typer.Option("--as-of", help="Records true at that time: a day, or RFC 3339 with an offset.")]
 BelievedAt = Annotated[str, typer.Option("--believed-at", help="Records known at that time: a day, or RFC 3339.")]
@@ -26,10 +27,17 @@ Pools = Annotated[list[str] | None, typer.Option("--pool", help="Only this pool;
 def path(name: str) -> Path:
     """A file or a folder; the `parser` of every option that takes one.
 
-    Raises typer.BadParameter for "": an unset shell variable must not mean the current folder.
+    Raises typer.BadParameter for "", since an unset shell variable must not mean the current folder, and for what the
+    system takes for no path, such as a name that is too long.
     """
     if not name:
         raise typer.BadParameter("it is empty; write . for the current folder")
+    try:
+        os.lstat(name)
+    except (FileNotFoundError, NotADirectoryError):
+        pass  # a command may make it
+    except OSError as error:
+        raise typer.BadParameter(f"{name[:_SHOWN]}: {error.strerror}") from error
     return Path(name)
 
 

@@ -8,6 +8,7 @@ Captured text can't move the cursor or colour the terminal.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import time
@@ -28,7 +29,8 @@ _CONTROL = dict.fromkeys(
         *(0xFEFF, *range(0xFFF9, 0xFFFC), *range(0xD800, 0xE000), *range(0xE0000, 0xE1000)),
     ),
     "\ufffd",
-)
+) | {0xDC00 + byte: f"\\x{byte:02x}" for byte in range(0x80, 0x100)}  # a byte of a file name that is not UTF-8
+_SURROGATE = re.compile("[\ud800-\udfff]")
 LONGEST = 20_000
 """Characters of a text that the terminal shows; `--json` has all of them."""
 
@@ -139,6 +141,8 @@ def complete(value: Any) -> Any:
         return {name: complete(item) for name, item in cast("dict[str, Any]", value).items()}
     if isinstance(value, list | tuple):
         return [complete(item) for item in cast("list[Any]", value)]
+    if isinstance(value, str) and not value.isascii():
+        return _SURROGATE.sub(lambda half: half[0].translate(_CONTROL), value)
     return value
 
 

@@ -52,17 +52,19 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
-    """One file: its account, its documents, and a warning about it."""
+    """One file: its account, its documents, and a warning about it. `is_read`: False for one that can't be read."""
 
     path: str
     account: Account
     sessions: tuple[Sent, ...]
     odd: str = ""
+    is_read: bool = True
 
 
 def look(source: ImportSource, cursors: Cursors) -> Imported:
     """Read a file as an import would, and send nothing."""
     try:
+        _check_name(source.path)
         cursor = cursors.get(source.path) if source.keeps else None
         transcript = source.read(holds(cursor, source.path))
     except StoreError as error:
@@ -80,6 +82,7 @@ def _planned(session: CapturedSession, cursor: Cursor | None) -> Sent:
 def hand_over(client: Client, source: ImportSource, cursors: Cursors) -> Imported:
     """Read a file from the end of the last import, send it, and store its cursor."""
     try:
+        _check_name(source.path)
         cursor = cursors.get(source.path) if source.keeps else None
         mark = holds(cursor, source.path)
         transcript = source.read(mark)
@@ -170,9 +173,18 @@ def _vanished(client: Client, session: CapturedSession, path: str, cursor: Curso
         yield Wrote(turn=turn, at=at, text="")
 
 
+def _check_name(path: Path) -> None:
+    """Raise StoreError for a path that is not UTF-8, which can name no document."""
+    try:
+        str(path.resolve()).encode()
+    except UnicodeEncodeError as error:
+        raise StoreError("the path is not UTF-8", hint="rename the file to import it") from error
+
+
 def _unreadable(source: ImportSource, error: StoreError) -> Imported:
     account = Account(lines=0, taken=0, noise={}, malformed=())
-    return Imported(path=str(source.path), account=account, sessions=(), odd=f"{error.message}: {error.hint}")
+    odd = f"{error.message}: {error.hint}"
+    return Imported(path=str(source.path), account=account, sessions=(), odd=odd, is_read=False)
 
 
 def imported(transcript: Transcript, source: ImportSource | None = None, *, sent: tuple[Sent, ...]) -> Imported:

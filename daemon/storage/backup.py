@@ -169,7 +169,7 @@ def restorable(folder: Path) -> list[tuple[str, Manifest]]:
 def listed(own: Path, folder: str) -> BackupList:
     """List what can be restored from a folder, or for "" from memd's own, which may not exist. Raises NotFound."""
     where = Path(folder) if folder else own
-    if folder and not where.is_dir():
+    if folder and not os.path.isdir(where):
         raise NotFound(f"there is no folder {folder}", hint="give the folder of an earlier `memd backup --to`")
     return BackupList(folder=str(where), backups=tuple(manifest.info(name) for name, manifest in restorable(where)))
 

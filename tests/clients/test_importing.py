@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import shutil
 import subprocess
 import threading
@@ -266,3 +267,38 @@ def test_a_file_imported_as_it_grows_gives_the_identical_set_W13(daemon: Any, tm
 def test_the_envelope_of_a_report_is_one_line_of_json(memd: Any, machine: Path) -> None:
     told = memd("import", "--agent", "pi", "--yes", "--dry-run", "--json")
     assert json.loads(told.text)["ok"]
+
+
+def test_a_file_whose_name_is_not_UTF8_is_skipped_counted_and_named_P12(
+    shared_memd: Any, shared_daemon: Any, tmp_path: Path
+) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    Path(os.fsdecode(os.fsencode(folder) + b"/a\xff.md")).write_text("I prefer tabs.\n")
+    (folder / "b.md").write_text("I prefer short functions.\n")
+    for options in ([], ["--dry-run"]):
+        done = shared_memd("import", "markdown", str(folder), *options)
+        assert done.code == 0 and "a\\xff.md" in done.text and "skipped 1 file" in done.text
+    data = shared_memd("import", "markdown", str(folder), "--json").data
+    assert [file["is_read"] for file in data["files"]] == [False, True]
+    assert data["files"][0]["path"].endswith("a\\xff.md") and "rename" in data["files"][0]["odd"]
+
+
+@pytest.mark.parametrize("name", ["/" + "x" * 5000, "/tmp/" + "x" * 256, "/tmp/" + "x" * 252, "x/" * 2500])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["import", "markdown", "{}"],
+        ["import", "memd", "{}"],
+        ["export", "-o", "{}"],
+        ["backup", "--list", "--to", "{}"],
+        ["restore-backup", "--list", "--from", "{}"],
+        ["undo", "{}"],
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_a_path_that_is_too_long_is_an_error_with_a_hint(
+    shared_memd: Any, shared_daemon: Any, command: list[str], name: str
+) -> None:
+    done = shared_memd(*(word.format(name) for word in command))
+    assert done.code in (2, 4, 7) and done.errors.startswith("memd: ") and "\nhint: " in done.errors, done.errors
