@@ -14,6 +14,7 @@ import msgspec
 from .errors import InvalidRequest, NaiveTime
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST_YEAR, _LAST_YEAR = 1, 9999  # a time in them has no year in some zones
 _MICROSECOND = timedelta(microseconds=1)
 
 SHORTEST_TIME, LONGEST_TIME = 17, 40
@@ -36,8 +37,9 @@ def parse(text: str) -> datetime:
 
 
 def checked(text: str) -> str:
-    """Return `text` if it is a time with an offset. Raises NaiveTime, InvalidRequest."""
-    parse(text)
+    """Return `text` if it is a time with an offset, in any zone. Raises NaiveTime, InvalidRequest."""
+    if not _FIRST_YEAR < parse(text).year < _LAST_YEAR:
+        raise InvalidRequest(f"{text!r} is not a time from the year {_FIRST_YEAR + 1} to {_LAST_YEAR - 1}")
     return text
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -20,7 +20,7 @@ from ...protocol.errors import InvalidRequest
 from ..importers.agent_files import AGENTS, MARKDOWN, agent_named, find, find_markdown, instructions, reader
 from ..importers.cursors import Cursors
 from ..importers.delivery import Imported, ImportSource, Sent, hand_over, look
-from ..importers.transcript import Malformed
+from ..importers.transcript import Malformed, changed_at
 from ..python.client import places_here
 from .connection import PATIENCE_MS, deliver, reach
 from .options import here, path
@@ -374,7 +374,7 @@ def _found_files(paths: Sequence[Path], cursors: Cursors) -> tuple[FoundFile, ..
         state: State = "new" if cursor is None else "grown"
         if cursor and (cursor.size, cursor.mtime_ns) == (status.st_size, status.st_mtime_ns):
             state = "imported"
-        changed = datetime.fromtimestamp(status.st_mtime, UTC).isoformat()
+        changed = changed_at(status).astimezone(UTC).isoformat()
         files.append(FoundFile(path=str(file), size_bytes=status.st_size, changed_at=changed, state=state))
     return tuple(files)
 

@@ -7,6 +7,7 @@ a slash command, is. The lasting parts of a compaction summary are the assistant
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -175,7 +176,7 @@ class ClaudeReader(SessionReader):
             return False
         if session not in self._has_own_file:
             name = f"{session}.jsonl"
-            self._has_own_file[session] = Path(name).name == name and self._path.with_name(name).exists()
+            self._has_own_file[session] = Path(name).name == name and os.path.exists(self._path.with_name(name))
         return self._has_own_file[session]
 
     def _document(self, line: ClaudeLine) -> Document | None:

@@ -20,7 +20,7 @@ from ...protocol.reply import Problem, Refusal
 from ..python.client import Client
 from .agent_files import Read
 from .cursors import Cursor, Cursors, digest_of, holds
-from .transcript import Account, CapturedSession, Transcript, batches
+from .transcript import Account, CapturedSession, Transcript, batches, changed_at
 
 PAGE = 200
 
@@ -168,7 +168,7 @@ def _vanished(client: Client, session: CapturedSession, path: str, cursor: Curso
         for record in page.records:
             held.update(span.turn for span in record.provenance.spans if span.document == document)
         after, is_last = page.next, not page.next
-    at = datetime.fromtimestamp(int(Path(path).stat().st_mtime)).astimezone().isoformat()
+    at = changed_at(Path(path).stat()).isoformat()
     for turn in sorted(held - {event.turn for event in session.events}):
         yield Wrote(turn=turn, at=at, text="")
 

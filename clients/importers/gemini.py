@@ -7,6 +7,7 @@ turn (W13), also when it is written again with its calls answered; referenced fi
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -91,7 +92,7 @@ def read(path: Path, cwd: str = "", mark: Mark | None = None) -> Transcript:
 def _folder_of(path: Path) -> str:
     for folder in path.parents[:3]:
         note = folder / ".project_root"
-        if note.is_file():
+        with suppress(OSError):
             return note.read_text(encoding="utf-8", errors="replace").strip()
     return ""
 

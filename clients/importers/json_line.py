@@ -87,7 +87,7 @@ def _reason(error: Exception) -> str:
 def checked_time(text: str) -> str:
     """Return `text` if it can be an event's time. Raises BadLine."""
     try:
-        instant.parse(text)
+        instant.checked(text)
     except MemdError as error:
         raise BadLine(error.message) from error
     if not 17 <= len(text) <= 40:

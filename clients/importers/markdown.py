@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from hashlib import blake2b
 from itertools import groupby, zip_longest
 from pathlib import Path
@@ -20,7 +19,7 @@ import msgspec
 
 from ...protocol.errors import StoreError
 from ...protocol.event import AnyEvent, Origin, Wrote
-from .transcript import AccountBuilder, CapturedSession, Transcript
+from .transcript import AccountBuilder, CapturedSession, Transcript, changed_at
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -57,7 +56,7 @@ def read(path: Path, key: bytes, times: dict[str, str]) -> Transcript:
     title, parts = "", list[MarkdownPart]()
     try:
         status = place.stat()
-        at = datetime.fromtimestamp(int(status.st_mtime)).astimezone().isoformat()
+        at = changed_at(status).isoformat()
         content = place.read_bytes() if status.st_size <= FILE_LIMIT else None
     except OSError as error:
         raise StoreError(f"{path} can't be read: {error.strerror}", hint="see its mode and owner") from error

@@ -7,6 +7,7 @@ original session; texts that an extension inserted are never the user's words (W
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -198,8 +199,8 @@ def _ancestors(path: Path, parent: str, until: str) -> Iterator[PiAncestor]:
     for _ in range(ANCESTORS):
         file_of_parent = Path(parent)
         yield PiAncestor(until, session_of(file_of_parent))
-        beside = file_of_parent if file_of_parent.is_file() else path.with_name(file_of_parent.name)
         try:
+            beside = file_of_parent if os.path.isfile(file_of_parent) else path.with_name(file_of_parent.name)
             with beside.open("rb") as file:
                 header = decode(_lines, file.readline())
                 until = checked_time(header.timestamp or "")

@@ -5,12 +5,16 @@ Invariant: `lines == taken + noise + malformed`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import msgspec
 
 from ...protocol import event
+from ...protocol.errors import MemdError
 from ...protocol.event import AnyEvent, Origin
+from ...protocol.instant import checked
 
 BATCH_EVENTS = 200
 BATCH_BYTES = 1_000_000
@@ -99,6 +103,15 @@ class AccountBuilder:
         return Account(
             lines=self._lines, taken=self._taken, noise=noise, malformed=tuple(self._malformed), before=self._before
         )
+
+
+def changed_at(status: os.stat_result) -> datetime:
+    """Return when a file changed, in the local zone; a time that no calendar has is the start of 1970."""
+    try:
+        changed = datetime.fromtimestamp(int(status.st_mtime)).astimezone()
+        return datetime.fromisoformat(checked(changed.isoformat()))
+    except (OSError, OverflowError, ValueError, MemdError):
+        return datetime.fromtimestamp(0, UTC)
 
 
 def batches(

@@ -159,6 +159,8 @@ class RequestMethods:
             body = wire.encode_request(numbered)
         except UnicodeEncodeError as error:
             raise InvalidRequest(f"the text is not valid Unicode: {error.reason}", hint="send it as UTF-8") from error
+        except OverflowError as error:
+            raise InvalidRequest("a number of the request is out of range", hint="send at most 64 bits") from error
         return self._rid, body, self._deadline_ms or deadline_ms(message)
 
     # --- capture -------------------------------------------------------------------------------------------------

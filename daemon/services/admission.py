@@ -8,7 +8,7 @@ import re
 
 from ...protocol.errors import InvalidRequest, MemdError, TooLarge
 from ...protocol.event import AnyEvent, Captured, Noted, Origin, Reworded, text, with_text
-from ...protocol.instant import LONGEST_TIME, SHORTEST_TIME, parse
+from ...protocol.instant import LONGEST_TIME, SHORTEST_TIME, checked
 from ...protocol.private import PLACEHOLDER, event_without_private
 from ...protocol.secret_gate import SecretGate
 from ...protocol.text_limits import TEXT_LIMIT, check_event
@@ -29,7 +29,7 @@ def admit(gate: SecretGate, origin: Origin, event: AnyEvent) -> Captured:
         raise InvalidRequest("an origin must name a host and a session of at most 512 characters each")
     if len(origin.cwd) > PATH_LIMIT:
         raise InvalidRequest(f"the folder's path has {len(origin.cwd):,} characters", hint=f"at most {PATH_LIMIT:,}")
-    parse(event.at)
+    checked(event.at)
     event = event_without_private(event)
     if not SHORTEST_TIME <= len(event.at) <= LONGEST_TIME:
         raise InvalidRequest(

@@ -18,7 +18,7 @@ from typing import TypeAlias, TypeVar
 
 import lmdb
 
-from ...protocol.errors import JournalCorrupt, StorageFull, StoreError
+from ...protocol.errors import InvalidRequest, JournalCorrupt, StorageFull, StoreError
 from .durable_files import sync
 
 T = TypeVar("T")
@@ -146,6 +146,10 @@ class Environment:
         try:
             with self._lmdb.begin(buffers=False) as transaction:
                 yield transaction
+        except lmdb.BadValsizeError as error:
+            raise InvalidRequest(
+                "a name is empty or too long", hint="check the names and ids of the request"
+            ) from error
         except lmdb.Error as error:
             raise self._damaged(error) from error
         finally:

@@ -7,46 +7,49 @@ the request; forgotten turns stay forgotten (T10); a key of a live record is not
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 import msgspec
 
-from ....protocol.errors import Forgotten, InvalidRequest, MemdError, TooLarge
-from ....protocol.instant import from_micros, parse
+from ....protocol.errors import Forgotten, MemdError
+from ....protocol.instant import from_micros
 from ....protocol.operation import Added, AnyOperation, Decision, Step
 from ....protocol.record import LIVE, Record
 from ....protocol.reply import Change, RecordsImported, Refusal
 from ....protocol.request import ImportRecords
-from ....protocol.text_limits import TEXT_LIMIT
 from ....protocol.wire import problem
 from ...projections.placement import Placing, documents_of, narrowed
 from ...projections.stores import Stores
+from .import_checks import check_pool, check_record, check_session
 
 REASON = "imported from an export"
-_ID = re.compile(r"[0-9a-hjkmnp-tv-z]{26}")
-_POOL = re.compile(r"personal|(?:project|agent|unbound)/\S{1,200}")
+FORGOTTEN = Forgotten("the record's source is a turn that the user forgot", hint="say it again in a new turn")
+T = TypeVar("T")
 
 
 def import_records(stores: Stores, request: ImportRecords) -> RecordsImported:
     """Add the missing records in one group, on the write thread. Raises StorageFull."""
+    refused: list[Refusal] = []
+    request = ImportRecords(
+        records=tuple(_admitted(request.records, check_record, lambda exported: exported.record.id, refused)),
+        sessions=tuple(_admitted(request.sessions, check_session, lambda session: session.document, refused)),
+        pools=tuple(_admitted(request.pools, check_pool, lambda pool: pool.pool, refused)),
+    )
     operations: list[AnyOperation] = list(_openings(stores, request))
-    spans = {exported.record.id: exported.record.provenance.spans for exported in request.records}
-    forgotten = stores.forgotten.among((span.document, span.turn) for cited in spans.values() for span in cited)
+    spans = (span for exported in request.records for span in exported.record.provenance.spans)
+    forgotten = stores.forgotten.among((span.document, span.turn) for span in spans)
     existing = stores.records.many(exported.record.id for exported in request.records)
     keys: set[tuple[str, str]] = set()
     narrow = _narrowing(stores, request)
-    refused: list[Refusal] = []
-    added = known = 0
+    added = known = turned_away = 0
     for exported in request.records:
-        try:
-            admitted = admit_record(exported.record)
-            record = narrow(admitted)
-            if any((span.document, span.turn) in forgotten for span in record.provenance.spans):
-                raise Forgotten("the record's source is a turn that the user forgot", hint="say it again in a new turn")
-        except MemdError as error:
-            refused.append(Refusal(exported.record.id, problem(error)))
+        admitted = exported.record
+        if any((span.document, span.turn) in forgotten for span in admitted.provenance.spans):
+            refused.append(Refusal(admitted.id, problem(FORGOTTEN)))
+            turned_away += 1
             continue
+        record = narrow(admitted)
         if (before := existing.get(record.id)) is not None:
             known += before in (admitted, record)
             continue
@@ -61,8 +64,21 @@ def import_records(stores: Stores, request: ImportRecords) -> RecordsImported:
         added += 1
     if operations:
         stores.commit(operations)
-    differing = len(request.records) - added - known - len(refused)
+    differing = len(request.records) - added - known - turned_away
     return RecordsImported(added=added, known=known, differing=differing, refused=tuple(refused))
+
+
+def _admitted(
+    rows: Iterable[T], check: Callable[[T], None], name: Callable[[T], str], refused: list[Refusal]
+) -> Iterator[T]:
+    """Yield the rows that a check admits; list the others in `refused`."""
+    for row in rows:
+        try:
+            check(row)
+        except MemdError as error:
+            refused.append(Refusal(name(row), problem(error)))
+        else:
+            yield row
 
 
 def _narrowing(stores: Stores, request: ImportRecords) -> Callable[[Record], Record]:
@@ -81,29 +97,12 @@ def _narrowing(stores: Stores, request: ImportRecords) -> Callable[[Record], Rec
 
 def _openings(stores: Stores, request: ImportRecords) -> Iterator[AnyOperation]:
     for pool in {pool.pool: pool for pool in request.pools}.values():
-        if _POOL.fullmatch(pool.pool) and stores.sources.pool(pool.pool) is None:
+        if stores.sources.pool(pool.pool) is None:
             yield pool
     for session in {session.document: session for session in request.sessions}.values():
         known = stores.sources.session(session.document) or stores.forgotten.names(session.document)
         if not known:
             yield session
-
-
-def admit_record(record: Record) -> Record:
-    """Return a record that may be imported. Raises InvalidRequest, NaiveTime or TooLarge for a malformed record."""
-    if not _ID.fullmatch(record.id):
-        raise InvalidRequest(f"{record.id!r} is not a valid record id")
-    if not _POOL.fullmatch(record.pool):
-        raise InvalidRequest(f"{record.pool!r} is not a valid pool")
-    provenance = record.provenance
-    if not provenance.spans:
-        raise InvalidRequest("the record has no provenance", hint="every imported record must name its source")
-    parse(provenance.said_at)
-    for time in filter(None, (record.valid_from, record.valid_to, *(item.at for item in provenance.evidence))):
-        parse(time)
-    if len(record.content) > TEXT_LIMIT:
-        raise TooLarge(f"the text has {len(record.content):,} characters")
-    return record
 
 
 def _decision(changes: tuple[Change, ...], free: bool) -> Decision:
