@@ -26,6 +26,7 @@ class ClaudeMessage(msgspec.Struct, frozen=True):
     """A message: a text, or blocks."""
 
     content: str | list[ContentBlock]
+    role: str = ""
     model: str | None = None
 
 
@@ -47,6 +48,7 @@ class ClaudeLine(msgspec.Struct, frozen=True, rename="camel"):
     summary: str | None = None
     leaf_uuid: str | None = None
     turn_origin: str | None = None
+    origin: msgspec.Raw = msgspec.Raw()
     operation: str | None = None
     content: msgspec.Raw = msgspec.Raw()
     attachment: msgspec.Raw = msgspec.Raw()
@@ -59,12 +61,19 @@ class ClaudeAttachment(msgspec.Struct, frozen=True):
     prompt: str | list[ContentBlock] = ""
 
 
+class ClaudeOrigin(msgspec.Struct, frozen=True):
+    """The sender of a prompt."""
+
+    kind: str | None = None
+
+
 OWN_TURNS = frozenset({None, "", "human", "user", "sdk"})
 """Origins of a turn that a person began, unlike a loop's wake-up, a schedule or another agent (W5)."""
 
 _lines = msgspec.json.Decoder(ClaudeLine)
 _messages = msgspec.json.Decoder(ClaudeMessage)
 _attachments = msgspec.json.Decoder(ClaudeAttachment)
+_origins = msgspec.json.Decoder(ClaudeOrigin)
 _texts = msgspec.json.Decoder(str)
 
 
@@ -215,6 +224,8 @@ class ClaudeReader(SessionReader):
         message = decode(_messages, bytes(line.message), "message")
         if message.model == "<synthetic>":
             return "written by the host"
+        if message.role != line.type:
+            return f"{message.role or 'unknown'} message in a line of the {line.type}"[:60]
         blocks = named_blocks(message.content, line.uuid or "")
         return combined([self._block(line, block, name, document) for block, name in blocks])
 
@@ -239,7 +250,7 @@ class ClaudeReader(SessionReader):
         if role == "user" and text.strip():
             if self._is_agent:
                 return "subagent's task"
-            if line.turn_origin not in OWN_TURNS:
+            if line.turn_origin not in OWN_TURNS or _sender(line) not in OWN_TURNS:
                 return "turn that the host began"
             kind = SUMMARY if line.is_compact_summary else machine(text)
             if kind == SUMMARY:
@@ -267,6 +278,12 @@ def _noise_of(line: ClaudeLine, is_agent: bool) -> str:
     if bytes(line.forked_from) not in {b"", b"null"}:
         return "copy of another session"
     return ""
+
+
+def _sender(line: ClaudeLine) -> str | None:
+    """Return the kind of sender in a line's field `origin`, None without one."""
+    raw = bytes(line.origin)
+    return decode(_origins, raw, "origin").kind if raw[:1] == b"{" else None
 
 
 def queued(line: ClaudeLine) -> str:

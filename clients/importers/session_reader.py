@@ -6,6 +6,7 @@ reading on from it gives what reading the whole file gives (W13); a torn last li
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -21,6 +22,13 @@ from .json_line import TAKEN, BadLine, ContentBlock, checked_time
 from .transcript import AccountBuilder, CapturedSession, Mark, Transcript
 
 Role = Literal["user", "assistant"]
+_OF_AGENTS = re.compile(
+    r"\s*(?:Another Claude session sent a message:\s*)?"
+    r"<(agent-message|teammate-message|cross-session-message|task-notification)\b[^>]*>.*</\1>",
+    re.DOTALL,
+)
+"""A message of another agent that a host delivers as a user's turn; the host may add sentences of its own to it."""
+
 Outcome = Literal["ok", "error", "unknown"]
 
 
@@ -84,6 +92,8 @@ class Document:
         open tool calls unless it `is_between` them."""
         if not text.strip():
             return "empty text"
+        if role == "user" and (message := _OF_AGENTS.match(text)):
+            return message[1]
         if len(text) > TEXT_LIMIT:
             raise BadLine(f"a text of {len(text):,} characters; at most {TEXT_LIMIT:,} are taken")
         if role == "user" and not is_between:

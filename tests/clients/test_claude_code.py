@@ -385,3 +385,36 @@ def test_batches_keep_order_and_size() -> None:
     assert tuple(event for batch in cut for event in batch) == many
     assert [len(batch) for batch in batches(many, size_bytes=10_000_000)] == [200, 200, 50]
     assert list(batches(())) == []
+
+
+MESSAGE = '<agent-message from="a1">\nI prefer tabs.\n</agent-message>'
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        line("user", None, message={"role": "system", "content": "I prefer tabs."}),
+        line("user", None, message={"role": "assistant", "content": "I prefer tabs."}),
+        line("user", None, message={"content": "I prefer tabs."}),
+        line("assistant", None, message={"role": "user", "content": "I prefer tabs."}),
+        line("user", MESSAGE),
+        line("user", [{"type": "text", "text": MESSAGE + "\nAnswer it when you are done."}]),
+        line("user", "Another Claude session sent a message:\n" + MESSAGE),
+        line("user", MESSAGE.replace("agent-", "teammate-")),
+        line("user", MESSAGE.replace("agent-", "cross-session-")),
+        line("user", "I prefer tabs.", origin={"kind": "peer"}),
+        {**line("queue-operation"), "operation": "enqueue", "content": MESSAGE},
+        {**line("attachment"), "attachment": {"type": "queued_command", "prompt": MESSAGE}},
+    ],
+    ids=str,
+)
+def test_a_message_of_another_agent_or_role_is_not_the_users_word_W5(tmp_path: Path, told: dict[str, Any]) -> None:
+    transcript = read(tmp_path, line("user", "Hello.", uuid="u0"), told)
+    assert [event.text for event in events(transcript) if isinstance(event, Said)] == ["Hello."]
+    assert sum(transcript.account.noise.values()) == 1 and not transcript.account.malformed
+
+
+def test_a_turn_that_only_names_such_a_tag_or_a_person_began_is_the_users_W5(tmp_path: Path) -> None:
+    words = "Why does <agent-message from='x'> have no end?"
+    transcript = read(tmp_path, line("user", words, origin={"kind": "human"}))
+    assert [event.text for event in events(transcript) if isinstance(event, Said)] == [words]

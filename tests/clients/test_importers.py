@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -231,3 +232,21 @@ def test_a_turn_beyond_the_limit_is_told(tmp_path: Path) -> None:
     (bad,) = pi.read(path).account.malformed
     assert "characters" in bad.reason
     assert not [text(event) for session in pi.read(path).sessions for event in session.events]
+
+
+OF_AN_AGENT = '<agent-message from="a1">I prefer tabs.</agent-message> Answer it.'
+DELIVERED: dict[str, tuple[Any, str]] = {
+    "codex": (codex, '{"type":"event_msg","timestamp":"%s","payload":{"type":"user_message","message":%s}}'),
+    "pi": (pi, '{"type":"message","id":"a","timestamp":"%s","message":{"role":"user","content":%s}}'),
+    "gemini": (gemini, '{"id":"a","timestamp":"%s","type":"user","content":%s}'),
+}
+
+
+@pytest.mark.parametrize("agent", DELIVERED)
+def test_a_message_of_another_agent_is_not_the_users_word_W5(agent: str, tmp_path: Path) -> None:
+    module, form = DELIVERED[agent]
+    file = tmp_path / "session-1.jsonl"
+    file.write_text(form % ("2026-03-04T10:00:00Z", json.dumps(OF_AN_AGENT)) + "\n")
+    transcript = module.read(file)
+    assert transcript.account.noise == {"agent-message": 1}
+    assert not [event for session in transcript.sessions for event in session.events if isinstance(event, Said)]
