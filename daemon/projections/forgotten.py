@@ -53,8 +53,8 @@ class ForgottenTable(FoldTables):
 
     def among(self, turns: Iterable[Turn]) -> set[Turn]:
         """Return those of these turns that are forgotten."""
-        table = self._table("tombstones")
         with self.environment.read() as transaction:
+            table = self._table("tombstones")
             if not transaction.stat(table)["entries"]:
                 return set()
             return {turn for turn in turns if transaction.get(turn_key(*turn), db=table) is not None}

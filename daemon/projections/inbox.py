@@ -84,8 +84,8 @@ class InboxTable(FoldTables):
 
     def list(self, *, decided: bool = False) -> list[PendingProposal]:
         """Return open proposals, or all of them, newest first."""
-        table = self._table("proposals")
         with self.environment.read() as snapshot:
+            table = self._table("proposals")  # a handle is valid within a read alone: compaction replaces the file
             keys = keys_with(snapshot, self._table("proposals" if decided else "proposals_open"), b"")
             rows = ((key, snapshot.get(key, db=table)) for key in keys)
             proposals = [_proposal.decode(unseal(key, stored, "a proposal")) for key, stored in rows if stored]

@@ -133,7 +133,7 @@ class Environment:
         return self._db
 
     def db(self, name: str) -> lmdb.Database:
-        """Return the handle of a named database."""
+        """Return the handle of a named database; ask within `read` or `write`, as `replace` makes it invalid."""
         return self._db[name]
 
     @contextmanager
