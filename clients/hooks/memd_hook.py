@@ -140,9 +140,10 @@ class Hook:
             return
 
     def note(self, payload: dict[str, Any]) -> None:
-        """Note that a session's file grew; start `follow.py` if a daemon listens, else a later call starts it."""
+        """Note that a session's file grew; start `follow.py` if a daemon listens, else a later call starts it. A pass
+        is read-only, so a session with one is not captured."""
         path = str(payload.get("transcript_path") or "")
-        if not path:
+        if not path or "MEMD_PASS" in os.environ:
             return
         is_end = self.event == self.dialect["end"]
         note = {"agent": self.agent, "path": path, "cwd": str(payload.get("cwd") or ""), "ended": is_end}
@@ -198,6 +199,8 @@ class HookConnection:
 
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:
         """Send a request and return the data of its reply."""
+        if "MEMD_PASS" in os.environ:  # an empty one is no pass, and not the owner's either
+            message = {**message, "pass": os.environ["MEMD_PASS"] or "empty"}
         body = encoded(message)
         self._do(lambda: self._socket.sendall(b"\x02" + len(body).to_bytes(8, "big") + body))
         while True:

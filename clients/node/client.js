@@ -66,6 +66,8 @@ export class Client {
     this.env = env;
     this.deadlineMs = deadlineMs;
     this.program = program;
+    // an empty pass is none, and not the owner either
+    this.pass = env.MEMD_PASS === undefined ? {} : { pass: env.MEMD_PASS || "empty" };
     this.rid = 0;
     this.spooled = Promise.resolve();
   }
@@ -88,7 +90,7 @@ export class Client {
     const why = this.disabled;
     if (why) return emptyAnswer(request, fields, why);
     const rid = ++this.rid;
-    const body = Buffer.from(JSON.stringify({ request, rid, ...fields }));
+    const body = Buffer.from(JSON.stringify({ request, rid, ...this.pass, ...fields }));
     if (body.length > BODY_LIMIT) {
       throw new MemdError("too_large", `a request of ${body.length} bytes`, `send at most ${BODY_LIMIT} at once`);
     }
@@ -127,7 +129,8 @@ export class Client {
     try {
       return await this.ask(request, fields);
     } catch (error) {
-      if (!(error instanceof MemdError && error.isUnavailable)) throw error;
+      const maySpool = error instanceof MemdError && error.isUnavailable && !this.pass.pass;
+      if (!maySpool) throw error; // a pass is read-only
       const write = () => append(path.join(this.places.state, "spool"), { request, ...fields }, this.program, this.env);
       await (this.spooled = this.spooled.then(write, write)); // in the order of the calls
       return { spooled: true, reason: error.message };

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.clients.hooks import memd_hook, program
+from memd.clients.hooks import memd_hook, notes, program
 from memd.protocol import profile, reply
 from memd.protocol.errors import MemdError
 from memd.protocol.places import Places
@@ -51,6 +51,22 @@ def test_the_profile_reaches_the_context_in_the_dialect_of_the_host_Q1(running: 
     assert "tabs over spaces" in text
     assert claude.inject("SessionStart", started()) == text
     assert Host("pi", running.environment).inject("before_agent_start", PI_TURN) == text
+
+
+def test_a_session_with_a_pass_gets_what_the_pass_covers_and_is_not_captured_A1(
+    running: RunningDaemon, claude: Host, tmp_path: Path
+) -> None:
+    with running.client() as client:
+        client.remember("I prefer the personal lamp.")
+        all_pools = client.grant("agent", pools=["personal"]).token
+        nothing = client.grant("agent", sources=["nowhere"]).token
+    transcript = tmp_path / "s.jsonl"
+    transcript.write_text("{}")
+    for token, is_given in ((all_pools, True), (nothing, False), ("", False), ("no pass", False)):
+        claude.environment["MEMD_PASS"] = token
+        assert ("tabs over spaces" in claude.inject("SessionStart", started("clear"))) is is_given
+        claude.call("Stop", {**started(), "transcript_path": str(transcript)})
+    assert not notes.has_notes(running.places.state)
 
 
 def test_a_subagent_is_given_nothing_of_its_own(claude: Host) -> None:

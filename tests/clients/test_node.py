@@ -220,3 +220,21 @@ def test_what_is_exported_has_a_type_U7() -> None:
     code = (FOLDER / "client.js").read_text(encoding="utf-8")
     for name in ("Client", "MemdError", "now", "places", "program"):
         assert name in types and name in code
+
+
+@needs_node
+def test_a_pass_in_the_environment_is_used_and_spools_nothing_A1(
+    daemon: Any, home: dict[str, str], node: Callable[..., Any]
+) -> None:
+    with daemon.client() as client:
+        token = client.grant("ci", pools=["personal"]).token
+    code = """
+    const read = await refused(() => client.recall("tabs"));
+    const write = await refused(() => client.rememberOrSpool("I prefer tabs."));
+    client.close(); say([read, write]);
+    """
+    assert node(code, MEMD_PASS=token) == ["", "denied"]
+    assert node(code, MEMD_PASS="") == ["denied", "denied"]
+    daemon.terminate()
+    assert node(code, MEMD_PASS=token)[1] == "daemon_down"
+    assert not list(places(home, os.getuid()).spool.glob("*.lines"))

@@ -74,7 +74,9 @@ function M.ask(request, fields, done)
   if not path then
     return done(problem)
   end
-  local body = vim.fn.json_encode(vim.tbl_extend("force", fields, { request = request, rid = 1 }))
+  local pass = vim.env.MEMD_PASS
+  local given = pass and { pass = pass ~= "" and pass or "empty" } or {}
+  local body = vim.fn.json_encode(vim.tbl_extend("force", given, fields, { request = request, rid = 1 }))
   require("memd.zmtp").exchange(path, body, M.options.deadline_ms, done)
 end
 
