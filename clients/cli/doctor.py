@@ -119,6 +119,7 @@ def _lines(result: CheckResult) -> Iterator[str]:
 def _check(places: Places) -> Results:
     """Every check, in an order in which a later one may rely on an earlier one's fix."""
     yield from _user()
+    yield from _program()
     yield from _folders(places)
     status, result, fix = _daemon(places)
     trial = None if status else offline("check-installation")
@@ -150,7 +151,18 @@ def _user() -> Results:
         hint = "run it as the user who owns the memory"
         yield _result("user", "broken", "memd refuses to run under sudo", hint)
     else:
-        yield _ok("user", f"memd {__version__}, uid {os.getuid()}, {shutil.which('memd') or 'not in PATH'}")
+        yield _ok("user", f"memd {__version__}, uid {os.getuid()}")
+
+
+def _program() -> Results:
+    """Whether clients find `memd`: shells, editors and Node start it to store a text that may hold a secret."""
+    if where := shutil.which("memd"):
+        yield _ok("program", where)
+        return
+    folder = Path(service.program()[0]).parent
+    message = "memd is not in PATH: while it is down, editors and Node programs can't store anything"
+    hint = f"add {folder} to PATH in your shell's start-up file, then start a new shell"
+    yield _result("program", "warning", message, hint)
 
 
 def _folders(places: Places) -> Results:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 from typing import Annotated
 
 import msgspec
@@ -19,6 +20,9 @@ from ..service import ServiceState, is_ours, service
 from .connection import deliver, is_older
 from .output import CommandAnswer, JsonFlag, plain, styled, wrapped
 from .wording import age
+
+QUERY_S = 1.0
+"""Seconds that `memd down` waits for the service manager's answer, beside the seconds in which the daemon ends."""
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 service_app = typer.Typer(
@@ -109,13 +113,17 @@ def stop(places: Places) -> int:
     """Stop through the service manager if memd is its service: it would restart the daemon for the next client. Return
     the process id of the daemon that ended, 0 if none ran."""
     manager = service(places, os.environ)
-    if is_ours(manager, places) and manager.reachable() and manager.state().manager:
-        pid = launch.process_id(places) if manager.state().active else 0
-        manager.stop()
-        if pid:
-            launch.wait_until_ended(pid, places)
-            return pid
-    return launch.stop(places)
+    if not is_ours(manager, places) or not (state := manager.state(QUERY_S)).manager:
+        return launch.stop(places)
+    pid = launch.process_id(places) if state.active else 0
+    stopping = Thread(target=manager.stop, daemon=True)  # it waits as long as the manager does
+    stopping.start()
+    if not pid:
+        stopping.join(launch.STOP_S)
+        return launch.stop(places)
+    launch.wait_until_ended(pid, places)
+    stopping.join(QUERY_S)
+    return pid
 
 
 @app.command()

@@ -20,6 +20,9 @@ import msgspec
 from ...protocol.places import Places
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "systemd"
+WAIT_S = 90.0
+"""Seconds to wait for a manager's command."""
+
 CARRIED = ("MEMD_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
 """The variables of a home's location, which a service manager does not read from a shell's start-up file."""
 
@@ -66,7 +69,7 @@ def carried(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: str(Path(environment[name]).absolute()) for name in CARRIED if environment.get(name)}
 
 
-def run(command: Sequence[str], wait_s: float = 90.0) -> tuple[int, str]:
+def run(command: Sequence[str], wait_s: float = WAIT_S) -> tuple[int, str]:
     """Run a manager's command; return its exit code, 127 if it does not exist, and its output."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=wait_s)
@@ -126,11 +129,11 @@ class Systemd:
     def stop(self) -> str:
         return _failed(["stop", SOCKET, SERVICE])
 
-    def state(self) -> ServiceState:
+    def state(self, wait_s: float = WAIT_S) -> ServiceState:
         files = self.files()
         installed = files[0].path.exists()
         wanted = ("ActiveState", "SubState", "UnitFileState", "NRestarts", "Result")
-        code, output = _ctl("show", SERVICE, *(f"--property={name}" for name in wanted))
+        code, output = _ctl("show", SERVICE, *(f"--property={name}" for name in wanted), wait_s=wait_s)
         lines = output.splitlines() if code == 0 else []
         unit = {name: value for name, _, value in (line.partition("=") for line in lines)}
         active = unit.get("ActiveState", "")
@@ -155,8 +158,8 @@ def quoted(text: str, *, is_command: bool = False) -> str:
     return f'"{escaped}"' if set(text) & set(" \t\"'\\;") else escaped
 
 
-def _ctl(*arguments: str) -> tuple[int, str]:
-    return run(["systemctl", "--user", "--no-pager", *arguments])
+def _ctl(*arguments: str, wait_s: float = WAIT_S) -> tuple[int, str]:
+    return run(["systemctl", "--user", "--no-pager", *arguments], wait_s)
 
 
 def _failed(*commands: Sequence[str]) -> str:
@@ -214,9 +217,9 @@ class Launchd:
 
     disable = stop
 
-    def state(self) -> ServiceState:
+    def state(self, wait_s: float = WAIT_S) -> ServiceState:
         (file,) = self.files()
-        code, output = run(["launchctl", "print", f"{self._domain}/{LABEL}"])
+        code, output = run(["launchctl", "print", f"{self._domain}/{LABEL}"], wait_s)
         states = [line.strip() for line in output.splitlines() if line.strip().startswith("state = ")]
         return ServiceState(
             manager="launchd" if code in (0, 113) else "",

@@ -3,11 +3,14 @@
 # that can announce a secret, or in such a folder: `memd spool` then stores it in the background, without the secret.
 # memd does not capture a command that begins with a space, or matches a glob of MEMD_SHELL_IGNORE, separated by colons.
 if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt -q promptvars; then
+    __memd_flags=$-
+    set +a # it would export each function and PS0
     __memd_off=@OFF@
     printf -v __memd_shell '%(%Y%m%dT%H%M%S)T-%s' -1 $$
     __memd_spool=@SPOOL@/bash-$$-$EPOCHSECONDS.lines
     __memd_turn=0 __memd_bytes=0 __memd_pwd= __memd_quarter=-1 __memd_pending= __memd_handed_over=0
     declare -A __memd_heads=()
+    declare -a __memd_began=() # bash exports no array
     # bash writes its last line only to a file: use one in memory.
     __memd_line=$(umask 077; mkdir -p @SPOOL@; : >>"$__memd_spool"
         for at in "${XDG_RUNTIME_DIR-}" /dev/shm; do
@@ -142,6 +145,7 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
             ((${#__memd_lines[@]} < 2)) || printf -v __memd_last '\n%s' "${__memd_lines[@]}"
         fi
         [[ $PWD == "$__memd_pwd" ]] || __memd_place # the folder of the next command
+        [[ $- != *a* ]] || export -n "${!__memd_@}" # `set -a` would give the command to the next program
         return $__memd_status
     }
 
@@ -178,4 +182,5 @@ if [[ $- == *i* && ${BASH_VERSINFO[0]} -ge 5 && -z ${__memd_spool-} ]] && shopt 
     PS0=${PS0-}'${__memd_none[__memd_began=${EPOCHREALTIME/[.,]/},1]-}'
     # bash 5.0 runs only the first entry of an array.
     PROMPT_COMMAND[0]=__memd_prompt${PROMPT_COMMAND[0]:+$'\n'${PROMPT_COMMAND[0]}}
+    [[ $__memd_flags != *a* ]] || set -a
 fi

@@ -80,6 +80,7 @@ if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/syst
     }
 
     __memd_preexec() {
+        emulate -L zsh # without `set -a`, which would give the command to its programs
         __memd_line=$1 __memd_began=$EPOCHREALTIME
         [[ $PWD == $__memd_pwd ]] || __memd_place
     }
@@ -152,6 +153,7 @@ if [[ -o interactive && -z ${__memd_spool-} ]] && zmodload zsh/datetime zsh/syst
         fi
     }
 
+    typeset -g +x -m '__memd_*'
     add-zsh-hook preexec __memd_preexec
     add-zsh-hook precmd __memd_precmd
     add-zsh-hook zshexit __memd_leave

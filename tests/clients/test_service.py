@@ -68,7 +68,7 @@ def test_an_older_daemon_is_replaced_after_an_upgrade_and_loses_nothing_P26(
 
 def test_files_of_a_killed_daemon_are_told_and_removed_P26(daemon: Any, memd: Callable[..., Any]) -> None:
     daemon.kill()
-    told = memd("doctor", "--json")
+    told = memd("doctor", "--json", PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     assert [each["name"] for each in told.json["data"]["findings"] if each["state"] != "ok"] == ["daemon", "socket"]
     assert told.code == 0  # nothing is broken
     daemon.places.data.chmod(0o755)
@@ -103,6 +103,42 @@ def test_without_a_manager_the_files_are_written_and_taken_away_again(
     ]
     assert list(folder.iterdir()) == []
     assert memd("service", "install", SUDO_UID=str(os.getuid() + 1), **apart).code == 7
+
+
+def test_the_doctor_says_what_to_do_when_memd_is_not_in_PATH(daemon: Any, memd: Callable[..., Any]) -> None:
+    findings = {each["name"]: each for each in memd("doctor", "--json", PATH="/usr/bin:/bin").data["findings"]}
+    assert (
+        findings["program"]["state"] == "warning"
+        and f"add {Path(sys.executable).parent}" in findings["program"]["hint"]
+    )
+
+
+SLOW_MANAGER = """#!/bin/sh
+case "$*" in
+*show*) printf 'ActiveState=active\nSubState=running\n' ;;
+*stop*) sleep 60 ;;
+esac
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="launchd is another program")
+@pytest.mark.parametrize("hangs", ["daemon", "manager"])
+def test_down_ends_within_five_seconds_whatever_the_manager_does_P26(
+    daemon: Any, memd: Callable[..., Any], tmp_path: Path, hangs: str
+) -> None:
+    at_home = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": "", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    assert (
+        memd("service", "install", **{**at_home, "PATH": os.environ["PATH"], "DBUS_SESSION_BUS_ADDRESS": ""}).code == 0
+    )
+    manager = tmp_path / "systemctl"
+    manager.write_text(SLOW_MANAGER if hangs == "daemon" else "#!/bin/sh\nsleep 60\n")
+    manager.chmod(0o755)
+    if hangs == "daemon":
+        daemon.halt()
+    begin = time.monotonic()
+    assert memd("down", **at_home).code == 0
+    assert time.monotonic() - begin < 6  # with the start of the command itself
+    assert daemon.process.wait(5) in (0, -9)
 
 
 @pytest.mark.slow

@@ -80,7 +80,7 @@ class Terminal:
 def terminal(shell: str, home: dict[str, str], memd: Callable[..., Any], tmp_path: Path) -> Callable[..., Terminal]:
     """Opens a shell that has loaded what `memd shell init` prints."""
 
-    def open_(program: Sequence[str] = (), **changes: str) -> Terminal:
+    def open_(program: Sequence[str] = (), early: str = ":", **changes: str) -> Terminal:
         file = tmp_path / f"memd.{shell}"
         here = places(home, os.getuid())
         text = memd("shell", "init", shell).text
@@ -88,7 +88,7 @@ def terminal(shell: str, home: dict[str, str], memd: Callable[..., Any], tmp_pat
         environment = {**home, "HOME": str(tmp_path), "TERM": "dumb", "HISTFILE": "", "XDG_RUNTIME_DIR": "", **changes}
         found = Terminal(shell, environment, tmp_path)
         prompt = "PS1=MEMD-'READY> '"
-        found.run(f"{prompt}; unset zle_bracketed_paste; source {file}")
+        found.run(f"{early}; {prompt}; unset zle_bracketed_paste; source {file}")
         return found
 
     return open_
@@ -244,6 +244,19 @@ def test_what_goes_to_memd_spool_is_on_its_input_and_nowhere_else_P18(
     assert not any(b"hunter2horse" in file.read_bytes() for file in places(home, os.getuid()).spool.iterdir())
     assert "same" in found.said and "[2]" not in found.said and "done" not in found.said.lower()
     assert commands(home, shell)[:4] == ["set -a", "sleep 100 &", "before=$!", "(exit 3)"]
+
+
+@pytest.mark.parametrize("is_early", [True, False])
+def test_no_variable_of_memd_is_exported_after_set_a_P18(
+    shell: str, home: dict[str, str], terminal: Callable[..., Terminal], is_early: bool, tmp_path: Path
+) -> None:
+    environment = str(tmp_path / "environment")
+    found = terminal(early="set -a" if is_early else ":", ENVIRONMENT=environment)
+    found.run("set -a", ": --password hunter2horse", "cd /", 'env >"$ENVIRONMENT"', "echo two", 'env >>"$ENVIRONMENT"')
+    found.close()
+    told = (tmp_path / "environment").read_text(errors="replace")
+    assert "MEMD_HOME" in told and "__memd_" not in told and "hunter2horse" not in told
+    assert commands(home, shell)[-3:] == ['env >"$ENVIRONMENT"', "echo two", 'env >>"$ENVIRONMENT"']
 
 
 def test_a_closed_terminal_loses_no_command_with_a_secret_W10(

@@ -103,6 +103,10 @@ def test_the_unit_waits_until_the_daemon_is_ready(unit: configparser.ConfigParse
     assert int(service["WatchdogSec"]) >= 30
 
 
+def test_a_stop_ends_within_five_seconds_P26(unit: configparser.ConfigParser, agent: dict[str, Any]) -> None:
+    assert int(unit["Service"]["TimeoutStopSec"]) < 5 and agent["ExitTimeOut"] < 5
+
+
 def test_a_crash_is_started_again_and_a_refusal_is_not(unit: configparser.ConfigParser) -> None:
     service = unit["Service"]
     assert service["Restart"] == "on-failure"
