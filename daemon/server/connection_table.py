@@ -198,6 +198,9 @@ class ConnectionTable:
             self._listen(False)
             return False
         channel.setblocking(False)
+        if _is_gone(channel):
+            channel.close()
+            return True
         connection = ClientConnection(channel)
         connection.active_at = self._monotonic()
         if not _is_of_this_user(channel):
@@ -242,6 +245,16 @@ class ConnectionTable:
         if on != self._is_listening and self._listener.fileno() >= 0:
             (self._selector.register(self._listener, READ) if on else self._selector.unregister(self._listener))
             self._is_listening = on
+
+
+def _is_gone(channel: socket.socket) -> bool:
+    """Whether the client closed the connection before it sent anything: to serve it would delay other new ones."""
+    try:
+        return not channel.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 def _is_of_this_user(channel: socket.socket) -> bool:
