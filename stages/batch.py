@@ -30,8 +30,9 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `type`: identity, preference, decision, convention, lesson, commitment, event, procedure, fact, note.
     `context`: the heading that names what the clause is about, where it stands under one; `is_noted`: kept, not
-    believed; `about_user`: the probability that it is about the user; `salience`: in [0, 3], and `marked`: the words
-    that name subject and value, by the distiller: None and "" where it reads nothing.
+    believed; `asked_in`: the language of a statement that its author asked to remember, "" for others; `about_user`:
+    the probability that it is about the user; `salience`: in [0, 3], and `marked`: the words that name subject and
+    value, by the distiller: None and "" where it reads nothing.
     `vector`: 384 float32, unit length, as bytes. `importance`, `confidence` and `score` lie in [0, 1].
     """
 
@@ -45,6 +46,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     score: float
     explicit: bool = False
     is_noted: bool = False
+    asked_in: str = ""
     about_user: float | None = None
     context: str = ""
     salience: float | None = None

@@ -55,7 +55,7 @@ def enrich(batch: Batch) -> Batch:
 
 def _enriched(candidate: Candidate) -> Candidate:
     words, event = candidate.quote[:READ_CHARACTERS], candidate.item.captured.event
-    tongue = language(words)
+    tongue = candidate.asked_in or language(words)
     about = subject(words, candidate.trust, bool(candidate.item.project))
     before = text(event)[max(0, candidate.span.start - 300) : candidate.span.start]
     teller, before, above = (candidate.trust, before, candidate.context) if tongue == "en" else ("", "", "")
@@ -90,7 +90,7 @@ def _importance(candidate: Candidate) -> float:
         value = (value + SLIGHTEST + (1 - SLIGHTEST) * candidate.salience / 3) / 2
     if _STRONG.search(candidate.quote):
         value += 0.1
-    if candidate.trust == "user" and (candidate.explicit or lasting(candidate.quote)):
+    if candidate.trust == "user" and (candidate.explicit or candidate.asked_in or lasting(candidate.quote)):
         value = max(value, 0.75) + 0.05
     if candidate.trust != "user":
         value -= 0.1

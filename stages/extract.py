@@ -22,6 +22,7 @@ from .batch import AgentText, Batch, Candidate, Item, Rejection
 from .clauses import Clause, split
 from .cues import LEADS, count_words, foreign, lasting, noise, plain, weights
 from .embed import SentenceEmbedder
+from .lead_ins import language_behind, lead_in
 from .ownership import about_user
 from .prototypes import Prototypes
 from .reports import behind_topic, is_first_person, is_reported
@@ -60,7 +61,8 @@ class _Statement:
     """A clause that may be kept. `meant`: its author marked it as lasting, or wrote it into a file for agents. `doubt`:
     the word rule that takes it for a passing remark, where only the distiller can tell. `in_progress`: said before its
     speaker's next step of work. `place`: where it stands, if the selection decides on it; `reason`: the rule that would
-    leave it out; `is_noted`: it is kept, and not believed."""
+    leave it out; `is_noted`: it is kept, and not believed; `asked_in`: its language, where its author asked to remember
+    it."""
 
     item: Item
     trust: Trust
@@ -74,6 +76,7 @@ class _Statement:
     place: Place | None = None
     reason: str = ""
     is_noted: bool = False
+    asked_in: str = ""
 
 
 class Extract:
@@ -107,7 +110,7 @@ class Extract:
 
     def _meant(self, statement: _Statement, rejections: list[Rejection]) -> _Statement | None:
         words = statement.clause.text
-        if not is_english(words):
+        if not _is_readable(words, statement.asked_in):
             return _chosen(statement, statement.reason, rejections)
         following = _bare(statement.following.text) if statement.following else ""
         reading = gate.read(self._reader, untitled(words).replace("**", ""), statement.trust)
@@ -124,14 +127,23 @@ class Extract:
         if not words.strip():
             rejections.append(_rejection(item, "blank"))
             return
-        front, source = words[:READ_CHARACTERS], trust(event)
+        lead, source = lead_in(words[:READ_CHARACTERS]), trust(event)
+        start = lead.end if lead and lead.end < len(words) else 0
+        front = words[start : start + READ_CHARACTERS]
+        asked_in = language_behind(lead, front) if lead and start else ""
         type_, reading = foreign(front), None
-        if is_english(front):
+        if _is_readable(front, asked_in):
             (near,) = self._prototypes.near([_bare(front)])
             reading = gate.read(self._reader, front, source)
             type_, _ = gate.typed(front, "user", near, reading)
-        span = Span(item.captured.document, event.turn, 0, len(words))
-        candidates.append(_candidate(item, source, span, type_, 1.0, reading))
+        span = Span(item.captured.document, event.turn, start, len(words))
+        candidate = _candidate(item, source, span, type_, 1.0, reading)
+        candidates.append(msgspec.structs.replace(candidate, asked_in=asked_in))
+
+
+def _is_readable(words: str, asked_in: str) -> bool:
+    """Whether the models can read a statement: they know English only."""
+    return asked_in == "en" or (not asked_in and is_english(words))
 
 
 def _candidate(
@@ -180,7 +192,8 @@ class _Turn:
         rejections.extend(_rejection(item, passage.writer) for passage in passages)
         parts = split(self._words, [passage[:2] for passage in passages])
         rejections.extend(_rejection(item, reason) for reason in parts.dropped)
-        self._clauses = sections.whole(parts.clauses, self._words)
+        self._clauses = list(sections.whole(parts.clauses, self._words))
+        self._asked = self._take_off_lead_ins() if self.source == "user" else {}
         self._sums_up = self.source != "user" and sections.sums_up(self._words)
         self._instructs = sections.instructs(event)
         self._in_progress = self.source == "assistant" and _goes_on(self._clauses, self._words)
@@ -196,21 +209,44 @@ class _Turn:
             self._take(at, sections.under(self._event, clause))
         return self._statements
 
+    def _take_off_lead_ins(self) -> dict[int, str]:
+        """The language of each clause that the user asked to remember, by number; "-" for a clause that is no more than
+        that: it speaks of the next one, or as the last one of the one before."""
+        asked: dict[int, str] = {}
+        for at, clause in enumerate(self._clauses):
+            lead = lead_in(clause.text)
+            if lead is None:
+                continue
+            if lead.end < len(clause.text):
+                self._clauses[at] = clause = replace(
+                    clause, start=clause.start + lead.end, text=clause.text[lead.end :]
+                )
+                asked[at] = language_behind(lead, clause.text)
+                continue
+            asked[at] = "-"
+            meant = at + 1 if at + 1 < len(self._clauses) else at - 1
+            if meant >= 0 and meant not in asked:
+                asked[meant] = language_behind(lead, self._clauses[meant].text)
+        return asked
+
     def _take(self, at: int, clause: Clause) -> None:
-        reason = self._word_rule(clause)
+        asked_in = self._asked.get(at, "")
+        reason = "lead-in" if asked_in == "-" else self._word_rule(clause)
+        if asked_in not in {"", "-", "en"} and reason not in UNUSABLE:
+            reason = ""
         if reason == "retraction":
             self._retract(at)
-        if not reason:
+        if not reason and not asked_in:
             clause, reason = self._with_context(clause)
         is_personal = self.source == "user" and not self._item.project
         doubt = reason if is_personal and reason in PERSONAL_TALK else ""
-        place = self._place(at) if reason not in UNUSABLE else None
+        place = self._place(at) if reason not in UNUSABLE and asked_in != "-" else None
         if reason and not doubt and place is None:
             self._rejections.append(_rejection(self._item, reason, clause.text))
             return
         following = self._clauses[at + 1] if at + 1 < len(self._clauses) else None
         position = self._position(clause, following)
-        meant = self._instructs or (self.source == "user" and lasting(clause.text))
+        meant = self._instructs or bool(asked_in) or (self.source == "user" and lasting(clause.text))
         self._statements.append(
             _Statement(
                 self._item,
@@ -223,6 +259,7 @@ class _Turn:
                 self._in_progress,
                 place=place,
                 reason="" if doubt else reason,
+                asked_in=asked_in,
             )
         )
 
@@ -375,12 +412,12 @@ def _scored(statement: _Statement, near: dict[str, float], rejections: list[Reje
             return None
         statement = chosen
     span = Span(item.captured.document, item.captured.event.turn, clause.start, _end(statement))
-    if source == "user" and is_reported(clause.text):
+    if source == "user" and not statement.asked_in and is_reported(clause.text):
         reported = _candidate(item, "document", span, "fact", score, statement.reading)
         return msgspec.structs.replace(reported, flags=("reported",))
     about = sections.context(clause, written=source == "document") if source != "user" else ""
     candidate = _candidate(item, source, span, type_, score, statement.reading, about)
-    return msgspec.structs.replace(candidate, is_noted=statement.is_noted)
+    return msgspec.structs.replace(candidate, is_noted=statement.is_noted, asked_in=statement.asked_in)
 
 
 def _chosen(statement: _Statement, reason: str, rejections: list[Rejection]) -> _Statement | None:

@@ -16,11 +16,12 @@ import msgspec
 
 from ....protocol.decay import Asleep, Fading, FadingList, ListFading, PutToSleep, Slumbered
 from ....protocol.errors import MemdError
-from ....protocol.event import Noted
+from ....protocol.event import AnyEvent, Noted, Said
 from ....protocol.fading import Archived, Restored
 from ....protocol.instant import micros
 from ....protocol.record import Record
 from ....stages.batch import PERSONAL
+from ....stages.lead_ins import is_asked_for
 from ...forgetting_rules import Rules
 from ...projections.counters import KINDS, Weak
 from ...projections.placement import agent_pool
@@ -47,6 +48,13 @@ NO_SESSIONS = frozenset({"memd", "cli", "python"})
 """Hosts whose documents are single statements, not sessions in which somebody works."""
 
 
+def _is_asked_for(event: AnyEvent, start: int) -> bool:
+    """Whether the user or an agent asked to remember the statement of an event that begins at `start`."""
+    return isinstance(event, Noted) or (
+        isinstance(event, Said) and event.role == "user" and is_asked_for(event.text, start)
+    )
+
+
 class Probation:
     """Judges the records of one batch. On the write thread."""
 
@@ -60,7 +68,7 @@ class Probation:
             return record
         span = record.provenance.spans[0]
         captured = self._stores.archive.turn(span.document, span.turn)
-        if captured is not None and isinstance(captured.event, Noted):
+        if captured is not None and _is_asked_for(captured.event, span.start):
             return record
         return msgspec.structs.replace(record, status="quarantined")
 
