@@ -62,10 +62,12 @@ class Said(Event, tag="said", frozen=True, kw_only=True):
 
 
 class Noted(Event, tag="noted", frozen=True, kw_only=True):
-    """The user or an agent asked memd to remember exactly this text (W2)."""
+    """The user or an agent asked memd to remember exactly this text (W2). `pool`: the pool that they named, which the
+    daemon replaces by its full name; "" where its subject decides."""
 
     text: str
     role: Literal["user", "assistant"] = "user"
+    pool: str = ""
 
 
 class Reworded(Event, tag="reworded", frozen=True, kw_only=True):

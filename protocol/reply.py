@@ -54,10 +54,12 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True):
-    """Reply to `remember`, `edit`, `pin` and `correct`."""
+    """Reply to `remember`, `edit`, `pin` and `correct`. `pool_open`: the record's pool is decided later, by what the
+    text is about; until then it is `personal`."""
 
     record: Record
     duplicate: bool = False
+    pool_open: bool = False
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):

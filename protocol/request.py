@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+import msgspec
 
 from .access import Grant, ListGrants, Revoke
 from .corrections import Correct, Decide, ListInbox, Pin, ProposeForget, Restore
@@ -33,13 +35,15 @@ class Capture(Request, tag="capture", frozen=True, kw_only=True):
 
 
 class Remember(Request, tag="remember", frozen=True, kw_only=True):
-    """Store a text as a record at once (W1, W2). `turn` makes a retry harmless."""
+    """Store a text as a record at once (W1, W2). `turn` makes a retry harmless. `pool`: `personal`, `project` for the
+    one of the origin's folder, or a pool's name or unambiguous prefix; "" lets the text's subject decide (P1)."""
 
     text: str
     turn: str
     at: Instant
     origin: Origin
     role: Literal["user", "assistant"] = "user"
+    pool: Annotated[str, msgspec.Meta(max_length=512)] = ""
 
 
 class Edit(Request, tag="edit", frozen=True, kw_only=True):

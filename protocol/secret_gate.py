@@ -155,8 +155,10 @@ class SecretGate:
         request = self.envelope(request)
         if isinstance(request, Capture):
             return msgspec.structs.replace(request, events=tuple(map(self._spooled_event, request.events)))
-        noted = self._spooled_event(Noted(turn=request.turn, at=request.at, text=request.text, role=request.role))
-        return msgspec.structs.replace(request, turn=noted.turn, text=text(noted))
+        noted = Noted(turn=request.turn, at=request.at, text=request.text, role=request.role, pool=request.pool)
+        spooled = self._spooled_event(noted)
+        pool = getattr(spooled, "pool", "")
+        return msgspec.structs.replace(request, turn=spooled.turn, text=text(spooled), pool=pool)
 
     def _is_clean(self, event: AnyEvent, words: str) -> bool:
         """Whether one scan of all texts of an event finds nothing; a capture costs half as much as with one scan each.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..protocol.event import Captured, Trust
+from ..protocol.event import Captured, Noted, Trust
 from ..protocol.operation import Decision, Failure, Retirement, Step
 from ..protocol.record import Evidence, Kind, Record, Span, Status, Volatility
 
@@ -128,6 +128,12 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     failures: tuple[Failure, ...] = ()
     given: dict[str, Given] = {}
     agent: dict[str, tuple[AgentText, ...]] = {}
+
+
+def chosen_pool(candidate: Candidate) -> str:
+    """The pool that somebody named for a text to remember; "" where its subject decides."""
+    event = candidate.item.captured.event
+    return event.pool if isinstance(event, Noted) else ""
 
 
 Stage = Callable[[Batch], Batch]

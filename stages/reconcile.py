@@ -15,7 +15,7 @@ from ..protocol.event import Wrote
 from ..protocol.instant import micros
 from ..protocol.operation import Decision, Neighbour, Retirement, Step
 from ..protocol.record import LIVE, QUOTE_LIMIT, Evidence, Provenance, Record, Signal, Span, explicit_id, record_id
-from .batch import SAME_KEY, Candidate, Conflict, Known, Proposal
+from .batch import SAME_KEY, Candidate, Conflict, Known, Proposal, chosen_pool
 from .contradictions import Verdict, compare, of_another
 from .restatement import CERTAIN, PARAPHRASED, PairReader, in_full, noted_down, says_again, told_again
 from .rules import VERSION
@@ -140,7 +140,8 @@ class _Judgement:
         later = _later(self._record, record)
         for restates, known_already, replaced in _RESTATEMENTS:
             if restates is not noted_down and record.pool != self._candidate.pool:
-                label = "same" if record.content == self._candidate.quote and self._candidate.explicit else "unrelated"
+                is_same = record.content == self._candidate.quote and self._candidate.explicit
+                label = "same" if is_same and not chosen_pool(self._candidate) else "unrelated"
                 return _JudgedRecord(record, similarity, Verdict(label, "another pool"), later)
             if restates(record, self._record, similarity):
                 return _JudgedRecord(record, similarity, Verdict("same", known_already), later)
@@ -246,6 +247,7 @@ def _record(candidate: Candidate, id_: str, distiller: str) -> Record:
     return Record(
         id=id_,
         pool=candidate.pool,
+        placed=bool(chosen_pool(candidate)),
         kind=candidate.kind,
         content=candidate.quote,
         description=candidate.description,

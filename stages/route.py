@@ -1,12 +1,12 @@
 """Route: choose kind, pool, key, value and volatility (R1, R8). Statements about the project go to its pool, those of
-the user about themselves, and all without a project, to the personal pool (P-17)."""
+the user about themselves, and all without a project, to the personal pool (P-17); a pool that was named decides."""
 
 from __future__ import annotations
 
 import msgspec
 
 from ..protocol.record import Kind, Volatility
-from .batch import PERSONAL, Batch, Candidate, step
+from .batch import PERSONAL, Batch, Candidate, chosen_pool, step
 from .keys import edge_key, exact_key
 
 STAGE = "route"
@@ -23,12 +23,13 @@ def route(batch: Batch) -> Batch:
 
 def _routed(candidate: Candidate) -> Candidate:
     kind, key, value = _kind(candidate)
-    pool = _pool(candidate)
+    chosen = chosen_pool(candidate)
+    pool = chosen or _pool(candidate)
     owner = "personal" if pool == PERSONAL else "agent's own" if pool.startswith("agent/") else "project"
     volatility: Volatility = (
         "stable" if candidate.type in _STABLE else "situational" if candidate.type in _SITUATIONAL else "semi"
     )
-    what = f"{kind} in the {owner} pool{f', key {key}' if key else ''}"
+    what = f"{kind} in the {owner} pool{', as it was asked for' if chosen else ''}{f', key {key}' if key else ''}"
     return step(candidate, STAGE, what, kind=kind, pool=pool, key=key, value=value, volatility=volatility)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from ...protocol.errors import InvalidRequest
@@ -18,6 +20,11 @@ from .wording import count, facts, pool_name, row, short
 
 if TYPE_CHECKING:
     from ...protocol.reply import Remembered
+    from ..python.client import Client
+
+PERSONAL = "personal"
+POLL_S = 0.02
+TERMINAL_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 Ids = Annotated[list[str], typer.Argument(help="Records by id, or a unique prefix.")]
@@ -27,26 +34,63 @@ Ids = Annotated[list[str], typer.Argument(help="Records by id, or a unique prefi
 def remember(
     text: Annotated[str, typer.Argument(help="The statement; - reads standard input.")],
     cwd: Cwd = None,
+    personal: Annotated[bool, typer.Option("--personal", help="Save it in your personal pool.")] = False,
+    project: Annotated[bool, typer.Option("--project", help="Save it in the folder's project.")] = False,
+    pool: Annotated[str | None, typer.Option("--pool", help="Save it in this pool, as `memd pools` names it.")] = None,
+    wait: Annotated[
+        bool | None,
+        typer.Option("--wait/--no-wait", help="Wait for the final record; default: a second, at a terminal."),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Remember a statement. `memd recall` finds it at once.
+
+    Without --personal, --project or --pool, a statement about you goes to your personal pool, and one about the work to
+    the folder's project. memd decides that moments later; with --wait the answer shows the final pool, text and type.
 
     \b
     Examples:
       memd remember "I prefer spaces for indentation."
       memd remember "We deploy on Tuesdays." --cwd ~/src/orchard
-      git log -1 --format=%B | memd remember -
+      memd remember --personal "I review the parser on Fridays."
+      memd remember --pool orchard "The staging server is called heron."
+      git log -1 --format=%B | memd remember - --wait --json
     """
     from ..python.spool_writer import SpoolReceipt
 
     with CommandAnswer("remember", as_json) as answer, reach() as client:
-        words = _text(text)
-        remembered = client.remember_or_spool(words, cwd=_folder(cwd), host="cli")
+        words, named = _text(text), _named(personal, project, pool)
+        remembered = client.remember_or_spool(words, cwd=_folder(cwd), host="cli", pool=named)
         if isinstance(remembered, SpoolReceipt):
             answer.give(remembered, [f"spooled ({remembered.reason}); memd will process it when it is running again"])
             return
+        at_terminal = sys.stdout.isatty() and not as_json
+        if wait or (wait is None and at_terminal):
+            remembered = _refined(client, remembered, LONGEST_WAIT_S if wait else TERMINAL_WAIT_S)
+            if wait and not remembered.record.provenance.distiller:
+                answer.warn(f"the record is not final after {LONGEST_WAIT_S} s; `memd status` shows why")
         answer.give(remembered, _remembered_lines(remembered))
         deliver(client, answer)
+
+
+def _named(personal: bool, project: bool, pool: str | None) -> str:
+    """The pool that the options name, "" for none. Raises InvalidRequest."""
+    if pool == "":
+        raise InvalidRequest("the pool's name is empty", hint="`memd pools` lists them")
+    named = [*([PERSONAL] if personal else []), *(["project"] if project else []), *([pool] if pool else [])]
+    if len(named) > 1:
+        raise InvalidRequest("more than one pool was named", hint="use one of --personal, --project and --pool NAME")
+    return named[0] if named else ""
+
+
+def _refined(client: Client, remembered: Remembered, longest_s: float) -> Remembered:
+    """The reply with the record as the worker left it, or as it is after `longest_s` seconds."""
+    end = time.monotonic() + longest_s
+    while not remembered.record.provenance.distiller and time.monotonic() < end:
+        time.sleep(POLL_S)
+        remembered = msgspec.structs.replace(remembered, record=client.get(remembered.record.id))
+    is_open = remembered.pool_open and not remembered.record.provenance.distiller
+    return msgspec.structs.replace(remembered, pool_open=is_open)
 
 
 def _folder(cwd: str | None) -> str:
@@ -68,7 +112,12 @@ def _remembered_lines(remembered: Remembered) -> Iterator[str]:
     record = remembered.record
     yield from wrapped(plain(record.description))
     text = f"{'already known · ' if remembered.duplicate else ''}{facts(record)} · revision {record.rev}"
-    yield f"{styled(short(record.id), 'cyan')} · {text} · {pool_name(record.pool)}"
+    where = "pool chosen soon, by its subject" if remembered.pool_open else pool_name(record.pool)
+    yield f"{styled(short(record.id), 'cyan')} · {text} · {where}"
+    if remembered.pool_open:
+        yield styled(f"`memd show {short(record.id)}` tells the pool; `memd remember --wait` waits for it", "dim")
+    if record.superseded_by:
+        yield f"memd keeps {short(record.superseded_by)}, which says the same"
 
 
 @app.command()

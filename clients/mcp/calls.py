@@ -80,13 +80,16 @@ class Calls:
 
     def remember(self, arguments: tools.RememberArguments) -> tuple[tools.RememberResult, str]:
         """Save a text with the assistant's trust, quarantined (W2)."""
-        request = remembering(arguments.text, cwd=self._folder(arguments.cwd), host="mcp", role="assistant")
+        folder = self._folder(arguments.cwd)
+        request = remembering(arguments.text, cwd=folder, host="mcp", role="assistant", pool=arguments.pool)
         receipt = self._client.remember_or_spool(request)
         if isinstance(receipt, SpoolReceipt):
             note = f"Saved on this machine; memd reads it when it runs again ({receipt.reason})."
             return tools.RememberResult(id="", status="waiting", kept=True, note=note), note
-        note = "Remembered as your statement, marked as unconfirmed until the user confirms it."
-        return tools.RememberResult(id=receipt.record.id, status=receipt.record.status, kept=False, note=note), note
+        record, pool = receipt.record, "" if receipt.pool_open else receipt.record.pool
+        where = f" in the pool {pool}" if pool else ""
+        note = f"Remembered{where} as your statement, marked as unconfirmed until the user confirms it."
+        return tools.RememberResult(id=record.id, status=record.status, kept=False, note=note, pool=pool), note
 
     def forget(self, arguments: tools.ForgetArguments) -> tuple[tools.ForgetResult, str]:
         """Hide the memories that an agent may hide, and propose all to the user (T10, G1)."""

@@ -58,6 +58,13 @@ class RememberArguments(Arguments, frozen=True, kw_only=True):
         ),
     ]
     cwd: Cwd = ""
+    pool: Annotated[
+        str,
+        Meta(
+            max_length=200,
+            description="Where to save it, if the user says so: `personal`, `project` (of cwd), or a pool's name.",
+        ),
+    ] = ""
 
 
 class ForgetArguments(Arguments, frozen=True, kw_only=True):
@@ -135,12 +142,13 @@ class RecallResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class RememberResult(msgspec.Struct, frozen=True, kw_only=True):
-    """`kept`: the text waits on this machine until memd runs again."""
+    """`kept`: the text waits on this machine until memd runs again; `pool`: "" until memd has chosen it."""
 
     id: str
     status: str
     kept: bool
     note: str
+    pool: str = ""
 
 
 class ForgetResult(msgspec.Struct, frozen=True, kw_only=True):

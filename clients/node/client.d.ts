@@ -25,7 +25,7 @@ export interface ClientOptions {
   /** The name or path of `memd`, which stores requests without their secrets while the daemon is down; by default `memd`. */
   program?: string;
 }
-export interface RememberOptions { cwd?: string; host?: string; turn?: string; at?: string; role?: Role }
+export interface RememberOptions { cwd?: string; host?: string; turn?: string; at?: string; role?: Role; pool?: string }
 
 export interface Client extends requests.RequestMethods {}
 export class Client {
@@ -34,7 +34,10 @@ export class Client {
   readonly disabled: string;
   /** Sends any request of docs/PROTOCOL.md. Rejects with MemdError. */
   ask<Data = unknown>(request: string, fields?: object): Promise<Data>;
-  /** Saves a text as a memory, which can be recalled when this resolves. */
+  /**
+   * Saves a text as a memory, which can be recalled when this resolves. `pool`: `personal`, `project` (of `cwd`) or a
+   * pool's name; by default the text's subject decides.
+   */
   remember(text: string, options?: RememberOptions): Promise<requests.Remembered>;
   captureOrSpool(origin: requests.Origin, events: Event[]): Promise<requests.Taken | Spooled>;
   rememberOrSpool(text: string, options?: RememberOptions): Promise<requests.Remembered | Spooled>;

@@ -147,8 +147,8 @@ for (const [name, [request, positional]] of Object.entries(METHODS)) {
   };
 }
 
-function rememberRequest(text, { cwd = process.cwd(), host = "node", turn = randomUUID(), at = now(), role = "user" } = {}) {
-  return { text, turn, at, role, origin: { host, session: cwd || "anywhere", cwd } };
+function rememberRequest(text, { cwd = process.cwd(), host = "node", turn = randomUUID(), at = now(), role = "user", pool = "" } = {}) {
+  return { text, turn, at, role, ...(pool && { pool }), origin: { host, session: cwd || "anywhere", cwd } };
 }
 
 /** Returns the empty answer of a disabled memd. Throws MemdError for other requests. */

@@ -452,6 +452,7 @@ export interface Noted {
   at: string;
   text: string;
   role?: "assistant" | "user";
+  pool?: string;
 }
 export interface Origin {
   host: string;
@@ -630,6 +631,7 @@ export interface Released {
 export interface Remembered {
   record: MemoryRecord;
   duplicate: boolean;
+  pool_open: boolean;
 }
 export interface Remnant {
   seq: number;

@@ -116,16 +116,22 @@ def now() -> str:
 
 
 def remembering(
-    message: request.Remember | str, *, cwd: str = "", host: str = "python", role: Literal["user", "assistant"] = "user"
+    message: request.Remember | str,
+    *,
+    cwd: str = "",
+    host: str = "python",
+    role: Literal["user", "assistant"] = "user",
+    pool: str = "",
 ) -> request.Remember:
     """Save a text as a memory, which can be recalled when this returns (W2).
 
-    The session is the folder, because a session belongs to one project for good.
+    `pool`: `personal`, `project` (of `cwd`) or a pool's name; "" lets the text's subject decide. The session is the
+    folder, because a session belongs to one project for good.
     """
     if isinstance(message, request.Remember):
         return message
     origin = Origin(host=host, session=cwd or "anywhere", cwd=cwd)
-    return request.Remember(text=message, turn=str(uuid.uuid4()), at=now(), origin=origin, role=role)
+    return request.Remember(text=message, turn=str(uuid.uuid4()), at=now(), origin=origin, role=role, pool=pool)
 
 
 def _exported(message: request.ImportRecords) -> request.ImportRecords:

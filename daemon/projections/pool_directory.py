@@ -77,6 +77,17 @@ class PoolDirectory:
         names = ", ".join([PERSONAL, *(f"{opened.pool} ({opened.title})" for opened in known)][:10])
         raise NotFound(f"{'several pools match' if matches else 'no pool'} {pool!r}", hint=f"there are: {names}")
 
+    def writable(self, pool: str) -> str:
+        """Return the full name of a pool to which the user assigns records. Raises NotFound, and InvalidRequest for a
+        folder without a project."""
+        name = self.named(pool)
+        if name.startswith("unbound/"):
+            raise InvalidRequest(
+                f"the folder {self.title(name)} has no project yet",
+                hint="`memd scope bind` makes the folder a project",
+            )
+        return name
+
     def _matches(self, pool: str) -> list[str]:
         if not pool:
             raise InvalidRequest("the name of the pool is empty", hint="`memd pools` lists them")

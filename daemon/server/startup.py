@@ -86,7 +86,9 @@ class Daemon:
         folder_pools = FolderPools(identity, stores, core.directory)
         passes = Passes(places.state / "pass.key", places.config / "pass_keys", world.now)
         self._authorisation = authorisation = Authorisation(stores, passes, core.directory, folder_pools.of)
-        capture = CaptureService(core, PoolOpening(stores, identity), self._replies.together, self._disabled)
+        capture = CaptureService(
+            core, PoolOpening(stores, identity, core.directory), self._replies.together, self._disabled
+        )
         self._writer = writer = capture.writer
         models = EmbeddingModels(stores, writer, places.data, selection)
         lifecycle = LifecycleService(core, writer, encode=lambda: models.sense.encode)

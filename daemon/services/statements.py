@@ -11,7 +11,6 @@ import msgspec
 
 from ...protocol.event import Captured, Noted, Said, text, trust
 from ...protocol.record import CONSOLIDATED, PRINCIPLE, QUOTE_LIMIT, Evidence, Provenance, Record, Span, explicit_id
-from ...stages.batch import PERSONAL
 from .outgoing_screen import flags_in
 
 LINE = 300
@@ -26,13 +25,14 @@ def line(words: str) -> str:
     return " ".join(words.split())[:LINE]
 
 
-def provisional(document: str, event: Noted, rev: int = 1) -> Record:
-    """Return the whole text as a record of the personal pool, until the route stage chooses a pool (W1, A2)."""
+def provisional(document: str, event: Noted, pool: str, rev: int = 1) -> Record:
+    """Return the whole text as a record, until the worker refines it (W1, A2)."""
     span = Span(document, event.turn, 0, len(event.text))
     flags = flags_in(event.text, event.role != "user")
     return Record(
         id=explicit_id(document, event.turn),
-        pool=PERSONAL,
+        pool=pool,
+        placed=bool(event.pool),
         kind="note",
         rev=rev,
         content=event.text,

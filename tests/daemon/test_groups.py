@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from memd.daemon.projections.pool_directory import PoolDirectory
 from memd.daemon.services.capture.capture_writer import CaptureJob, CaptureWriter
 from memd.daemon.services.capture.pauses import PauseRegister
 from memd.daemon.services.events import CapturesCommitted, Topic
@@ -38,7 +39,8 @@ def answers(life: Running, wishes: list[Capture]) -> list[Any]:
     """What each is answered once the write thread is through with all of them."""
     heard: list[Any] = [None] * len(wishes)
     pauses = PauseRegister(life.stores.folder, (), "/", life.world.now, lambda: "")
-    openings = PoolOpening(life.stores, Identity(life.stores.aliases, life.world.monotonic))
+    identity = Identity(life.stores.aliases, life.world.monotonic)
+    openings = PoolOpening(life.stores, identity, PoolDirectory(life.stores))
     monotonic = life.world.monotonic
     writer = WriteThread(
         CaptureWriter(

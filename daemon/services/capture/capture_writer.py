@@ -64,10 +64,17 @@ class CaptureJob(msgspec.Struct):
 
 
 class SessionOpenings(Protocol):
-    """Opens the pool of a session that is seen for the first time."""
+    """Opens the pool of a session that is seen for the first time, and finds a pool by the name that a client gives."""
 
     def pool(self, origin: Origin, at: str) -> str:
         """Return the project pool of an origin, opened if it is new; "" for the user's own."""
+        ...
+
+    def named(self, pool: str, origin: Origin, at: str) -> str:
+        """Return the full name of a pool that may be written, opened if it is the project of the origin and new.
+
+        Raises NotFound for an unknown pool, InvalidRequest where the origin has no project.
+        """
         ...
 
 
@@ -108,22 +115,26 @@ class CaptureWriter:
 
     def _admit(self, job: CaptureJob, disabled: bool) -> None:
         request = job.request
-        events = (
-            request.events
-            if isinstance(request, Capture)
-            else (Noted(turn=request.turn, at=request.at, text=request.text, role=request.role),)
-        )
+        events = request.events if isinstance(request, Capture) else (_noted(request),)
         for event in events:
             try:
                 captured = self._joins.redacted(admit(self._gate, request.origin, event))
                 if why := "disabled" if disabled else self._skip(captured, request.origin):
                     job.skipped, job.why = job.skipped + 1, why
                 else:
-                    job.captures.append(captured)
+                    job.captures.append(self._placed(captured, request.origin))
                     job.ends |= isinstance(event, SessionEnded)
             except MemdError as error:
                 log.warning("rejected an event: kind=%s reason=%s", type(event).__name__, error.code)
                 job.refused.append(Refusal(self._gate.identifier(event.turn), problem(self._gate.error(error))))
+
+    def _placed(self, captured: Captured, origin: Origin) -> Captured:
+        """Return a capture with the full name of the pool that it names. Raises NotFound, InvalidRequest."""
+        event = captured.event
+        if not isinstance(event, Noted) or not event.pool:
+            return captured
+        pool = self._openings.named(event.pool, origin, event.at)
+        return msgspec.structs.replace(captured, event=msgspec.structs.replace(event, pool=pool))
 
     def _skip(self, captured: Captured, origin: Origin) -> Skip:
         """Return why memd does not take an event, "" if it does. A session from before a pause may end in it."""
@@ -254,15 +265,29 @@ class CaptureWriter:
             captured, event = job.captures[0], job.captures[0].event
             id = explicit_id(captured.document, event.turn)
             before = self._stores.records.get(id)
+            pool, _ = self._pool_of(captured.document, event)
             if before is None:
                 steps = (Step("door", "stored word for word; the worker refines it later"),)
                 decision = Decision(action="add", reason="the user asked memd to remember this", steps=steps)
-                operations[id] = Added(record=provisional(captured.document, event), decision=decision)
+                record = provisional(captured.document, event, pool)
+                operations[id] = Added(record=record, decision=decision)
             elif job.fates[0] == "changed" and before.status in LIVE and not is_edited(before):
-                record = provisional(captured.document, event, before.rev + 1)
+                record = provisional(captured.document, event, pool, before.rev + 1)
                 decision = Decision(action="update", reason="the turn was sent again with different text")
                 operations[id] = Updated(record=record, decision=decision)
         return list(operations.values())
+
+    def _pool_of(self, document: str, event: Noted) -> tuple[str, bool]:
+        """Return the pool of a remembered text, and whether its subject may still lead to another one.
+
+        In a project that is so for the user's own words, and for an agent, which may have a pool of its own.
+        """
+        session = self._stores.sources.session(document)
+        project = self._stores.aliases.home(session.opened.project) if session and session.opened.project else ""
+        if event.pool or project in ("", PERSONAL):
+            return event.pool or PERSONAL, False
+        is_open = event.role == "user" or bool(session and session.opened.origin.agent)
+        return PERSONAL if is_open else project, is_open
 
     def _answer(self, job: CaptureJob, projects: Mapping[str, str], pending: int) -> AnyData | MemdError:
         if isinstance(job.request, Capture):
@@ -286,8 +311,13 @@ class CaptureWriter:
             return self._pauses.refusal(job.request.origin, job.why)
         captured = job.captures[0]
         record = self._stores.records.get(explicit_id(captured.document, captured.event.turn))
-        assert record is not None
-        return Remembered(record=record, duplicate=job.fates[0] == "duplicate")
+        assert record is not None and isinstance(captured.event, Noted)
+        is_open = not record.provenance.distiller and self._pool_of(captured.document, captured.event)[1]
+        return Remembered(record=record, duplicate=job.fates[0] == "duplicate", pool_open=is_open)
+
+
+def _noted(request: Remember) -> Noted:
+    return Noted(turn=request.turn, at=request.at, text=request.text, role=request.role, pool=request.pool)
 
 
 def _goes_on(job: CaptureJob) -> bool:

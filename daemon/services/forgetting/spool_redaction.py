@@ -140,7 +140,7 @@ def _events(request: AnyRequest) -> Iterator[tuple[str, AnyEvent]]:
         case Capture():
             yield from ((request.origin.document, event) for event in request.events)
         case Remember():
-            yield request.origin.document, Noted(turn=request.turn, at=request.at, text=request.text)
+            yield request.origin.document, Noted(turn=request.turn, at=request.at, text=request.text, pool=request.pool)
         case _:
             pass
 

@@ -29,12 +29,15 @@ from ..service import Handlers, Service, owner
 from .identity import READ_S, Identity, PoolIdentity, is_project, names_of
 from .repo_probe import RepoEvidence
 
+PROJECT = "project"
+"""Stands for the project of the folder, where a client names a pool to write to."""
+
 
 class PoolOpening:
     """Opens pools on the write thread."""
 
-    def __init__(self, stores: Stores, identity: Identity) -> None:
-        self._stores, self._identity = stores, identity
+    def __init__(self, stores: Stores, identity: Identity, directory: PoolDirectory) -> None:
+        self._stores, self._identity, self._directory = stores, identity, directory
 
     def pool(self, origin: Origin, at: str) -> str:
         """Return the project pool of an origin, opened if it is new; "" for the personal pool."""
@@ -43,6 +46,22 @@ class PoolOpening:
         place = self._identity.place(origin.cwd, origin.repository, host=origin.host)
         self.open(place, at)
         return "" if place.pool == PERSONAL else place.pool
+
+    def named(self, pool: str, origin: Origin, at: str) -> str:
+        """Return the full name of a pool to write to; the project of an origin is opened if it is new.
+
+        Raises NotFound for an unknown pool, InvalidRequest where the origin has no project.
+        """
+        if pool != PROJECT:
+            return self._directory.writable(pool)
+        place = self._identity.place(origin.cwd, origin.repository, host=origin.host)
+        if not is_project(place.pool):
+            raise InvalidRequest(
+                f"{origin.cwd or 'this request'} belongs to no project",
+                hint="name a project's folder (--cwd) or its pool (--pool); `memd scope bind --new` makes a project",
+            )
+        self.open(place, at)
+        return place.pool
 
     def open(self, place: PoolIdentity, at: str) -> None:
         """Write a new pool, and the new names that lead to it."""
@@ -121,7 +140,7 @@ class PoolsService(Service):
     ) -> None:
         self._stores, self._identity, self._directory = stores, identity, directory
         self._folder_pools, self._world = folder_pools, world
-        self._opening = PoolOpening(stores, identity)
+        self._opening = PoolOpening(stores, identity, directory)
 
     @property
     def handlers(self) -> Handlers:
@@ -250,12 +269,7 @@ class PoolsService(Service):
         """Move records into another pool. Raises NotFound for an unknown id or pool, InvalidRequest."""
         if not request.ids:
             raise InvalidRequest("no record was named", hint="`memd list` shows ids")
-        pool = self._directory.named(request.pool)
-        if pool.startswith("unbound/"):
-            raise InvalidRequest(
-                f"the folder {self._directory.title(pool)} has no project yet",
-                hint="`memd scope bind` makes the folder a project",
-            )
+        pool = self._directory.writable(request.pool)
         records = [self._find(id) for id in dict.fromkeys(request.ids)]
         there = tuple(record.id for record in records if record.pool == pool)
         going = [record for record in records if record.pool != pool]
