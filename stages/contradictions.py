@@ -39,10 +39,13 @@ _FUNCTIONAL, _SEVERAL, _ROLES, _PLACED, _NAMING, _OPINIONS, _FEELINGS, _ACTED, _
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How the newer claim stands to the older one, and why in a few words without quoting either."""
+    """How the newer claim stands to the older one, and why in a few words without quoting either. `is_slot`: whether
+    both give a value to one attribute of one thing, which holds one value, or the newer one announces the change;
+    elsewhere it is the time between them that makes the second one a change."""
 
     label: Label
     reason: str
+    is_slot: bool = True
 
 
 def compare(older: str, newer: str, cosine: float) -> Verdict:
@@ -160,8 +163,14 @@ def _renumbered(old: Claim, new: Claim, common: frozenset[str]) -> Verdict | Non
     whole = not left and (not right or (new.changed and len(right) <= 2))
     close = new.changed and len(left) <= 1 and len(right) <= 1 and len(common) >= 2
     if common and (whole or close):
-        return Verdict("replaces", "the same measure, another number")
+        return Verdict("replaces", "the same measure, another number", new.changed or _is_measured(old))
     return None
+
+
+def _is_measured(claim: Claim) -> bool:
+    """Whether a claim says how much something is or has: an order ("run test 1") and a list of objects do not."""
+    verb = _verb(claim)
+    return bool(BE & set(claim.words)) or (bool(verb) and verb not in _ACTED | _SEVERAL)
 
 
 def _substituted(old: Claim, new: Claim, common: frozenset[str], cosine: float) -> Verdict | None:
@@ -179,7 +188,7 @@ def _substituted(old: Claim, new: Claim, common: frozenset[str], cosine: float) 
     substitution = _Substitution(old, new, common, before, after, cosine)
     if not substitution.is_of_one_thing() or not substitution.holds_one_value():
         return None
-    return Verdict("replaces", "another value in the same place")
+    return Verdict("replaces", "another value in the same place", substitution.fills_a_slot())
 
 
 class _Substitution:
@@ -222,6 +231,13 @@ class _Substitution:
             self._after_another_verb,
         )
         return next((decision for rule in rules if (decision := rule()) is not None), self._is_copular_value())
+
+    def fills_a_slot(self) -> bool:
+        """Whether the newer claim announces the change, or both say what one thing is, or name values of one class."""
+        is_subject = self._at == 0 and not _copular_front(self._old)
+        if self._new.changed or is_subject:
+            return self._new.changed
+        return self._is_stated or (self._are_alike and self._known_verb not in _ACTED | _SEVERAL)
 
     def _is_verb_enough(self) -> bool:
         """Whether a verb alone is enough in common: `I live in X`, `I always order X`, `I meditate with X`."""

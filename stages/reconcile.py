@@ -26,6 +26,7 @@ MOST_NEIGHBOURS = 8  # Neighbours that a decision names
 LIKE, ALIKE = 0.5, 0.85  # Cosine from which the pair model is asked, and from which it may say "the same"
 # Words of a statement that the pair model is asked about, and the share of content that two must have in common.
 SHORT, SHARED = 16, 0.4
+TOGETHER = 60_000_000  # Microseconds within which somebody hands over the items of one list
 _MOST = 16
 # Each rule by which one statement restates another, with the reasons where the known one says it, and the new one.
 _RESTATEMENTS = (
@@ -135,6 +136,11 @@ class _Judgement:
     def _same_key(self, record: Record) -> bool:
         return bool(self._candidate.key) and record.key == self._candidate.key
 
+    def _shares_its_key(self, judged: _JudgedRecord) -> bool:
+        """Whether a record of the same turn has the key with another value: it keeps the key, and both stay."""
+        is_beside = judged.verdict.label == "unrelated" and judged.record.pool == self._record.pool
+        return is_beside and self._same_key(judged.record) and _turn(judged.record) == _turn(self._record)
+
     def _judge(self, known: Known) -> _JudgedRecord:
         record, similarity = known.record, known.similarity
         later = _later(self._record, record)
@@ -203,6 +209,8 @@ class _Judgement:
         replaced = [judged for judged in changed if judged.later and _rank(judged.record) <= rank and not flagged]
         opposed = [judged for judged in changed if _rank(judged.record) > rank or (flagged and judged.later)]
         record, reasons = self._record, [_why(judged, self._candidate) for judged in replaced]
+        if any(self._shares_its_key(judged) for judged in self._judged):
+            record = msgspec.structs.replace(record, kind="note", key="", value="")
         if winner is not None and not flagged:
             until = max(record.valid_from, winner.record.valid_from, key=micros)
             record = msgspec.structs.replace(record, status="retired", valid_to=until, superseded_by=winner.record.id)
@@ -286,7 +294,8 @@ def _compared(older: Record, newer: Record, cosine: float, reader: PairReader | 
     if older.key and older.key == newer.key:
         if older.kind != "fact" or _value(older.value) == _value(newer.value):
             return Verdict("same", f"the same key {older.key} and value")
-        return Verdict("replaces", f"the same key {older.key}, another value")
+        if _turn(older) != _turn(newer):
+            return Verdict("replaces", f"the same key {older.key}, another value")
     verdict = compare(older.content, newer.content, cosine)
     if verdict.label == "unrelated" and reader is not None and cosine >= LIKE:
         verdict = _read(older, newer, cosine, reader) or verdict
@@ -300,7 +309,9 @@ def _objection(older: Record, newer: Record, change: Verdict) -> str:
         return "what happened stays so"
     if newer.type == "commitment" and in_place:
         return "a plan beside another"
-    if _turn(older) == _turn(newer) and change.reason != "the old value is given up":
+    if not change.is_slot and _asked_together(older, newer):
+        return "asked to remember in one go"
+    if _turn(older) == _turn(newer):
         return "said together"
     return "alike in form only" if newer.provenance.trust != "user" and in_place else ""
 
@@ -319,7 +330,7 @@ def _read(older: Record, newer: Record, cosine: float, reader: PairReader) -> Ve
     label, likely = next(iter(reader.judge(older.content, newer.content).items()))
     if label in {"unrelated", "refines"} or likely < CERTAIN or (label == "same" and cosine < ALIKE):
         return None
-    return Verdict(label, f"read as {label}, {likely:.2f}")
+    return Verdict(label, f"read as {label}, {likely:.2f}", is_slot=False)
 
 
 def _content(words: str) -> list[str]:
@@ -328,6 +339,12 @@ def _content(words: str) -> list[str]:
 
 def _value(words: str) -> tuple[str, ...]:
     return tuple(token.stem for token in tokens(words) if token.kind != "mark")
+
+
+def _asked_together(older: Record, newer: Record) -> bool:
+    """Whether somebody asked for both explicitly within a minute, as for the items of a list."""
+    are_explicit = all(record.id == explicit_id(*_turn(record)) for record in (older, newer))
+    return are_explicit and abs(micros(newer.provenance.said_at) - micros(older.provenance.said_at)) <= TOGETHER
 
 
 def _turn(record: Record) -> tuple[str, str]:
