@@ -129,6 +129,28 @@ def test_what_an_agent_remembers_is_its_own_word_and_quarantined_W11(running: Ru
         assert "quokka" not in client.profile(cwd="/tmp").text
 
 
+def test_an_agent_may_name_the_pool_and_learns_where_its_statement_lies_P1(
+    running: RunningDaemon, tmp_path: Path
+) -> None:
+    (tmp_path / ".memd-id").write_text("quokka-0001\n")
+    texts = {
+        "": "The quokka lives on Rottnest.",
+        "personal": "The user likes quokkas.",
+        "project": "Quokkas need shade.",
+    }
+    told = {
+        pool: call(running.environment, "memory_remember", text=text, cwd=str(tmp_path), pool=pool)[2]
+        for pool, text in texts.items()
+    }
+    with running.client() as client:
+        project = client.why_scope(str(tmp_path)).pool
+        assert [told[pool]["pool"] for pool in texts] == [project, "personal", project]
+        running.settle()
+        assert [client.get(told[pool]["id"]).pool for pool in texts] == [project, "personal", project]
+    refused = call(running.environment, "memory_remember", text="x", cwd="/tmp", pool="project")
+    assert "belongs to no project" in repr(refused)
+
+
 def test_an_agent_hides_and_proposes_and_the_user_decides_G1_T10(running: RunningDaemon) -> None:
     with running.client() as client:
         gone, kept, back = (

@@ -89,3 +89,41 @@ def test_what_can_not_be_done_is_told_with_a_hint_P3(
     told = shared_memd(*arguments)
     assert told.code == code
     assert message in told.errors and hint in told.errors
+
+
+def test_remember_takes_the_pool_from_an_option_and_shows_the_final_record_P1(
+    daemon: Any, memd: Any, repository: Path, tmp_path: Path
+) -> None:
+    at = ("--cwd", str(repository))
+    work = memd("remember", "The orchard service deploys on Tuesdays.", "--wait", "--json", *at).data
+    assert work["record"]["pool"].startswith("project/") and not work["pool_open"]
+    mine = memd("remember", "--personal", "The parser of the orchard service is mine.", *at)
+    assert mine.code == 0 and mine.text.endswith("· personal\n")
+    theirs = memd("remember", "--project", "I like short functions.", "--json", *at).data
+    assert theirs["record"]["pool"] == work["record"]["pool"] and not theirs["pool_open"]
+    named = memd("remember", "--pool", "orchard", "I like long trains.", "--json", "--cwd", str(tmp_path)).data
+    assert named["record"]["pool"] == work["record"]["pool"]
+    waited = memd("remember", "--wait", "merk dir: die leiter steht im schuppen", "--json", *at).data["record"]
+    assert (waited["content"], waited["language"]) == ("die leiter steht im schuppen", "de")
+
+
+def test_an_open_pool_is_not_called_the_personal_one_W11(daemon: Any, memd: Any, repository: Path) -> None:
+    told = memd("remember", "The orchard service deploys on Tuesdays.", "--cwd", str(repository))
+    assert "pool chosen soon, by its subject" in told.text and "personal" not in told.text
+    assert "memd remember --wait" in told.text
+
+
+@pytest.mark.parametrize(
+    ("options", "problem", "step"),
+    [
+        (("--project",), "belongs to no project", "memd scope bind --new"),
+        (("--personal", "--project"), "more than one pool", "use one of"),
+        (("--pool", ""), "the pool's name is empty", "memd pools"),
+        (("--pool", "nosuchpool"), "no pool 'nosuchpool'", "there are: personal"),
+    ],
+)
+def test_a_pool_that_cannot_be_meant_is_refused_with_the_next_step_P1(
+    shared_memd: Any, tmp_path: Path, options: tuple[str, ...], problem: str, step: str
+) -> None:
+    told = shared_memd("remember", "I prefer tabs.", "--cwd", str(tmp_path), *options)
+    assert told.code and problem in told.errors and step in told.errors
