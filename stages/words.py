@@ -16,7 +16,7 @@ _UNSTEMMED = words("words", "unstemmed")
 _IRREGULAR: dict[str, str] = table("words")["irregular"]
 _NUMBERS: dict[str, int] = table("words")["numbers"]
 _SMALL = {name: frozenset(text.split()) for name, text in table("words")["languages"].items()}
-_SHORT_CLAUSES = [_SMALL[name] | set(text.split()) for name, text in table("words")["more_small"].items()]
+_MORE_SMALL = {name: _SMALL[name] | set(text.split()) for name, text in table("words")["more_small"].items()}
 FEWEST_SMALL = 2  # Small words of another language, beside none of English, in a clause that is not English
 _RANGES = {
     "ja": r"\u3040-\u30ff",
@@ -62,11 +62,17 @@ def language(text: str) -> str:
             return name
     small = [word.lower() for word in _LATIN.findall(bare)]
     counts = {name: sum(1 for word in small if word in known) for name, known in _SMALL.items()}
-    best = max(counts, key=lambda name: (counts[name], name == "en"))
-    if best != "en" and counts[best] >= 2 and counts[best] > counts["en"] + 1 and counts[best] * 6 >= len(small):
+    english = counts.pop("en")
+    best = max(counts, key=lambda name: counts[name])
+    if counts[best] * 6 < len(small):
+        return "en"
+    own = {word for word in small if word in _SMALL[best] and word not in _SMALL["en"]}
+    if len(own) >= FEWEST_SMALL and _MORE_SMALL.get(best, _SMALL[best]).issuperset(_SMALL["en"] & set(small)):
+        return best  # "in" is as German as it is English
+    if counts[best] >= FEWEST_SMALL and counts[best] > english + 1:
         return best
-    accents = sum(1 for char in bare if char in "äöüßéèêàçñáíóúãõ")
-    return best if best != "en" and counts[best] > counts["en"] and accents and counts[best] * 6 >= len(small) else "en"
+    has_accent = any(char in "äöüßéèêàçñáíóúãõ" for char in bare)
+    return best if counts[best] > english and has_accent else "en"
 
 
 def is_english(text: str) -> bool:
@@ -76,7 +82,7 @@ def is_english(text: str) -> bool:
     spoken = {word.lower() for word in _LATIN.findall(text)}
     return not any(
         len(spoken & (small - _SMALL["en"])) >= FEWEST_SMALL and spoken.isdisjoint(_SMALL["en"] - small)
-        for small in _SHORT_CLAUSES
+        for small in _MORE_SMALL.values()
     )
 
 
