@@ -10,9 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice, starmap
 from typing import NamedTuple
 
+from . import announced_forms as forms
 from . import announced_words as words
+from .announced_tables import cells_below, may_head_column
 from .announced_values import (
     Value,
     any_of,
@@ -30,12 +33,17 @@ BEFORE, BEHIND = 240, 1_200
 """Characters around a clue that are looked at."""
 FEW = 3
 """Words of a clause, other than those of its announcement, that a record needs more than."""
+NEAR = 12
+"""Words between a value and the name behind it."""
 PHRASE = 120
 """Characters of a phrase between a name and its value."""
 
 
 LOGIN = "login"
 """The kind of a form with a user's name and a password in prose."""
+_AMBIGUOUS = ("pass", "pin")
+"""Headings of columns that often hold other values."""
+_COLUMNS = ("password", "key", "secret", "token")
 KINDS = ("password", "key", "secret", "token", "cookie", "signature", "webhook")
 
 
@@ -62,12 +70,19 @@ class _Key(NamedTuple):
 _KINDS = {noun.replace("_", " "): kind for kind, nouns in words.NOUNS.items() for noun in nouns.split()}
 _SHORT, _GLUED, _KEY_HEADS = (listed(text) for text in (words.SHORT_NOUNS, words.GLUED_HEADS, words.KEY_HEADS))
 _NOT_HEADS, _LISTED = listed(words.NOT_HEADS), listed(words.LISTED)
-_LINKS, _ADVERBS, _OWNERS = listed(words.LINKS), listed(words.ADVERBS), listed(words.OWNERS)
+_LINKS, _ADVERBS = listed(words.LINKS), listed(words.ADVERBS)
+_INTRODUCING = listed(f"{words.OWNERS} {words.PURPOSES} (")
 _COOKIE_ATTRIBUTES = listed(words.COOKIE_ATTRIBUTES)
 
 
 NOUN = any_of(" ".join(words.NOUNS.values()))
-FORM_CLUES = tuple(dict.fromkeys(clue.replace("_", " ") for _, clues, _ in words.FORMS for clue in clues.split()))
+FORM_CLUES = tuple(
+    dict.fromkeys(
+        clue.replace("_", " ")
+        for clues in (*(clues for _, clues, _ in forms.FORMS), *forms.COMMAND_CLUES)
+        for clue in clues.split()
+    )
+)
 _PORT = ":5432:"
 _PORTS = re.compile(r":(?:\d{2,5}|\*):")
 CLUES = any_of(" ".join([*words.NOUNS.values(), *(clue.replace(" ", "_") for clue in FORM_CLUES if clue != _PORT)]))
@@ -82,7 +97,7 @@ def _clue() -> re.Pattern[str]:
 def prepare() -> None:
     """Compile what each search needs."""
     _clue()
-    _forms()
+    _rows()
 
 
 def probes() -> tuple[str, ...]:
@@ -92,16 +107,17 @@ def probes() -> tuple[str, ...]:
     heads = "|".join(words.PROBED_HEADS.split())
     joint = r"[._$ \t\"'`-]"
     parts = [
-        rf"(?:{heads}){joint}{{0,4}}key(?:[^a-z),.;}}\]]|$)",
+        rf"(?:{heads}){joint}{{0,4}}key(?:[^a-z),.;}}\]]|,\w|\)\s?[vs]|$)",
         rf"(?:(?:{any_of(words.KEY_HEADS)}){joint}{{0,4}}|[?&]|(?-i:[^a-z]_))"
-        rf"key(?:[_.-]?(?:{any_of(words.TAILS)}|\d{{1,4}}))?[\"'`\])]{{0,3}}\s?[=:(]",
+        rf"key(?:(?:[_.-]?(?:{any_of(words.TAILS)}|\d{{1,4}}))?[\"'`\])]{{0,3}}\s?[=:(]|(?-i:_[A-Z])|[_-]for[_-]|,\w)",
+        rf"(?:{heads})_key, ",
         "-key[= ]",
     ]
     for clue in sorted(nouns | set(FORM_CLUES), key=lambda word: (-len(word), word)):
         plain = re.escape(clue).replace("\\ ", "[ _]")
         if clue not in nouns and len(clue) < 4:
             plain = rf"\b{plain}\b"
-        parts.append(words.PROBES.get(clue, plain))
+        parts.append(forms.PROBES.get(clue, plain))
     return tuple(part for part in parts if part)
 
 
@@ -109,30 +125,88 @@ def _stands_alone(text: str, start: int, end: int) -> bool:
     return not text[start - 1 : start].isalnum() and not text[end : end + 1].isalpha()
 
 
+class _Form(NamedTuple):
+    """What holds a secret. `command`: what stands before the arguments in which `secret` is looked for; `option`: what
+    stands in them; `skipped`: the arguments before those in question, behind the command; `is_one`: only the first."""
+
+    kind: str
+    secret: re.Pattern[str]
+    command: re.Pattern[str] | None = None
+    option: str = ""
+    skipped: re.Pattern[str] | None = None
+    is_one: bool = False
+
+
 @cache
-def _forms() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
-    forms: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
-    for kind, clues, pattern in words.FORMS:
-        compiled = re.compile(pattern.replace("{}", words.ARGUMENT), re.IGNORECASE if kind == LOGIN else 0)
+def _rows() -> dict[str, list[tuple[str, str, str]]]:
+    """Kind, command and expression or argument of the forms of each clue."""
+    rows: dict[str, list[tuple[str, str, str]]] = {}
+    commands = zip(forms.COMMANDS, forms.COMMAND_CLUES, strict=True)
+    table = [(kind, clues, "", (pattern,)) for kind, clues, pattern in forms.FORMS]
+    table += [(kind, clues, command, tuple(arguments.split())) for (kind, command, arguments, _), clues in commands]
+    for kind, clues, command, arguments in table:
         for clue in clues.split():
-            forms.setdefault(clue.replace("_", " "), []).append((kind, compiled))
-    return forms
+            rows.setdefault(clue.replace("_", " "), []).extend((kind, command, argument) for argument in arguments)
+    return rows
+
+
+@cache
+def _form(kind: str, command: str, argument: str) -> _Form:
+    if not command:
+        pattern = argument.replace("{}", _argument(False))
+        return _Form(kind, re.compile(pattern, re.IGNORECASE if kind == LOGIN else 0))
+    described = _PLACE.fullmatch(argument)
+    assert described, argument
+    option, number, sign = described["option"] or "", int(described["number"] or 0), described["sign"]
+    value, before = _argument(bool(described["strict"])), re.compile(_command(command))
+    if number:
+        skipped = re.compile(_OPTIONS + rf"(?:\s+{_ANY_ARGUMENT}{_OPTIONS})" * (number - 1))
+        return _Form(kind, re.compile(rf"\s+(?!-){value}"), before, "", skipped, not described["strict"])
+    if sign:
+        value = rf"[\"']?(?:[^\s{sign}\"'$/]|/(?!/)){{1,80}}{sign}{value}"
+    gap = r"[\s=]*" if described["joined"] else r"(?:\s+|=)(?!-)"
+    return _Form(
+        kind, re.compile(rf"\s{re.escape(option)}{gap}{value}" if option else rf"\s(?!-){value}"), before, option
+    )
+
+
+def _argument(strict: bool) -> str:
+    """An argument of a command, in quotes or without. The names of the groups of a strict one are `w` and behind."""
+    double, single, bare = "wxy" if strict else "stu"
+    return rf"""(?:\\?"(?P<{double}>[^"\\\n]+)|\\?'(?P<{single}>[^'\n]+)|(?P<{bare}>[^\s"'`|;<>\\]+))"""
+
+
+def _command(words: str) -> str:
+    """An expression for the words of a command, of which a first `*` stands for any program."""
+    alternatives = [re.escape(word).replace(r"\|", "|").replace(r"\*", r"[\w./:@-]*") for word in words.split()]
+    parts = [f"(?:{word})(?![\\w-])" for word in alternatives[words.startswith("* ") :]]
+    return rf"(?<![\w-]){_OTHER_WORDS.join(parts)}"
 
 
 @cache
 def _meaning(clue: str) -> tuple[str, str]:
     """The name of the forms that a clue belongs to, and the noun that it begins with; "" for none."""
     name, noun = clue.replace("_", " "), _NOUN.match(clue)
-    return name if name in _forms() else "", noun[0] if noun else ""
+    return name if name in _rows() else "", noun[0] if noun else ""
 
 
 _FLAGS = re.IGNORECASE
+_PLACE = re.compile(r"(?P<option>-{1,2}[A-Za-z][\w-]*)?(?P<number>\d)?(?P<joined>\+)?(?P<sign>[=:%,])?(?P<strict>\?)?")
+_OTHER_WORDS = r"\s+(?:[^\s|;&]+\s+){0,4}?"
+_OPTIONS = r"(?:\s+-{1,2}[A-Za-z][\w-]*(?:=\S+|\s+https?://\S+)?)*"
+_ANY_ARGUMENT = r"(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'|;-][^\s\"'|;]*)"
+_ARGUMENTS = re.compile(r"(?:\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|\\\r?\n|[^|;&\n]|&(?!&))*")
 _FORM_STOP = re.compile(r"\\+[nrt\"'\\]|[;|](?=\s|$)|`")
 _PORT_NUMBER = re.compile(r"\d{1,5}(?:/|$)")
 _NOUN = re.compile(NOUN)
 _HEAD_BACKWARDS = re.compile(r"[\w.$-]*")
 _PREVIOUS_BACKWARDS = re.compile(r"[ \t\"'`-]{1,3}([^\W\d_]+)")
-_TAIL = re.compile(rf"(?:[_.-]?(?:{any_of(words.TAILS)}|\d{{1,4}})(?![^\W\d_]))*", _FLAGS)
+_JOINT = r"(?:[_.-]|(?-i:(?<=[a-z])(?=[A-Z])))"
+_TAIL = re.compile(
+    rf"(?:(?:[_.-]?(?:{any_of(words.TAILS)}|\d{{1,4}})|{_JOINT}(?:{any_of(words.SERVICES)})"
+    rf"|{_JOINT}(?:{any_of(words.FOR)}){_JOINT}[a-z]+)(?![^\W\d_]))*",
+    _FLAGS,
+)
 _FLAG = re.compile(r"-{1,2}[A-Za-z]")
 _GOES_ON = re.compile(r"\w|[-.]\w")
 _CLE_TAIL = re.compile(rf"[ -](?:{any_of(words.KEY_TAILS)})\b", _FLAGS)
@@ -157,26 +231,42 @@ _PAIR = re.compile(
     _FLAGS,
 )
 _TABLE = re.compile(rf"{_CLOSERS}[ \t]+\|[ \t]+(?=[^|\n]*\|)")
-_SPACE = re.compile(r"[ \t]+(?:\()?|[ \t]*\((?=[^\s()]+\))")
+_RECORD = re.compile(r"[ \t]+\|[ \t]+(?=\S+[ \t]*$)", re.MULTILINE)
+_SPACE = re.compile(r"\??[ \t]+(?:\()?|[ \t]*\((?=[^\s()]+\))")
 _WORD = re.compile(r"\S+")
+_COLON = re.compile(r"(?<!\S)[^\W\d_]*:(?!\S)")
 _PLAIN_WORD = re.compile(r"[A-Za-z][a-z]+(?=\s)")
 _DIGITS = re.compile(r"\d{4,12}")
 _REDACTED = re.compile(r"\[redacted:[\w-]{1,60}\]")
 _LITTLE = frozenset(_LETTERS.findall(" ".join((words.LINKS, words.ADVERBS, words.OWNERS, *words.NOUNS.values()))))
 _PROMISING = re.compile(r"\d|[a-z][A-Z]|[!@#$%^&*+~][A-Za-z0-9]")
 """What each text with a value that is no word contains."""
+_BESIDE = re.compile(r"[^\x21\x23-\x26\x28-\x39\x3b\x3c\x3e-\x5f\x61-\x7e\n。！？；，、]{1,24}(?P<u>[!-~]{4,})")
 _PHRASE_END = re.compile(r"[.;!?|{}<>][\"'`)]?(?!\S)|\|\S*")
+_TITLE = re.compile(r"(?:[\W\d_]*|(?:[A-Z][\w.-]*\s+){0,2})")
 _NEXT_LINE = re.compile(
-    r"[\"'`*]{0,2}[?:]?[\"'`*”»]{0,2}[ \t]*\r?\n\s{0,20}(?:[>|-]\s)?[\"'`]?(?=\S{1,400}[\"'`]?[ \t]*(?:\r?\n|\Z))"
+    r"[\"'`*]{0,2}[?:：]?[\"'`*”»]{0,2}(?: [#=]+)?[ \t]*\r?\n(?P<line>[=~_*^-]{3,}[ \t]*\r?\n)?(?:\s{0,20}```\w*\r?\n)?"
+    r"\s{0,20}(?:[>|*-]\s)?[\"'`]?(?=\S{1,400}[\"'`]?[ \t]*(?:\r?\n|\Z))"
 )
-_VALUE_FIRST = re.compile(
-    rf"(?:^|[\n.,;:!?(\"'`]\s?[\"'`]?"
-    r"|\b(?:use|using|try|enter|set|nimm|utilise|usa|gebruik)\s[\"'`]?)"
-    rf"(?P<u>[^\s\"'`]{{4,100}})[\"'`]?[ \t]+(?:{any_of(words.VALUE_FIRST)})[ \t]+"
-    rf"(?:{any_of(words.OWNERS)})[ \t]+(?:[\w-]+[ \t]+){{0,3}}\Z",
-    _FLAGS,
+_NAMED = rf"(?:(?:{any_of(words.OWNERS)})[ \t]+)?(?:[\w-]+[ \t]+){{0,3}}"
+_USE = rf"(?:.*\b)?(?:{any_of(words.USES)})[ \t]+[\"'`“«]?"
+_VALUE_FIRST = tuple(
+    (re.compile(before, _FLAGS | re.DOTALL), re.compile(rf"[\"'`”»]?{behind}{_NAMED}", _FLAGS))
+    for before, behind in (
+        (
+            rf"|.*[\n.,;:!?(\"'`]\s?[\"'`“«]?|[\"'`“«]|{_USE}",
+            rf"[ \t]+(?:{any_of(words.VALUE_FIRST)})(?:[ \t]+(?:{any_of(words.ADVERBS_FIRST)}))?[ \t]+",
+        ),
+        (
+            _USE,
+            rf"[ \t]+(?:[a-z]+[ \t]+){{0,3}}?(?:{any_of(words.PURPOSES)})[ \t]+"
+            r"(?:it[ \t]+\w+[ \t]+(?:\w+[ \t]+)?for[ \t]+)?",
+        ),
+        (rf".*\b(?:{any_of(words.APPOSED)})[ \t]+[\"'`“«]?", r"(?:,[ \t]*|[ \t]+[—–-][ \t]+|[ \t]*\([ \t]*)"),
+        (r".*", rf"[ \t]*[,;:—–-][ \t]*(?:{any_of(words.THAT_IS)})[ \t]+"),
+    )
 )
-_OWNED = re.compile(rf"[ \t](?:{any_of(words.OWNERS)})[ \t]+(?:[\w-]+[ \t]+){{0,3}}\Z", _FLAGS)
+"""What stands before a value, and between it and the name that it stands before."""
 _LITERAL_LINE = re.compile(
     r"(?:^|[\s;&|])(?:ENV|ARG|setenv|set[ ]-\w+|machine\b.*|default[ ]login\b.*|login[ ]\S+)\s+\Z"
 )
@@ -209,6 +299,8 @@ def _key(text: str, start: int, word: str) -> _Key | None:
         kind = "key"
     if end < 0:
         return None
+    if _has_no_case(noun):
+        return _Key(kind, start, end, False, False)
     if (following := text[end : end + 1]).isalnum() or following in ("_", "-", "."):
         tail = _TAIL.match(text, end)
         end = tail.end() if tail else end
@@ -219,11 +311,16 @@ def _key(text: str, start: int, word: str) -> _Key | None:
     return _Key(kind, start - len(head), end, flag, loud)
 
 
+def _has_no_case(noun: str) -> bool:
+    """Whether a noun is of a script without capitals, which has no spaces between words or adds syllables to a noun."""
+    return noun[0].upper() == noun[0].lower()
+
+
 def _begins(head: str, noun: str, word: str, humps: list[str]) -> bool:
     """Whether the noun begins a word of its name, or follows one that such names are glued from."""
     if len(word) < 4 and len(head) > 20:
         return False
-    if not head or not head[-1].isalpha() or (noun[0].isupper() and head[-1].islower()):
+    if not head or not head[-1].isalpha() or _has_no_case(noun) or (noun[0].isupper() and head[-1].islower()):
         return True
     return (word not in _SHORT and len(word) > 3) or humps[-1] in _GLUED
 
@@ -258,13 +355,23 @@ def names_only_a_secret(text: str) -> bool:
     return sum(word not in _LISTED and word not in _LITTLE for word in named) <= FEW
 
 
+@cache
+def _by_shortest() -> dict[str, list[str]]:
+    """The clues that contain no other one, each with itself and those that contain it: a text without it has none."""
+    groups: dict[str, list[str]] = {}
+    for clue in forms.CLUES:
+        groups.setdefault(next((shortest for shortest in groups if shortest in clue), clue), []).append(clue)
+    return groups
+
+
 def _places(text: str) -> dict[int, str]:
     """Where a clue stands, and the longest that does. Looking for each word is faster than one expression for all."""
     lowered = text.lower()
     if len(lowered) != len(text):
         lowered = text
     places: dict[int, str] = {}
-    for clue in words.CLUES:
+    present = [clue for shortest, clues in _by_shortest().items() if shortest in lowered for clue in clues]
+    for clue in sorted(present, key=len):
         start = lowered.find(clue)
         is_short = len(clue) < 4 and clue.isalnum() and clue not in _KINDS
         while start >= 0:
@@ -283,6 +390,7 @@ class Announcements:
         self._text = text
         self._searched: dict[str, int] = {}
         self._last = AnnouncedSecret(0, 0, "")
+        self._table = (0, 0)
 
     def between(self, start: int, end: int) -> Iterator[AnnouncedSecret]:
         """Yield the secrets that the clues within matches of `probes` announce; they may overlap."""
@@ -305,11 +413,25 @@ class Announcements:
             return
         if key := _key(self._text, start, noun):
             yield from self._remembered(_after(self._text, key))
+            if key.kind in _COLUMNS and may_head_column(self._text, key.end):
+                yield from self._remembered(self._in_table(key))
 
     def _remembered(self, hits: Iterator[AnnouncedSecret]) -> Iterator[AnnouncedSecret]:
         for hit in hits:
             self._last = hit
             yield hit
+
+    def _in_table(self, key: _Key) -> Iterator[AnnouncedSecret]:
+        """Yield the values below a name that heads a table's column. A row is never a head of the rows below it."""
+        heading, end = self._table
+        if heading < key.head < end and "\n" in self._text[heading : key.head]:
+            return
+        is_doubtful = self._text[key.head : key.end].lower() in _AMBIGUOUS
+        for start, end, ruled in cells_below(self._text, key.head, key.end):
+            self._table = (key.head, end)
+            value = Value(start, trimmed(self._text, start, end), False)
+            if hit := _judged(self._text, key, value, is_doubtful or not ruled):
+                yield hit
 
     def _is_plain_prose(self, start: int, end: int) -> bool:
         """Whether a noun stands among words alone: no digit, sign or change of case is near."""
@@ -321,29 +443,51 @@ class Announcements:
         if start < self._searched.get(name, 0):
             return
         last = self._text.find("\n", start, start + BEHIND)
+        while last > 0 and self._text[last - 1] == "\\":
+            last = self._text.find("\n", last + 1, start + BEHIND)
         last = last if last >= 0 else min(len(self._text), start + BEHIND)
         first = max(_line_start(self._text, start), self._searched.get(name, 0))
         self._searched[name] = last
-        for kind, form in _forms()[name]:
-            span = (start, min(last, start + PHRASE)) if kind == LOGIN else (first, last)
-            if kind == LOGIN and not _PROMISING.search(self._text, *span):
+        for form in starmap(_form, _rows()[name]):
+            span = (start, min(last, start + PHRASE)) if form.kind == LOGIN else (first, last)
+            if form.kind == LOGIN and not _PROMISING.search(self._text, *span):
                 continue
-            for match in form.finditer(self._text, *span):
-                if hit := _of_form(self._text, kind, match):
-                    yield hit
+            for match in _matches(self._text, form, *span):
+                yield from _of_form(self._text, form.kind, match)
 
 
-def _of_form(text: str, kind: str, match: re.Match[str]) -> AnnouncedSecret | None:
-    group = next(name for name in ("s", "t", "u") if match.groupdict().get(name) is not None)
+def _matches(text: str, form: _Form, start: int, end: int) -> Iterator[re.Match[str]]:
+    if not form.command:
+        yield from form.secret.finditer(text, start, end)
+        return
+    if form.option and text.find(form.option, start, end) < 0:
+        return
+    for command in form.command.finditer(text, start, end):
+        arguments = _ARGUMENTS.match(text, command.end(), end)
+        first, last = command.end(), arguments.end() if arguments else command.end()
+        if form.skipped:
+            skipped = form.skipped.match(text, first, last)
+            first = skipped.end() if skipped else last
+        matches = form.secret.finditer(text, first, last)
+        yield from islice(matches, 1) if form.is_one else matches
+
+
+def _of_form(text: str, kind: str, match: re.Match[str]) -> Iterator[AnnouncedSecret]:
+    group = match.lastgroup or ""
     begin, end = match.span(group)
-    if group == "u" and kind != "webhook":
+    if kind == "cookie":
+        yield from _cookie_pairs(text, begin)
+        return
+    if group in "uwy" and kind != "webhook":
         stop = _FORM_STOP.search(text, begin, end)
         end = trimmed(text, begin, stop.start() if stop else end)
     said = text[begin:end]
     is_own_name = f"{said}:{said}@" in match[0]
-    if is_exempt(said, False) or is_own_name or _PORT_NUMBER.match(said) or (kind == LOGIN and not is_secretish(said)):
-        return None
-    return AnnouncedSecret(begin, end, "password" if kind == LOGIN else kind)
+    if is_exempt(said, False) or is_own_name or _PORT_NUMBER.match(said):
+        return
+    if (kind == LOGIN or group in "wxy") and not is_secretish(said, kind == "password"):
+        return
+    yield AnnouncedSecret(begin, end, "password" if kind == LOGIN else kind)
 
 
 def merged(hits: Iterator[AnnouncedSecret]) -> list[AnnouncedSecret]:
@@ -360,6 +504,10 @@ def merged(hits: Iterator[AnnouncedSecret]) -> list[AnnouncedSecret]:
 def _after(text: str, key: _Key) -> Iterator[AnnouncedSecret]:
     if key.kind in ("authorization", "bearer", "cookie", "signature"):
         yield from _special(text, key)
+        return
+    if _has_no_case(text[key.end - 1]) and text[key.end - 1].isalpha() and (found := _beside(text, key)):
+        if hit := _judged(text, key, *found):
+            yield hit
         return
     closers = _CLOSED.match(text, key.end)
     next_character = text[closers.end() : closers.end() + 1] if closers else ""
@@ -426,6 +574,8 @@ def _tagged(text: str, key: _Key) -> Found:
     if opened and (tag := _TAG.match(text, key.end)):
         return Value(*tag.span("u"), True), False
     match = _PAIR.match(text, key.end) or _TABLE.match(text, key.end)
+    if not match and text[key.head - 1 : key.head] in ("", "\n"):
+        match = _RECORD.match(text, key.end)
     value = value_at(text, match.end()) if match else None
     return value and (value, False)
 
@@ -448,25 +598,35 @@ def _spaced(text: str, key: _Key) -> Found:
 
 def _linked(text: str, key: _Key) -> Found:
     """The value behind a word such as `is`, some words after the name, in one sentence."""
-    last = key.end + PHRASE
-    if not _PROMISING.search(text, key.end, last):
+    if (following := text[key.end : key.end + 1]) == "(":
         return None
-    end = _PHRASE_END.search(text, key.end, last)
+    begin = key.end + (following == "?")
+    last = key.end + PHRASE
+    if not _PROMISING.search(text, begin, last):
+        return None
+    end = _PHRASE_END.search(text, begin, last)
     last = end.end() if end else last
-    said = text[key.end : last].lower().split()
-    if ":" not in said and _LINKS.isdisjoint([word.strip(",:") for word in said]):
+    said = text[begin:last].lower()
+    if _LINKS.isdisjoint(said.replace(",", " ").split()) and not _COLON.search(said):
         return None
     is_linked = False
-    for word in _WORD.finditer(text, key.end, last):
+    for word in _WORD.finditer(text, begin, last):
         if is_linked and word[0] not in _ADVERBS:
             value = _value_in_prose(text, word)
-            if value and is_secretish(text[value.start : value.end], key.kind == "password"):
+            shown = text[value.start : value.end] if value else ""
+            if value and is_secretish(shown, key.kind == "password") and not is_exempt(shown, False):
                 return value, True
             is_linked = False
-        if is_linked and "\n" in text[key.end : word.start()]:
+        if is_linked and "\n" in text[begin : word.start()]:
             return None
-        is_linked = is_linked or word[0].strip(",:").lower() in _LINKS or word[0] == ":"
+        is_linked = is_linked or bool(_COLON.match(word[0])) or word[0].strip(",").lower() in _LINKS
     return None
+
+
+def _beside(text: str, key: _Key) -> Found:
+    """The first run of ASCII behind a noun of a script without capitals, in one sentence."""
+    match = _BESIDE.match(text, key.end)
+    return (Value(match.start("u"), trimmed(text, *match.span("u")), False), True) if match else None
 
 
 def _value_in_prose(text: str, word: re.Match[str]) -> Value | None:
@@ -477,9 +637,11 @@ def _value_in_prose(text: str, word: re.Match[str]) -> Value | None:
 def _on_the_next_line(text: str, key: _Key) -> Found:
     match = _NEXT_LINE.match(text, key.end)
     value = bare_at(text, match.end()) if match else None
-    is_alone = not _LETTERS.search(text, _line_start(text, key.head), key.head)
-    is_asked = bool(match) and ("?" in match[0] or ":" in match[0] or is_alone)
-    return (value, True) if value and is_asked else None
+    if not match or not value:
+        return None
+    line = text[_line_start(text, key.head) : key.head]
+    is_heading = match["line"] or line.startswith(("#", "=")) or _TITLE.fullmatch(line)
+    return (value, True) if is_heading or "?" in match[0] or ":" in match[0] else None
 
 
 def _line_start(text: str, at: int) -> int:
@@ -488,41 +650,35 @@ def _line_start(text: str, at: int) -> int:
     return max(first, text.rfind("\n", first, at) + 1)
 
 
-def _in_column(text: str, key: _Key) -> Found:
-    """The first value below the heading of a table's column."""
-    start, end = _line_start(text, key.head), text.find("\n", key.end, key.end + BEHIND)
-    column = text.count("|", start, key.head)
-    rows = text[end : end + BEHIND].split("\n")[1:3] if end > 0 and column and key.kind == "password" else []
-    if len(rows) < 2 or not re.fullmatch(r"[\s|:-]+", rows[0]):
-        return None
-    cells = rows[1].split("|")
-    cell = cells[column].strip(" `*\t") if len(cells) > column else ""
-    place = text.find(cell, end + len(rows[0]) + 1)
-    return (Value(place, place + len(cell), True), False) if cell and " " not in cell else None
-
-
 def _before(text: str, key: _Key) -> Found:
+    """The last word before the name that can be no word, in one of the phrases of `_VALUE_FIRST`."""
     near = max(0, key.head - 40)
-    if _OWNERS.isdisjoint(text[near : key.head].lower().split()) or not _OWNED.search(text, near, key.head):
-        return None
-    if not _PROMISING.search(text, max(0, key.head - PHRASE), key.head):
+    if _INTRODUCING.isdisjoint(text[near : key.head].lower().replace("(", " ( ").split()):
         return None
     begin = _line_start(text, key.head)
-    match = _VALUE_FIRST.search(text[begin : key.head])
-    return (Value(begin + match.start("u"), begin + match.end("u"), False), True) if match else None
+    if not _PROMISING.search(text, begin, key.head):
+        return None
+    for word in reversed(list(_WORD.finditer(text, begin, key.head))[-NEAR:]):
+        value = _value_in_prose(text, word) if _PROMISING.search(word[0]) else None
+        if value and is_secretish(said := text[value.start : value.end], True) and not is_exempt(said, False):
+            before, behind = text[begin : value.start], text[value.end : key.head]
+            is_named = any(first.fullmatch(before) and last.fullmatch(behind) for first, last in _VALUE_FIRST)
+            return (value, True) if is_named else None
+    return None
 
 
 _DOUBTFUL = (_spaced, _linked, _called)
 """Readers whose value may be another word of the sentence; the value of the others decides."""
 _IN_WORDS = (_flagged, _tagged, _spaced, _linked, _before)
 _READERS = {
-    **dict.fromkeys("=!-→—<", (_assigned, _tagged, _linked)),
+    "=": (_assigned, _tagged, _on_the_next_line, _linked),
+    **dict.fromkeys("!-→—<", (_assigned, _tagged, _linked)),
     ":": (_assigned, _on_the_next_line, _linked),
     "?": (_assigned, _on_the_next_line),
     "–": (_assigned,),
-    "(": (_called, _spaced),
+    "(": (_called, _spaced, _linked),
     ",": (_called, _flagged, _tagged, _linked, _before),
-    "|": (_tagged, _in_column),
+    "|": (_tagged,),
     ">": (_tagged,),
     "/": (_tagged,),
     **dict.fromkeys(("\n", "\r"), (_on_the_next_line, _tagged, _linked, _before)),
@@ -553,9 +709,12 @@ def _special(text: str, key: _Key) -> Iterator[AnnouncedSecret]:
 
 
 def _cookies(text: str, key: _Key) -> Iterator[AnnouncedSecret]:
-    match = _COOKIE.match(text, key.end)
-    at = match.end() if match else -1
-    while at >= 0 and (pair := _COOKIE_PAIR.match(text, at)):
+    if match := _COOKIE.match(text, key.end):
+        yield from _cookie_pairs(text, match.end())
+
+
+def _cookie_pairs(text: str, at: int) -> Iterator[AnnouncedSecret]:
+    while pair := _COOKIE_PAIR.match(text, at):
         name, said = pair[1].lower(), pair[2]
         if name not in _COOKIE_ATTRIBUTES and not is_exempt(said, False) and is_secretish(said):
             yield AnnouncedSecret(*pair.span(2), "cookie")

@@ -9,9 +9,12 @@ from __future__ import annotations
 NOUNS: dict[str, str] = {
     "password": "password passwort passphrase passwd passcode passwordphrase kennwort wachtwoord contraseña contrasena "
     "contrasenya senha motdepasse mot_de_passe palavra-passe palavra_passe palavrapasse parola_d'ordine zugangscode "
-    "requirepass masterauth masterpass pincode mdp pass pword pswd psw pwd pw pin",
-    "secret": "secret geheimnis secreto segredo segreto",
-    "token": "token jeton jetons_d'accès",
+    "requirepass masterauth masterpass pincode mdp pass pword pswd psw pwd pw pin pass_word pass-word psk "
+    "hasło hasła hasłem haslo heslo heslem lösenord lösenordet passord passordet adgangskode adgangskoden kodeord "
+    "kodeordet пароль пароля паролем паролю şifre şifrem şifresi şifreniz mật_khẩu kata_sandi salasana jelszó "
+    "密码 密碼 口令 パスワード 暗証番号 비밀번호 암호",
+    "secret": "secret geheimnis secreto segredo segreto passkey parola parolam parolası секрет",
+    "token": "token jeton jetons_d'accès токен токена 令牌 密钥 密鑰 トークン 토큰",
     "key": "key schlüssel schluessel sleutel",
     "clé": "clé clef clave chiave chave",
     "authorization": "authorization",
@@ -21,7 +24,7 @@ NOUNS: dict[str, str] = {
 }
 """What each kind of secret is called. `key` needs one of `KEY_HEADS` before it, `clé` one of `KEY_TAILS` behind it."""
 
-SHORT_NOUNS = "pass pword pswd psw pwd pw pin sig mdp token key senha"
+SHORT_NOUNS = "pass pword pswd psw pwd pw pin sig mdp psk token key senha heslo parola"
 """Nouns that count only where a word of a name begins, or behind one of `GLUED_HEADS`."""
 
 GLUED_HEADS = (
@@ -60,10 +63,26 @@ NOT_HEADS = (
 
 TAILS = (
     "old new prod production dev development test testing staging stage live local default main value val text plain "
-    "plaintext string str base64 b64 hex raw current temp tmp db env one two a b primary secondary confirm "
+    "plaintext string str base64 b64 hex raw current temp tmp db one two a b primary secondary confirm "
     "confirmation repeat again clear data"
 )
-"""Words that may follow the noun in a name: `password_prod`, `secret.value`; with any other it means no secret."""
+"""Words that may follow the noun in a name: `password_prod`, `secret.value`."""
+
+SERVICES = (
+    "mysql pg pgsql ldap smtp imap ftp sftp ssh mail email root admin mongo redis rabbit kafka wifi wlan vpn vnc rdp "
+    "jwt bind es sudo bot ansible vault k8s cluster ci web app api gpg postgres postgresql mariadb sqlite oracle mssql "
+    "mongodb cassandra neo4j influx influxdb elastic elasticsearch "
+    "opensearch kibana grafana prometheus memcached rabbitmq nats mqtt zookeeper consul nomad github gitlab gitea "
+    "bitbucket jira confluence jenkins circleci travis drone sonar sonarqube nexus artifactory harbor docker dockerhub "
+    "registry ghcr quay npm pypi cargo maven aws azure gcp google s3 minio cloudflare heroku vercel netlify fly render "
+    "digitalocean hetzner linode stripe paypal twilio sendgrid mailgun slack discord telegram sentry datadog newrelic "
+    "pagerduty openai anthropic mistral huggingface wandb supabase firebase algolia shopify notion figma spotify "
+    "twitter facebook linkedin nas router laptop desktop backup cron worker frontend backend webapp intranet"
+)
+"""Words that may follow the noun in a name where a word begins: `PASSWORD_MYSQL`."""
+
+FOR = "for of on für de du per para pour"
+"""Words behind which any word may follow the noun. With all others, a name means no secret."""
 
 TYPES = (
     "str string text varchar char bytes byte any object number int integer bool boolean buffer uuid secretstr "
@@ -185,150 +204,41 @@ issues, contractions, addresses."""
 
 LINKS = (
     "is was are were be being becomes equals to as = : := -> => → — – ist war lautet wäre auf est était es era è é "
-    "foi sono são c'est werd wird sera será sarà naar enter gib entrez introduce digita typ"
+    "foi sono são c'est werd wird sera será sarà naar enter gib entrez introduce digita typ "
+    "it's 's ’s been jest brzmi było je bylo är er это был является là adalah"
 )
 ADVERBS = (
     "now currently still just set changed reset jetzt nun désormais ahora ora agora nu also temporarily : « “ „ \" ' `"
 )
 """Words between a noun and its value in prose."""
 
-VALUE_FIRST = "is was ist war est es è é foi as als comme como come"
+VALUE_FIRST = (
+    "is was should_be would_be must_be might_be could_be will_be used_to_be has_been ist war est es è é foi as als "
+    "comme como come to jest je är er это là"
+)
+ADVERBS_FIRST = "still now also probably always again what_i_use_as what_we_use_as what_they_use_as"
+USES = (
+    "use using used try enter type set put gave_me gave_us gave_you gave_him gave_her gave_them give_me got send "
+    "choose chose picked nimm utilise usa gebruik"
+)
+"""Words before a value that a name explains behind it: "use hunter2 as the password"."""
+PURPOSES = "as for at when if where als für comme pour como para come per voor jako som как"
+APPOSED = (
+    "it's it_is it_was that's that_is one_is c'est es_ist das_ist è es é het_is to to_jest je_to det_är det_er это"
+)
+THAT_IS = "that's that_is that_was it's it_is this_is c'est das_ist eso_es questa_è dat_is"
+"""Words before a value, and behind it, that a name explains behind a comma: "it's hunter2, the password"."""
 WRAPPERS = (
     "String::from SecretStr SecretString::from SecretString::new Secret::new Secret Buffer.from bytes str b64decode"
 )
 """Calls whose first argument is the value itself."""
 OWNERS = (
     "my the our your his her their a das mein meine dein unser der die le la mon ma notre votre mi el nuestra su mia "
-    "il nostra tua a minha nossa o mijn het ons de onze"
+    "il nostra tua a minha nossa o mijn het ons de onze moje nasze twoje moje naše tvoje mitt vårt ditt mit vores "
+    "мой наш твой benim bizim của"
 )
 
 SESSION_COOKIES = "sess sid auth token jwt login remember ticket csrf xsrf identity secret key user id"
 COOKIE_ATTRIBUTES = (
     "path domain expires max-age samesite secure httponly priority partitioned lang locale theme consent"
 )
-
-ARGUMENT = r"""(?:\\?"(?P<s>[^"\\\n]+)|\\?'(?P<t>[^'\n]+)|(?P<u>[^\s"'`|;<>\\]+))"""
-"""An argument of a command, in quotes or without."""
-
-FORMS: tuple[tuple[str, str, str], ...] = (
-    ("password", "mysql mariadb", r"(?:\s|^)-p{}"),
-    (
-        "password",
-        "login",
-        r"\b(?:docker|podman|buildah|skopeo|nerdctl|oras|crane|helm|argocd|rancher|az|oc)\s(?:.*?\s)?login\b"
-        r".*?\s-p(?:\s+|=)?{}",
-    ),
-    ("password", "redis-cli valkey-cli", r"\s-a\s+{}"),
-    ("password", "mongo", r"\s-p\s+{}"),
-    ("password", "htpasswd", r"\s-[A-Za-z]*b[A-Za-z]*\s+(?:-\S+\s+)*(?:[^\s-]\S*\s+){1,2}{}[ \t]*(?:$|[|;&)`\n\"'])"),
-    ("secret", "gh_secret gh_variable", r"\b(?:secret|variable)\s+set\b.*?\s-(?:b|-body)(?:\s+|=)?{}"),
-    ("password", "ssh-keygen", r"\s-[NP]\s*{}"),
-    ("password", "sshpass", r"\s-p\s*{}"),
-    ("password", "openssl", r"\s-(?:k|K)\s+{}"),
-    ("password", "pass:", r"pass(?:in|out|word)?\s+[\"']?pass:(?P<u>[^\s\"']+)"),
-    ("password", "curl", r"\s(?:-u|-U|--user|--proxy-user)[\s=]*[\"']?[^\s:\"'$/]{1,80}:(?P<u>[^\s\"']+)"),
-    ("password", "httpie", r"\s(?:-a|--auth)[\s=]+[\"']?[^\s:\"'$/]{1,80}:(?P<u>[^\s\"']+)"),
-    ("password", "zip unzip", r"\s-P\s*{}"),
-    ("password", "7z rar unrar", r"\s-p{}"),
-    ("password", "ldap", r"\s-[ws]\s+{}"),
-    ("password", "smbclient smbget smbmap rpcclient", r"\s-U\s*[\"']?[^\s%\"'$]{1,80}%(?P<u>[^\s\"']+)"),
-    ("password", "sqlcmd mosquitto_ ipmitool", r"\s-P\s*{}"),
-    ("password", "sqlplus", r"\s[\"']?[A-Za-z_]\w*/(?P<u>[^\s\"'/@]+)(?:@|[\"'\s]|$)"),
-    ("password", "rabbitmqctl", r"\s(?:add_user|change_password|authenticate_user)\s+\S+\s+{}"),
-    ("password", "wpa_passphrase", r"wpa_passphrase\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s+{}"),
-    ("password", "add-generic-password add-internet-password", r"\b(?:add|find)-\w+-password\b.*?\s-w\s+{}"),
-    ("password", "unlock-keychain", r"\bunlock-keychain\b.*?\s-p\s+{}"),
-    ("password", "keytool jarsigner", r"\s-(?:storepass|keypass|new)\s+{}"),
-    ("password", "snmp", r"\s-[AX]\s+{}"),
-    ("password", "xfreerdp wfreerdp", r"\s/p:{}"),
-    ("password", "rdesktop hydra", r"\s-p\s+{}"),
-    ("password", "lftp", r"\s-u\s*[\"']?[^\s,\"'$]{1,80},(?P<u>[^\s\"']+)"),
-    ("token", "login", r"\bvault\s+login\s+(?:-\S+\s+)*{}"),
-    ("token", "consul", r"\s-token(?:=|\s+){}"),
-    ("token", ":_auth", r":_auth\s?=\s?{}"),
-    ("secret", "aws_configure", r"configure\s+set\s+\S*(?:secret|token)\S*\s+{}"),
-    ("password", "net_user", r"\bnet\s+user\s+\S+\s+(?P<u>[^\s/*]\S*)\s+/add"),
-    ("password", "net_use", r"\bnet\s+use\s+.*?\s(?P<u>[^\s/*\\]\S*)\s+/user:"),
-    ("password", "useradd usermod", r"\s-p\s+{}"),
-    ("password", "rclone", r"\sobscure\s+{}"),
-    (
-        "password",
-        "sudo chpasswd -stdin --with-token --passphrase-fd kinit smbpasswd passwd",
-        r"\b(?:echo|printf)\s+(?:-[neE]+\s+)*(?:[\"']%s(?:\\{1,2}n)?[\"']\s+)?{}[\"']?\s*\|.*?"
-        r"(?:\bsudo\s+(?:-\S+\s+)*-[A-Za-z]*S|\bchpasswd|stdin\b|--with-token|-fd\b|\bkinit|\bsmbpasswd|\bpasswd\b)",
-    ),
-    (
-        "password",
-        "sudo chpasswd -stdin --with-token --passphrase-fd kinit smbpasswd",
-        r"(?:\bsudo\s+(?:-\S+\s+)*-[A-Za-z]*S|\bchpasswd|stdin\b|--with-token|-fd\b|\bkinit|\bsmbpasswd).*?<<<\s*{}",
-    ),
-    (
-        "password",
-        "identified",
-        r"(?i:identified\s+(?:with\s+\S+\s+)?(?:by|as))\s+(?:password\s+)?(?:\\?\"(?P<s>[^\"\\\n]+)|'(?P<t>[^'\n]+))",
-    ),
-    (
-        "password",
-        "auth login",
-        r"(?:[Aa]uth|[Ll]ogin)\w*\s*[=:]?\s*[\[(]\s*[\"'][^\"'\n]{1,80}[\"']\s*,\s*(?:\"(?P<s>[^\"\n]+)|'(?P<t>[^'\n]+))[\"']",
-    ),
-    ("password", "securestring", r"ConvertTo-SecureString\s+(?:-String\s+)?{}"),
-    ("password", "@tcp( @unix(", r"(?:^|[\s\"'`=])[A-Za-z_][\w.-]*:(?P<u>[^\s\"'`]+)@(?:tcp|unix)\("),
-    (
-        "password",
-        "://",
-        r"[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s:/@\"'<>`]{0,100}:(?P<u>[^\s\"'<>`]+)@(?:[A-Za-z0-9]|\[|_|\.|$)",
-    ),
-    ("token", "://", r"https?://(?P<u>[^\s:/@\"'<>`?#]{8,200})@[A-Za-z0-9]"),
-    ("webhook", "/webhooks/", r"/api/webhooks/\d{5,20}/(?P<u>[\w-]{4,100})"),
-    ("password", ":5432:", r"(?:^|[\s\"'`])[\w.*-]+:(?:\d{2,5}|\*):[\w*.-]+:[\w*.@-]+:(?P<u>[^\s\"'`]+)"),
-    ("password", "p: p=", r"\bu(?:ser(?:name)?|sr)?\s?[:=]\s?[^\s,;/|]+[\s,;/|]+p\s?[:=]\s?{}"),
-    (
-        "login",
-        "login log_in logged_in sign_in signed_in credential creds zugangsdaten anmeld identifiants connecte-toi "
-        "connectez-vous "
-        "credenciales credenziali credenciais inloggegevens accede entra",
-        r"(?:\b(?:with|as|mit|als|avec|con|com|met|for|by|ist|is|are|sind|sont|son|zijn)\b|[:=(]|credentials|login|for)"
-        r"\s*[\"'`(]?(?P<n>[A-Za-z][\w.@+-]{1,60})(?:\s?/\s?|:\s?|\s\|\s)(?P<u>[^\s\"'`|/][^\s\"'`|]*)",
-    ),
-)
-"""Kind, clues, and what holds the secret, of which a clue is a part; `{}` stands for `ARGUMENT`, `_` in a clue for a
-space. The clue `:5432:` stands for any port. A `login` counts only if the value can be no word."""
-
-PROBES: dict[str, str] = {
-    "pass": r"pass(?:[^a-z).,;}]|$)",
-    "key": "",
-    "pw": r"pw(?:[^a-z).,;}]|$)",
-    "pin": "pin[^a-z]",
-    "mdp": "mdp[^a-z]",
-    "sig": "[?&;-]sig=",
-    "signature": "[?&;-]signature=",
-    "token": r"token(?:[^s).,;}]|$)",
-    "cookie": r"cookie[\"'` ]{0,2}[:=,]",
-    "clef": "clef ",
-    "clé": "clé ",
-    "clave": "clave ",
-    "chiave": "chiave ",
-    "chave": "chave ",
-    "login(": r"login\([\"']",
-    "auth": r"auth\s?[=:]?\s?[\[(]\s?[\"']",
-    "://": "://[^\\s/\"'<>`]*@",
-    ":5432:": "|".join(rf":{first}:[\w*.-]*:" for first in (r"\*", *(rf"{digit}\d{{3,4}}" for digit in range(10)))),
-    "p:": r"\bp:",
-    "p=": r"\bp=",
-}
-"""What stands wherever a clue counts, for those that other words contain."""
-
-CLUES: tuple[str, ...] = tuple(
-    sorted(
-        {
-            word
-            for text in (*NOUNS.values(), *(clues for _, clues, _ in FORMS))
-            for clue in text.split()
-            for word in (clue, clue.replace("_", " "))
-            if clue != ":5432:"
-        },
-        key=lambda word: (len(word), word),
-    )
-)
-"""All nouns and clues, the shortest first. A text without any of them and without a port announces nothing."""

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from functools import lru_cache
 
-from .announced_words import CLUES as ANNOUNCING
+from .announced_forms import CLUES as ANNOUNCING
 
 _TABLE: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("private-key", ("-----begin ",), r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"),

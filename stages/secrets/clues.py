@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hyperscan import Scratch
+
+_PLAIN = re.compile(r"(?:[A-Za-z0-9_ :/@=-]|\\[^A-Za-z0-9]|\[ _\])+")
+"""An expression of which no part can match a part of a character."""
 
 Places = dict[int, list[tuple[int, int]]]
 """For the number of each clue that stands in a text, start and end of its matches, in bytes. They may overlap."""
@@ -17,7 +21,8 @@ class ClueSearch:
 
     def __init__(self, clues: Sequence[Sequence[str]], *, any_case: bool = True) -> None:
         """`clues`: alternative expressions of each; several short ones compile faster than one that joins them. They
-        match characters if one of them has a character beyond ASCII, and bytes otherwise, which is faster to compile.
+        match characters if one of them has a character beyond ASCII, and bytes otherwise, which is faster to compile;
+        so are plain words.
         Raises hyperscan.error for an expression that cannot be searched in linear time."""
         import hyperscan  # here, for the daemon's start: 12 ms
 
@@ -29,7 +34,7 @@ class ClueSearch:
             expressions=[pattern.encode() for _, pattern in patterns],
             ids=[number for number, _ in patterns],
             elements=len(patterns),
-            flags=[flags[number] for number, _ in patterns],
+            flags=[bytewise if _PLAIN.fullmatch(pattern) else flags[number] for number, pattern in patterns],
         )
         self._new_scratch = hyperscan.Scratch
         self._scratches: list[Scratch] = []

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 # Version of the rules; raise it whenever what they find changes, so that `memd scan` knows what it looked at.
-VERSION = 4
+VERSION = 5
 _FOLDER = Path(__file__).parent
 _FILES = ("gitleaks", "noseyparker", "more", "generic")
 _BEFORE = r"""(?:[ \t\w.-]{0,20})[\s'"]{0,3}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s=]{0,5}"""

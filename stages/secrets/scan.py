@@ -224,9 +224,13 @@ class _Engine:
         announcements = announced_secrets.Announcements(text)
         for place in _joined(places):
             start, end = map(characters.of_byte, place)
+            begin = place[0]
             for hit in announcements.between(start, end):
-                begin = place[0] + _bytes(text, start, hit.start)
-                yield begin, begin + _bytes(text, hit.start, hit.end), first + announced_secrets.KINDS.index(hit.kind)
+                begin += _bytes(
+                    text, start, hit.start
+                )  # from the hit before it: a table has many, far from its heading
+                start = hit.start
+                yield begin, begin + _bytes(text, start, hit.end), first + announced_secrets.KINDS.index(hit.kind)
 
     def _windows(self, data: bytes, clues: Places) -> dict[int, list[tuple[int, int]]]:
         """Where each rule is to be looked for."""

@@ -92,3 +92,39 @@ def test_a_text_without_its_secrets_announces_no_more_P18() -> None:
 )
 def test_a_clause_that_only_says_that_there_is_a_secret_is_told_apart_P18(text: str, expected: bool) -> None:
     assert names_only_a_secret(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "id,email,password_reset_at\n1,a@b.example,2026-03-04T10:00:00Z",
+        "model,tokens,cost\ngpt-4o,12000,0.36\nsonnet-4,8000,0.24",
+        "| test | pass | fail |\n|---|---|---|\n| unit2 | 41/50 | 9 |",
+        "| field | password | token |\n|---|---|---|\n| required | yes | no |",
+        "NAME     TYPE     SECRET\nweb1     Opaque   none",
+        "Password\n--------\nThe password must have 12 characters.",
+        "INSERT INTO users (name, password_hash) VALUES ('a', '$2b$12$abcdefghijklmnopqrstuv')",
+    ],
+)
+def test_a_table_or_heading_without_a_secret_stays_P18(text: str) -> None:
+    assert announced(text) == []
+
+
+def test_every_row_of_a_table_loses_its_secret_in_linear_time_P18() -> None:
+    rows = "".join(f"user{number},{WORDS}{number},x\n" for number in range(3_000))
+    assert WORDS not in without(f"name,password,note\n{rows}")
+    assert len(announced("name,token,note\n" * 5_000)) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        (f"az keyvault secret set --name n \\\n  --value {WORDS}", "az keyvault secret set --name n \\\n  --value *"),
+        (f"heroku config:set NODE_ENV=production STRIPE={WORDS}", "heroku config:set NODE_ENV=production STRIPE=*"),
+        (f"INSERT INTO u (a, password) VALUES ('x', '{WORDS}')", "INSERT INTO u (a, password) VALUES ('x', '*')"),
+        (f"パスワードは{WORDS}です", "パスワードは*です"),
+        (f"Пароль от базы: {WORDS}", "Пароль от базы: *"),
+    ],
+)
+def test_an_argument_a_cell_and_a_value_in_another_script_go_alone_P18(text: str, rest: str) -> None:
+    assert without(text) == rest

@@ -67,7 +67,7 @@ class JudgedRow(msgspec.Struct, frozen=True):
 
 
 def secrets(options: BenchOptions) -> PartResult:
-    """Passwords in 24 forms, near misses, labelled rows, alarms on transcripts, speed, and secrets left on the disk."""
+    """Passwords in 32 forms, near misses, labelled rows, alarms on transcripts, speed, and secrets left on the disk."""
     with gzip.open(options.find("secrets/secrets_dev.jsonl.gz"), "rb") as lines:
         rows = [msgspec.json.decode(line, type=LabelledRow) for line in lines]
     texts = list(_texts(msgspec.structs.replace(options, quick=False)))  # a rate needs all of them
@@ -110,7 +110,7 @@ def _matrix_figures(matrix: Sequence[MatrixCase], hits: Sequence[Hits]) -> Itera
     """The share of passwords of which nothing stays: overall, by half, by form, and by length and kind."""
     taken = [case.is_taken(of_case) for case, of_case in zip(matrix, hits, strict=True)]
     yield Figure(
-        "passwords taken, 24 forms × 7 lengths × 2 kinds", fmean(taken), samples=len(taken), target=at_least(0.97)
+        "passwords taken, 32 forms × 7 lengths × 2 kinds", fmean(taken), samples=len(taken), target=at_least(0.97)
     )
     groups: dict[str, list[bool]] = {}
     for case, is_taken in zip(matrix, taken, strict=True):
