@@ -23,6 +23,7 @@ from memd.clients.bench.write.secret_detection import OF_ANOTHER_RULE
 from memd.clients.bench.write.secret_matrix import cases
 from memd.protocol.announced_secrets import announced
 from memd.protocol.redact import redact as first_net
+from memd.stages.secrets import token_prefixes
 from memd.stages.secrets.rules import SecretRule, read
 from memd.stages.secrets.scan import find, redact
 
@@ -324,3 +325,9 @@ def _strings(line: str) -> Iterator[str]:
                 waiting += [value for name, value in each.items() if name not in {"signature", "data"}]
             case _:
                 pass
+
+
+def test_the_beginnings_of_tokens_that_clients_know_are_those_of_the_rules_P18() -> None:
+    assert token_prefixes.FILE.read_text(encoding="utf-8") == token_prefixes.source(), (
+        "run `python -m memd.stages.secrets.token_prefixes`"
+    )
