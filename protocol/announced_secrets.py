@@ -97,7 +97,8 @@ def _clue() -> re.Pattern[str]:
 def prepare() -> None:
     """Compile what each search needs."""
     _clue()
-    _rows()
+    for row in (row for rows in _rows().values() for row in rows if not row[1] or row[1].endswith(" login")):
+        _form(*row)
 
 
 def probes() -> tuple[str, ...]:
@@ -607,7 +608,7 @@ def _linked(text: str, key: _Key) -> Found:
     end = _PHRASE_END.search(text, begin, last)
     last = end.end() if end else last
     said = text[begin:last].lower()
-    if _LINKS.isdisjoint(said.replace(",", " ").split()) and not _COLON.search(said):
+    if _LINKS.isdisjoint(said.replace(",", " ").split()) and not (": " in said and _COLON.search(said)):
         return None
     is_linked = False
     for word in _WORD.finditer(text, begin, last):
