@@ -7,7 +7,6 @@ in one home, and compete in its answers. A developer of memd reads only the line
 from __future__ import annotations
 
 import csv
-import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -22,7 +21,7 @@ from ...protocol.record import LIVE, Record
 from ...protocol.request import Remember
 from ..python.client import Client
 from .measurement import BenchOptions, Figure, PartResult, at_least, share
-from .session_data import records
+from .session_data import has_words, new_repository, record_text, records
 from .temporary_daemon import settle, temporary_daemon
 
 FILE = Path(__file__).parent / "samples" / "everyday.tsv"
@@ -114,17 +113,11 @@ def _figures(judged: Sequence[_Judged], half: str) -> Iterator[Figure]:
 def _judged(every: Sequence[EverydayLine]) -> list[_Judged]:
     """Tell all lines of one person to one daemon, the second statements two weeks later, and judge each line."""
     with TemporaryDirectory(prefix="memd-bench-") as name, temporary_daemon() as client:
-        folder = _repository(Path(name) / "project")
+        folder = new_repository(Path(name) / "project")
         now = datetime.now(UTC)
         _tell(client, folder, every, now)
         held = [record for record in records(client) if record.status in LIVE]
         return [_judge(client, folder, line, held) for line in every]
-
-
-def _repository(folder: Path) -> str:
-    folder.mkdir()
-    subprocess.run(["git", "-C", str(folder), "init", "-q"], check=True)
-    return str(folder)
 
 
 def _tell(client: Client, folder: str, every: Sequence[EverydayLine], now: datetime) -> None:
@@ -149,13 +142,13 @@ def _judge(client: Client, folder: str, line: EverydayLine, held: Sequence[Recor
     found = _hits(client, folder, line.question) if line.question else []
     match line.kind:
         case "change":
-            is_right = bool(found) and _has(found[0], line.answer) and not _still_believed(own, line)
+            is_right = bool(found) and has_words(found[0], line.answer) and not _still_believed(own, line)
         case "keep":
             is_right = bool(right_ones) and any("-then" in record.provenance.source for record in own)
         case "route":
             is_right = bool(own) and all(_pool(record) == line.pool for record in own)
         case "sense":
-            is_right = any(_has(text, line.answer) for text in found[:FIRST])
+            is_right = any(has_words(text, line.answer) for text in found[:FIRST])
         case "none":
             is_right = not found
         case "list":
@@ -168,21 +161,13 @@ def _judge(client: Client, folder: str, line: EverydayLine, held: Sequence[Recor
 def _hits(client: Client, folder: str, question: str) -> list[str]:
     """The texts of the records and turns of an answer, the best first."""
     answer = client.recall(question, cwd=folder, limit=5)
-    scored = [(hit.score, _text(hit.record)) for hit in answer.hits]
+    scored = [(hit.score, record_text(hit.record)) for hit in answer.hits]
     scored += [(turn.score, turn.quote) for turn in answer.turns]
     return [text for _, text in sorted(scored, key=lambda pair: -pair[0])]
 
 
-def _text(record: Record) -> str:
-    return "\n".join((record.content, record.description, record.provenance.quote, record.value))
-
-
 def _holds(record: Record, words: Iterable[str]) -> bool:
-    return _has(_text(record), words)
-
-
-def _has(text: str, words: Iterable[str]) -> bool:
-    return all(word.lower() in text.lower() for word in words)
+    return has_words(record_text(record), words)
 
 
 def _still_believed(own: Sequence[Record], line: EverydayLine) -> bool:

@@ -12,6 +12,7 @@ import msgspec
 from ...protocol.errors import InvalidRequest, MemdError
 from . import (
     client_costs,
+    documents,
     everyday,
     gate,
     hard_forgetting,
@@ -79,6 +80,7 @@ GROUPS: dict[str, Mapping[str, Measure]] = {
     "faults": {"load": load.load},
     "learn": {"sessions": learning.learn},
     "everyday": {"lines": everyday.everyday},
+    "documents": {"questions": documents.documents},
     "gate": {"records": gate.gate},
     "peers": peers.measures(),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import count
@@ -117,3 +118,20 @@ def records(client: Client, pools: Sequence[str] = (), statuses: Sequence[Status
         yield from page.records
         if not (after := page.next):
             return
+
+
+def new_repository(folder: Path) -> str:
+    """Make a folder with an empty git repository, which is a project."""
+    folder.mkdir()
+    subprocess.run(["git", "-C", str(folder), "init", "-q"], check=True)
+    return str(folder)
+
+
+def record_text(record: Record) -> str:
+    """All words of a record that a reader may see."""
+    return "\n".join((record.content, record.description, record.provenance.quote, record.value))
+
+
+def has_words(text: str, words: Iterable[str]) -> bool:
+    """Whether a text contains all these words, in either case."""
+    return all(word.lower() in text.lower() for word in words)
