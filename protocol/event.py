@@ -15,6 +15,9 @@ from .instant import Instant
 
 Trust = Literal["user", "assistant", "tool", "document"]
 Visibility = Literal["private", "shared"]
+Form = Literal["", "purpose", "commands", "row"]
+"""What a part of a document is by its place: prose or a list item, the opening of a README, commands with the words
+that announce them, a table row told with its column names."""
 
 ARGUMENT_LIMIT = 200
 """Characters of a tool call's arguments that clients keep."""
@@ -78,13 +81,14 @@ class Reworded(Event, tag="reworded", frozen=True, kw_only=True):
 
 
 class Wrote(Event, tag="wrote", frozen=True, kw_only=True):
-    """A document contains this text: a commit message, a Markdown section. `own`: its `author` has an address of the
-    user, by the user's own settings (P-19)."""
+    """A document contains this text: a commit message, a part of a Markdown file. `own`: its `author` has an address of
+    the user, by the user's own settings (P-19). `path`: the file and the headings above the part."""
 
     text: str
     author: str = ""
     path: str = ""
     own: bool = False
+    form: Form = ""
 
 
 class ToolCalled(Event, tag="tool_called", frozen=True, kw_only=True):

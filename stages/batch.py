@@ -28,7 +28,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Candidate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A statement on its way to become a record. Later stages fill what earlier ones left at its default.
 
-    `type`: identity, preference, decision, convention, lesson, commitment, event, procedure, fact, note.
+    `type`: identity, preference, decision, convention, lesson, commitment, event, procedure, purpose, fact,
+    note.
     `context`: the heading that names what the clause is about, where it stands under one; `is_noted`: kept, not
     believed; `asked_in`: the language of a statement that its author asked to remember, "" for others; `about_user`:
     the probability that it is about the user; `salience`: in [0, 3], and `marked`: the words that name subject and
@@ -51,8 +52,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     context: str = ""
     salience: float | None = None
     marked: str = ""
-    # enrich
     description: str = ""
+    # enrich
     subject: str = ""
     keywords: tuple[str, ...] = ()
     language: str = "en"

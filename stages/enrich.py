@@ -20,7 +20,14 @@ from .words import keywords, language
 
 STAGE = "enrich"
 
-IMPORTANCE = {"identity": 0.8, "decision": 0.75, "convention": 0.75, "preference": 0.7, "lesson": 0.7} | {
+IMPORTANCE = {
+    "identity": 0.8,
+    "purpose": 0.8,
+    "decision": 0.75,
+    "convention": 0.75,
+    "preference": 0.7,
+    "lesson": 0.7,
+} | {
     "procedure": 0.65,
     "commitment": 0.6,
     "fact": 0.5,
@@ -58,14 +65,15 @@ def _enriched(candidate: Candidate) -> Candidate:
     tongue = candidate.asked_in or language(words)
     about = subject(words, candidate.trust, bool(candidate.item.project))
     before = text(event)[max(0, candidate.span.start - 300) : candidate.span.start]
-    teller, before, above = (candidate.trust, before, candidate.context) if tongue == "en" else ("", "", "")
+    teller, before = (candidate.trust, before) if tongue == "en" else ("", "")
+    above = candidate.context if tongue == "en" or candidate.trust == "document" else ""
     teller = "" if is_reported(words) else teller  # "I" is not the user where somebody else says it
     since = valid_from(words, event.at, tongue) if _tells_when(candidate, tongue) else ""
     return step(
         candidate,
         STAGE,
         f"about {about}, true from {since or event.at}{' (said so)' if since else ''}",
-        description=description(words, teller, before, above),
+        description=candidate.description or description(words, teller, before, above),
         subject=about,
         keywords=keywords(words, candidate.marked),
         language=tongue,

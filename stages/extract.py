@@ -16,8 +16,8 @@ from ..models.distiller import ClauseReading
 from ..protocol.event import Noted, Said, Trust, Wrote, text, trust
 from ..protocol.operation import Step
 from ..protocol.record import QUOTE_LIMIT, Span
+from . import documents, sections
 from . import extraction_gate as gate
-from . import sections
 from .batch import AgentText, Batch, Candidate, Item, Rejection
 from .clauses import Clause, split
 from .cues import LEADS, count_words, foreign, lasting, noise, plain, weights
@@ -94,6 +94,8 @@ class Extract:
             event = item.captured.event
             if isinstance(event, Noted):
                 self._note(item, event, candidates, rejections)
+            elif isinstance(event, Wrote) and documents.is_part(event):
+                self._part(item, event, candidates, rejections)
             elif isinstance(event, Said | Wrote):
                 agent = batch.agent.get(item.captured.document, ())
                 unread.extend(_Turn(item, agent, rejections).statements())
@@ -144,6 +146,28 @@ class Extract:
 def _is_readable(words: str, asked_in: str) -> bool:
     """Whether the models can read a statement: they know English only."""
     return asked_in == "en" or (not asked_in and is_english(words))
+
+    def _part(self, item: Item, event: Wrote, candidates: list[Candidate], rejections: list[Rejection]) -> None:
+        """Take a part of a document, whole."""
+        statements = documents.statements(event)
+        if not statements:
+            rejections.append(_rejection(item, "not prose"))
+        for clause in statements:
+            words = untitled(clause.text).replace("**", "")
+            reading = gate.read(self._reader, words, "document") if is_english(words) else None
+            if reading and documents.is_slight(event, clause.text, reading.salience):
+                rejections.append(_rejection(item, "slight", clause.text))
+                continue
+            type_ = documents.TYPES.get(event.form) or self._prose_type(clause, words, reading)
+            span = Span(item.captured.document, event.turn, clause.start, clause.end)
+            candidate = _candidate(item, "document", span, type_, 1.0, reading, documents.context(clause))
+            candidates.append(msgspec.structs.replace(candidate, description=documents.line(event, clause)))
+
+    def _prose_type(self, clause: Clause, words: str, reading: ClauseReading | None) -> str:
+        if reading is None:
+            return foreign(words)
+        (near,) = self._prototypes.near([_bare(words)])
+        return gate.typed(words, "document", near, reading, sections.headed(clause))[0]
 
 
 def _candidate(

@@ -17,6 +17,7 @@ from ..protocol.operation import Decision, Neighbour, Retirement, Step
 from ..protocol.record import LIVE, QUOTE_LIMIT, Evidence, Provenance, Record, Signal, Span, explicit_id, record_id
 from .batch import SAME_KEY, Candidate, Conflict, Known, Proposal, chosen_pool
 from .contradictions import Verdict, compare, of_another
+from .documents import is_part as is_part_of_document
 from .restatement import CERTAIN, PARAPHRASED, PairReader, in_full, noted_down, says_again, told_again
 from .rules import VERSION
 from .words import STOP, tokens
@@ -144,6 +145,8 @@ class _Judgement:
     def _judge(self, known: Known) -> _JudgedRecord:
         record, similarity = known.record, known.similarity
         later = _later(self._record, record)
+        if self._stands_beside(record):
+            return _JudgedRecord(record, similarity, Verdict("unrelated", "another part of the document"), later)
         for restates, known_already, replaced in _RESTATEMENTS:
             if restates is not noted_down and record.pool != self._candidate.pool:
                 is_same = record.content == self._candidate.quote and self._candidate.explicit
@@ -155,6 +158,12 @@ class _Judgement:
                 return _JudgedRecord(record, similarity, Verdict("replaces", replaced), later=True)
         older, newer = (record, self._record) if later else (self._record, record)
         return _JudgedRecord(record, similarity, _compared(older, newer, similarity, self._state.reader), later)
+
+    def _stands_beside(self, record: Record) -> bool:
+        """Whether a record is of another part of the same document: both hold, however alike they are worded."""
+        is_part = is_part_of_document(self._candidate.item.captured.event)
+        is_beside = is_part and record.provenance.source == self._candidate.span.document
+        return is_beside and record.content != self._candidate.quote
 
     def _proposal(
         self,

@@ -119,7 +119,7 @@ def description(clause: str, trust: str, before: str, context: str = "") -> str:
         text = f"{text.rstrip('.')} ({topic})"
     if context and len(text) + len(context) + 3 <= LIMIT and not _said(context, text):
         text = f"{text.rstrip('.')} ({context})"
-    return _cut(text)
+    return cut(text)
 
 
 def _said(context: str, text: str) -> bool:
@@ -227,7 +227,7 @@ def _topic(before: str) -> str:
     return ""
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
     """Cut `text` behind a sentence, else at a word: half a sentence may say what the whole takes back."""
     if len(text) <= LIMIT:
         return text

@@ -26,6 +26,8 @@ FOLDER = Path(__file__).parent / "samples" / "documents"
 CHECKOUT, OWN_FILES = Path(__file__).parents[2], ("README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md")
 OWN = "memd"
 FIRST = 5
+RECORDS_ONLY = {"MEMD_SIMPLE_BELOW_SESSIONS": "0"}
+"""Settings with which an answer holds no raw captures, as with many sessions."""
 
 
 class DayOneQuestion(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +88,7 @@ def _figures(judged: Sequence[_Judged], half: str) -> Iterator[Figure]:
 
 
 def _measured(project: str, rows: Sequence[DayOneQuestion]) -> tuple[list[_Judged], int, int]:
-    with TemporaryDirectory(prefix="memd-bench-") as name, temporary_daemon() as client:
+    with TemporaryDirectory(prefix="memd-bench-") as name, temporary_daemon(RECORDS_ONLY) as client:
         folder = Path(new_repository(Path(name) / project))
         for path in files(project):
             copy = folder / path.name

@@ -1,6 +1,7 @@
-"""Markdown files (CLAUDE.md, AGENTS.md, notes) as one session each; each list item and each paragraph is a turn.
+"""Markdown files (README.md, CLAUDE.md, notes) as one session each. A turn is a list item, a paragraph, a table row
+told with its column names, or a code block that holds commands.
 
-A turn's text begins with the headings above it and the line that announces its list. A keyed hash of the text names the
+A turn's text begins with the headings above it and the line that announces it. A keyed hash of the text names the
 turn: it reveals no words (T10), and a paragraph that moves within its section keeps its name. The session is complete,
 so that a turn whose paragraph was deleted is withdrawn (W13).
 """
@@ -9,16 +10,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
-from itertools import groupby, zip_longest
+from itertools import groupby, takewhile, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from ...protocol.errors import StoreError
-from ...protocol.event import AnyEvent, Origin, Wrote
+from ...protocol.event import AnyEvent, Form, Origin, Wrote
 from .transcript import AccountBuilder, CapturedSession, Transcript, changed_at
 
 if TYPE_CHECKING:
@@ -29,17 +30,34 @@ FILE_LIMIT = 16 * 1024 * 1024
 PATH_LIMIT = 400  # characters of a path that is a document's name; of a longer one it is a hash
 NESTING = 100  # lists and quotes within each other that are read
 _INCLUDE = re.compile(r"@\S+$")
+COMMANDS_LIMIT, STEPS_LIMIT = 400, 480  # characters of commands, and of numbered steps, in one part
 _TEXT = frozenset({"paragraph_open", "blockquote_open", "html_block"})
+_CODE = frozenset({"fence", "code_block"})
 # the kind of noise that the rows of a block are
 _KINDS = {"heading_open": "heading", "fence": "code", "code_block": "code", "hr": "rule"}
+_SHELLS = frozenset("sh bash zsh fish shell console terminal shell-session powershell pwsh ps1 bat cmd".split())
+_SESSIONS = frozenset({"console", "terminal", "shell-session"})
+_PROMPT = re.compile(r"[ \t]*[$%>] ")
+_COMMAND = re.compile(
+    r"(?!.*[a-z)]\.$)(?!.*[,;:{]$)(?:[A-Z_][A-Z0-9_]*=\S* )*(?:\./|~/)?[a-z][\w.+@-]*(?:/[\w.+@-]+)*(?: +(?!=)\S.*)?$"
+)
+_CODE_SPAN = re.compile(r"`([^`\n]+ [^`\n]+)`")
+_CODE_CELL = re.compile(r"`([^`]+ [^`]+)`$")
+_LINKS = re.compile(r"!?\[(?:[^\[\]]|!?\[[^\[\]]*\](?:\([^()]*\))?)*\](?:\([^()]*\)|\[[^\[\]]*\])")
+_TAG = re.compile(r"<[^<>]*>")
+_HTML_HEADING = re.compile(r"<h([1-6])\b[^<>]*>([^<]+)<", re.IGNORECASE)
+_SUMMARY = re.compile(r"<summary\b[^<>]*>([^<]+)<", re.IGNORECASE)
+_FOLDED = 7  # the level of the heading of a part that the reader unfolds, below all of Markdown's
+_QUOTE_MARK = re.compile(r"^[ \t]*>[ \t]?(?:\[![A-Z]+\])?", re.MULTILINE)
 
 
 class MarkdownPart(msgspec.Struct, frozen=True):
-    """One item or paragraph: the headings above it, outermost first, the line that announces it, its own words."""
+    """One turn: the headings above it, outermost first, the line that announces it, its own words."""
 
     headings: tuple[str, ...]
     lead: str
     words: str
+    form: Form = ""
 
     @property
     def text(self) -> str:
@@ -62,7 +80,7 @@ def read(path: Path, key: bytes, times: dict[str, str]) -> Transcript:
         raise StoreError(f"{path} can't be read: {error.strerror}", hint="see its mode and owner") from error
     text = _decoded(content, ledger)
     if text:
-        title, parts = _Sections(ledger).read(text)
+        title, parts = _Sections(ledger, place.stem.lower() == "readme").read(text)
     events = tuple(_events(place, parts, key, at, times))
     name = str(place) if len(str(place)) <= PATH_LIMIT else blake2b(bytes(place), digest_size=16).hexdigest()
     origin = Origin(host=HOST, session=name, cwd=_cwd(place), live=False, title=(title or place.name)[:200])
@@ -98,19 +116,22 @@ def _events(place: Path, parts: list[MarkdownPart], key: bytes, at: str, times: 
         turn = name if seen[name] == 1 else f"{name}-{seen[name]}"
         section = " > ".join(part.headings)
         where = f"{place}#{section}" if section else str(place)
-        yield Wrote(turn=turn, at=times.get(turn) or at, text=part.text, path=where[:1000])
+        yield Wrote(turn=turn, at=times.get(turn) or at, text=part.text, path=where[:1000], form=part.form)
 
 
 class _Sections:
     """Divides a file's rows into parts and noise, and accounts for each row."""
 
-    def __init__(self, ledger: AccountBuilder) -> None:
-        self._ledger = ledger
+    def __init__(self, ledger: AccountBuilder, opens: bool) -> None:
+        """`opens`: the first paragraph says what the project is for."""
+        self._ledger, self._opens = ledger, opens
         self._rows: list[str] = []
         self._noise: dict[int, str] = {}
         self._headings: list[tuple[int, str]] = []
         self._parts: list[MarkdownPart] = []
         self._lead, self._is_led = "", False
+        self._columns: list[str] = []
+        self._told = 0
         self._title = ""
 
     def read(self, text: str) -> tuple[str, list[MarkdownPart]]:
@@ -119,8 +140,8 @@ class _Sections:
         front = _front_matter(self._rows)
         tokens = _blocks("\n".join([*[""] * front, *self._rows[front:]]))
         self._noise = _noise(self._rows, tokens) | dict.fromkeys(range(front), "front matter")
-        for token, following in zip_longest(tokens, tokens[1:]):
-            self._take(token, following.content if following else "")
+        for at, token in enumerate(tokens):
+            self._take(token, tokens[at + 1 :])
         self._leave_lead()
         for at in range(len(self._rows)):
             if kind := self._noise.get(at):
@@ -129,18 +150,56 @@ class _Sections:
                 self._ledger.take()
         return self._title, self._parts
 
-    def _take(self, token: Token, following: str) -> None:
-        """Take a heading, or parts: a block of the document, or an item of one of its lists."""
+    def _take(self, token: Token, following: Sequence[Token]) -> None:
+        """Take a heading, or parts: a block of the document, an item of one of its lists, a row of a table."""
         rows = range(*(token.map or (0, 0)))
         if token.type == "heading_open" and token.level == 0:
-            self._leave_lead()
-            self._head(int(token.tag[1:]), " ".join(following.split("\n")))
-        elif token.type == "list_item_open" and token.level == 1:
-            self._add(self._words(rows))
+            self._head(int(token.tag[1:]), " ".join(following[0].content.split("\n")))
+        elif token.type == "ordered_list_open" and token.level == 0 and self._are_steps(rows):
+            self._add(self._words(rows), "commands")
+            self._told = rows.stop
+        elif token.type == "list_item_open" and token.level == 1 and rows.start >= self._told:
+            has_commands = any(map(_is_commands, _inside(token, following)))
+            self._add(self._words(rows), "commands" if has_commands else "")
+        elif token.type in _CODE and token.level == 0 and _is_commands(token):
+            for piece in _pieces(token):
+                self._add(f"```\n{piece}\n```", "commands")
+        elif token.type == "tr_open" and token.level == 2:
+            self._take_row([cell.content for cell in _inside(token, following) if cell.type == "inline"], rows)
         elif token.type in _TEXT and token.level == 0:
-            for is_noise, run in groupby(rows, lambda at: self._noise.get(at, "blank line") != "blank line"):
-                if not is_noise:
-                    self._say(self._words(run))
+            self._take_text(token, rows)
+
+    def _are_steps(self, rows: range) -> bool:
+        """Whether the items of a list are the steps of one procedure: it holds commands, and is short."""
+        words = self._words(rows)
+        has_commands = "```" in words or any(map(_COMMAND.match, _CODE_SPAN.findall(words)))
+        return has_commands and len(words) <= STEPS_LIMIT
+
+    def _take_text(self, token: Token, rows: range) -> None:
+        if token.type == "html_block":
+            for level, heading in _HTML_HEADING.findall(token.content):
+                self._head(int(level), heading.strip())
+            if "</details" in token.content.lower():
+                self._headings = [heading for heading in self._headings if heading[0] < _FOLDED]
+            for heading in _SUMMARY.findall(token.content):
+                self._head(_FOLDED, heading.strip())
+        for is_noise, run in groupby(rows, lambda at: self._noise.get(at, "blank line") != "blank line"):
+            if not is_noise:
+                words = self._words(run)
+                self._say(_QUOTE_MARK.sub("", words).strip() if token.type == "blockquote_open" else words)
+
+    def _take_row(self, cells: list[str], rows: range) -> None:
+        """Take a row of a table as "column: cell; column: cell"; the first one names the columns."""
+        if self._noise.get(rows.start) == "column names":
+            self._leave_lead()
+            self._columns = cells
+        elif "|" not in self._rows[rows.start]:
+            self._say(self._words(rows))  # a line right below a table is text
+        else:
+            named = ((name, cell) for name, cell in zip_longest(self._columns, cells, fillvalue="") if cell)
+            commands = any(_CODE_CELL.match(cell) and _COMMAND.match(cell.strip("`")) for cell in cells)
+            told = "; ".join(f"{name}: {cell}" if name else cell for name, cell in named)
+            self._add(told, "commands" if commands else "row")
 
     def _say(self, words: str) -> None:
         """Take a paragraph: one that ends with a colon announces what follows."""
@@ -148,9 +207,10 @@ class _Sections:
         if words.endswith(":"):
             self._lead = words
         else:
-            self._add(words)
+            self._add(words, "purpose" if self._opens else "")
 
     def _head(self, level: int, words: str) -> None:
+        self._leave_lead()
         self._headings = [heading for heading in self._headings if heading[0] < level]
         self._headings.append((level, words))
         self._title = self._title or words
@@ -164,10 +224,10 @@ class _Sections:
                 rows.append("" if kind else self._rows[at])
         return "\n".join(rows).strip()
 
-    def _add(self, words: str) -> None:
+    def _add(self, words: str, form: Form = "") -> None:
         if words:
-            self._is_led = True
-            self._parts.append(MarkdownPart(self._section, self._lead, words))
+            self._is_led, self._opens = True, False
+            self._parts.append(MarkdownPart(self._section, self._lead, words, form))
 
     def _leave_lead(self) -> None:
         """End the list that a paragraph announced; one that announced nothing is a part itself."""
@@ -180,6 +240,35 @@ class _Sections:
         return tuple(heading for _, heading in self._headings)
 
 
+def _inside(token: Token, following: Sequence[Token]) -> Iterator[Token]:
+    """The tokens between an opening one and its end."""
+    return takewhile(lambda inner: inner.level > token.level, following)
+
+
+def _is_commands(token: Token) -> bool:
+    """Whether a code block holds commands: it is in a language of shells, or in none and each line reads like one."""
+    if token.type not in _CODE:
+        return False
+    lines = [line for line in token.content.split("\n") if line.strip() and not line.startswith("#")]
+    language = token.info.split(maxsplit=1)[0].lower() if token.info.strip() else ""
+    is_shell = language in _SHELLS or (not language and all(_COMMAND.match(_PROMPT.sub("", line)) for line in lines))
+    return bool(lines) and is_shell
+
+
+def _pieces(token: Token) -> Iterator[str]:
+    """The commands of a code block without prompts and output, in pieces that a part may hold."""
+    lines = token.content.rstrip("\n").split("\n")
+    prompted = [_PROMPT.sub("", line, count=1) for line in lines if _PROMPT.match(line)]
+    lines = prompted if prompted and token.info.strip().lower() in {"", *_SESSIONS} else lines
+    piece: list[str] = []
+    for line in lines:
+        if piece and sum(map(len, piece)) + len(line) > COMMANDS_LIMIT and not piece[-1].endswith("\\"):
+            yield "\n".join(piece).strip("\n")
+            piece = []
+        piece.append(line)
+    yield "\n".join(piece).strip("\n")
+
+
 def _front_matter(rows: list[str]) -> int:
     if rows[0].strip() != "---":
         return 0
@@ -190,19 +279,22 @@ def _blocks(text: str) -> list[Token]:
     """The blocks of a document, each with its rows; what is written within a line is left as it is."""
     from markdown_it import MarkdownIt  # here, for the start of the command line
 
-    parser = MarkdownIt("commonmark", {"maxNesting": NESTING})
+    parser = MarkdownIt("commonmark", {"maxNesting": NESTING}).enable("table")
     parser.core.ruler.enableOnly(["block"])
     return parser.parse(text)
 
 
 def _noise(rows: list[str], tokens: list[Token]) -> dict[int, str]:
-    kinds, held = dict[int, str](), set[int]()
+    kinds, held, told = dict[int, str](), set[int](), set[int]()
     for token in tokens:
         if token.map and not token.type.endswith(("list_open", "item_open")):
-            held.update(range(*token.map))
-            is_comment = token.type == "html_block" and token.content.lstrip().startswith("<!--")
-            if kind := "comment" if is_comment else _KINDS.get(token.type):
-                kinds.update(dict.fromkeys(range(*token.map), kind))
+            lines = range(*token.map)
+            held.update(lines)
+            if token.type == "table_open" and token.level == 0:
+                told.update(lines)
+                kinds.update(dict.fromkeys(lines[:2], "column names"))
+            elif kind := _kind(token):
+                kinds.update(dict.fromkeys(lines, kind))
     for at, row in enumerate(rows):
         words = row.strip()
         if at in kinds:
@@ -211,8 +303,22 @@ def _noise(rows: list[str], tokens: list[Token]) -> dict[int, str]:
             kinds[at] = "blank line"
         elif at not in held:
             kinds[at] = "link target" if words.startswith("[") else "empty item"
-        elif words.startswith("|"):
-            kinds[at] = "table"  # row by row: a line right below a table is text
+        elif words.startswith("|") and at not in told:
+            kinds[at] = "table"  # one without a head, or within an item
         elif _INCLUDE.match(words):
             kinds[at] = "include"
+        elif at not in told and _is_said(words) and not _is_said(_TAG.sub("", _LINKS.sub("", words))):
+            kinds[at] = "links"
     return kinds
+
+
+def _kind(token: Token) -> str:
+    """The kind of noise that all rows of a block are, or ""."""
+    if token.type == "html_block":
+        words = _SUMMARY.sub("<", _HTML_HEADING.sub("<", token.content))
+        return "" if _is_said(_TAG.sub("", words)) else "comment" if "<!--" in words else "markup"
+    return "" if _is_commands(token) else _KINDS.get(token.type, "")
+
+
+def _is_said(words: str) -> bool:
+    return any(map(str.isalnum, words))
