@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..protocol.event import AnyEvent, Form, Wrote
 from ..protocol.record import QUOTE_LIMIT
 from .clauses import Clause, split
 from .cues import count_words
+from .embed import SentenceEmbedder
+from .rules import any_of, table
 from .sections import instructs
-from .subjects import LIMIT, cut
+from .subjects import LIMIT, cut, unmarked
 
 SALIENT, SALIENT_FIRST, SALIENT_ROW = 1.5, 0.6, 0.1
 """Salience from which a part is kept: of any document, of one that is read first, and a table row of such a one."""
@@ -23,7 +28,9 @@ TYPES: dict[Form, str] = {"purpose": "purpose", "commands": "procedure", "row": 
 FEWEST_WORDS = 3
 LONGEST_CONTEXT = 80
 """Characters of a heading that says what its part is about."""
-DAY_ONE = (
+LONGEST_LABEL = 100
+"""Characters of the words that announce a command."""
+FIRST_STEPS = (
     "How to set up a development environment",
     "Install the dependencies",
     "Build the project",
@@ -32,16 +39,18 @@ DAY_ONE = (
     "Run the tests",
     "Check format, lint and types before a commit",
 )
-"""What a new colleague does first; a procedure counts more the nearer it is to one of these."""
+"""What a new colleague does first."""
+FAR, NEAR = 0.2, 0.7
+"""Cosines of a procedure to one of these at which it has no salience, and the most."""
 
-_READ_FIRST = re.compile(
-    r"(?:^|/)(?:README|CONTRIBUTING|DEVELOPMENT|DEVELOPING|HACKING|INSTALL)[^/#]*\.md$", re.IGNORECASE
-)
+_READ_FIRST = any_of(table("noise")["instructions"]["first"])
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+")
 _HEADINGS = re.compile(r"(?:#+ [^\n]*\n)+")
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _COMMENT = re.compile(r"[ \t]*(?:#|//|::|REM )[ \t]*(?P<words>.*)")
 _BESIDE = re.compile(r"(?P<command>.*\S)[ \t]{2,}#[ \t]*(?P<words>.*)")
+_IMAGE = re.compile(r"!\[[^\[\]]*\](?:\([^()]*\))?|<[^<>]*>")
+_LINK = re.compile(r"\[([^\[\]]+)\](?:\([^()]*\)|\[[^\[\]]*\])")
 _ORNAMENTS = re.compile(r"^[^\w`\"'(@/.~-]+|[^\w`\"')!?.…]+$")
 
 
@@ -87,17 +96,20 @@ def is_slight(event: Wrote, words: str, salience: float) -> bool:
 def line(event: Wrote, clause: Clause) -> str:
     """Return a part in one line that a reader of it alone understands; "" where its own words are that."""
     if event.form == "purpose":
-        return cut(f"Purpose of {_title(clause)}: {' '.join(clause.text.split())}") if clause.path else ""
+        title = f"Purpose of {name}" if clause.path and (name := _bare(clause.path[0])) else "Purpose"
+        return cut(f"{title}: {' '.join(unmarked(clause.text).split())}").removesuffix(" …")
     return procedure(clause.text, context(clause)) if event.form == "commands" else ""
 
 
-def _title(clause: Clause) -> str:
-    return _ORNAMENTS.sub("", clause.path[0].replace("**", ""))
+def _bare(heading: str) -> str:
+    """Return a heading without pictures, links, marks and ornaments."""
+    words = _LINK.sub(r"\1", _IMAGE.sub("", heading)).replace("*", "")
+    return _ORNAMENTS.sub("", words).strip()
 
 
 def context(clause: Clause) -> str:
     """Return the heading that says what a part is about: the nearest one below the title."""
-    heading = _ORNAMENTS.sub("", clause.path[-1].replace("**", "")) if len(clause.path) > 1 else ""
+    heading = _bare(clause.path[-1]) if len(clause.path) > 1 else ""
     return heading if len(heading) <= LONGEST_CONTEXT else ""
 
 
@@ -125,11 +137,31 @@ def procedure(words: str, heading: str) -> str:
 
 
 def _joined(label: list[str]) -> str:
-    words = " ".join(" ".join(label).split()).rstrip(":. ")
+    """Return the words that announce a command; of long ones the last sentence."""
+    words = unmarked(" ".join(" ".join(label).split())).rstrip(":. ")
+    words = words.rpartition(". ")[2] if len(words) > LONGEST_LABEL else words
     return f"{words}: " if words else ""
 
 
 def _cut(text: str) -> str:
-    """Cut a line of commands behind the last whole one."""
-    limit = LIMIT - LONGEST_CONTEXT // 2
-    return text if len(text) <= limit else text[: max(text.rfind("; ", 0, limit), 0)] or text[:limit]
+    """Cut a line of commands behind the last whole one that has room, else at a word."""
+    if len(text) <= LIMIT:
+        return text
+    end = text.rfind("; `", 0, LIMIT)
+    return text[:end] if end > 0 else f"{text[:LIMIT].rsplit(' ', 1)[0]}…"
+
+
+class FirstSteps:
+    """The salience of procedures: the nearer one is to what a new colleague does first, the more it has."""
+
+    def __init__(self, trunk: SentenceEmbedder) -> None:
+        self._trunk = trunk
+        self._vectors: NDArray[np.float32] | None = None
+
+    def salience(self, line: str) -> float:
+        """Return the salience of a procedure by the words before its first command, in [0, 3]."""
+        if self._vectors is None:
+            self._vectors = self._trunk.embed(FIRST_STEPS)
+        label = line.partition("`")[0].strip(": ") or line
+        nearest = float((self._trunk.embed([label])[0] @ self._vectors.T).max())
+        return round(3 * min(1.0, max(0.0, (nearest - FAR) / (NEAR - FAR))), 2)

@@ -41,6 +41,7 @@ PERSONAL_TALK = frozenset({"reaction", "aside", "report", "verdict"})
 # Word rules that take the topic in front of a statement for what the statement does.
 TOPIC_TALK = PERSONAL_TALK | {"request"}
 SHARE = 5  # Candidates of one turn of an assistant or document: the best ones
+CUED = 0.5  # Weight of the cue words from which prose of a document is a decision or a lesson
 READ_CHARACTERS = 1000  # Characters of a text that was asked to be remembered which decide its type
 # Rules whose clauses cannot be used at all; and those whose clauses are never believed: they state nothing.
 UNUSABLE = frozenset({"too long", "retraction", "data", "log", "link", "placeholder", "quoted"})
@@ -84,6 +85,7 @@ class Extract:
 
     def __init__(self, trunk: SentenceEmbedder, reader: gate.ClauseReader) -> None:
         self._prototypes = Prototypes(trunk)
+        self._first_steps = documents.FirstSteps(trunk)
         self._reader = reader
 
     def __call__(self, batch: Batch) -> Batch:
@@ -160,14 +162,21 @@ def _is_readable(words: str, asked_in: str) -> bool:
                 continue
             type_ = documents.TYPES.get(event.form) or self._prose_type(clause, words, reading)
             span = Span(item.captured.document, event.turn, clause.start, clause.end)
+            line = documents.line(event, clause)
             candidate = _candidate(item, "document", span, type_, 1.0, reading, documents.context(clause))
-            candidates.append(msgspec.structs.replace(candidate, description=documents.line(event, clause)))
+            salience = self._first_steps.salience(line) if type_ == "procedure" and line else candidate.salience
+            candidates.append(msgspec.structs.replace(candidate, description=line, salience=salience))
 
     def _prose_type(self, clause: Clause, words: str, reading: ClauseReading | None) -> str:
         if reading is None:
             return foreign(words)
         (near,) = self._prototypes.near([_bare(words)])
-        return gate.typed(words, "document", near, reading, sections.headed(clause))[0]
+        headed = sections.headed(clause)
+        type_, _ = gate.typed(words, "document", near, reading, headed)
+        is_meant = type_ in (headed, "convention") or weights(words, "document").get(type_, 0.0) >= CUED
+        return (
+            type_ if is_meant and type_ != "procedure" else "fact"
+        )  # what a document tells, nobody found out just now
 
 
 def _candidate(
@@ -481,10 +490,21 @@ def _unworthy(statement: _Statement, type_: str, score: float, reading: ClauseRe
         return reason
     if source == "user":
         return ""
+    if source == "document" and not _is_reasoned(statement, type_):
+        return "change"
     if type_ != "lesson" and sections.troubled(clause):
         return "trouble"
     is_repair, is_fault = (sections.listed_under(clause, name) for name in ("repairs", "faults"))
     return "mended" if is_repair and gate.mended(clause.text, is_fault) else ""
+
+
+def _is_reasoned(statement: _Statement, type_: str) -> bool:
+    """Whether what a commit says is a rule, a decision or a reason: the code shows the change itself. The subject says
+    what changed, in the words of a decision or not, and teaches only with its reason."""
+    clause = statement.clause
+    if LEADS["reason"].search(clause.text):
+        return True
+    return type_ in {"decision", "convention"} and not sections.is_subject(statement.item.captured.event, clause)
 
 
 def _end(statement: _Statement) -> int:

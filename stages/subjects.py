@@ -13,6 +13,7 @@ from .words import STOP, tokens
 FEW = 2  # Words that may stand before a setting and name nothing: "Good." and the like
 LIMIT, SHORTEST = 200, 70  # Characters of a description, and of one that a whole sentence is enough for
 _MARKS = re.compile(r"\*\*|__(?!\w+_)|(?<!\w)(?:\*|_(?![A-Za-z0-9]+_[A-Za-z0-9]))(?=\w)|(?<=\w)[*_](?!\w)")
+_LINK = re.compile(r"\[([^\[\]]+)\]\((?:https?:|[\w./-]*[./#])[^()\s]*\)")
 _DATA = table("subjects")
 _LEAD = re.compile("^(?:" + any_of(_DATA["leads"]).pattern + "){1,3}", re.IGNORECASE)
 _INTENT = re.compile(r"(?<=[.!?] )" + _DATA["intent"] + r"[^.!?]*(?:[.!?](?=\S)[^.!?]*)*[.!?]*$", re.IGNORECASE)
@@ -101,7 +102,7 @@ def subject(clause: str, trust: str, project: bool) -> str:
 def description(clause: str, trust: str, before: str, context: str = "") -> str:
     """The clause in one line with its subject named, at most `LIMIT` characters. `before`: the words before it in its
     turn; `context`: the heading above it, put behind it where there is room."""
-    text = " ".join(_unmarked(untitled(plain(clause))).split())
+    text = " ".join(unmarked(untitled(plain(clause))).split())
     shorter = _LEAD.sub("", text)
     text = shorter if len(shorter.split()) >= 3 else text
     if trust == "user":
@@ -127,9 +128,9 @@ def _said(context: str, text: str) -> bool:
     return {token.stem for token in named} <= {token.stem for token in tokens(text)}
 
 
-def _unmarked(text: str) -> str:
-    """`text` without Markdown's emphasis; what stands in code is left as it is."""
-    parts = text.split("`")
+def unmarked(text: str) -> str:
+    """`text` without Markdown's emphasis and the targets of its links; what stands in code is left as it is."""
+    parts = _LINK.sub(r"\1", text).split("`")
     return "`".join(part if at % 2 else _MARKS.sub("", part) for at, part in enumerate(parts))
 
 

@@ -49,6 +49,8 @@ _HTML_HEADING = re.compile(r"<h([1-6])\b[^<>]*>([^<]+)<", re.IGNORECASE)
 _SUMMARY = re.compile(r"<summary\b[^<>]*>([^<]+)<", re.IGNORECASE)
 _FOLDED = 7  # the level of the heading of a part that the reader unfolds, below all of Markdown's
 _QUOTE_MARK = re.compile(r"^[ \t]*>[ \t]?(?:\[![A-Z]+\])?", re.MULTILINE)
+# what is left out of the words of a block
+_MARKS = {"blockquote_open": _QUOTE_MARK, "html_block": _TAG}
 
 
 class MarkdownPart(msgspec.Struct, frozen=True):
@@ -186,7 +188,7 @@ class _Sections:
         for is_noise, run in groupby(rows, lambda at: self._noise.get(at, "blank line") != "blank line"):
             if not is_noise:
                 words = self._words(run)
-                self._say(_QUOTE_MARK.sub("", words).strip() if token.type == "blockquote_open" else words)
+                self._say((mark.sub("", words) if (mark := _MARKS.get(token.type)) else words).strip())
 
     def _take_row(self, cells: list[str], rows: range) -> None:
         """Take a row of a table as "column: cell; column: cell"; the first one names the columns."""

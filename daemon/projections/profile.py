@@ -25,7 +25,7 @@ Part = Literal["static", "recent", "threads"]
 PARTS: tuple[Part, ...] = ("static", "recent", "threads")
 """Identity, preferences and conventions; recent decisions and lessons; open commitments."""
 
-RECENT = frozenset({"decision", "convention", "lesson", "event"})
+RECENT = frozenset({"decision", "convention", "lesson", "event", "purpose"})
 WEIGHTY, NOTABLE = 0.75, 0.36
 """From this importance any other statement of the user, or any fact that no agent asked to keep, is recent and fills
 the space that the others leave."""
@@ -50,7 +50,8 @@ def part(record: Record) -> Part | None:
         return "threads"
     weighty = mine and record.kind != "edge" and record.signal.importance >= WEIGHTY
     notable = record.type == "fact" and record.signal.importance >= NOTABLE and (mine or not is_explicit(record))
-    return "recent" if record.type in RECENT or lasting or weighty or notable else None
+    written = record.type == "procedure" and record.provenance.trust == "document"
+    return "recent" if record.type in RECENT or lasting or weighty or notable or written else None
 
 
 def _is_lasting(record: Record) -> bool:

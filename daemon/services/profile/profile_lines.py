@@ -3,8 +3,8 @@
 A line needs to make sense to a reader who was not there (P-5); pinned and remembered records always may be lines. The
 rules of English words apply to English lines only. Invariants: the static part depends on its own cards only and is
 in the order of learning, so that a new line moves no other; unconfirmed lines are marked; no two lines say the same. An
-order that the user did not give is quoted with its source, and only of an agent, a file for agents or an own commit
-(P-19).
+order that the user did not give is quoted with its source, and only of an agent, a file for agents or an own commit;
+of another document only the commands with which something is done (P-19).
 """
 
 from __future__ import annotations
@@ -75,6 +75,8 @@ _FILE = re.compile(
 )
 _CODE = re.compile(r"`[^`]*`")
 _DEBRIS = re.compile(r'"\s*[}\]]|":\s*["{\[]|\\n|```|\|\s*-{2,}')
+_ELSEWHERE = re.compile(r"\]\(https?:|\]\[")
+"""A link out of a document: what has one mostly says where to read more."""
 
 
 def is_worth_a_line(record: Record) -> bool:
@@ -85,6 +87,8 @@ def is_worth_a_line(record: Record) -> bool:
     if record.held or is_explicit(record):
         return True
     if line.endswith(("…", ":")) or _DEBRIS.search(line):
+        return False
+    if record.provenance.trust == "document" and _ELSEWHERE.search(record.content):
         return False
     if record.pool == PERSONAL and record.kind == "note" and _is_of_a_project(record, line):
         return False
@@ -113,14 +117,17 @@ def is_imposed(record: Record) -> bool:
     if record.type in STATIC or names_the_user(line) or (trust == "document" and is_first_person(line)):
         return True
     is_chosen = trust == "assistant" or author == "user" or _FOR_AGENTS.search(record.provenance.source) is not None
-    return not is_chosen and _orders(record, line)
+    if is_chosen or (record.provenance.source.startswith("markdown:") and record.type in {"purpose", "procedure"}):
+        return False
+    return _orders(record, line)
 
 
 def _orders(record: Record, line: str) -> bool:
     """Whether a line reads as the user's own order or view, if nobody is named who wrote it."""
     from ....stages.reports import is_first_person, is_order  # late, as above
 
-    if record.language != "en" or record.type in {"convention", "procedure"}:
+    is_told = record.provenance.source.startswith("markdown:") and record.type == "convention"
+    if record.language != "en" or (record.type in {"convention", "procedure"} and not is_told):
         return True
     return is_order(line) or is_first_person(line)
 
@@ -133,14 +140,21 @@ def _is_of_a_project(record: Record, line: str) -> bool:
 PRINCIPLES, PINNED = "Principles", "Pinned by the user"
 STATIC = {"identity": "About the user", "preference": "Preferences"}
 OPEN_ITEMS, OTHER = "Open items", "Facts"
+PURPOSE = "Purpose"
 RECENT = {
-    "decision": "Recent decisions",
+    "purpose": PURPOSE,
+    "procedure": "How to build, run and test",
     "convention": "Conventions",
-    "lesson": "Lessons learned",
+    "decision": "Recent decisions",
     "commitment": OPEN_ITEMS,
+    "lesson": "Lessons learned",
 }
-AT_MOST = 6
-"""Most recent lines under one heading of one pool, because a profile is not a log."""
+ORDER = (*STATIC.values(), *(name for name in RECENT.values() if name != RECENT["lesson"]), OTHER, RECENT["lesson"])
+"""Headings of recent lines: what a new colleague is told first comes first, and what somebody found out last."""
+
+AT_MOST, AT_FIRST = 6, 3
+"""Most recent lines under one heading of one pool, because a profile is not a log; and how many of each heading are
+chosen before any more of one."""
 
 SKIPS = 3
 """Lines that do not fit, after which no lesser line is tried."""
@@ -148,6 +162,7 @@ SKIPS = 3
 ALIKE = 0.7
 """Share of common words (Jaccard) above which two lines say the same."""
 
+_READ_FIRST = any_of(table("noise")["instructions"]["first"])
 _FOR_AGENTS = any_of(table("noise")["instructions"]["files"])
 _INNER_QUOTES = str.maketrans("“”", "''")
 _FENCE = re.compile(r"</?\s*memd-context", re.IGNORECASE)
@@ -249,10 +264,7 @@ class ProfileLines:
         spent = skipped = 0
         salience = self._salience(shown, now)  # at the time of the newest statement: no clock reorders the profile
         weight = {row.id: salience[row.id] * row.confidence * self._boost(row) for row in shown}
-        for record in sorted(shown, key=lambda row: (-weight[row.id], row.id)):
-            heading = RECENT.get(record.type, STATIC.get(record.type, OTHER))
-            if len(picked.get(heading, ())) == AT_MOST:
-                continue
+        for heading, record in _in_turns(shown, weight):
             cost = self.count(dated(record)) + (0 if heading in picked else self.count(f"## {_in(heading, title)}"))
             if spent + cost > budget:
                 skipped += 1
@@ -261,12 +273,40 @@ class ProfileLines:
             elif _take(record, chosen):
                 spent += cost
                 picked.setdefault(heading, []).append(record)
-        order = [*STATIC.values(), *RECENT.values(), OTHER]
-        return [self._section(_in(name, title), picked[name], dated) for name in order if name in picked]
+        return [self._section(_in(name, title), picked[name], dated) for name in ORDER if name in picked]
 
     def _section(self, heading: str, records: Sequence[Record], line: Callable[[Record], str]) -> Section:
         lines = tuple(map(line, records))
         return Section(heading, lines, self.count(f"## {heading}") + sum(self.count(line) for line in lines))
+
+
+def _in_turns(records: Sequence[Record], weight: Mapping[str, float]) -> list[tuple[str, Record]]:
+    """Return records with their headings in the order of choice: the weightiest few of each heading, then the next.
+
+    A finding that the user did not tell, and what a commit says, wait for the rest of their heading's turn.
+    """
+    by_heading: dict[str, list[Record]] = {}
+    for record in sorted(records, key=lambda row: (_depth(row), -weight[row.id], row.id)):
+        by_heading.setdefault(RECENT.get(record.type, STATIC.get(record.type, OTHER)), []).append(record)
+    turns = [
+        (place // AT_FIRST + (AT_MOST if _is_found_out(record) else 0), ORDER.index(heading), place, heading, record)
+        for heading, rows in by_heading.items()
+        for place, record in enumerate(rows[: 1 if heading == PURPOSE else AT_MOST])
+    ]
+    return [(heading, record) for *_, heading, record in sorted(turns, key=lambda turn: turn[:3])]
+
+
+def _depth(record: Record) -> int:
+    """Return how far a line is from the start of a project's documents: a purpose by its folder, others by the file."""
+    source = record.provenance.source
+    if record.type == "purpose":
+        return source.count("/")
+    return int(source.startswith("markdown:") and not is_own(record) and _READ_FIRST.search(source) is None)
+
+
+def _is_found_out(record: Record) -> bool:
+    is_commit = record.provenance.source.startswith("git:")
+    return not is_own(record) and (record.type == "lesson" or is_commit)
 
 
 def fresh_first(records: Sequence[Record], now: int) -> Mapping[str, float]:
