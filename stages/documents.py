@@ -48,6 +48,7 @@ _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+")
 _HEADINGS = re.compile(r"(?:#+ [^\n]*\n)+")
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _COMMENT = re.compile(r"[ \t]*(?:#|//|::|REM )[ \t]*(?P<words>.*)")
+_PROMPT = re.compile(r"[ \t]*[$%>] ")
 _BESIDE = re.compile(r"(?P<command>.*\S)[ \t]{2,}#[ \t]*(?P<words>.*)")
 _IMAGE = re.compile(r"!\[[^\[\]]*\](?:\([^()]*\))?|<[^<>]*>")
 _LINK = re.compile(r"\[([^\[\]]+)\](?:\([^()]*\)|\[[^\[\]]*\])")
@@ -127,7 +128,7 @@ def procedure(words: str, heading: str) -> str:
             label.append(comment["words"])
         elif line.strip():
             beside = _BESIDE.match(line)
-            command = " ".join((beside["command"] if beside else line).split())
+            command = " ".join(_PROMPT.sub("", beside["command"] if beside else line, count=1).split())
             told.append(f"{_joined(label)}`{command}`" + (f" ({beside['words']})" if beside else ""))
             label = []
     if not told or inside:

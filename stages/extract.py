@@ -157,26 +157,28 @@ def _is_readable(words: str, asked_in: str) -> bool:
         for clause in statements:
             words = untitled(clause.text).replace("**", "")
             reading = gate.read(self._reader, words, "document") if is_english(words) else None
-            if reading and documents.is_slight(event, clause.text, reading.salience):
+            type_, score = documents.TYPES.get(event.form, ""), 0.0
+            if not type_:
+                type_, score = self._prose_type(clause, words, reading)
+            is_clear = reading is not None and score >= gate.CLEAR and reading.salience >= gate.LEAST_CLEAR
+            if reading and not is_clear and documents.is_slight(event, clause.text, reading.salience):
                 rejections.append(_rejection(item, "slight", clause.text))
                 continue
-            type_ = documents.TYPES.get(event.form) or self._prose_type(clause, words, reading)
             span = Span(item.captured.document, event.turn, clause.start, clause.end)
             line = documents.line(event, clause)
             candidate = _candidate(item, "document", span, type_, 1.0, reading, documents.context(clause))
             salience = self._first_steps.salience(line) if type_ == "procedure" and line else candidate.salience
             candidates.append(msgspec.structs.replace(candidate, description=line, salience=salience))
 
-    def _prose_type(self, clause: Clause, words: str, reading: ClauseReading | None) -> str:
+    def _prose_type(self, clause: Clause, words: str, reading: ClauseReading | None) -> tuple[str, float]:
+        """Return the type of prose of a document, and its score. What a document tells, nobody found out just now."""
         if reading is None:
-            return foreign(words)
+            return foreign(words), FOREIGN
         (near,) = self._prototypes.near([_bare(words)])
         headed = sections.headed(clause)
-        type_, _ = gate.typed(words, "document", near, reading, headed)
+        type_, score = gate.typed(words, "document", near, reading, headed)
         is_meant = type_ in (headed, "convention") or weights(words, "document").get(type_, 0.0) >= CUED
-        return (
-            type_ if is_meant and type_ != "procedure" else "fact"
-        )  # what a document tells, nobody found out just now
+        return type_ if is_meant and type_ != "procedure" else "fact", score
 
 
 def _candidate(
@@ -499,12 +501,8 @@ def _unworthy(statement: _Statement, type_: str, score: float, reading: ClauseRe
 
 
 def _is_reasoned(statement: _Statement, type_: str) -> bool:
-    """Whether what a commit says is a rule, a decision or a reason: the code shows the change itself. The subject says
-    what changed, in the words of a decision or not, and teaches only with its reason."""
-    clause = statement.clause
-    if LEADS["reason"].search(clause.text):
-        return True
-    return type_ in {"decision", "convention"} and not sections.is_subject(statement.item.captured.event, clause)
+    """Whether what a commit says is a decision, a rule or a reason: the code shows the change itself."""
+    return type_ == "decision" or type_ in RULES or LEADS["reason"].search(statement.clause.text) is not None
 
 
 def _end(statement: _Statement) -> int:

@@ -38,11 +38,6 @@ def is_of_others(event: AnyEvent) -> bool:
     return isinstance(event, Wrote) and bool(event.author) and not event.own
 
 
-def is_subject(event: AnyEvent, clause: Clause) -> bool:
-    """Whether the clause is in the first line of a document, which is the subject of a commit."""
-    return isinstance(event, Wrote) and clause.end <= len(event.text.partition("\n")[0])
-
-
 def under(event: AnyEvent, clause: Clause) -> Clause:
     """The clause below the headings of its document as well, where its part of the document lacks them."""
     _, _, titles = event.path.partition("#") if isinstance(event, Wrote) else ("", "", "")

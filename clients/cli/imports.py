@@ -51,6 +51,7 @@ NoWait = Annotated[bool, typer.Option("--no-wait", help="Return when everything 
 Paths = Annotated[list[Path], typer.Argument(parser=path, help="Session files, or folders that contain some.")]
 ImportCwd = Annotated[str | None, typer.Option("--cwd", help="The project's folder, instead of the one in the files.")]
 Whole = Annotated[bool, typer.Option("--whole", help="Read files from the start that were imported before.")]
+_PATTERN = "a pattern of the file name or of the path below the folder; repeatable."
 State = Literal["new", "grown", "imported"]
 
 
@@ -197,21 +198,25 @@ for _name, _help in _SESSION_HELP.items():
 @app.command()
 def markdown(
     paths: Annotated[list[Path], typer.Argument(parser=path, help="Markdown files, or folders that contain some.")],
+    include: Annotated[list[str] | None, typer.Option(help=f"Of a folder, only such files; {_PATTERN}")] = None,
+    exclude: Annotated[list[str] | None, typer.Option(help=f"Of a folder, no such files; {_PATTERN}")] = None,
     dry_run: DryRun = False,
     no_wait: NoWait = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Import Markdown: CLAUDE.md, AGENTS.md, notes.
+    """Import Markdown: README.md, CLAUDE.md, notes.
 
-    Repeating it after a change retracts the records of passages that were deleted.
+    Headings, lists, table rows and commands keep their context. Repeating it after a change retracts the records of
+    passages that were deleted.
 
     \b
     Examples:
-      memd import markdown CLAUDE.md docs/ --dry-run
-      memd import markdown ~/notes
+      memd import markdown README.md CONTRIBUTING.md
+      memd import markdown . --exclude CHANGELOG.md --exclude 'docs/archive/*' --dry-run
+      memd import markdown ~/notes --include '2026-*.md'
     """
     with CommandAnswer("import markdown", as_json) as answer:
-        found = find_markdown(paths)
+        found = find_markdown(paths, include or (), exclude or ())
         files = _required(found, "Markdown file", "Markdown files end in .md", found.outside)
         cursors = Cursors(places_here().state)
         sources = [_source(MARKDOWN, file, "", cursors, dry_run) for file in files]

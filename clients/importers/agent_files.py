@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -89,13 +90,26 @@ def find(paths: Sequence[Path], patterns: Iterable[str], example: str) -> FilesT
     return _files(paths, sessions, f"sessions are in {example}")
 
 
-def find_markdown(paths: Sequence[Path]) -> FilesToImport:
-    """Return the named files, and the Markdown files in folders but hidden and foreign ones. Raises NotFound."""
+def find_markdown(paths: Sequence[Path], include: Sequence[str] = (), exclude: Sequence[str] = ()) -> FilesToImport:
+    """Return the named files, and the Markdown files in folders but hidden and foreign ones. `include`, `exclude`:
+    patterns of a file's name, or of its path below the named folder. Raises NotFound."""
+
+    def chosen(folder: Path) -> Iterator[Path]:
+        for path in _walk(folder):
+            below = path.relative_to(folder).as_posix()
+            if (not include or _matches(below, include)) and not _matches(below, exclude):
+                yield path
+
     unique: dict[Path, Path] = {}
-    files = _files(paths, _walk, "name Markdown files, or folders with some")
+    files = _files(paths, chosen, "name Markdown files, or folders with some")
     for path in files:
         unique.setdefault(path.resolve(), path)  # AGENTS.md is often a link to CLAUDE.md
     return FilesToImport(unique.values(), files.outside)
+
+
+def _matches(below: str, patterns: Sequence[str]) -> bool:
+    name = below.rpartition("/")[2]
+    return any(fnmatchcase(below, pattern) or fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _files(paths: Iterable[Path], listed: Callable[[Path], Iterable[Path]], hint: str) -> FilesToImport:

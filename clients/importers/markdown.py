@@ -36,7 +36,6 @@ _CODE = frozenset({"fence", "code_block"})
 # the kind of noise that the rows of a block are
 _KINDS = {"heading_open": "heading", "fence": "code", "code_block": "code", "hr": "rule"}
 _SHELLS = frozenset("sh bash zsh fish shell console terminal shell-session powershell pwsh ps1 bat cmd".split())
-_SESSIONS = frozenset({"console", "terminal", "shell-session"})
 _PROMPT = re.compile(r"[ \t]*[$%>] ")
 _COMMAND = re.compile(
     r"(?!.*[a-z)]\.$)(?!.*[,;:{]$)(?:[A-Z_][A-Z0-9_]*=\S* )*(?:\./|~/)?[a-z][\w.+@-]*(?:/[\w.+@-]+)*(?: +(?!=)\S.*)?$"
@@ -261,9 +260,8 @@ def _pieces(token: Token) -> Iterator[str]:
     """The commands of a code block without prompts and output, in pieces that a part may hold."""
     lines = token.content.rstrip("\n").split("\n")
     prompted = [_PROMPT.sub("", line, count=1) for line in lines if _PROMPT.match(line)]
-    lines = prompted if prompted and token.info.strip().lower() in {"", *_SESSIONS} else lines
     piece: list[str] = []
-    for line in lines:
+    for line in prompted or lines:
         if piece and sum(map(len, piece)) + len(line) > COMMANDS_LIMIT and not piece[-1].endswith("\\"):
             yield "\n".join(piece).strip("\n")
             piece = []

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from memd.clients.bench import client_costs, everyday, hard_forgetting, learning, runner
+from memd.clients.bench import client_costs, documents, everyday, hard_forgetting, learning, runner
 from memd.clients.bench.html_report import page, svg
 from memd.clients.bench.measurement import BenchOptions, Figure, PartResult, Plot, at_least, at_most, share
 from memd.clients.bench.report import load, markdown, report, save
@@ -154,3 +154,11 @@ def test_sessions_of_one_repository_are_measured_without_each_other_U5() -> None
 def test_learning_says_what_data_it_needs_U5(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="corpus"):
         learning.learn(BenchOptions(data=tmp_path))
+
+
+def test_every_question_of_the_first_day_is_answered_in_the_documents_U5() -> None:
+    questions = documents.questions()
+    assert len(questions) == 68 and sum(question.half == "held" for question in questions) == 34
+    for question in questions:
+        text = "\n".join(path.read_text(encoding="utf-8") for path in documents.files(question.project)).lower()
+        assert all(word.lower() in " ".join(text.split()) for word in question.words), question.question

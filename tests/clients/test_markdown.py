@@ -1,6 +1,7 @@
 """Markdown: headings give context, each item or paragraph is a turn, nothing is the user's word, no line is lost."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,7 @@ def test_headings_and_lead_stand_above_each_item_and_paragraph() -> None:
         "# Testing\nBefore every commit:\n"
         "- Run `make test`, never `pytest` alone:\n  the fixtures come from the Makefile.",
         "# Testing\nBefore every commit:\n- Integration tests need Docker.\n  - On a laptop, start it by hand.",
+        "# Testing\nBefore every commit:\n```\nmake test\n```",
         "# Testing\n## Slow tests\n1. Mark slow tests with `@slow`.",
         "# Testing\n## Slow tests\n2. Keep each below a minute.",
         "# Style\nWe indent with tabs.",
@@ -52,7 +54,7 @@ def test_every_line_is_accounted_for() -> None:
     account = read(SAMPLE).account
     assert account.lines == len(SAMPLE.read_text().splitlines())
     assert account.malformed == ()
-    assert {"front matter", "heading", "comment", "code", "table", "include", "blank line"} <= set(account.noise)
+    assert {"front matter", "heading", "comment", "column names", "include", "blank line"} <= set(account.noise)
 
 
 @pytest.mark.skipif(not DOCUMENTS, reason="no documents beside the tests")
@@ -102,17 +104,18 @@ def test_a_name_tells_nobody_the_words_T10(tmp_path: Path) -> None:
         ("- a\n\n  still a\n- b\n", ["- a\n\n  still a", "- b"]),
         ("- a\n\nno item\n", ["- a", "no item"]),
         ("Rules:\n\n- a\n- b\n\nAlone:\n", ["Rules:\n- a", "Rules:\n- b", "Alone:"]),
-        ("Do this:\n```\nx\n```\n", ["Do this:"]),
+        ("Do this:\n```\nx = 1\n```\n", ["Do this:"]),
+        ("Do this:\n```\nmake x\n```\n", ["Do this:\n```\nmake x\n```"]),
         ("Title\n=====\n\ntext here\n", ["# Title\ntext here"]),
         ("a\r\nb\r\n", ["a\nb"]),
         ("\ufeff# H\n* x\n", ["# H\n* x"]),
         ("```\nnever closed\n- x\n", []),
-        ("a:\n| x | y |\n|---|---|\n| 1 | 2 |\nright below\n", ["a:", "right below"]),
-        ("a b\n\n    code by indentation\n\nc d\n", ["a b", "c d"]),
+        ("a:\n| x | y |\n|---|---|\n| 1 | 2 |\nright below\n", ["a:", "x: 1; y: 2", "right below"]),
+        ("a b\n\n    code(by, indentation);\n\nc d\n", ["a b", "c d"]),
         ("---\na b\n", ["a b"]),
         ("- a\n- \n- b <!-- c -->\n  <!-- gone -->\n", ["- a", "- b <!-- c -->"]),
-        ("a\n\n<div>\nb\n</div>\n", ["a", "<div>\nb\n</div>"]),
-        ("[x]: http://y\n\n> q\n>\n> r\n", ["> q\n>\n> r"]),
+        ("a\n\n<div>\nb\n</div>\n", ["a", "b"]),
+        ("[x]: http://y\n\n> q\n>\n> r\n", ["q\n\nr"]),
         ("規則：\n- テストは必ず実行する\n", ["規則：", "- テストは必ず実行する"]),
     ],
 )
@@ -183,3 +186,85 @@ def test_what_an_agent_reads_everywhere_goes_with_the_user(tmp_path: Path, monke
         path.write_text("a b c")
         cwds[name] = read(path).sessions[0].origin.cwd
     assert cwds == {".claude/CLAUDE.md": "", "orchard/CLAUDE.md": str(tmp_path / "orchard"), "notes.md": ""}
+
+
+# --- structure --------------------------------------------------------------------------------------------------------
+def parts(folder: Path, content: str, name: str = "README.md") -> list[tuple[str, str]]:
+    """Form and text of each part of a document."""
+    path = folder / name
+    path.write_text(content)
+    events = [event for session in read(path).sessions for event in session.events]
+    return [(event.form, event.text) for event in events if isinstance(event, Wrote)]
+
+
+def test_commands_keep_the_words_that_announce_them(tmp_path: Path) -> None:
+    content = "# A\n## Tests\nUnit tests need no network:\n\n```sh\n$ pytest -q\n2 passed\n```\n\n    make e2e\n"
+    assert parts(tmp_path, content) == [
+        ("commands", "# Tests\nUnit tests need no network:\n```\npytest -q\n```"),
+        ("commands", "# Tests\nUnit tests need no network:\n```\nmake e2e\n```"),
+    ]
+    assert parts(tmp_path, "```console\n$ make a\nmade it\n```\n") == [("commands", "```\nmake a\n```")]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "```python\nprint(1)\n```",
+        "```\nsrc/\n  main.py\n```",
+        "```\nkey: value\n```",
+        "```text\nmake a\n```",
+        "```\n```",
+    ],
+)
+def test_code_that_holds_no_commands_is_no_part(tmp_path: Path, code: str) -> None:
+    assert parts(tmp_path, f"# A\n\n{code}\n") == []
+
+
+def test_a_long_block_of_commands_is_divided_between_lines(tmp_path: Path) -> None:
+    lines = [f"make target-number-{n} OPTION={'x' * 40}" for n in range(40)]
+    found = [text for _, text in parts(tmp_path, "```sh\n" + "\n".join(lines) + "\n```\n")]
+    assert len(found) > 1 and all(len(text) <= 500 for text in found)
+    assert [line for text in found for line in text.split("\n")[1:-1]] == lines
+
+
+def test_a_table_row_is_told_with_its_column_names(tmp_path: Path) -> None:
+    content = "# A\n## Settings\nName | Default | Meaning\n--- | --- | ---\n`A_B` | | the port\n`make x y` | 2 |\n"
+    assert parts(tmp_path, content) == [
+        ("row", "# Settings\nName: `A_B`; Meaning: the port"),
+        ("commands", "# Settings\nName: `make x y`; Default: 2"),
+    ]
+
+
+def test_the_first_paragraph_of_a_readme_is_the_purpose(tmp_path: Path) -> None:
+    badge = "[![b](https://x.example/b.svg)](https://x.example)"
+    content = f'<h1 align="center">A</h1>\n\n{badge}\n\nA sorts apples.\n\nAnd pears.\n'
+    assert parts(tmp_path, content) == [("purpose", "# A\nA sorts apples."), ("", "# A\nAnd pears.")]
+    assert parts(tmp_path, content, "notes.md")[0] == ("", "# A\nA sorts apples.")
+
+
+def test_numbered_steps_with_commands_are_one_procedure(tmp_path: Path) -> None:
+    steps = "1. Install it:\n\n   ```\n   make install\n   ```\n\n2. Start it.\n"
+    ((form, text),) = parts(tmp_path, f"# A\n## Set-up\n\n{steps}")
+    assert form == "commands" and "make install" in text and "2. Start it." in text
+    assert [form for form, _ in parts(tmp_path, "# A\n\n1. Be kind.\n2. Be brief.\n")] == ["", ""]
+
+
+def test_a_part_that_a_reader_unfolds_stands_below_its_summary(tmp_path: Path) -> None:
+    content = (
+        "## Set-up\n\n<details>\n<summary>On Windows</summary>\n\nWork inside WSL 2.\n\n</details>\n\nDone it is.\n"
+    )
+    found = [text for _, text in parts(tmp_path, f"# A\n{content}", "notes.md")]
+    assert found == ["# Set-up\n## On Windows\nWork inside WSL 2.", "# Set-up\nDone it is."]
+
+
+def test_an_import_lets_choose_files(tmp_path: Path) -> None:
+    for name in ("README.md", "CHANGELOG.md", "docs/use.md", "docs/old/use.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("# A\n")
+
+    def chosen(include: Sequence[str] = (), exclude: Sequence[str] = ()) -> list[str]:
+        return [path.relative_to(tmp_path).as_posix() for path in find_markdown([tmp_path], include, exclude)]
+
+    assert chosen(exclude=["CHANGELOG.md", "docs/old/*"]) == ["README.md", "docs/use.md"]
+    assert chosen(include=["use.md"]) == ["docs/old/use.md", "docs/use.md"]
+    assert chosen(include=["docs/*"], exclude=["docs/old/*"]) == ["docs/use.md"]
