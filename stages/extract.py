@@ -160,8 +160,8 @@ def _is_readable(words: str, asked_in: str) -> bool:
             type_, score = documents.TYPES.get(event.form, ""), 0.0
             if not type_:
                 type_, score = self._prose_type(clause, words, reading)
-            is_clear = reading is not None and score >= gate.CLEAR and reading.salience >= gate.LEAST_CLEAR
-            if reading and not is_clear and documents.is_slight(event, clause.text, reading.salience):
+            is_slight = reading is not None and documents.is_slight(event, clause.text, reading.salience)
+            if reading and is_slight and gate.too_little("document", score, reading, gate.Position()):
                 rejections.append(_rejection(item, "slight", clause.text))
                 continue
             span = Span(item.captured.document, event.turn, clause.start, clause.end)

@@ -73,7 +73,7 @@ def test_what_a_new_colleague_does_first_has_more_importance(distil: Distil) -> 
 
 
 def test_a_document_that_is_looked_up_teaches_less(distil: Distil) -> None:
-    words = "Every setting is an environment variable."
+    words = "The belts write to one folder of the machine."
     assert candidates(distil, wrote(words))
     assert not candidates(distil, Wrote(turn="t", at=AT, text=words, path="/src/orchard/docs/api.md#API"))
 
