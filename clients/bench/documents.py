@@ -44,7 +44,7 @@ class DayOneQuestion(msgspec.Struct, frozen=True, kw_only=True):
         return self.answer.split(" | ")
 
 
-class _Judged(msgspec.Struct, frozen=True):
+class _Answered(msgspec.Struct, frozen=True):
     question: DayOneQuestion
     rank: int | None
     found: str
@@ -52,7 +52,7 @@ class _Judged(msgspec.Struct, frozen=True):
 
 def documents(options: BenchOptions) -> PartResult:
     """Questions of the first day that records of a project's README and other documents answer."""
-    judged: list[_Judged] = []
+    judged: list[_Answered] = []
     figures: list[Figure] = []
     every = questions()
     projects = [name for name in dict.fromkeys(question.project for question in every) if files(name)]
@@ -80,14 +80,14 @@ def files(project: str) -> list[Path]:
     return sorted((FOLDER / project).glob("*.md"))
 
 
-def _figures(judged: Sequence[_Judged], half: str) -> Iterator[Figure]:
+def _figures(judged: Sequence[_Answered], half: str) -> Iterator[Figure]:
     ranks = [row.rank for row in judged if row.question.half == half]
     target = at_least(0.8) if half == "held" else None
     yield share(f"answered by the first five records, half {half}", sum(map(bool, ranks)), len(ranks), target)
     yield share("  by the first", ranks.count(1), len(ranks))
 
 
-def _measured(project: str, rows: Sequence[DayOneQuestion]) -> tuple[list[_Judged], int, int]:
+def _measured(project: str, rows: Sequence[DayOneQuestion]) -> tuple[list[_Answered], int, int]:
     with TemporaryDirectory(prefix="memd-bench-") as name, temporary_daemon(RECORDS_ONLY) as client:
         folder = Path(new_repository(Path(name) / project))
         for path in files(project):
@@ -100,8 +100,8 @@ def _measured(project: str, rows: Sequence[DayOneQuestion]) -> tuple[list[_Judge
         return [_judge(client, str(folder), row) for row in rows], number, characters
 
 
-def _judge(client: Client, folder: str, row: DayOneQuestion) -> _Judged:
+def _judge(client: Client, folder: str, row: DayOneQuestion) -> _Answered:
     hits = client.recall(row.question, cwd=folder, limit=FIRST).hits
     ranks = [rank for rank, hit in enumerate(hits, 1) if has_words(record_text(hit.record), row.words)]
     found = hits[0].record.description[:100] if hits else "nothing"
-    return _Judged(row, ranks[0] if ranks else None, found)
+    return _Answered(row, ranks[0] if ranks else None, found)

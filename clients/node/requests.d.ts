@@ -962,6 +962,7 @@ export interface Wrote {
   author?: string;
   path?: string;
   own?: boolean;
+  form?: "" | "commands" | "purpose" | "row";
 }
 
 /** The methods of `Client`. Each rejects with MemdError. */
