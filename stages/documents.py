@@ -97,7 +97,7 @@ def is_slight(event: Wrote, words: str, salience: float) -> bool:
 def line(event: Wrote, clause: Clause) -> str:
     """Return a part in one line that a reader of it alone understands; "" where its own words are that."""
     if event.form == "purpose":
-        title = f"Purpose of {name}" if clause.path and (name := _bare(clause.path[0])) else "Purpose"
+        title = f"Purpose of the project {name}" if clause.path and (name := _bare(clause.path[0])) else "Purpose"
         return cut(f"{title}: {' '.join(unmarked(clause.text).split())}").removesuffix(" …")
     return procedure(clause.text, context(clause)) if event.form == "commands" else ""
 

@@ -58,7 +58,7 @@ def test_structure_decides_the_type(distil: Distil) -> None:
     )
     assert [one.type for one in told] == ["purpose", "procedure", "fact"]
     assert [one.description for one in told[:2]] == [
-        "Purpose of Orchard: Orchard counts apples on conveyor belts.",
+        "Purpose of the project Orchard: Orchard counts apples on conveyor belts.",
         "Running the tests: `uv run pytest -q`",
     ]
 
