@@ -144,11 +144,6 @@ class Extract:
         candidate = _candidate(item, source, span, type_, 1.0, reading)
         candidates.append(msgspec.structs.replace(candidate, asked_in=asked_in))
 
-
-def _is_readable(words: str, asked_in: str) -> bool:
-    """Whether the models can read a statement: they know English only."""
-    return asked_in == "en" or (not asked_in and is_english(words))
-
     def _part(self, item: Item, event: Wrote, candidates: list[Candidate], rejections: list[Rejection]) -> None:
         """Take a part of a document, whole."""
         statements = documents.statements(event)
@@ -179,6 +174,11 @@ def _is_readable(words: str, asked_in: str) -> bool:
         type_, score = gate.typed(words, "document", near, reading, headed)
         is_meant = type_ in (headed, "convention") or weights(words, "document").get(type_, 0.0) >= CUED
         return type_ if is_meant and type_ != "procedure" else "fact", score
+
+
+def _is_readable(words: str, asked_in: str) -> bool:
+    """Whether the models can read a statement: they know English only."""
+    return asked_in == "en" or (not asked_in and is_english(words))
 
 
 def _candidate(
