@@ -59,7 +59,7 @@ _SHELL_SIGN = re.compile(r"[^\w./:@%+=,-]")
 _CLASSES = re.compile(r"([a-z]+)|([A-Z]+)|(\d+)|(\W|_)")
 
 
-class _Form(NamedTuple):
+class _KnownForm(NamedTuple):
     """A written form of a secret. `before`: bytes of it before the clue; `size`: of all of it."""
 
     clue: str
@@ -71,11 +71,11 @@ class _Form(NamedTuple):
 class _Forms:
     """Forms that are searched together."""
 
-    def __init__(self, forms: Sequence[_Form]) -> None:
+    def __init__(self, forms: Sequence[_KnownForm]) -> None:
         self.forms = forms
         self._search = ClueSearch([(re.escape(form.clue),) for form in forms], any_case=False) if forms else None
 
-    def places(self, data: bytes) -> list[tuple[int, _Form]]:
+    def places(self, data: bytes) -> list[tuple[int, _KnownForm]]:
         """Return where a form may begin."""
         found = self._search.search(data) if self._search else None
         if not found:
@@ -140,7 +140,7 @@ class KnownSecrets:
                 self._rules.move_to_end(digest)
             return self._rules.get(digest)
 
-    def _search_for(self, young: list[_Form]) -> None:
+    def _search_for(self, young: list[_KnownForm]) -> None:
         old = self._searched[0]
         while len(self._rules) > LIMIT:
             self._rules.popitem(last=False)
@@ -179,10 +179,10 @@ def is_distinctive(secret: str) -> bool:
     return (is_mixed or is_secretish(secret)) and not is_exempt(secret, quoted=False)
 
 
-def _form(words: str, digest: bytes) -> _Form:
+def _form(words: str, digest: bytes) -> _KnownForm:
     size = min(CLUE, len(words) // 2)
     start = max(range(len(words) - size + 1), key=lambda at: _rarity(words[at : at + size]))
-    return _Form(words[start : start + size], len(words[:start].encode()), len(words.encode()), digest)
+    return _KnownForm(words[start : start + size], len(words[:start].encode()), len(words.encode()), digest)
 
 
 def _rarity(words: str) -> int:
