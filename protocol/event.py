@@ -58,10 +58,12 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
 
 
 class Said(Event, tag="said", frozen=True, kw_only=True):
-    """The user typed a turn, or the agent wrote prose."""
+    """The user typed a turn, or the agent wrote prose. `answers`: the turn of this document that holds the question to
+    which the text is the answer, if the host says so."""
 
     role: Literal["user", "assistant"]
     text: str
+    answers: str = ""
 
 
 class Noted(Event, tag="noted", frozen=True, kw_only=True):

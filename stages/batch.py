@@ -30,10 +30,11 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `type`: identity, preference, decision, convention, lesson, commitment, event, procedure, purpose, fact,
     note.
-    `context`: the heading that names what the clause is about, where it stands under one; `is_noted`: kept, not
-    believed; `asked_in`: the language of a statement that its author asked to remember, "" for others; `about_user`:
-    the probability that it is about the user; `salience`: in [0, 3], and `marked`: the words that name subject and
-    value, by the distiller: None and "" where it reads nothing.
+    `context`: the heading that names what the clause is about, where it stands under one; `question`: the agent's
+    words that the quote answers, at `asked_at`; `is_noted`: kept, not believed; `asked_in`: the language of a statement
+    that its author asked to remember, "" for others; `about_user`: the probability that it is about the user;
+    `salience`: in [0, 3], and `marked`: the words that name subject and value, by the distiller: None and "" where it
+    reads nothing.
     `vector`: 384 float32, unit length, as bytes. `importance`, `confidence` and `score` lie in [0, 1].
     """
 
@@ -50,6 +51,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     asked_in: str = ""
     about_user: float | None = None
     context: str = ""
+    question: str = ""
+    asked_at: Span | None = None
     salience: float | None = None
     marked: str = ""
     description: str = ""
@@ -113,10 +116,11 @@ class Given(msgspec.Struct, frozen=True):
 
 
 class AgentText(NamedTuple):
-    """What the agent of a session wrote, with its archive seq."""
+    """What the agent of a session wrote, with its archive seq and its turn."""
 
     seq: int
     text: str
+    turn: str = ""
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

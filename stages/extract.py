@@ -16,7 +16,7 @@ from ..models.distiller import ClauseReading
 from ..protocol.event import Noted, Said, Trust, Wrote, text, trust
 from ..protocol.operation import Step
 from ..protocol.record import QUOTE_LIMIT, Span
-from . import documents, sections
+from . import documents, links, sections
 from . import extraction_gate as gate
 from .batch import AgentText, Batch, Candidate, Item, Rejection
 from .clauses import Clause, split
@@ -47,6 +47,7 @@ READ_CHARACTERS = 1000  # Characters of a text that was asked to be remembered w
 UNUSABLE = frozenset({"too long", "retraction", "data", "log", "link", "placeholder", "quoted"})
 DOUBTFUL = frozenset("question asked hypothetical retracted irony social report verdict reaction weak".split())
 RULES = frozenset({"convention", "procedure"})
+ANSWERED = frozenset({"convention", "preference"})  # Types of answers; any other answer decides something
 FEWEST_OF_FIX = 6  # Words of a sentence that says what is done about a finding
 # Characters of a turn between two steps of the work, if it ends with the next step; and of one that announces the next
 # step in so many words.
@@ -92,6 +93,7 @@ class Extract:
         candidates: list[Candidate] = []
         rejections: list[Rejection] = []
         unread: list[_Statement] = []
+        answers: list[tuple[Item, links.Question]] = []
         for item in batch.items:
             event = item.captured.event
             if isinstance(event, Noted):
@@ -100,13 +102,20 @@ class Extract:
                 self._part(item, event, candidates, rejections)
             elif isinstance(event, Said | Wrote):
                 agent = batch.agent.get(item.captured.document, ())
-                unread.extend(_Turn(item, agent, rejections).statements())
+                if question := links.question(item, agent):
+                    answers.append((item, question))
+                if question is None or not question.is_stated:
+                    unread.extend(_Turn(item, agent, rejections).statements())
             else:
                 rejections.append(_rejection(item, "not prose"))
         statements = [meant for statement in unread if (meant := self._meant(statement, rejections))]
         nearness = self._prototypes.near([_bare(statement.clause.text) for statement in statements])
         scored = [_scored(statement, near, rejections) for statement, near in zip(statements, nearness, strict=True)]
         candidates.extend(_best([candidate for candidate in scored if candidate is not None], rejections))
+        taken = {candidate.item.seq for candidate in candidates}
+        for item, question in answers:
+            if item.seq not in taken:
+                self._answer(item, question, candidates, rejections)
         candidates.sort(key=lambda candidate: (candidate.item.seq, candidate.span.start))
         return msgspec.structs.replace(
             batch, candidates=(*batch.candidates, *candidates), rejections=(*batch.rejections, *rejections)
@@ -125,6 +134,35 @@ class Extract:
             reading = gate.read(self._reader, rest, statement.trust)  # a topic reads like the name of a speaker
             reason = gate.unmeant(self._reader, reading, following, statement.trust, statement.meant, telling)
         return _chosen(replace(statement, reading=reading), reason, rejections)
+
+    def _answer(
+        self, item: Item, question: links.Question, candidates: list[Candidate], rejections: list[Rejection]
+    ) -> None:
+        """Take a whole turn of the user as the answer to a question of the agent."""
+        words = text(item.captured.event)
+        if (reason := _rejected(Clause(0, len(words), words, False), "user", False)) in UNUSABLE:
+            rejections.append(_rejection(item, reason, words))
+            return
+        asked, answered = gate.read(self._reader, question.text, "assistant"), gate.read(self._reader, words, "user")
+        likely = links.answers().probability(links.features(asked, answered, question.text, words))
+        tier = links.answers().tier(likely, question)
+        if not tier:
+            rejections.append(_rejection(item, "passing answer", words))
+            return
+        span = Span(item.captured.document, item.captured.event.turn, 0, len(words))
+        type_ = answered.type if answered.type in ANSWERED else "decision"
+        both = gate.read(self._reader, links.joined(question.text, words), "user")
+        candidate = _candidate(item, "user", span, type_, likely, answered)
+        candidates.append(
+            msgspec.structs.replace(
+                candidate,
+                description=links.joined(question.text, words),
+                question=question.text,
+                asked_at=question.span,
+                about_user=about_user(both),
+                is_noted=tier == "noted",
+            )
+        )
 
     def _note(self, item: Item, event: Noted, candidates: list[Candidate], rejections: list[Rejection]) -> None:
         words = event.text

@@ -18,6 +18,7 @@ from ..protocol.record import LIVE, QUOTE_LIMIT, Evidence, Provenance, Record, S
 from .batch import SAME_KEY, Candidate, Conflict, Known, Proposal, chosen_pool
 from .contradictions import Verdict, compare, of_another
 from .documents import is_part as is_part_of_document
+from .links import joined
 from .restatement import CERTAIN, PARAPHRASED, PairReader, in_full, noted_down, says_again, told_again
 from .rules import VERSION
 from .words import STOP, tokens
@@ -261,12 +262,14 @@ def _record(candidate: Candidate, id_: str, distiller: str) -> Record:
     spans: tuple[Span, ...] = (msgspec.structs.replace(candidate.span, end=end),)
     if end < candidate.span.end:
         spans = (*spans, msgspec.structs.replace(candidate.span, start=end))
+    if candidate.asked_at is not None:
+        spans = (*spans, candidate.asked_at)
     return Record(
         id=id_,
         pool=candidate.pool,
         placed=bool(chosen_pool(candidate)),
         kind=candidate.kind,
-        content=candidate.quote,
+        content=joined(candidate.question, candidate.quote) if candidate.question else candidate.quote,
         description=candidate.description,
         provenance=Provenance(
             author=candidate.item.author if _is_by_user(candidate) else candidate.trust,

@@ -71,18 +71,30 @@ class Scan:
         rejections: list[Rejection] = []
         batch = drop_echoes(batch)
         for candidate in batch.candidates:
-            if find(candidate.quote) or names_only_a_secret(candidate.quote):
+            if find(candidate.quote) or find(candidate.question) or names_only_a_secret(candidate.quote):
                 rejections.append(Rejection(stage=STAGE, reason="secret", seq=candidate.item.seq))
                 continue
-            judged.append(_judged(candidate, self._score(candidate)))
+            judged.append(self._with_question(_judged(candidate, self._score(candidate))))
         return msgspec.structs.replace(batch, candidates=tuple(judged), rejections=batch.rejections + tuple(rejections))
 
     def _score(self, candidate: Candidate) -> float | None:
         """The head's score of the clause; None without a head or in a language that it does not read."""
-        words = candidate.quote[:READ_CHARACTERS]
+        return self._score_of(candidate.quote[:READ_CHARACTERS], PLACES[candidate.trust])
+
+    def _score_of(self, words: str, place: Place) -> float | None:
         if self._judge is None or not is_scored(words):
             return None
-        return round(highest_score(self._judge, words, PLACES[candidate.trust]), 5)
+        return round(highest_score(self._judge, words, place), 5)
+
+    def _with_question(self, candidate: Candidate) -> Candidate:
+        """The candidate; at most noted if the question that it answers may be an order, because the agent asked it."""
+        flags = flags_of(candidate.question) if candidate.question else ()
+        score = self._score_of(candidate.question, PLACES["assistant"]) if candidate.question else None
+        if not flags and not is_order(candidate.question, score):
+            return candidate
+        what = f"the question is {_read_as(score)}{''.join(f', {flag}' for flag in flags)}: {STATES['quarantined']}"
+        every = tuple(dict.fromkeys((*candidate.flags, *flags)))
+        return step(candidate, STAGE, what, status="quarantined", flags=every)
 
 
 def is_scored(text: str) -> bool:

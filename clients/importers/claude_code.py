@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -45,6 +46,7 @@ class ClaudeLine(msgspec.Struct, frozen=True, rename="camel"):
     is_api_error_message: bool | None = None
     forked_from: msgspec.Raw = msgspec.Raw()
     message: msgspec.Raw = msgspec.Raw()
+    tool_use_result: msgspec.Raw = msgspec.Raw()
     summary: str | None = None
     leaf_uuid: str | None = None
     turn_origin: str | None = None
@@ -67,14 +69,29 @@ class ClaudeOrigin(msgspec.Struct, frozen=True):
     kind: str | None = None
 
 
+class ClaudeToolResult(msgspec.Struct, frozen=True):
+    """The result of one of the host's own tools: the user's answers by question, or a plan that the user approved."""
+
+    answers: dict[str, str] = {}
+    plan: str | None = None
+
+
 OWN_TURNS = frozenset({None, "", "human", "user", "sdk"})
 """Origins of a turn that a person began, unlike a loop's wake-up, a schedule or another agent (W5)."""
+
+OWN_TOOLS = frozenset({"AskUserQuestion", "Edit", "ExitPlanMode", "MultiEdit", "NotebookEdit", "TodoWrite", "Write"})
+"""Tools of the host whose errors hold no text of a program, a page or a server."""
+
+_REFUSED = re.compile(
+    r"(?:Error: )?The user doesn't want to proceed with this tool use\..*?\bthe user said:\s*(.+)", re.DOTALL
+)
 
 _lines = msgspec.json.Decoder(ClaudeLine)
 _messages = msgspec.json.Decoder(ClaudeMessage)
 _attachments = msgspec.json.Decoder(ClaudeAttachment)
 _origins = msgspec.json.Decoder(ClaudeOrigin)
 _texts = msgspec.json.Decoder(str)
+_results: msgspec.json.Decoder[str | ClaudeToolResult] = msgspec.json.Decoder(str | ClaudeToolResult)
 
 
 class ClaudeState(msgspec.Struct, frozen=True, kw_only=True):
@@ -238,12 +255,26 @@ class ClaudeReader(SessionReader):
                 called = ToolCalled(turn=turn, at=self.time, name=block.name, arguments=arguments(block.input))
                 return document.add(called)
             case "tool_result":
-                document.settle(block.tool_use_id or "", "error" if block.is_error else "ok")
-                return "tool result"
+                return self._result(line, block, document)
             case "thinking" | "redacted_thinking":
                 return "thinking"
             case _:
                 return (block.type or "block without a type")[:40]
+
+    def _result(self, line: ClaudeLine, block: ContentBlock, document: Document) -> str:
+        """Take what the user said through a tool. The host writes the results of these tools; those of others are left
+        out, because their text may imitate one (W5)."""
+        call = block.tool_use_id or ""
+        tool = document.settle(call, "error" if block.is_error else "ok")
+        result = _own_result(line) if tool in OWN_TOOLS and not self._is_agent else None
+        if isinstance(result, str) and block.is_error and (reason := _refusal(result)):
+            return document.say(f"{call}#refusal", self.time, "user", reason, is_between=True)
+        if isinstance(result, ClaudeToolResult) and not block.is_error:
+            if tool == "ExitPlanMode" and result.plan:
+                return document.say(f"{call}#plan", self.time, "assistant", result.plan)
+            if tool == "AskUserQuestion":
+                return document.say_answers(call, self.time, result.answers.items())
+        return "tool result"
 
     def _text(self, line: ClaudeLine, text: str, turn: str, document: Document) -> str:
         role: Role = "user" if line.type == "user" else "assistant"
@@ -296,6 +327,19 @@ def queued(line: ClaudeLine) -> str:
             prompt = attachment.prompt
             return prompt if isinstance(prompt, str) else "\n".join(block.text or "" for block in prompt)
     return ""
+
+
+def _own_result(line: ClaudeLine) -> str | ClaudeToolResult | None:
+    """Return what the host notes beside a tool's result, None if it has another form."""
+    with suppress(BadLine):
+        return decode(_results, bytes(line.tool_use_result), "toolUseResult")
+    return None
+
+
+def _refusal(result: str) -> str:
+    """Return the reason that the user gave for refusing a tool call, "" without one."""
+    said = _REFUSED.match(result)
+    return said[1].strip() if said else ""
 
 
 _TAGS = (

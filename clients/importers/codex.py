@@ -11,7 +11,7 @@ import mmap
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -21,6 +21,8 @@ from .session_reader import Outcome, SingleReader, read_lines
 from .transcript import Mark, Transcript
 
 HOST = "codex"
+ASKING = "request_user_input"
+"""Name of the host's tool that asks the user."""
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _REQUEST = re.compile(r"\A# Context from my IDE setup:.*?^## My request for Codex:\s*", re.DOTALL | re.MULTILINE)
@@ -55,6 +57,31 @@ class CodexPayload(msgspec.Struct, frozen=True):
     exit_code: int | None = None
 
 
+class _Question(msgspec.Struct, frozen=True):
+    id: str
+    question: str
+
+
+class _Questions(msgspec.Struct, frozen=True):
+    """The arguments of a call that asks the user."""
+
+    questions: tuple[_Question, ...]
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    answers: tuple[str, ...]
+
+
+class _Answers(msgspec.Struct, frozen=True):
+    """The result of such a call: by question, the options that the user chose, and a note."""
+
+    answers: dict[str, _Answer]
+
+    def words(self, question: str) -> str:
+        chosen = self.answers[question].answers if question in self.answers else ()
+        return ", ".join(answer.removeprefix("user_note: ") for answer in chosen)
+
+
 class CodexLine(msgspec.Struct, frozen=True):
     """A line's envelope."""
 
@@ -62,6 +89,8 @@ class CodexLine(msgspec.Struct, frozen=True):
     timestamp: str | None = None
     payload: msgspec.Raw = msgspec.Raw()
 
+
+T = TypeVar("T")
 
 _lines = msgspec.json.Decoder(CodexLine)
 _payloads = msgspec.json.Decoder(CodexPayload)
@@ -94,6 +123,7 @@ class CodexReader(SingleReader):
         named = _UUID.search(path.stem)
         super().__init__(named[0] if named else path.stem, mark)
         self._is_first = mark is None
+        self._questions: dict[str, _Questions | None] = {}
         if mark is None:
             self.by_items = _by_items(path)
 
@@ -157,14 +187,25 @@ class CodexReader(SingleReader):
                 name = payload.name or payload.type.removesuffix("_call")
                 called = ToolCalled(turn=call, at=self.time, name=name, arguments=_arguments(payload))
                 kind = document.add(called)
+                if name == ASKING:
+                    self._questions[call] = _json_in(_Questions, payload.arguments)
                 if payload.type == "web_search_call":
                     document.settle(call, "unknown")  # no line has its outcome
                 return kind
             case "function_call_output" | "custom_tool_call_output":
-                document.settle(payload.call_id or "", _outcome(payload.output))
-                return "tool result"
+                return self._result(payload.call_id or "", payload.output)
             case _:
                 return (payload.type or "item without a type")[:40]
+
+    def _result(self, call: str, output: msgspec.Raw) -> str:
+        """Take the outcome of a call, and the user's answers to the questions that it asked."""
+        asked = self._questions.pop(call, None)
+        answered = _json_in(_Answers, output) if asked and not self.is_agent else None
+        self.document.settle(call, "ok" if answered else _outcome(output))
+        if asked is None or answered is None:
+            return "tool result"
+        pairs = ((question.question, answered.words(question.id)) for question in asked.questions)
+        return self.document.say_answers(call, self.time, pairs)
 
     def _user(self, text: str, number: int) -> str:
         """Take a prompt, without the text that an editor put before it."""
@@ -184,6 +225,13 @@ def _joined(content: str | list[ContentBlock] | None) -> str:
     if content is None or isinstance(content, str):
         return content or ""
     return "\n".join(block.text for block in content if block.text)
+
+
+def _json_in(kind: type[T], raw: msgspec.Raw) -> T | None:
+    """Return the object that a text of JSON holds, None for another text."""
+    with suppress(msgspec.MsgspecError):
+        return msgspec.json.decode(msgspec.json.decode(bytes(raw), type=str), type=kind)
+    return None
 
 
 def _arguments(payload: CodexPayload) -> str:

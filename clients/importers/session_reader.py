@@ -94,8 +94,7 @@ class Document:
             return "empty text"
         if role == "user" and (message := _OF_AGENTS.match(text)):
             return message[1]
-        if len(text) > TEXT_LIMIT:
-            raise BadLine(f"a text of {len(text):,} characters; at most {TEXT_LIMIT:,} are taken")
+        _check_length(text)
         if role == "user" and not is_between:
             self._open.clear()
         return self.add(Said(turn=turn, at=at, role=role, text=text))
@@ -105,12 +104,28 @@ class Document:
         lessons = summary.lessons(text)
         return self.say(turn, at, "assistant", lessons) if lessons else summary.KIND
 
-    def settle(self, call: str, outcome: Outcome) -> None:
-        """Set the outcome of a tool call."""
+    def say_answers(self, call: str, at: str, answers: Iterable[tuple[str, str]]) -> str:
+        """Append the questions that a tool call asked, each followed by the user's answer; return the line's kind."""
+        kind = "tool result"
+        for number, (question, answer) in enumerate(answers, 1):
+            if not question.strip() or not answer.strip():
+                continue
+            asked = f"{call}#question-{number}"
+            self.say(asked, at, "assistant", question)
+            _check_length(answer)
+            self.add(Said(turn=f"{call}#answer-{number}", at=at, role="user", text=answer, answers=asked))
+            kind = TAKEN
+        return kind
+
+    def settle(self, call: str, outcome: Outcome) -> str:
+        """Set the outcome of a tool call; return the tool's name, "" for an unknown call."""
         self._open.discard(call)
         place = self._turns.get(call)
-        if place is not None and isinstance(self.events[place], ToolCalled):
-            self.events[place] = msgspec.structs.replace(self.events[place], outcome=outcome)
+        event = self.events[place] if place is not None else None
+        if place is None or not isinstance(event, ToolCalled):
+            return ""
+        self.events[place] = msgspec.structs.replace(event, outcome=outcome)
+        return event.name
 
     def close(self, host: str, is_main: bool, cwd: str = "") -> CapturedSession:
         """Return the session. Start and end come from the session's own file, not from copies of some lines."""
@@ -245,6 +260,12 @@ def take_line(content: bytes | None, is_last: bool, reader: SessionReader, accou
             return True
         account.drop(kind)
     return False
+
+
+def _check_length(text: str) -> None:
+    """Raise BadLine for a text beyond the limit."""
+    if len(text) > TEXT_LIMIT:
+        raise BadLine(f"a text of {len(text):,} characters; at most {TEXT_LIMIT:,} are taken")
 
 
 def unreadable(path: Path, error: OSError) -> StoreError:

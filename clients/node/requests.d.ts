@@ -712,6 +712,7 @@ export interface Said {
   at: string;
   role: "assistant" | "user";
   text: string;
+  answers?: string;
 }
 export interface Sample {
   id: string;

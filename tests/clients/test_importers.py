@@ -149,6 +149,25 @@ def test_a_file_of_codex_cut_between_the_two_takes_the_prompt_once(tmp_path: Pat
     assert codex.read(path, "", first.mark).sessions == codex.read(CODEX).sessions
 
 
+def test_an_answer_to_a_question_of_codex_is_the_users(tmp_path: Path) -> None:
+    at = "2026-01-01T00:00:00Z"
+    asked = {"questions": [{"id": "db", "header": "Data", "question": "Which database?", "options": []}]}
+    answered = {"answers": {"db": {"answers": ["Postgres", "user_note: 16 or later"]}}}
+    call = {"type": "function_call", "name": "request_user_input", "call_id": "c1", "arguments": json.dumps(asked)}
+    output = {"type": "function_call_output", "call_id": "c1", "output": json.dumps(answered)}
+    lines = [
+        {"timestamp": at, "type": "session_meta", "payload": {"id": "s1", "cwd": "/x"}},
+        *({"timestamp": at, "type": "response_item", "payload": payload} for payload in (call, output)),
+    ]
+    path = tmp_path / "rollout-s1.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (session,) = codex.read(path).sessions
+    assert [event for event in session.events if isinstance(event, Said)] == [
+        Said(turn="c1#question-1", at=at, role="assistant", text="Which database?"),
+        Said(turn="c1#answer-1", at=at, role="user", text="Postgres, 16 or later", answers="c1#question-1"),
+    ]
+
+
 def test_the_task_of_a_subagent_of_codex_is_not_the_users(tmp_path: Path) -> None:
     path = tmp_path / CODEX.name
     path.write_text(CODEX.read_text().replace('"source":"cli"', '"source":{"subagent":"review"}'))

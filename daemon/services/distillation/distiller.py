@@ -48,10 +48,7 @@ Closing = Callable[[Distillate], AnyOperation]
 PAUSE_S, LONGEST_PAUSE_S = 1.0, 300.0
 BATCH_CHARACTERS = 256 * 1024
 AGENT_TURNS = 96
-"""Turns before a user's turn in which its words are searched: more than a batch has."""
-
-FEWEST_REPEATED = 80
-"""Characters of a user's turn that may repeat what the agent wrote."""
+"""Turns before a user's turn in which its words and its question are searched: more than a batch has."""
 
 log = logging.getLogger("memd.distiller")
 
@@ -360,11 +357,15 @@ def _agent_texts(archive: Archive, items: Sequence[Item]) -> dict[str, tuple[Age
     asked: dict[str, str] = {}
     for item in items:
         event = item.captured.event
-        if isinstance(event, Said) and event.role == "user" and len(event.text) >= FEWEST_REPEATED:
+        if isinstance(event, Said) and event.role == "user":
             asked[item.captured.document] = event.turn  # the last one
     texts = {document: archive.around(document, turn, AGENT_TURNS, 0) for document, turn in asked.items()}
     return {
-        document: tuple(AgentText(seq, text(captured.event)) for seq, captured in before if _is_agents(captured))
+        document: tuple(
+            AgentText(seq, text(captured.event), captured.event.turn)
+            for seq, captured in before
+            if _is_agents(captured)
+        )
         for document, before in texts.items()
     }
 

@@ -18,7 +18,7 @@ from ....protocol.fading import Reviewed
 from ....protocol.history import GetHistory, GetTimeline, History, Version
 from ....protocol.instant import micros
 from ....protocol.operation import Added, AnyOperation, Invalidated, Merged, Pinned, SessionOpened, Updated
-from ....protocol.record import Record, Span
+from ....protocol.record import Record
 from ....protocol.reply import (
     Change,
     Explained,
@@ -162,7 +162,7 @@ class RecordsService(Service):
         words = self._stores.archive.span(span) if may_read(caller, span.document, span.turn) else None
         return Explained(
             record=self._limited(record, caller),
-            lines=tuple(self._lines(span, caller)),
+            lines=tuple(self._lines(record, caller)),
             quote_holds=None if words is None else words.startswith(record.provenance.quote),
             session=span.document,
             project=session.opened.project if session and _is_known(session.opened.project, caller) else "",
@@ -179,11 +179,12 @@ class RecordsService(Service):
             return None
         return self._limited(record, caller)
 
-    def _lines(self, span: Span, caller: Caller) -> Iterator[Line]:
+    def _lines(self, record: Record, caller: Caller) -> Iterator[Line]:
+        span, turns = record.provenance.spans[0], {(span.document, span.turn) for span in record.provenance.spans}
         for _, captured in self._stores.archive.around(span.document, span.turn, BEFORE, AFTER):
             event = captured.event
             if (words := text(event)) and may_read(caller, span.document, event.turn):
-                cited = event.turn == span.turn
+                cited = (span.document, event.turn) in turns
                 yield Line(turn=event.turn, at=event.at, who=speaker(captured), text=words, cited=cited)
 
     def _changes(self, id: str, caller: Caller) -> tuple[Change, ...]:
