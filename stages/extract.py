@@ -53,6 +53,7 @@ FEWEST_OF_FIX = 6  # Words of a sentence that says what is done about a finding
 # step in so many words.
 REMARK, LONG_REMARK = 400, 1000
 REPORT = 2500  # Characters of a turn that is a report, if it has headings
+FEWEST_REPEATED = 80  # Characters of a user's turn that may repeat what the agent wrote
 PASTED_CHARACTERS = 2500  # A user turn longer than this that is built like a document was pasted, not said
 _DATA = re.compile(r"""["'}\]]\s*:\s*["'\[{]|["'}\]]\s*,\s*["'{\[]\s*["']?\w+["']?\s*:|\}\s*\]|"\}""")
 _TITLE = re.compile(r"\*\*[^*]+\*\*:?$|^[\w`'-]+(?: [\w`'-]+){0,3}$")
@@ -260,7 +261,8 @@ class _Turn:
         self._item, self._event, self._rejections = item, event, rejections
         self.source: Trust = trust(event)
         self._words = text(event)
-        said = [told.text for told in agent if told.seq < item.seq]
+        is_long = len(self._words) >= FEWEST_REPEATED
+        said = [told.text for told in agent if is_long and told.seq < item.seq]
         passages = foreign_passages(self._words, said) if self.source == "user" else ()
         rejections.extend(_rejection(item, passage.writer) for passage in passages)
         parts = split(self._words, [passage[:2] for passage in passages])
