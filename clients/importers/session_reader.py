@@ -110,9 +110,9 @@ class Document:
         for number, (question, answer) in enumerate(answers, 1):
             if not question.strip() or not answer.strip():
                 continue
+            _check_length(answer)
             asked = f"{call}#question-{number}"
             self.say(asked, at, "assistant", question)
-            _check_length(answer)
             self.add(Said(turn=f"{call}#answer-{number}", at=at, role="user", text=answer, answers=asked))
             kind = TAKEN
         return kind
