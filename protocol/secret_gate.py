@@ -98,6 +98,10 @@ class SecretGate:
         self._cached_identifier = lru_cache(4096)(self._identifier)
         self._cached_origin = lru_cache(256)(self._origin)
 
+    def without_memory(self) -> SecretGate:
+        """Return a gate of the same home that neither learns secrets nor uses those that are known."""
+        return SecretGate(self._rules, self._key)
+
     def text(self, words: str) -> str:
         """Return free text with secrets and private spans replaced."""
         return short(self._without_secrets(without_private(words))[0])[0] if words else words

@@ -37,7 +37,8 @@ class Dispatcher:
         self, services: Sequence[Service], authoriser: Authorisation, writer: Writer, gate: SecretGate
     ) -> None:
         self._table = table_of(services)
-        self._authoriser, self._writer, self._gate = authoriser, writer, gate
+        self._authoriser, self._writer = authoriser, writer
+        self._gate, self._pass_gate = gate, gate.without_memory()
 
     def lane(self, request: AnyRequest) -> Lane:
         """Return the lane that answers a request."""
@@ -50,7 +51,7 @@ class Dispatcher:
         """Answer a request of the fast or the slow lane. Raises MemdError."""
         handler = self._table[type(request)]
         assert isinstance(handler, Handler)
-        request = self._gate.request(request)
+        request = self._cleaned(request)
         return handler.function(request, self._authoriser.caller(request, handler))
 
     def write(self, arrived: Arrived) -> None:
@@ -76,7 +77,11 @@ class Dispatcher:
             self._run(work, respond)
 
     def _written(self, handler: Handler, request: AnyRequest, caller: Caller) -> AnyData:
-        return handler.function(self._gate.request(request), caller)
+        return handler.function(self._cleaned(request), caller)
+
+    def _cleaned(self, request: AnyRequest) -> AnyRequest:
+        """Return a request without secrets. The holder of a pass teaches memd no secret, and learns of none."""
+        return (self._pass_gate if request.token else self._gate).request(request)
 
     def _run(self, work: partial[AnyData], respond: Respond) -> None:
         future = self._writer.run(work)

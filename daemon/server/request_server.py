@@ -142,7 +142,7 @@ class RequestServer:
     ) -> None:
         """`fd`: a socket at that path on which a service manager listens already."""
         prepare()
-        self._dispatch, self._replies, self._gate = dispatch, replies, gate
+        self._dispatch, self._replies, self._gate = dispatch, replies, gate.without_memory()
         self._connections = ConnectionTable(listening(socket, fd), replies.inside, world.monotonic)
         self._socket, self._inode = socket, socket.stat().st_ino
         self._ready: deque[ClientConnection] = deque()
@@ -329,7 +329,8 @@ class RequestServer:
             return self._error(bug(error, f"handling {type(request).__name__}"), request.rid, as_form)
 
     def _error(self, error: MemdError, rid: int, as_form: Form) -> bytes:
-        """Encode an error, which may quote what the gate has not seen: a message that does not decode, a kept field."""
+        """Encode an error, which may quote what the gate has not seen: a message that does not decode, a kept field.
+        Its receiver may have a pass, and must not see whether a known secret is replaced."""
         return encode_error(self._gate.error(error), rid, as_form)
 
     def _slow_loop(self) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from memd.clients.python import Client
 from memd.protocol.block import plain
+from memd.protocol.errors import NotFound
 from memd.protocol.event import AnyEvent, Noted, Origin, Ran, Said, ToolCalled, Wrote
 from memd.protocol.secret_gate import SecretGate
 from memd.stages.secrets.known import KnownSecrets
@@ -232,6 +233,24 @@ def test_two_texts_beside_each_other_teach_no_secret_P18() -> None:
     gate.event(ToolCalled(turn="1", at=AT, name="get_password", arguments="harbor77Gate"))
     words = "The boat harbor77Gate is blue."
     assert gate.text(words) == words
+
+
+@pytest.mark.parametrize("kind", range(len(KINDS)))
+def test_a_pass_teaches_no_secret_and_tells_of_none_P18(shared_daemon: RunningDaemon, kind: int) -> None:
+    taught, known = itertools.islice(secrets(kind, 8), 2)
+    origin = Origin(host="h", session=f"pass{kind}")
+    with shared_daemon.client() as client:
+        client.capture(origin, [Said(turn="1", at=AT, role="user", text=f"password: {known}")])
+        token = client.grant("ci", pools=["personal"], for_s=600).token
+        with Client(shared_daemon.places, 20_000, token) as reader:
+            reader.recall(f"password: {taught}")
+            with pytest.raises(NotFound) as refused:
+                reader.get(known)
+            assert known in str(refused.value)
+        client.capture(origin, [Said(turn="2", at=AT, role="user", text=f"It is called {taught} here.")])
+        client.capture(origin, [Said(turn="3", at=AT, role="user", text=f"It is not called {known}.")])
+    assert f"called {taught} here".encode() in archived(shared_daemon)
+    assert b"not called [redacted:" in archived(shared_daemon)
 
 
 def test_the_least_recent_of_too_many_known_secrets_is_dropped_P18(monkeypatch: pytest.MonkeyPatch) -> None:
