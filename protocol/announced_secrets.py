@@ -463,12 +463,17 @@ def _matches(text: str, form: _Form, start: int, end: int) -> Iterator[re.Match[
         return
     if form.option and text.find(form.option, start, end) < 0:
         return
+    taken = start
     for command in form.command.finditer(text, start, end):
+        if command.start() < taken:
+            continue
         arguments = _ARGUMENTS.match(text, command.end(), end)
         first, last = command.end(), arguments.end() if arguments else command.end()
         if form.skipped:
             skipped = form.skipped.match(text, first, last)
             first = skipped.end() if skipped else last
+        else:
+            taken = last  # its arguments hold all that those of a command within them do
         matches = form.secret.finditer(text, first, last)
         yield from islice(matches, 1) if form.is_one else matches
 

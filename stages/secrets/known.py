@@ -12,8 +12,8 @@ import json
 import re
 import threading
 from base64 import b64encode
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 from urllib.parse import quote, unquote
@@ -46,6 +46,9 @@ ANYWHERE = 12
 CLUE = 4
 """Most characters of a secret that are kept as they are, to search for them; never more than half of it."""
 
+ALIKE = 8
+"""Most forms with the same clue: each is looked at wherever the clue stands. Another clue of a form is taken then."""
+
 _BESIDE = 8
 _EDGE = re.compile(
     rb"(?:\A|[^A-Za-z0-9]|\\[abfnrtv]|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|%[0-9A-Fa-f]{2}|(?:\A|\s)-[A-Za-z])\Z"
@@ -73,14 +76,20 @@ class _Forms:
 
     def __init__(self, forms: Sequence[_KnownForm]) -> None:
         self.forms = forms
-        self._search = ClueSearch([(re.escape(form.clue),) for form in forms], any_case=False) if forms else None
+        self.alike: dict[str, list[_KnownForm]] = {}
+        for form in forms:
+            self.alike.setdefault(form.clue, []).append(form)
+        self._numbered = list(self.alike.values())
+        self._search = ClueSearch([(re.escape(clue),) for clue in self.alike], any_case=False) if forms else None
 
     def places(self, data: bytes) -> list[tuple[int, _KnownForm]]:
         """Return where a form may begin."""
         found = self._search.search(data) if self._search else None
         if not found:
             return []
-        return [(at - self.forms[n].before, self.forms[n]) for n, places in found.items() for at, _ in places]
+        return [
+            (at - form.before, form) for n, places in found.items() for form in self._numbered[n] for at, _ in places
+        ]
 
 
 class KnownSecrets:
@@ -99,10 +108,15 @@ class KnownSecrets:
         if not forms:
             return
         with self._lock:
-            young = list(self._searched[1].forms)
-            for digest, (form, rule) in forms.items():
+            old, young = self._searched[0].alike, list(self._searched[1].forms)
+            alike = Counter(form.clue for form in young)
+            for digest, (words, rule) in forms.items():
                 if digest not in self._rules:
-                    young.append(_form(form, digest))
+                    form = _form(words, digest, lambda clue: alike[clue] + len(old.get(clue, ())) < ALIKE)
+                    if form is None:
+                        continue
+                    young.append(form)
+                    alike[form.clue] += 1
                 self._rules.setdefault(digest, rule)
                 self._rules.move_to_end(digest)
             if len(young) > len(self._searched[1].forms):
@@ -179,9 +193,13 @@ def is_distinctive(secret: str) -> bool:
     return (is_mixed or is_secretish(secret)) and not is_exempt(secret, quoted=False)
 
 
-def _form(words: str, digest: bytes) -> _KnownForm:
+def _form(words: str, digest: bytes, is_free: Callable[[str], bool]) -> _KnownForm | None:
+    """Return a form with its rarest clue of those that are free, None if it has none."""
     size = min(CLUE, len(words) // 2)
-    start = max(range(len(words) - size + 1), key=lambda at: _rarity(words[at : at + size]))
+    free = (at for at in range(len(words) - size + 1) if is_free(words[at : at + size]))
+    start = max(free, key=lambda at: _rarity(words[at : at + size]), default=-1)
+    if start < 0:
+        return None
     return _KnownForm(words[start : start + size], len(words[:start].encode()), len(words.encode()), digest)
 
 

@@ -16,7 +16,7 @@ from memd.protocol.block import plain
 from memd.protocol.errors import NotFound
 from memd.protocol.event import AnyEvent, Noted, Origin, Ran, Said, ToolCalled, Wrote
 from memd.protocol.secret_gate import SecretGate
-from memd.stages.secrets.known import KnownSecrets
+from memd.stages.secrets.known import ALIKE, KnownSecrets
 from memd.stages.secrets.scan import redact
 from tests.conftest import RunningDaemon
 from tests.daemon.test_secret_gate import files_with, memd
@@ -262,6 +262,18 @@ def test_the_least_recent_of_too_many_known_secrets_is_dropped_P18(monkeypatch: 
         known.redact(f"password: {secret}")
         known.redact(f"use {given[0]}")
     assert known.holds(given[0]) and known.holds(given[-1]) and not known.holds(given[1])
+
+
+def test_many_secrets_with_the_same_characters_do_not_make_a_text_slow_P18(monkeypatch: pytest.MonkeyPatch) -> None:
+    known, chance = KnownSecrets(bytes(32)), random.Random(9)
+    alike = ["#A1$" + "".join(chance.choices("abcdef", k=10)) for _ in range(300)]
+    known.redact("".join(f"password: {secret}\n" for secret in alike))
+    compared: list[bytes] = []
+    plain = known._digest
+    monkeypatch.setattr(known, "_digest", lambda words: compared.append(words) or plain(words))
+    assert not known.hits(b"#A1$ tulips " * 100)
+    assert len(compared) <= ALIKE * 100
+    assert all(known.holds(f"use {secret} there") for secret in alike)
 
 
 def test_no_text_of_a_known_secret_is_kept_P18() -> None:
