@@ -70,6 +70,8 @@ class AsyncClient(RequestMethods):
         try:
             return await self.ask(message, data)
         except Unavailable as error:
+            if self._token:  # the spool is the owner's, and a pass is read-only
+                raise
             return await asyncio.to_thread(Spool(self.places.spool).append, message, reason=error.message)
 
     async def _connected(self) -> AsyncConnection:

@@ -95,6 +95,8 @@ class Client(RequestMethods):
         try:
             return self.ask(message, data)
         except Unavailable as error:
+            if self._token:  # the spool is the owner's, and a pass is read-only
+                raise
             return self.spool.append(message, reason=error.message)
 
     def _connected(self, deadline: Deadline) -> Connection:

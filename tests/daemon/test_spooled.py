@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from memd.clients.python import Client
 from memd.clients.python.spool_writer import Spool
 from memd.protocol import request
+from memd.protocol.errors import DaemonDown
 from memd.protocol.event import Origin
 from memd.protocol.places import places
 from tests.conftest import RunningDaemon
@@ -104,6 +106,23 @@ def test_what_does_not_read_is_put_aside_and_told_P12(spool: Path, start: Any) -
     (rejected,) = spool.glob("*.rejected")
     content = rejected.read_text()
     assert all(part in content for part in ('"stop"', '{"bro', naive.strip(), '{"torn')) and good not in content
+
+
+def test_what_is_refused_beside_a_later_versions_request_is_put_aside_once_W10(spool: Path, start: Any) -> None:
+    file = spool / "h-999999999-1.lines"
+    file.write_text('{"request": "remember", "text": 1}\n{"request": "of_tomorrow"}\n')
+    with start().client() as client:
+        until(lambda: "spool waits" in client.status().last)
+        time.sleep(0.5)
+        assert not list(spool.glob("*.rejected"))
+        assert list(spool.glob("*.taken"))
+
+
+def test_a_client_with_a_pass_writes_nothing_into_the_spool_A1(spool: Path, home: dict[str, str]) -> None:
+    client = Client(places(home, os.getuid()), token="a pass")
+    with pytest.raises(DaemonDown):
+        client.remember_or_spool("I always want margay passes.")
+    assert not list(spool.iterdir())
 
 
 def test_frames_of_a_client_that_never_came_back_are_taken_too(spool: Path, start: Any) -> None:

@@ -119,6 +119,7 @@ class SpoolReader:
     def _commit(self, path: Path, bodies: Sequence[bytes], as_lines: bool) -> str:
         """Commit requests; return why some of them must wait, "" if none must."""
         wishes: list[tuple[bytes, CaptureRequest]] = []
+        refused: list[tuple[bytes, str]] = []  # set aside only when none waits, or each tick would do it again
         for body in bodies:
             try:
                 wish = decode_request(body)
@@ -130,7 +131,7 @@ class SpoolReader:
             except UnknownRequest as error:  # of a later version of memd, which will read it
                 return error.message
             except MemdError as error:
-                self._set_aside(path, _entry(self._legible(body), as_lines), self._gate.error(error).message)
+                refused.append((self._legible(body), self._gate.error(error).message))
         answers = self._asked([wish for _, wish in wishes])
         if answers is None:
             return "the write thread does not respond"
@@ -138,7 +139,9 @@ class SpoolReader:
             if isinstance(answer, MemdError) and not isinstance(answer, InvalidRequest):
                 return answer.message
             if problem := _refusal(answer):
-                self._set_aside(path, _entry(self._clean(wish, body), as_lines), problem)
+                refused.append((self._clean(wish, body), problem))
+        for body, problem in refused:
+            self._set_aside(path, _entry(body, as_lines), problem)
         if wishes:
             self._note("spool taken", f"{len(wishes)} requests of {path.name.removesuffix(TAKEN)}")
         return ""
