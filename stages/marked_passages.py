@@ -17,10 +17,7 @@ _VOID = frozenset("area base br col embed hr img input link meta source track wb
 _HOST_NAME = re.compile("|".join(_DATA["hosts"].split()), re.IGNORECASE)
 _PAGE, _PAGE_ENDS = tuple(any_of([sign]) for sign in _DATA["page"]), any_of(_DATA["page_ends"])
 _NAVIGATION, _FOOTER = any_of(_DATA["navigation"]), any_of([_DATA["footers"]])
-_WHO_FIELDS, _TEXT_FIELDS = words("speakers", "who_fields"), words("speakers", "text_fields")
-_KEY = re.compile(r"(?<![^\s{\[(,;<|*'\"-])(?:[\w-]{1,60}[._-])?([^\W\d_]+)[\"'*]{0,3}\s?(?:=>?|:)")
 _QUOTED_CELL = re.compile(r'"[^"\n]*"')
-_CELL = re.compile(r"[|,;\t]")
 _FENCE = re.compile(r"\s{0,8}(?:[-*+]\s+|\d+[.)]\s+)?(`{3,}|~{3,})(.*)")
 _CODE = re.compile(r"(`+)[^`\n]{1,400}\1(?!`)")
 _TAG = re.compile(r"(?:(?<!\w)<|<(?=/))(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*)?>")
@@ -42,14 +39,7 @@ _DISPLAY = re.compile(
     rf"(?:{_PROMPT}(?:{_DATA['displays']}|{_DATA['displays_behind_prompt']})(?:\s+\S+){{1,6}}"
     rf"|(?:{_DATA['displays']})(?:\s+\S+){{1,2}})$"
 )
-_SECTION = re.compile(r"\s{0,3}(?:#{1,6}\s|[*_]{2})(.+)")
-_SECTION_NAMES = re.compile(rf"(?:{_DATA['sections'].replace(chr(10), '')})", re.IGNORECASE)
-_FORM_FIELD = re.compile(
-    rf"\s*[*_]{{0,2}}(?:{_DATA['sections'].replace(chr(10), '')})[*_]{{0,2}}\s*:\s+\S", re.IGNORECASE
-)
-_SHOWN = re.compile(r"\s*[●⏺⎿✻✽]\s")  # How agents mark their steps in a terminal
 _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_UNDERLINE = re.compile(r"={4,}\s*$")
 _MERGE = re.compile(r"\s*Merge (?:pull request #\d+ from \S+|branch '[^']+'|remote-tracking branch )")
 _COMMENT = re.compile(r"\s*(?://|/\*|\*/)")
 
@@ -203,15 +193,6 @@ def _is_machine_line(line: str) -> bool:
     return not bare.startswith(("#", ">")) and not is_separator(bare) and is_log(bare)
 
 
-def find_records(turn: TurnText) -> None:
-    """Blocks that have a field for the speaker and one for the words, or a table with such columns."""
-    for first, last in list(turn.paragraphs()):
-        names = {hit[1].lower() for line in turn.lines[first:last] for hit in _KEY.finditer(line)}
-        names |= _columns(turn.lines[first:last])
-        if (names & _WHO_FIELDS and names & _TEXT_FIELDS) and len(names & (_WHO_FIELDS | _TEXT_FIELDS)) > 1:
-            turn.mark(first, turn.until(last, lambda line: bool(line.strip()) and line[:1] not in " \t]}"))
-
-
 def find_tables(turn: TurnText) -> None:
     """Separated values: a header, and the lines below it with as many cells."""
     for first, last in list(turn.paragraphs()):
@@ -241,13 +222,6 @@ def _cells(line: str, mark: str) -> list[str]:
 
 def _is_column(cell: str) -> bool:
     return 0 < len(cell.split()) <= LONGEST_NAME + 1 and cell.rstrip()[-1] not in ".!:" and not FIRSTS.match(cell)
-
-
-def _columns(lines: list[str]) -> set[str]:
-    """The names in the first line of a table of which the second line has as many cells."""
-    cells = [[cell.strip(" \"'*") for cell in _CELL.split(line.strip("| "))] for line in lines[:2]]
-    is_table = len(cells) > 1 and len(cells[0]) > 1 and len(cells[1]) >= len(cells[0])
-    return {cell.lower() for cell in cells[0]} if is_table else set()
 
 
 def find_pages(turn: TurnText) -> None:
@@ -289,31 +263,6 @@ def _mark_above(turn: TurnText, ending: re.Pattern[str]) -> None:
         elif is_separator(line):
             turn.mark(first, max(first, last))
             first = last = at + 1
-
-
-def find_steps(turn: TurnText) -> None:
-    """What an agent showed in a terminal."""
-    for first, last in list(turn.paragraphs()):
-        shown = [at for at in range(first, last) if _SHOWN.match(turn.lines[at])]
-        if len(shown) == 1 or any(turn.lines[at].lstrip()[0] != "●" for at in shown):
-            turn.mark(shown[0], last)
-
-
-def find_documents(turn: TurnText) -> None:
-    """A document with the sections of a README, or with the fields of a ticket, from its title or first field."""
-    titles = [at for at, line in enumerate(turn.lines) if at and _UNDERLINE.match(line) and turn.lines[at - 1].strip()]
-    parts = [at for at, line in enumerate(turn.lines) if _is_section(line)]
-    fields = [at for at, line in enumerate(turn.lines) if _FORM_FIELD.match(line)]
-    if titles or parts:
-        headings = [at for at, line in enumerate(turn.lines) if line.startswith("#")]
-        turn.mark(min([at - 1 for at in titles] + parts + headings), len(turn.lines))
-    elif len(fields) > 1:
-        turn.mark(fields[0], block_end(turn, fields[-1]))
-
-
-def _is_section(line: str) -> bool:
-    hit = _SECTION.match(line.rstrip()) if len(line) <= LONGEST_FIELD else None
-    return hit is not None and _SECTION_NAMES.fullmatch(hit[1].strip(" :*_")) is not None
 
 
 def find_displays(turn: TurnText) -> None:

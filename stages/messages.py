@@ -1,4 +1,4 @@
-"""Find the letters and transcripts in a user's turn, and the prompts that tell a machine who it is (P-19)."""
+"""Find the letters and transcripts in a user's turn (P-19)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ANNOTATIONS = words("speakers", "annotations")
 _FIELDS = words("speakers", "mail")
 _ROLES, _WEAK_ROLES = words("speakers", "roles"), words("speakers", "weak_roles")
 _CLOSING = re.compile(rf"\W*(?:{_DATA['closings'].replace(chr(10), '')})\b", re.IGNORECASE)
-_REMARKS, _PERSONAS = any_of(_DATA["remarks"]), any_of(_DATA["personas"])
+_REMARKS = any_of(_DATA["remarks"])
 _SALUTATION = re.compile(
     rf"\W*(?:(?P<person>{_DATA['salutations']})\b|(?:{_DATA['greetings']})\b)"
     r"(?P<to>(?:[^\S\n]+[\w.'’-]+){0,5})\s*(?:[,:!–-]|$)",
@@ -142,15 +142,6 @@ def find_letters(turn: TurnText) -> None:
             turn.mark(at, max(signature, closing + 1) if is_signed else _letter_end(turn, at, at + 1))
 
 
-def find_signed(turn: TurnText) -> None:
-    """A mail above the line of two hyphens that mail programs put before a name and an address."""
-    last = max((at for at, line in enumerate(turn.lines) if line.rstrip() == "--"), default=-1)
-    below = [line for line in turn.lines[last + 1 :] if line.strip()]
-    is_name = last >= 0 and 1 < len(below) <= LONGEST_SIGNATURE + 1 and _NAME_LINE.fullmatch(below[0]) is not None
-    if is_name and all(len(line.split()) <= LONGEST_REMARK for line in below):
-        turn.mark(0, len(turn.lines))
-
-
 def _address(lines: list[str], at: int) -> re.Match[str] | None:
     """A line of a few words and a comma that stands alone: it opens a letter, if one is signed."""
     is_alone = not (at and lines[at - 1].strip()) and at + 1 < len(lines) and not lines[at + 1].strip()
@@ -256,21 +247,3 @@ def _is_remark(line: str) -> bool:
         return False
     hit = _REMARKS.search(line)
     return hit is not None and _REMARKED.match(line) is not None and not re.search(r"\b(?:I|[Ww]e|[Yy]ou)\b", line)
-
-
-def find_personas(turn: TurnText) -> None:
-    """A text that tells a machine who it is, up to a paragraph in the first person."""
-    paragraphs = list(turn.paragraphs())
-    start = next((n for n, (first, last) in enumerate(paragraphs) if _has_persona(turn.lines[first:last])), None)
-    if start is None:
-        return
-    end = len(turn.lines)
-    for first, _ in paragraphs[start + 1 :]:
-        if FIRSTS.match(turn.lines[first]) or is_separator(turn.lines[first]):
-            end = first
-            break
-    turn.mark(paragraphs[start][0], end)
-
-
-def _has_persona(lines: list[str]) -> bool:
-    return any(_PERSONAS.match(line.lstrip("#*->• \t")) for line in lines)

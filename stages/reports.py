@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 from .rules import any_of, table, words
+from .turn_text import FIRSTS, WORDS
 from .words import STOP
 
 _DATA = table("speakers")
@@ -104,6 +105,7 @@ _TURNS_TO_OWN, _GOES_ON = _form(_TURNS), _form(rf"{_TURNS}|[,-]\s*{_STATES}(?:{_
 _ORDERS, _DEMANDS = words("speakers", "orders"), _form(_DATA["demands"])
 _UTTERANCES = words("speakers", "utterances")
 _KINDS = _UTTERANCES | words("speakers", "sources") | words("speakers", "numbered")
+_SOURCES = words("speakers", "sources")
 _MACHINE = words("speakers", "roles") | words("speakers", "weak_roles")
 _HEAD = _form(
     rf"^\W*(?P<before>(?!(?:{_DATA['abouts']})\b)(?:(?!(?:{_DATA['tails']})\b)[\w.'’/-]+\s+){{0,6}}?)"
@@ -135,6 +137,7 @@ _APPROVALS = words("speakers", "approvals")
 _NO_NAMES = STOP | words("speakers", "no_names")
 
 
+LONGEST_LEAD = 20  # Words
 SHORTEST_NAME = 3  # Letters of a name in capitals that may be a short form of a topic
 
 
@@ -164,6 +167,12 @@ def introduces(lead: str) -> bool:
     if said is not None:
         return not _ASKS.search(said["verb"]) and not _own_speech(lead[said.end("verb") :])
     return not _ASKS.search(lead) and (_names_text(lead) or _by_name(_OF_SOMEBODY, lead) is not None)
+
+
+def names_source(line: str) -> bool:
+    """Whether a line that ends with a colon names a text of somebody else."""
+    spoken = [word.lower() for word in WORDS.findall(line)]
+    return 0 < len(spoken) <= LONGEST_LEAD and not FIRSTS.match(line) and not _SOURCES.isdisjoint(spoken)
 
 
 def ends_with_speech(line: str) -> bool:

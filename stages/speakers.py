@@ -1,33 +1,32 @@
 """Find the passages of a user's turn that somebody else wrote: pasted mail, pages, logs, diffs, transcripts, prompts,
-quotations, and what an agent of the session wrote before (P-19). Shapes of lines and blocks decide; the few words that
-name parts of such shapes are data (`rules/speakers.toml`). Every pass is linear."""
+quotations, and what an agent of the session wrote before (P-19). Marks of a format decide; shapes of lines and blocks
+are hints, which the model of authorship weighs with all else that it reads. Every pass is linear."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from itertools import islice, pairwise
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby, islice, pairwise
+from typing import NamedTuple
 
+from .authorship import Part, foreign, parts
 from .echoes import words_of
 from .marked_passages import (
     find_commits,
     find_diffs,
     find_displays,
-    find_documents,
     find_elements,
     find_fences,
     find_logs,
     find_pages,
     find_quotes,
-    find_records,
-    find_steps,
     find_subtitles,
     find_tables,
 )
-from .messages import find_letters, find_mails, find_personas, find_signed, find_transcripts
-from .reports import ends_with_speech, introduces
+from .messages import find_letters, find_mails, find_transcripts
+from .reports import ends_with_speech, introduces, is_reported, names_source
 from .rules import table, words
-from .turn_text import FIRSTS, LONGEST_FIELD, WORDS, Passage, TurnText, block_end, is_separator
+from .turn_text import FIRSTS, LONGEST_FIELD, WORDS, Passage, TurnText, block_end, is_separator, merged
 
 _DATA = table("speakers")
 _SOURCES = words("speakers", "sources")
@@ -54,9 +53,9 @@ _TRANSFORM = re.compile(
 )
 _FILE_NAME = re.compile(rf"[\s#`]*{_DATA['files']}[\s`:]*", re.IGNORECASE)
 _ANNOUNCED_FILE = re.compile(
-    r"\W*(?:{forms})\W*:\s*$".replace("{forms}", "|".join(_DATA["announced_files"]))
-    .replace("{words}", _DATA["no_owners"])
-    .replace("{file}", f"`?{_DATA['files']}`?"),
+    rf"\W*{_DATA['announced_files']}\W*:\s*$".replace("{words}", _DATA["no_owners"]).replace(
+        "{file}", f"`?{_DATA['files']}`?"
+    ),
     re.IGNORECASE,
 )
 _RETURNS = re.compile(rf"\W*(?:{_DATA['returns']})", re.IGNORECASE)
@@ -79,13 +78,65 @@ BLOCK = 18  # Words in a row that show that the agent's text was copied, and not
 def foreign_passages(text: str, agent: Sequence[str] = ()) -> tuple[Passage, ...]:
     """The passages of a user's turn that somebody else wrote, in order and disjoint. `agent`: what the session's agent
     wrote before."""
+    turn = read_turn(text, agent)
+    others = foreign(turn.parts, turn.known, turn.hints)
+    found = [is_others and not is_known for is_others, is_known in zip(others, turn.known, strict=True)]
+    return merged([*turn.passages, *_runs(turn.parts, found)])
+
+
+class ReadTurn(NamedTuple):
+    """The parts of a turn; what marks of a format show: passages, and for each part whether it lies in one; and for
+    each part the hints, by finder."""
+
+    parts: list[Part]
+    passages: tuple[Passage, ...]
+    known: list[bool]
+    hints: list[list[bool]]
+
+
+def read_turn(text: str, agent: Sequence[str] = ()) -> ReadTurn:
+    """Return what the model of authorship reads of a turn."""
     turn = TurnText(text)
     turn.leave_middle()
-    for find in _FINDERS:
+    pieces = parts(turn.text)
+    for find in _MARKS:
         find(turn)
     if agent:
         _repetitions(turn, agent)
-    return turn.passages()
+    passages = turn.passages()
+    hints: list[list[bool]] = []
+    for find in _HINTS:
+        before = len(turn.found)
+        find(turn)
+        hints.append(_covered(pieces, merged(turn.found[before:])))
+    by_part = [list(row) for row in zip(*hints, strict=True)]
+    return ReadTurn(pieces, passages, _covered(pieces, passages), by_part)
+
+
+def _covered(pieces: Sequence[Part], passages: Sequence[Passage]) -> list[bool]:
+    """Return for each part whether most of it lies in a passage. Both are in order."""
+    out, at = list[bool](), 0
+    for piece in pieces:
+        while at < len(passages) and passages[at].end <= piece.start:
+            at += 1
+        shared = 0
+        for start, end, _ in passages[at:]:
+            if start >= piece.end:
+                break
+            shared += min(end, piece.end) - max(start, piece.start)
+        out.append(2 * shared > piece.end - piece.start)
+    return out
+
+
+def _runs(pieces: Sequence[Part], others: Sequence[bool]) -> Iterator[Passage]:
+    """Yield each run of parts that are somebody else's, if it has words. A report at its front is left to the rule
+    for reports."""
+    for is_others, run in groupby(zip(pieces, others, strict=True), key=lambda pair: pair[1]):
+        if is_others:
+            members = [piece for piece, _ in run]
+            opens = next((at for at, piece in enumerate(members) if not is_reported(piece.text)), len(members))
+            if any(len(word) > 1 for piece in members[opens:] for word in WORDS.findall(piece.text)):
+                yield Passage(members[opens].start, members[-1].end, "pasted")
 
 
 def _files(turn: TurnText) -> None:
@@ -138,7 +189,11 @@ def _led(turn: TurnText) -> None:
         for at in range(first, last):
             line = turn.lines[at]
             colon = _lead_end(line)
-            if colon < 0 and not _names_source(line) and not _announces(turn.lines, at):
+            if (
+                colon < 0
+                and not (line.rstrip().endswith(":") and names_source(line))
+                and not _announces(turn.lines, at)
+            ):
                 continue
             if colon >= 0 and (line[colon:].strip() or at + 1 < last):
                 behind = turn.start(at) + colon
@@ -191,13 +246,6 @@ def _is_near(turn: TurnText, last: int, below: int) -> bool:
     return all(turn.start(at + 1) - turn.start(at) == 1 for at in range(last, below))
 
 
-def _names_source(line: str) -> bool:
-    spoken = [word.lower() for word in WORDS.findall(line)]
-    if not line.rstrip().endswith(":") or not 0 < len(spoken) <= LONGEST_LEAD or FIRSTS.match(line):
-        return False
-    return not _SOURCES.isdisjoint(spoken)
-
-
 def _quotations(turn: TurnText) -> None:
     """Passages of several sentences in quotation marks, unless the user quotes himself."""
     text = turn.text
@@ -210,29 +258,27 @@ def _quotations(turn: TurnText) -> None:
     turn.blank()
 
 
-_FINDERS: tuple[Callable[[TurnText], None], ...] = (
+_Finder = Callable[[TurnText], None]
+_MARKS: tuple[_Finder, ...] = (  # What these find is somebody else's
     find_fences,
     find_elements,
     find_quotes,
     find_diffs,
     find_commits,
-    find_steps,
     find_displays,
     find_subtitles,
     find_logs,
+    find_tables,
+    _quotations,
+)
+_HINTS: tuple[_Finder, ...] = (
     find_mails,
     find_letters,
-    find_signed,
     _files,
-    find_documents,
-    find_records,
-    find_tables,
     find_transcripts,
-    find_personas,
     find_pages,
     _titled,
     _led,
-    _quotations,
 )
 
 

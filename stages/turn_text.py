@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from .rules import table
@@ -37,7 +37,7 @@ class TurnText:
         for line in self.lines:
             self._starts.append(self._starts[-1] + len(line) + 1)
         self._length = len(text)
-        self._found: list[Passage] = []
+        self.found: list[Passage] = []
 
     def leave_middle(self) -> None:
         """Take the middle of a very long turn for pasted, unread."""
@@ -55,17 +55,17 @@ class TurnText:
         """Lines `first:last` are not the user's."""
         if first == last:
             return
-        self._found.append(Passage(self._starts[first], min(self._length, self._starts[last] - 1), writer))
+        self.found.append(Passage(self._starts[first], min(self._length, self._starts[last] - 1), writer))
         self.lines[first:last] = [" " * len(line) for line in self.lines[first:last]]
 
     def mark_span(self, start: int, end: int, writer: Writer) -> None:
         """Characters `start:end` are not the user's. Call `blank` after the last one."""
-        self._found.append(Passage(start, end, writer))
+        self.found.append(Passage(start, end, writer))
 
     def blank(self) -> None:
         """Blank what `mark_span` found."""
         text, pieces, at = self.text, list[str](), 0
-        for start, end, _ in sorted(self._found):
+        for start, end, _ in sorted(self.found):
             pieces += text[at:start], re.sub(r"[^\n]", " ", text[max(at, start) : end])
             at = max(at, end)
         self.lines = "".join((*pieces, text[at:])).split("\n")
@@ -88,14 +88,19 @@ class TurnText:
         return next((at for at in range(first, len(self.lines)) if is_end(self.lines[at])), len(self.lines))
 
     def passages(self) -> tuple[Passage, ...]:
-        """What was found, in order; where two overlap, the one that starts first has the words of both."""
-        merged: list[Passage] = []
-        for found in sorted(self._found):
-            if merged and found.start <= merged[-1].end:
-                merged[-1] = merged[-1]._replace(end=max(merged[-1].end, found.end))
-            else:
-                merged.append(found)
-        return tuple(merged)
+        """What was found, in order and disjoint."""
+        return merged(self.found)
+
+
+def merged(found: Iterable[Passage]) -> tuple[Passage, ...]:
+    """Passages in order; where two overlap, the one that starts first has the words of both."""
+    out: list[Passage] = []
+    for passage in sorted(found):
+        if out and passage.start <= out[-1].end:
+            out[-1] = out[-1]._replace(end=max(out[-1].end, passage.end))
+        else:
+            out.append(passage)
+    return tuple(out)
 
 
 def is_separator(line: str) -> bool:
