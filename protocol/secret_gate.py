@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from copy import copy
 from functools import cache, lru_cache
 from typing import Literal, Protocol, TypeVar
 
@@ -56,11 +57,13 @@ Redact = Callable[[str], tuple[str, tuple[str, ...]]]
 T = TypeVar("T")
 
 
-class SecretMemory(Protocol):
-    """Secrets that were found since the process started."""
+class SessionMemory(Protocol):
+    """Secrets that were found since the process started, as far as they are known in a session."""
 
-    version: int
-    """Grows with each new one."""
+    @property
+    def version(self) -> int:
+        """Grows with each new one."""
+        ...
 
     def redact(self, text: str, /) -> tuple[str, tuple[str, ...]]:
         """Return a text without its secrets and the known ones, and the names of the rules; learn those found."""
@@ -68,6 +71,14 @@ class SecretMemory(Protocol):
 
     def holds(self, text: str, least: int = 0, /) -> bool:
         """Return whether a known secret of so many bytes at least stands in a text."""
+        ...
+
+
+class SecretMemory(SessionMemory, Protocol):
+    """Secrets that were found since the process started."""
+
+    def of(self, session: str, /) -> SessionMemory:
+        """Return those that are known in a session."""
         ...
 
 
@@ -94,13 +105,22 @@ class SecretGate:
 
     def __init__(self, redact: Redact, key: bytes, known: SecretMemory | None = None) -> None:
         """`key`: of this home, `KEY_BYTES` long; `known`: finds secrets again in texts that do not announce them."""
-        self._rules, self._key, self._known = redact, key, known
+        self._rules, self._key, self._memory = redact, key, known
+        self._known: SessionMemory | None = known
         self._cached_identifier = lru_cache(4096)(self._identifier)
         self._cached_origin = lru_cache(256)(self._origin)
 
     def without_memory(self) -> SecretGate:
         """Return a gate of the same home that neither learns secrets nor uses those that are known."""
         return SecretGate(self._rules, self._key)
+
+    def of(self, session: str) -> SecretGate:
+        """Return this gate for a session: it also knows the secrets that were found there."""
+        if self._memory is None or not session:
+            return self
+        gate = copy(self)
+        gate._known = self._memory.of(session)
+        return gate
 
     def text(self, words: str) -> str:
         """Return free text with secrets and private spans replaced."""

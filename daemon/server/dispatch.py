@@ -81,7 +81,8 @@ class Dispatcher:
 
     def _cleaned(self, request: AnyRequest) -> AnyRequest:
         """Return a request without secrets. The holder of a pass teaches memd no secret, and learns of none."""
-        return (self._pass_gate if request.token else self._gate).request(request)
+        gate = self._pass_gate if request.token else self._gate.of(getattr(request, "document", ""))
+        return gate.request(request)
 
     def _run(self, work: partial[AnyData], respond: Respond) -> None:
         future = self._writer.run(work)

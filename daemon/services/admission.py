@@ -48,7 +48,7 @@ def admit(gate: SecretGate, origin: Origin, event: AnyEvent) -> Captured:
         raise InvalidRequest(f"the text is not valid Unicode: {error.reason}", hint="remove lone surrogates") from error
     if "<memd-context" in words:
         event = with_text(event, _INJECTED.sub("", words))
-    event, secrets = gate.event(event)
+    event, secrets = gate.of(origin.document).event(event)
     if isinstance(event, Noted | Reworded) and not event.text.replace(PLACEHOLDER, "").strip():
         raise InvalidRequest(
             "there is nothing to remember", hint="the text is empty, private, or only memd's own context"

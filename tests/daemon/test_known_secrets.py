@@ -35,6 +35,12 @@ KINDS: tuple[Callable[[random.Random], str], ...] = (
 )
 """Secrets of one kind each; `chance` makes them new."""
 
+RANDOM = 3
+"""The kind that is drawn by chance, which is known everywhere; the others are known in their session."""
+
+ELSEWHERE = ("in_another_session", "in_a_title", "in_an_edit", "in_an_import")
+"""The ways that belong to another session, or to none."""
+
 ANNOUNCEMENTS = ("my password: {}", "export DB_PASSWORD={}", "wifi password = {}\n", "passwort: {}", "API_SECRET={}")
 
 
@@ -124,7 +130,7 @@ WAYS = [name for name, value in vars(Again).items() if callable(value) and not n
 
 
 def test_a_secret_said_again_leaves_no_byte_in_any_file_P18(daemon: RunningDaemon, tmp_path: Path) -> None:
-    tries = list(itertools.product(WAYS, range(len(KINDS))))
+    tries = [(way, kind) for way in WAYS for kind in range(len(KINDS)) if kind == RANDOM or way not in ELSEWHERE]
     assert len(tries) >= 60
     given: list[str] = []
     outside = tmp_path / "outside"
@@ -195,14 +201,32 @@ def test_a_project_keeps_the_name_that_is_a_password_too_P18(shared_daemon: Runn
             origin = Origin(host="h", session=f"named{session}", cwd=str(folder))
             pools.add(client.capture(origin, [Said(turn="1", at=AT, role="user", text=said)]).pool)
     assert len(pools) == 1
-    assert b"apples in [redacted:" in archived(shared_daemon)
+    assert b"apples in orchard24" in archived(shared_daemon), (
+        "what one session calls a password may be a name elsewhere"
+    )
 
 
-@pytest.mark.parametrize("kind", range(len(KINDS)))
-def test_a_folder_or_session_that_holds_a_long_known_secret_gets_a_placeholder_P18(kind: int) -> None:
+NAMES = (
+    "gpt-4o-mini python3.12 staging-db-01 PROJ-1234567 us-east-1 @angular/core XMLHttpRequest numpy==1.26.4 "
+    "test_login2fa_ok process.env.DB_PW2 iPhone15Pro Base64StringEncoder 9fceb02d0ae598e95dc970b74767f19372d61af8 "
+    "node_modules/react-dom18 v2.14.0-rc.3 sha256sum Firefox121 release/2024.11 kubectl-1.29"
+).split()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_text_that_calls_a_name_a_password_hides_it_nowhere_else_P18(name: str) -> None:
     known = KnownSecrets(bytes(32))
     gate = SecretGate(redact, bytes(32), known)
-    secret = next(secrets(kind, 7)).replace("/", "") + "h61kz0"
+    for announced in (f"password: {name}", f"the password is {name}", f"Token: {name}"):
+        gate.of("docs:1").text(announced)
+    words = f"We run {name} here."
+    assert gate.of("shell:2").text(words) == gate.text(words) == words
+
+
+def test_a_folder_or_session_that_holds_a_long_known_secret_gets_a_placeholder_P18() -> None:
+    known = KnownSecrets(bytes(32))
+    gate = SecretGate(redact, bytes(32), known)
+    secret = next(secrets(RANDOM, 7))
     assert gate.identifier(f"/srv/{secret}/x") == f"/srv/{secret}/x"
     assert secret not in gate.text(f"password: {secret} ")
     assert secret not in gate.identifier(f"/srv/{secret}/x"), "though it is remembered how the name was before"
@@ -221,7 +245,7 @@ def test_a_folder_or_session_that_holds_a_long_known_secret_gets_a_placeholder_P
     ],
 )
 def test_a_known_secret_is_found_in_another_spelling_P18(first: str, later: str, secret: str) -> None:
-    known = KnownSecrets(bytes(32))
+    known = KnownSecrets(bytes(32)).of("s")
     assert secret in later
     assert known.redact(first)[1]
     assert secret not in known.redact(later)[0]
@@ -229,7 +253,7 @@ def test_a_known_secret_is_found_in_another_spelling_P18(first: str, later: str,
 
 def test_two_texts_beside_each_other_teach_no_secret_P18() -> None:
     known = KnownSecrets(bytes(32))
-    gate = SecretGate(redact, bytes(32), known)
+    gate = SecretGate(redact, bytes(32), known).of("s")
     gate.event(ToolCalled(turn="1", at=AT, name="get_password", arguments="harbor77Gate"))
     words = "The boat harbor77Gate is blue."
     assert gate.text(words) == words
@@ -256,7 +280,7 @@ def test_a_pass_teaches_no_secret_and_tells_of_none_P18(shared_daemon: RunningDa
 def test_the_least_recent_of_too_many_known_secrets_is_dropped_P18(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memd.stages.secrets.known.LIMIT", 40)
     monkeypatch.setattr("memd.stages.secrets.known.YOUNG", 8)
-    known = KnownSecrets(bytes(32))
+    known = KnownSecrets(bytes(32)).of("s")
     given = list(itertools.islice(secrets(3, 1), 60))
     for secret in given:
         known.redact(f"password: {secret}")
@@ -265,21 +289,23 @@ def test_the_least_recent_of_too_many_known_secrets_is_dropped_P18(monkeypatch: 
 
 
 def test_many_secrets_with_the_same_characters_do_not_make_a_text_slow_P18(monkeypatch: pytest.MonkeyPatch) -> None:
-    known, chance = KnownSecrets(bytes(32)), random.Random(9)
+    memory, chance = KnownSecrets(bytes(32)), random.Random(9)
+    known = memory.of("s")
     alike = ["#A1$" + "".join(chance.choices("abcdef", k=10)) for _ in range(300)]
     known.redact("".join(f"password: {secret}\n" for secret in alike))
     compared: list[bytes] = []
-    plain = known._digest
-    monkeypatch.setattr(known, "_digest", lambda words: compared.append(words) or plain(words))
+    plain = memory._digest
+    monkeypatch.setattr(memory, "_digest", lambda words: compared.append(words) or plain(words))
     assert not known.hits(b"#A1$ tulips " * 100)
     assert len(compared) <= ALIKE * 100
     assert all(known.holds(f"use {secret} there") for secret in alike)
 
 
 def test_no_text_of_a_known_secret_is_kept_P18() -> None:
-    known = KnownSecrets(bytes(32))
+    memory = KnownSecrets(bytes(32))
+    known = memory.of("s")
     given = [next(secrets(kind, 3)) for kind in range(len(KINDS))]
     for secret in given:
         known.redact(f"password: {secret}")
         assert known.holds(f"use {secret} now")
-    assert [secret for secret in given if secret[: len(secret) // 2 + 1] in repr(vars(known))] == []
+    assert [secret for secret in given if secret[: len(secret) // 2 + 1] in repr(vars(memory))] == []

@@ -10,6 +10,7 @@ from ....protocol.errors import Forgotten, MemdError, Stopping, Withheld
 from ....protocol.pauses import Pause, Pauses, Resume
 from ....protocol.reply import AnyData, Taken
 from ....protocol.request import Capture, Remember
+from ....stages.secrets.scan import SecretSpan
 from ...config import Config
 from ..core import Core
 from ..service import CaptureHandler, CaptureRequest, Handlers, Respond, Service, owner
@@ -35,8 +36,12 @@ class CaptureService(Service):
         config, world = core.config(), core.world
         home = os.environ.get("HOME", "/")
         self.pauses = PauseRegister(core.places.state, config.ignored_folders, home, world.now, disabled)
+
+        def find(session: str, words: str) -> Sequence[SecretSpan]:
+            return core.known.of(session).find(words)
+
         groups = CaptureWriter(
-            core.stores, openings, self.pauses, core.captures, together, world.monotonic, core.gate, core.known.find
+            core.stores, openings, self.pauses, core.captures, together, world.monotonic, core.gate, find
         )
         self.writer = WriteThread(groups, world.monotonic)
         self._activity, self._resumed, self._gate = core.activity, core.resumed, core.gate

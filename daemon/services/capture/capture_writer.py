@@ -90,9 +90,10 @@ class CaptureWriter:
         together: Callable[[], AbstractContextManager[object]],
         monotonic: Callable[[], float],
         gate: SecretGate,
-        find: Callable[[str], Sequence[SecretSpan]],
+        find: Callable[[str, str], Sequence[SecretSpan]],
     ) -> None:
-        """`together`: the context in which the answers of a group are given; `find`: finds and learns secrets."""
+        """`together`: the context in which the answers of a group are given; `find`: finds and learns the secrets of
+        a session in a text."""
         self._gate = gate
         self._stores, self._openings, self._pauses = stores, openings, pauses
         self._committed, self._together, self._monotonic = committed, together, monotonic

@@ -35,7 +35,7 @@ class _LastTurn(NamedTuple):
 class TurnJoins:
     """Reads each turn together with the end of the one before it. Called on the write thread alone."""
 
-    def __init__(self, find: Callable[[str], Sequence[SecretSpan]]) -> None:
+    def __init__(self, find: Callable[[str, str], Sequence[SecretSpan]]) -> None:
         self._find = find
         self._last: OrderedDict[str, _LastTurn] = OrderedDict()
 
@@ -59,7 +59,7 @@ class TurnJoins:
             return _replaced(captured, f"[redacted:{before[1]}]", before[1])
         for joint in _JOINTS:
             offset = len(tail) + len(joint)
-            for secret in self._find(f"{tail}{joint}{words[:REACH]}"):
+            for secret in self._find(captured.document, f"{tail}{joint}{words[:REACH]}"):
                 if secret.end > offset and secret.start < offset + REACH:
                     start = max(0, secret.start - offset)
                     words = f"{words[:start]}[redacted:{secret.rule}]{words[secret.end - offset :]}"

@@ -292,7 +292,7 @@ class ForgettingService(Service):
         def left(document: str, event: AnyEvent) -> AnyEvent | None:
             if (document, event.turn) in gone or (marks and turn_key(document, event.turn) in marks):
                 return None
-            return with_text(event, self._known.redact(text(event))[0]) if redacted.cuts else event
+            return with_text(event, self._known.of(document).redact(text(event))[0]) if redacted.cuts else event
 
         spooled = scrub(self._places.spool, left)
         reach("forget:spools-scrubbed")

@@ -59,7 +59,8 @@ class SecretFindings(msgspec.Struct, kw_only=True):
         operation = entry.operation
         if isinstance(operation, Redacted):
             self.redactions.append(entry.seq)
-        held = [(words, secret) for words in words_of(operation) for secret in self.known.find(words)]
+        known = self.known.of(_session_of(operation))
+        held = [(words, secret) for words in words_of(operation) for secret in known.find(words)]
         if held:
             self.entries.add(entry.seq)
             self.words.update((words[secret.start : secret.end], secret.rule) for words, secret in held)
@@ -115,7 +116,7 @@ def _audit_captures(stores: Stores, findings: SecretFindings, tell: Tell) -> Non
             continue
         findings.captures += 1
         words = text(captured.event)
-        if secrets := findings.known.find(words):
+        if secrets := findings.known.of(captured.document).find(words):
             findings.cuts[entry.seq] = tuple(
                 Cut(entry.seq, secret.start, secret.end, secret.rule) for secret in secrets
             )
@@ -153,8 +154,13 @@ def _is_distinct(words: str) -> bool:
     return len(words) >= DISTINCT and any(map(str.isalpha, words)) and any(map(str.isdigit, words))
 
 
+def _session_of(operation: AnyOperation) -> str:
+    return operation.record.provenance.source if isinstance(operation, Added | Updated | Rebased) else ""
+
+
 def _rules_in(record: Record, known: KnownSecrets) -> set[str]:
-    return {secret.rule for words in words_of_record(record) for secret in known.find(words)}
+    of_session = known.of(record.provenance.source)
+    return {secret.rule for words in words_of_record(record) for secret in of_session.find(words)}
 
 
 def words_of_record(record: Record) -> tuple[str, ...]:

@@ -76,7 +76,8 @@ def _cut_for_records(stores: Stores, findings: SecretFindings) -> None:
     for record in stores.records.many(findings.records).values():
         for span in record.provenance.spans[:1]:
             seq, said = stores.archive.seq_of(span.document, span.turn), stores.archive.span(span)
-            secrets = findings.known.find(said) if seq and said and said.startswith(record.provenance.quote) else ()
+            is_quoted = bool(seq and said and said.startswith(record.provenance.quote))
+            secrets = findings.known.of(span.document).find(said) if is_quoted and said else ()
             more = [Cut(seq, span.start + secret.start, span.start + secret.end, secret.rule) for secret in secrets]
             if more and said:
                 findings.cuts[seq] = joined((*findings.cuts.get(seq, ()), *more))
