@@ -8,7 +8,7 @@ loads it fast; `announced_words.py` has the words. `Announcements` looks at plac
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import islice
 from typing import NamedTuple
@@ -291,13 +291,13 @@ _REST = re.compile(r"[ \t]*(?:[,;)\]}]*[ \t]*(?:\\+[nr\"']|\r?\n|\Z|#|//|--|/\*|
 def _key(text: str, start: int, word: str) -> _Key | None:
     """The name whose noun begins at `start`, if it means a secret."""
     noun, word = text[start : start + len(word)], word.replace("_", " ")
-    kind, before = _KINDS[word], text[max(0, start - 60) : start]
-    backwards = _HEAD_BACKWARDS.match(before[::-1])
+    kind, before = _KINDS[word], text[max(0, start - 60) : start][::-1]
+    backwards = _HEAD_BACKWARDS.match(before)
     head = backwards[0][::-1] if backwards else ""
     humps = [hump.lower() for hump in _HUMP.findall(head)] if head else []
     if not _begins(head, noun, word, humps):
         return None
-    if not set(humps[-2:]).isdisjoint(_NOT_HEADS) and not head.startswith("--"):
+    if not _NOT_HEADS.isdisjoint(humps[-2:]) and not head.startswith("--"):
         return None
     end = start + len(noun)
     if kind in ("key", "clé"):
@@ -313,13 +313,13 @@ def _key(text: str, start: int, word: str) -> _Key | None:
         if _GOES_ON.match(text, end) and text[end : end + 2] != "__":
             return None
     flag = head.startswith("-") and bool(_FLAG.match(head + noun))
-    loud = (head + noun).isupper() and "_" in head
+    loud = "_" in head and (head + noun).isupper()
     return _Key(kind, start - len(head), end, flag, loud)
 
 
 def _has_no_case(noun: str) -> bool:
     """Whether a noun is of a script without capitals, which has no spaces between words or adds syllables to a noun."""
-    return noun[0].upper() == noun[0].lower()
+    return not noun[0].isascii() and noun[0].upper() == noun[0].lower()
 
 
 def _begins(head: str, noun: str, word: str, humps: list[str]) -> bool:
@@ -331,14 +331,14 @@ def _begins(head: str, noun: str, word: str, humps: list[str]) -> bool:
     return (word not in _SHORT and len(word) > 3) or humps[-1] in _GLUED
 
 
-def _key_end(text: str, kind: str, before: str, head: str, humps: list[str], end: int) -> int:
-    """The end of a name with `key`, or -1 if it is no secret key."""
+def _key_end(text: str, kind: str, backwards: str, head: str, humps: list[str], end: int) -> int:
+    """The end of a name with `key`, or -1 if it is no secret key. `backwards`: the text before the noun, reversed."""
     if kind == "clé":
         tail = _CLE_TAIL.match(text, end)
         return tail.end() if tail else -1
     if not humps:
-        previous = _PREVIOUS_BACKWARDS.match(before[::-1])
-        humps = [previous[1][::-1].lower()] if previous else (["api"] if before.endswith(("?", "&")) else [])
+        previous = _PREVIOUS_BACKWARDS.match(backwards)
+        humps = [previous[1][::-1].lower()] if previous else (["api"] if backwards.startswith(("?", "&")) else [])
     if not humps or humps[-1] not in _KEY_HEADS:
         return end if head.isupper() and head.endswith("_") and humps and humps[-1] not in _NOT_HEADS else -1
     return end
@@ -422,7 +422,7 @@ class Announcements:
             if key.kind in _COLUMNS and may_head_column(self._text, key.end):
                 yield from self._remembered(self._in_table(key))
 
-    def _remembered(self, hits: Iterator[AnnouncedSecret]) -> Iterator[AnnouncedSecret]:
+    def _remembered(self, hits: Iterable[AnnouncedSecret]) -> Iterator[AnnouncedSecret]:
         for hit in hits:
             self._last = hit
             yield hit
@@ -510,22 +510,20 @@ def merged(hits: Iterator[AnnouncedSecret]) -> list[AnnouncedSecret]:
     return result
 
 
-def _after(text: str, key: _Key) -> Iterator[AnnouncedSecret]:
+def _after(text: str, key: _Key) -> Iterable[AnnouncedSecret]:
     if key.kind in ("authorization", "bearer", "cookie", "signature"):
-        yield from _special(text, key)
-        return
-    if _has_no_case(text[key.end - 1]) and text[key.end - 1].isalpha() and (found := _beside(text, key)):
-        if hit := _judged(text, key, *found):
-            yield hit
-        return
+        return _special(text, key)
+    if _has_no_case(last := text[key.end - 1]) and last.isalpha() and (found := _beside(text, key)):
+        hit = _judged(text, key, *found)
+        return (hit,) if hit else ()
     closers = _CLOSED.match(text, key.end)
     next_character = text[closers.end() : closers.end() + 1] if closers else ""
     for reader in _READERS.get(next_character, _IN_WORDS):
         if (found := reader(text, key)) is not None:
-            if hit := _judged(text, key, *found):
-                yield hit
+            hit = _judged(text, key, *found)
             if hit or reader not in _DOUBTFUL:
-                return
+                return (hit,) if hit else ()
+    return ()
 
 
 def _judged(text: str, key: _Key, value: Value, loose: bool) -> AnnouncedSecret | None:
@@ -620,7 +618,8 @@ def _linked(text: str, key: _Key) -> Found:
         return None
     is_linked = False
     for word in _WORD.finditer(text, begin, last):
-        if is_linked and word[0] not in _ADVERBS:
+        said = word[0]
+        if is_linked and said not in _ADVERBS:
             value = _value_in_prose(text, word)
             shown = text[value.start : value.end] if value else ""
             if value and is_secretish(shown, key.kind == "password") and not is_exempt(shown, False):
@@ -628,7 +627,7 @@ def _linked(text: str, key: _Key) -> Found:
             is_linked = False
         if is_linked and "\n" in text[begin : word.start()]:
             return None
-        is_linked = is_linked or bool(_COLON.match(word[0])) or word[0].strip(",").lower() in _LINKS
+        is_linked = is_linked or said.strip(",").lower() in _LINKS or (said[-1] == ":" and bool(_COLON.match(said)))
     return None
 
 

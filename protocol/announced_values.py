@@ -103,6 +103,8 @@ def _is_joined(hump: str) -> bool:
 
 def is_wordlike(text: str) -> bool:
     """Whether letters and what joins them can be words: vowels in each, few changes of case, no digits."""
+    if text.isascii() and text.isalpha() and text[1:].islower():  # most words have one hump
+        return text.lower() in _LISTED or (len(text) > 2 and _is_pronounceable(text.lower()))
     if _NO_LETTERS.search(text):
         return False
     humps: list[str] = _HUMP.findall(text)
