@@ -43,6 +43,8 @@ LOGIN = "login"
 """The kind of a form with a user's name and a password in prose."""
 _AMBIGUOUS = ("pass", "pin")
 """Headings of columns that often hold other values."""
+_PIN = "pin"
+"""Announces digits alone: a board has pins, and a version is pinned."""
 _COLUMNS = ("password", "key", "secret", "token")
 KINDS = ("password", "key", "secret", "token", "cookie", "signature", "webhook")
 
@@ -528,6 +530,8 @@ def _after(text: str, key: _Key) -> Iterable[AnnouncedSecret]:
 
 def _judged(text: str, key: _Key, value: Value, loose: bool) -> AnnouncedSecret | None:
     said, is_password = text[value.start : value.end], key.kind == "password"
+    if not said.isdigit() and not key.flag and text[key.head : key.end].lower() == _PIN:
+        return None
     if " " in said:
         is_value = is_password and not loose and is_phrase(said)
     elif loose:
