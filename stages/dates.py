@@ -43,6 +43,24 @@ _IN_MONTH = re.compile(
 )
 _YEAR = re.compile(r"\b(?:in|since|from|as of|back in)(?: early| late| mid)? (?P<year>(?:19|20)\d\d)\b", re.I)
 _ON_DAY = re.compile(r"\b(?:on|since|as of|from|this past) (?P<day>" + "|".join(_DAYS) + r")\b", re.I)
+_CLOCK = r"(?:(?:at|around) )?(?:\d{1,2}:\d\d(?: ?[ap]m)?|\d{1,2} ?[ap]m|noon|midnight)"
+_HOURS = r"(?: (?:morning|afternoon|evening|night))?"
+_TIME = "|".join(
+    re.sub(r"\?P<\w+>", "?:", pattern)
+    for pattern in (
+        rf"(?:{_COUNT} {_UNIT}s? (?:ago|back)\b(?! to\b))",
+        _NEAR.pattern + _HOURS,
+        _DAY.pattern + _HOURS,
+        rf"(?:on|in|at|during) (?:(?:early|late|mid) )?(?:{_ISO.pattern}|{_DATE.pattern})",
+        rf"(?:in|during)(?: early| late| mid)? {_MONTH}{_YEAR_TOO}(?! \d)",
+        r"in (?:19|20)\d\d\b",
+        rf"on (?:{'|'.join(_DAYS)})\b{_HOURS}",
+        _CLOCK,
+    )
+)
+TIME_PHRASE = re.compile(rf"(?<![\w-])(?:(?:just|earlier|later) )?(?:{_TIME})(?:,? (?:{_TIME}))*(?![\w'’/-])", re.I)
+"""An English phrase that says when something happened, or several in a row; no word around it depends on it."""
+_NAMED_DAY = re.compile(rf"\b(?:{'|'.join(_DAYS)}|the other day|earlier (?:today|this \w+))\b", re.I)
 _UNTIL = re.compile(r"\b(?:by|before|until|due) (?:on |the |next |this |end of )*\w+(?: \d+)?")
 _DEADLINE = re.compile(r"\b(?:deadline|due (?:on|date)|expires?)\b", re.I)
 _FUTURE = re.compile(
@@ -65,6 +83,14 @@ def valid_from(clause: str, at: str, tongue: str = "en") -> str:
     except (ValueError, OverflowError):
         return ""
     return start.isoformat().replace("+00:00", "Z") if start else ""
+
+
+def names_time(clause: str, tongue: str = "en") -> bool:
+    """Whether the clause names a date, a near day or a time of the day. A day that recurs ("on Fridays") is none."""
+    if tongue in LANGUAGES:
+        return bool(valid_from(clause, "2024-01-01T00:00:00Z", tongue))
+    dated = (_NAMED_DAY, TIME_PHRASE, _AGO, _DAY, _NEAR, _ISO, _DATE, _IN_MONTH, _YEAR)
+    return any(pattern.search(clause) for pattern in dated)
 
 
 def _relative(clause: str, midnight: datetime) -> datetime | None:

@@ -1,20 +1,21 @@
 """Consolidation: repeated episodes get one general successor and are archived after it.
 
-Invariants: a successor is a clause of one of its sources and cites all of them; sources are archived once the
-successor has a vector; the same episodes get one successor at most; pinned, keyed and flagged records take no part.
+Invariants: a successor is a clause of one of its sources, names no time and cites all; sources are archived once
+the successor has a vector; the same episodes get one successor at most; pinned, keyed and flagged records take no part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from ....protocol.fading import Archived
 from ....protocol.operation import Added, Decision, Neighbour, Step
 from ....protocol.record import CONSOLIDATED, LIVE, Evidence, Record, record_id
-from ....stages.episodes import general
+from ....stages.episodes import Telling, general
 from ...forgetting_rules import Rules
 from ...projections.records import digest
 from ...projections.stores import Stores
@@ -28,7 +29,7 @@ NEWEST = 200
 ORDINAL = 1_000_000
 """Sets a successor's id apart from those of the statements of its turn."""
 
-HAPPENED = frozenset({"note", "lesson", "fact"})
+HAPPENED = frozenset({"note", "lesson", "fact", "event"})
 """Types of notes about events; in rules and wishes a time is part of the meaning."""
 
 
@@ -43,19 +44,19 @@ class Consolidation:
         if self._rules().is_off(pool):
             return ()
         newest = self._stores.records.recent(pool, None, NEWEST)
-        for successor in (record for record in newest if CONSOLIDATED in record.tags and record.status in LIVE):
+        earlier = [record for record in newest if CONSOLIDATED in record.tags and record.status in LIVE]
+        for successor in earlier:
             if self._stores.vectors.holds(successor.id):
                 self._writer.run(lambda successor=successor: self._archive(successor)).result()
-        successors = [
-            successor for group in self._episodes(newest) if (successor := self._successor(group)) is not None
-        ]
+        represented = {id for successor in earlier for id in successor.supersedes}
+        notes = [record for record in newest if _is_episode(record) and record.id not in represented]
+        successors = [successor for group in self._episodes(notes) if (successor := self._successor(group)) is not None]
         for successor, near in successors:
             self._writer.run(lambda s=successor, near=near: self._add(s, near)).result()
         return tuple(successor.id for successor, _ in successors)
 
-    def _episodes(self, newest: Sequence[Record]) -> list[tuple[Record, ...]]:
-        """Return disjoint groups of similar notes, the most central note first."""
-        notes = [record for record in newest if _is_episode(record)]
+    def _episodes(self, notes: Sequence[Record]) -> list[tuple[Record, ...]]:
+        """Return disjoint groups of similar notes, the most central of the believed ones first."""
         places, vectors = self._stores.vector_store.get([digest(note.description) for note in notes])
         notes = [notes[place] for place in places]
         rows = vectors.astype(np.float32)
@@ -69,25 +70,32 @@ class Consolidation:
             if int(place) in taken or not self._is_enough([notes[n] for n in inside]):
                 continue
             taken.update(inside)
-            central = sorted(inside, key=lambda n: (-float((rows[n] @ rows[inside].T).sum()), notes[n].id))
+            central = sorted(inside, key=lambda n: _centrality(notes[n], rows[n] @ rows[inside].T))
             groups.append(tuple(notes[n] for n in central))
         return groups
 
     def _is_enough(self, group: Sequence[Record]) -> bool:
-        rules = self._rules()
-        return (
-            len(group) >= rules.episodes and len({note.provenance.source for note in group}) >= rules.episode_sessions
-        )
+        rules, told = self._rules(), [source for note in group for source, _ in _tellings(note)]
+        return len(told) >= rules.episodes and len(set(told)) >= rules.episode_sessions
 
     def _successor(self, group: Sequence[Record]) -> tuple[Record, tuple[Neighbour, ...]] | None:
-        """Return the medoid's clause without time and place, citing the whole group; None if it exists."""
-        medoid, others = group[0], group[1:]
+        """Return the most central clause that is whole without time and place, citing the whole group; None if there is
+        no such clause, or it exists."""
+        told = [Telling(note.content, at, note.language) for note in group for _, at in _tellings(note)]
+        for note in group:
+            content, description = (general(words, note.language, told) for words in (note.content, note.description))
+            if content and description and (len(group) > 1 or content != note.content):
+                return self._stated(note, content, description, group)
+        return None
+
+    def _stated(
+        self, medoid: Record, content: str, description: str, group: Sequence[Record]
+    ) -> tuple[Record, tuple[Neighbour, ...]] | None:
         span = medoid.provenance.spans[0]
         id = record_id(medoid.pool, span.document, span.turn, span.start, ORDINAL)
         if self._stores.records.get(id) is not None:
             return None
-        content = general(medoid.content, [note.content for note in others])
-        description = general(medoid.description, [note.description for note in others])
+        others = [note for note in group if note is not medoid]
         evidence = tuple(
             Evidence(
                 kind="restated", span=note.provenance.spans[0], trust=note.provenance.trust, at=note.provenance.said_at
@@ -147,6 +155,18 @@ def _is_episode(record: Record) -> bool:
 
 
 def _same(notes: Sequence[Record], first: int, second: int) -> bool:
-    """Return whether two notes may share a successor."""
-    a, b = notes[first], notes[second]
-    return (a.type, a.provenance.trust, a.status) == (b.type, b.provenance.trust, b.status)
+    """Return whether two notes may share a successor: what a statement supports has the trust of its speaker."""
+    return notes[first].provenance.trust == notes[second].provenance.trust
+
+
+def _tellings(note: Record) -> Iterator[tuple[str, str]]:
+    """Yield the session and time of each statement of a note by its speaker."""
+    yield note.provenance.source, note.provenance.said_at
+    for evidence in note.provenance.evidence:
+        if evidence.kind == "restated" and evidence.trust == note.provenance.trust:
+            yield evidence.span.document, evidence.at
+
+
+def _centrality(note: Record, alike: NDArray[np.float32]) -> tuple[bool, float, str]:
+    """Return the order of a note in its group: a successor is believed only if one of its sources is."""
+    return note.status == "quarantined", -float(alike.sum()), note.id
