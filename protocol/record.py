@@ -29,6 +29,9 @@ PRINCIPLE = "principle"
 CONSOLIDATED = "consolidated"
 """Tag of a record that summarises several episodes (T11)."""
 
+OPEN_QUESTION = "open question"
+"""Type of a record that states what is undecided; a later decision on the same thing retires it."""
+
 QUOTE_LIMIT = 500
 """Maximum length of a record's quote in characters."""
 

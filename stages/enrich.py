@@ -8,6 +8,7 @@ import re
 import msgspec
 
 from ..protocol.event import text
+from ..protocol.record import OPEN_QUESTION
 from .batch import Batch, Candidate, step
 from .cues import lasting
 from .dates import valid_from
@@ -30,6 +31,7 @@ IMPORTANCE = {
 } | {
     "procedure": 0.65,
     "commitment": 0.6,
+    OPEN_QUESTION: 0.6,
     "fact": 0.5,
     "event": 0.45,
     "note": 0.4,

@@ -15,7 +15,7 @@ import msgspec
 from ..models.distiller import ClauseReading
 from ..protocol.event import Noted, Said, Trust, Wrote, text, trust
 from ..protocol.operation import Step
-from ..protocol.record import QUOTE_LIMIT, Span
+from ..protocol.record import OPEN_QUESTION, QUOTE_LIMIT, Span
 from . import documents, links, sections
 from . import extraction_gate as gate
 from .batch import AgentText, Batch, Candidate, Item, Rejection
@@ -23,6 +23,7 @@ from .clauses import Clause, split
 from .cues import LEADS, count_words, foreign, lasting, noise, plain, weights
 from .embed import SentenceEmbedder
 from .lead_ins import language_behind, lead_in
+from .open_questions import is_undecided
 from .ownership import about_user
 from .prototypes import Prototypes
 from .reports import behind_topic, is_first_person, is_reported
@@ -46,6 +47,7 @@ READ_CHARACTERS = 1000  # Characters of a text that was asked to be remembered w
 # Rules whose clauses cannot be used at all; and those whose clauses are never believed: they state nothing.
 UNUSABLE = frozenset({"too long", "retraction", "data", "log", "link", "placeholder", "quoted"})
 DOUBTFUL = frozenset("question asked hypothetical retracted irony social report verdict reaction weak".split())
+NO_STATEMENT = frozenset({"too short", "title"})  # Rules that apply to what is undecided as well
 RULES = frozenset({"convention", "procedure"})
 ANSWERED = frozenset({"convention", "preference"})  # Types of answers; any other answer decides something
 FEWEST_OF_FIX = 6  # Words of a sentence that says what is done about a finding
@@ -65,7 +67,7 @@ class _Statement:
     the word rule that takes it for a passing remark, where only the distiller can tell. `in_progress`: said before its
     speaker's next step of work. `place`: where it stands, if the selection decides on it; `reason`: the rule that would
     leave it out; `is_noted`: it is kept, and not believed; `asked_in`: its language, where its author asked to remember
-    it."""
+    it; `is_open`: it says that something is undecided."""
 
     item: Item
     trust: Trust
@@ -80,6 +82,7 @@ class _Statement:
     reason: str = ""
     is_noted: bool = False
     asked_in: str = ""
+    is_open: bool = False
 
 
 class Extract:
@@ -134,6 +137,7 @@ class Extract:
         if reason and not statement.reason and statement.trust == "user" and (rest := behind_topic(words)):
             reading = gate.read(self._reader, rest, statement.trust)  # a topic reads like the name of a speaker
             reason = gate.unmeant(self._reader, reading, following, statement.trust, statement.meant, telling)
+        reason = "" if statement.is_open and reason != "retracted" else reason
         return _chosen(replace(statement, reading=reading), reason, rejections)
 
     def _answer(
@@ -179,6 +183,7 @@ class Extract:
             (near,) = self._prototypes.near([_bare(front)])
             reading = gate.read(self._reader, front, source)
             type_, _ = gate.typed(front, "user", near, reading)
+            type_ = OPEN_QUESTION if is_undecided(front) else type_
         span = Span(item.captured.document, event.turn, start, len(words))
         candidate = _candidate(item, source, span, type_, 1.0, reading)
         candidates.append(msgspec.structs.replace(candidate, asked_in=asked_in))
@@ -305,7 +310,7 @@ class _Turn:
         return asked
 
     def _take(self, at: int, clause: Clause) -> None:
-        asked_in = self._asked.get(at, "")
+        asked_in, is_open = self._asked.get(at, ""), is_undecided(clause.text)
         reason = "lead-in" if asked_in == "-" else self._word_rule(clause)
         if asked_in not in {"", "-", "en"} and reason not in UNUSABLE:
             reason = ""
@@ -313,6 +318,7 @@ class _Turn:
             self._retract(at)
         if not reason and not asked_in:
             clause, reason = self._with_context(clause)
+        reason = "" if is_open and reason not in UNUSABLE | NO_STATEMENT else reason
         is_personal = self.source == "user" and not self._item.project
         doubt = reason if is_personal and reason in PERSONAL_TALK else ""
         place = self._place(at) if reason not in UNUSABLE and asked_in != "-" else None
@@ -321,7 +327,7 @@ class _Turn:
             return
         following = self._clauses[at + 1] if at + 1 < len(self._clauses) else None
         position = self._position(clause, following)
-        meant = self._instructs or bool(asked_in) or (self.source == "user" and lasting(clause.text))
+        meant = self._instructs or bool(asked_in) or (self.source == "user" and lasting(clause.text)) or is_open
         self._statements.append(
             _Statement(
                 self._item,
@@ -335,6 +341,7 @@ class _Turn:
                 place=place,
                 reason="" if doubt else reason,
                 asked_in=asked_in,
+                is_open=is_open,
             )
         )
 
@@ -519,6 +526,8 @@ def _typed(statement: _Statement, near: dict[str, float], reading: ClauseReading
     if type_ == "fact" and statement.in_progress and statement.position.outlasting != gate.SETTING:
         type_ = "lesson"  # the work found it out
     score = max(score, 0.75) if statement.meant else score
+    if statement.is_open:
+        return OPEN_QUESTION, score
     if statement.position.summed_up and ("`" in clause.text or score >= gate.FLOOR[source]):
         score = min(1.0, score + 0.15)
     return type_, score

@@ -14,11 +14,23 @@ import numpy as np
 from ..protocol.event import Wrote
 from ..protocol.instant import micros
 from ..protocol.operation import Decision, Neighbour, Retirement, Step
-from ..protocol.record import LIVE, QUOTE_LIMIT, Evidence, Provenance, Record, Signal, Span, explicit_id, record_id
+from ..protocol.record import (
+    LIVE,
+    OPEN_QUESTION,
+    QUOTE_LIMIT,
+    Evidence,
+    Provenance,
+    Record,
+    Signal,
+    Span,
+    explicit_id,
+    record_id,
+)
 from .batch import SAME_KEY, Candidate, Conflict, Known, Proposal, chosen_pool
 from .contradictions import Verdict, compare, of_another
 from .documents import is_part as is_part_of_document
 from .links import joined
+from .open_questions import decides
 from .restatement import CERTAIN, PARAPHRASED, PairReader, in_full, noted_down, says_again, told_again
 from .rules import VERSION
 from .words import STOP, tokens
@@ -148,6 +160,9 @@ class _Judgement:
         later = _later(self._record, record)
         if self._stands_beside(record):
             return _JudgedRecord(record, similarity, Verdict("unrelated", "another part of the document"), later)
+        older, newer = (record, self._record) if later else (self._record, record)
+        if decides(newer, older, similarity) and _rank(newer) >= _rank(older):
+            return _JudgedRecord(record, similarity, Verdict("replaces", "decided"), later)
         for restates, known_already, replaced in _RESTATEMENTS:
             if restates is not noted_down and record.pool != self._candidate.pool:
                 is_same = record.content == self._candidate.quote and self._candidate.explicit
@@ -157,7 +172,6 @@ class _Judgement:
                 return _JudgedRecord(record, similarity, Verdict("same", known_already), later)
             if restates(self._record, record, similarity):
                 return _JudgedRecord(record, similarity, Verdict("replaces", replaced), later=True)
-        older, newer = (record, self._record) if later else (self._record, record)
         return _JudgedRecord(record, similarity, _compared(older, newer, similarity, self._state.reader), later)
 
     def _stands_beside(self, record: Record) -> bool:
@@ -316,6 +330,8 @@ def _compared(older: Record, newer: Record, cosine: float, reader: PairReader | 
 
 
 def _objection(older: Record, newer: Record, change: Verdict) -> str:
+    if OPEN_QUESTION in {older.type, newer.type}:
+        return "what is undecided denies nothing, and only a decision settles it"
     in_place = change.reason == "another value in the same place"
     if older.type == "event" and _dated(older):
         return "what happened stays so"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ..protocol.record import Kind, Volatility
+from ..protocol.record import OPEN_QUESTION, Kind, Volatility
 from .batch import PERSONAL, Batch, Candidate, chosen_pool, step
 from .keys import edge_key, exact_key
 
@@ -34,7 +34,7 @@ def _routed(candidate: Candidate) -> Candidate:
 
 
 def _kind(candidate: Candidate) -> tuple[Kind, str, str]:
-    if candidate.language != "en" or candidate.type == "event":
+    if candidate.language != "en" or candidate.type in {"event", OPEN_QUESTION}:
         return "note", "", ""
     if candidate.trust == "user" and (exact := exact_key(candidate.quote)):
         return "fact", exact.key, exact.value

@@ -153,7 +153,7 @@ def correct(
 ) -> None:
     """Replace a wrong record with a correct statement. The old record is retired and stays in the history.
 
-    To change only the wording, use `memd edit`.
+    A correction of an open question decides it. To change only the wording, use `memd edit`.
 
     \b
     Examples:

@@ -27,7 +27,7 @@ STATUSES = ("provisional", "active", "unconfirmed", "hidden", "archived", "retir
 @app.command("list")
 def list_records(
     pool: Pools = None,
-    type: Annotated[str, typer.Option(help="Only this type: decision, lesson, preference, …")] = "",
+    type: Annotated[str, typer.Option(help="Only this type: decision, lesson, open question, …")] = "",
     status: Annotated[list[str] | None, typer.Option(help=f"Only: {', '.join(STATUSES)}; repeatable.")] = None,
     kind: Annotated[list[str] | None, typer.Option(help=f"Only: {', '.join(KINDS)}; repeatable.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=500, help="Records on a page.")] = 50,
@@ -47,6 +47,7 @@ def list_records(
     Examples:
       memd list
       memd list --type decision --limit 10
+      memd list --type "open question"
       memd list --status unconfirmed
       memd list --status retired
       memd list --believed-at 2026-03-01

@@ -127,7 +127,7 @@ def facts(record: Record) -> str:
 
 def row(record: Record) -> str:
     """A record on one line of a list."""
-    head = f"{short(record.id)}  {plain_name(record.type):<11.11} "
+    head = f"{short(record.id)}  {plain_name(record.type):<13.13} "
     mark = "" if record.status in {"active", "provisional"} else f"[{state(record.status)}] "
     text = shortened(mark + plain(record.description), max(20, width() - len(head)))
     return f"{styled(short(record.id), 'cyan')}{head[SHORT_ID:]}{styled(text, 'dim') if mark else text}"

@@ -16,7 +16,7 @@ import msgspec
 from ...protocol.errors import InvalidRequest
 from ...protocol.instant import day, from_micros
 from ...protocol.recall import Belief, Hit, Line
-from ...protocol.record import STATES, Record
+from ...protocol.record import OPEN_QUESTION, STATES, Record
 from ...protocol.reply import Change
 from ..python.client import Client, remembering
 from ..python.spool_writer import SpoolReceipt
@@ -139,6 +139,7 @@ def _memory(record: Record, score: float = 0.0) -> tools.Memory:
         status=record.status,
         pool=record.pool,
         source=provenance.source,
+        type=record.type,
         score=round(score, 3),
     )
 
@@ -170,7 +171,9 @@ def _recalled(result: tools.RecallResult) -> Iterator[str]:
     both = sorted((*result.memories, *result.turns), key=lambda entry: -entry.score)
     for entry in both:
         if isinstance(entry, tools.Memory):
-            mark = "" if entry.status == "active" else f" ({STATES.get(entry.status, entry.status)})"
+            marks = [entry.type] if entry.type == OPEN_QUESTION else []
+            marks += [STATES.get(entry.status, entry.status)] if entry.status != "active" else []
+            mark = f" ({', '.join(marks)})" if marks else ""
             name = f" [{entry.id[:8]}]"
         else:
             mark = "" if entry.said_by == "user" else f" ({', '.join(('unconfirmed', *entry.flags))})"

@@ -96,7 +96,8 @@ class FeedbackArguments(Arguments, frozen=True, kw_only=True):
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A memory: the statement, its quoted source and the speaker. `status` quarantined means unconfirmed. With `deep`,
+    """A memory: the statement, its quoted source and the speaker. `status` quarantined means unconfirmed; `type` "open
+    question" means that it was undecided when it was said. With `deep`,
     `said_around` has the turns it comes from, and `changes` its earlier versions."""
 
     id: str
@@ -107,6 +108,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: str
     pool: str
     source: str
+    type: str = ""
     score: float = 0.0
     said_around: list[str] = []
     changes: list[str] = []

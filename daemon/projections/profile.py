@@ -14,7 +14,7 @@ from struct import pack
 from typing import Literal
 
 from ...protocol.operation import Distilled, Granted, Revoked
-from ...protocol.record import LIVE, Record, explicit_id
+from ...protocol.record import LIVE, OPEN_QUESTION, Record, explicit_id
 from ...protocol.reply import Logged
 from ..storage.checksummed_rows import keys_before
 from .projection import check_order
@@ -23,7 +23,7 @@ from .records import Records, digest
 
 Part = Literal["static", "recent", "threads"]
 PARTS: tuple[Part, ...] = ("static", "recent", "threads")
-"""Identity, preferences and conventions; recent decisions and lessons; open commitments."""
+"""Identity, preferences and conventions; recent decisions and lessons; open commitments and questions."""
 
 RECENT = frozenset({"decision", "convention", "lesson", "event", "purpose"})
 WEIGHTY, NOTABLE = 0.75, 0.36
@@ -42,6 +42,8 @@ def part(record: Record) -> Part | None:
         return "static"
     if record.needs_review:
         return None
+    if record.type == OPEN_QUESTION:
+        return "threads"
     mine = record.provenance.trust == "user"
     lasting = mine and (_is_lasting(record) or is_explicit(record))
     if lasting and record.status != "quarantined":

@@ -10,7 +10,17 @@ from unicodedata import normalize
 import msgspec
 
 from ...protocol.event import Captured, Noted, Said, text, trust
-from ...protocol.record import CONSOLIDATED, PRINCIPLE, QUOTE_LIMIT, Evidence, Provenance, Record, Span, explicit_id
+from ...protocol.record import (
+    CONSOLIDATED,
+    OPEN_QUESTION,
+    PRINCIPLE,
+    QUOTE_LIMIT,
+    Evidence,
+    Provenance,
+    Record,
+    Span,
+    explicit_id,
+)
 from .outgoing_screen import flags_in
 
 LINE = 300
@@ -83,7 +93,11 @@ def reworded(before: Record, captured: Captured) -> Record:
 
 def own_tags(tags: tuple[str, ...], words: str) -> tuple[str, ...]:
     """Return the type, the marks, and the keywords that occur in these words."""
+    from ...stages.open_questions import is_undecided  # late: its expressions take long to compile
+
     said = folded(words)
+    if tags[:1] == (OPEN_QUESTION,) and not is_undecided(words):
+        tags = ("decision", *tags[1:])
     return tuple(tag for n, tag in enumerate(tags) if not n or tag in MARKS or folded(tag) in said)
 
 

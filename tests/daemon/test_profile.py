@@ -154,6 +154,16 @@ def test_half_is_personal_and_half_the_projects_Q1(stores: Stores) -> None:
     assert "## Project orchard" in static and "This folder is not in a known project" not in static
 
 
+def test_at_most_two_open_questions_of_the_project_stand_last_Q1(stores: Stores) -> None:
+    words = ("It is open who signs the releases.", "Undecided: the name of the parser.", "TBD: the price of the plan.")
+    stores.commit(added(*(record(n, "open question", ORCHARD, words=text) for n, text in enumerate(words))))
+    stores.commit(added(record(7, "open question", PERSONAL, words="I am torn between a blue and a grey bike.")))
+    stores.commit(added(record(8, "decision", ORCHARD, words="We chose SQLite for the cache of the orchard.")))
+    text = hot_of(stores).profile((PERSONAL, ORCHARD), 500, 0).text
+    before, _, last = text.partition("## Open questions in")
+    assert last.count("\n- ") == 2 and "SQLite" in before and "##" not in last and "bike" not in text
+
+
 def test_outside_of_a_project_it_says_so_P8(stores: Stores) -> None:
     stores.commit(added(record(1), record(2, "decision", ORCHARD)))
     told = hot_of(stores).profile((PERSONAL,), 500, 0)

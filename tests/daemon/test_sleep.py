@@ -405,3 +405,14 @@ def test_two_agents_with_other_work_rank_the_same_base_in_their_own_way_P5(runni
 def _spearman(one: list[float], other: list[float]) -> float:
     ranks = [np.argsort(np.argsort(each)) for each in (one, other)]
     return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+
+
+def test_a_correction_decides_an_open_question_T1(running: Running) -> None:
+    stores, life = running.stores, life_of(running)
+    stores.commit([added(0, valid_from=AT, tags=("open question", "parser"))])
+    running.now += DAY
+    now = from_micros(running.now)
+    told = life.answer(Correct(id="id0", text="We keep the parser.", at=now))
+    question = stores.records.get("id0")
+    assert told.record.type == "decision" and told.record.valid_from == now
+    assert question is not None and (question.status, question.valid_to) == ("retired", now)

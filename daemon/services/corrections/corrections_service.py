@@ -26,7 +26,7 @@ from ....protocol.operation import (
     SessionOpened,
     Updated,
 )
-from ....protocol.record import LIVE, PRINCIPLE, Layer, Record, record_id
+from ....protocol.record import LIVE, OPEN_QUESTION, PRINCIPLE, Layer, Record, record_id
 from ....protocol.reply import Remembered
 from ....protocol.request import Edit, Redo, Undo
 from ....stages.batch import PERSONAL
@@ -146,7 +146,8 @@ class CorrectionsService(Service):
         TooLarge."""
         before = self._stores.records.named(request.id)
         self._require(before, (*LIVE, "archived"), "correct")
-        until = request.since
+        is_open = before.type == OPEN_QUESTION
+        until = request.since or (request.at if is_open else "")
         if until and before.valid_from and micros(until) < micros(before.valid_from):
             raise InvalidRequest(
                 f"{before.id[:8]} only became valid at {before.valid_from}", hint="omit the time or give a later one"
@@ -172,6 +173,9 @@ class CorrectionsService(Service):
         # a record that was never true ends at its beginning
         retired = Retirement(before.id, until or before.valid_from, "corrected by the user")
         decision = Decision(action="add", reason="the user said that the record before is wrong")
+        if before.type == OPEN_QUESTION != right.type:
+            retired = Retirement(before.id, right.valid_from, f"decided: {id}")
+            decision = Decision(action="add", reason="the user decided the open question")
         self._stores.commit([*operations, Added(record=right, retires=(retired,), decision=decision)])
         self._distil()
         corrected = self._stores.records.get(id)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from ....protocol.instant import day, micros
-from ....protocol.record import PRINCIPLE, Record
+from ....protocol.record import OPEN_QUESTION, PRINCIPLE, Record
 from ....stages.batch import PERSONAL
 from ....stages.rules import any_of, table
 from ....stages.words import STOP, tokens
@@ -139,7 +139,7 @@ def _is_of_a_project(record: Record, line: str) -> bool:
 
 PRINCIPLES, PINNED = "Principles", "Pinned by the user"
 STATIC = {"identity": "About the user", "preference": "Preferences"}
-OPEN_ITEMS, OTHER = "Open items", "Facts"
+OPEN_ITEMS, OPEN_QUESTIONS, OTHER = "Open items", "Open questions", "Facts"
 PURPOSE = "Purpose"
 RECENT = {
     "purpose": PURPOSE,
@@ -148,13 +148,18 @@ RECENT = {
     "decision": "Recent decisions",
     "commitment": OPEN_ITEMS,
     "lesson": "Lessons learned",
+    OPEN_QUESTION: OPEN_QUESTIONS,
 }
-ORDER = (*STATIC.values(), *(name for name in RECENT.values() if name != RECENT["lesson"]), OTHER, RECENT["lesson"])
-"""Headings of recent lines: what a new colleague is told first comes first, and what somebody found out last."""
+_LAST = (OTHER, RECENT["lesson"], OPEN_QUESTIONS)
+ORDER = (*STATIC.values(), *(name for name in RECENT.values() if name not in _LAST), *_LAST)
+"""Headings of recent lines: what a new colleague is told first comes first, and what is found out or open last."""
 
 AT_MOST, AT_FIRST = 6, 3
 """Most recent lines under one heading of one pool, because a profile is not a log; and how many of each heading are
 chosen before any more of one."""
+
+QUESTIONS = 2
+"""Most open questions of a project; they take only the space that the other lines leave."""
 
 SKIPS = 3
 """Lines that do not fit, after which no lesser line is tried."""
@@ -259,6 +264,7 @@ class ProfileLines:
         recent = self._of(pool, "recent", permits)
         items = [item for item in self._of(pool, "threads", permits) if is_open(item, self._archive, recent)]
         now = max((micros(record.provenance.said_at) for record in (*recent, *items)), default=0)
+        items = [item for item in items if title or item.type != OPEN_QUESTION]
         shown = [row for row in (*recent, *items) if row.type != "event" or row.provenance.trust == "user"]
         picked: dict[str, list[Record]] = {}
         spent = skipped = 0
@@ -283,17 +289,23 @@ class ProfileLines:
 def _in_turns(records: Sequence[Record], weight: Mapping[str, float]) -> list[tuple[str, Record]]:
     """Return records with their headings in the order of choice: the weightiest few of each heading, then the next.
 
-    A finding that the user did not tell, and what a commit says, wait for the rest of their heading's turn.
+    A finding that the user did not tell, and what a commit says, wait for the rest of their heading's turn; an open
+    question waits for all.
     """
     by_heading: dict[str, list[Record]] = {}
     for record in sorted(records, key=lambda row: (_depth(row), -weight[row.id], row.id)):
         by_heading.setdefault(RECENT.get(record.type, STATIC.get(record.type, OTHER)), []).append(record)
     turns = [
-        (place // AT_FIRST + (AT_MOST if _is_found_out(record) else 0), ORDER.index(heading), place, heading, record)
+        (place // AT_FIRST + _wait(record), ORDER.index(heading), place, heading, record)
         for heading, rows in by_heading.items()
-        for place, record in enumerate(rows[: 1 if heading == PURPOSE else AT_MOST])
+        for place, record in enumerate(rows[: {PURPOSE: 1, OPEN_QUESTIONS: QUESTIONS}.get(heading, AT_MOST)])
     ]
     return [(heading, record) for *_, heading, record in sorted(turns, key=lambda turn: turn[:3])]
+
+
+def _wait(record: Record) -> int:
+    """Return the turns that a record waits."""
+    return 2 * AT_MOST if record.type == OPEN_QUESTION else AT_MOST if _is_found_out(record) else 0
 
 
 def _depth(record: Record) -> int:
