@@ -17,8 +17,22 @@ _LINK = re.compile(r"\[([^\[\]]+)\]\((?:https?:|[\w./-]*[./#])[^()\s]*\)")
 _DATA = table("subjects")
 _LEAD = re.compile("^(?:" + any_of(_DATA["leads"]).pattern + "){1,3}", re.IGNORECASE)
 _INTENT = re.compile(r"(?<=[.!?] )" + _DATA["intent"] + r"[^.!?]*(?:[.!?](?=\S)[^.!?]*)*[.!?]*$", re.IGNORECASE)
+_TAIL = re.compile("(?:" + any_of(_DATA["tails"]).pattern + r")(?=[.!?…]*$)", re.IGNORECASE)
+_OATH = re.compile(_DATA["oaths"])
+# Words that stand as somebody else wrote them: code and quotations.
+_VERBATIM = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”|«[^»]*»|(?<!\w)'[^'\n]{2,80}'(?!\w)")
+_PRIVATE = re.compile("[\ue000-\uf8ff]")
+MOST_PIECES = 1000
+_PLACEHOLDERS = 0xE000  # The first character for private use: none of them is a part of a word
 _NAMED = re.compile(r"\w*[\d._/]\w*|[a-z]+[A-Z]")
-_I = re.compile(r"\bI(?P<tail>'m|'ve|'d|'ll| am| have| do| was)?\b(?=[\s,.;:!?]|$)")
+_I = re.compile(
+    r"(?<![\w/])(?<!Part )(?<!Phase )(?<!Type )(?<!Class )(?<!Stage )"
+    r"I(?P<tail>'m|'ve|'d|'ll| am| have| do| was)?\b(?=[\s,.;:!?]|$)"
+)
+_IM = re.compile(r"\b[Ii](?=(?:m|ve)\s)(?P<tail>m|ve)")
+_INVERTED = re.compile(
+    r"\b(?:(?P<am>am)|(?P<be>have|do)|was|did|had|can|could|will|would|shall|should|must|may|might) $", re.I
+)
 _LOWER_I = re.compile(r"(?:(?<=^)|(?<=[\s(\"]))i(?=(?:'m|'ve|'d|'ll)?[\s,])")
 _ADVERB = re.compile(
     r"(?:\s+(?:now|also|always|usually|often|really|never|generally|normally|typically|mostly|mainly|only|still|just|"
@@ -41,10 +55,12 @@ _TAILS = {"'m": " is", "'ve": " has", "'d": " would", "'ll": " will"} | {
 _LATER_TAILS = {"'m": " are", " am": " are", " was": " were", "'ve": " have"}
 _OWN = {"myself": "themselves", "mine": "the user's", "my": "the user's", "me": "the user"}
 _LATER_OWN = _OWN | {"mine": "their", "my": "their", "me": "them"}
-_MY = re.compile(r"\b(?:myself|mine|my|me)\b", re.IGNORECASE)
+_MY = re.compile(
+    r"(?<![\w./@~$-])(?:myself|mine|my|me)\b(?![-./@_]\w)|(?:^|(?<=[.!?] ))M(?:yself|ine|y|e)\b(?![-./@_]\w)"
+)
 _WE = re.compile(r"\b(?P<we>[Ww]e)(?P<tail>'re|'ve|'ll|'d)?(?=\s)(?!\s+(?:all|both|each)\b)")
 _WE_TAILS = {"'re": " is", "'ve": " has", "'ll": " will", "'d": "'d"}
-_OUR = re.compile(r"\b[Oo]ur\b(?!s)")
+_OUR = re.compile(r"(?:(?<![\w./-])our|(?:^|(?<=[.!?] ))Our)\b(?!s|[-./_]\w)")
 _ENDS = re.compile(r"(?<![.!?])[.!?](?=\s)")
 _FINDING = re.compile(_DATA["finding"], re.IGNORECASE)
 _DETERMINERS = frozenset({"the", "my", "our", "a", "an", "his", "her", "their"})
@@ -102,15 +118,17 @@ def subject(clause: str, trust: str, project: bool) -> str:
 def description(clause: str, trust: str, before: str, context: str = "") -> str:
     """The clause in one line with its subject named, at most `LIMIT` characters. `before`: the words before it in its
     turn; `context`: the heading above it, put behind it where there is room."""
-    text = " ".join(unmarked(untitled(plain(clause))).split())
-    shorter = _LEAD.sub("", text)
-    text = shorter if len(shorter.split()) >= 3 else text
+    text, verbatim = _without_verbatim(" ".join(unmarked(untitled(plain(clause))).split()))
+    text = _without_talk(text)
     if trust == "user":
-        text = _third_person(text)
+        text = _third_person(_IM.sub(r"I'\g<tail>", text))
     else:
         text = _of_the_project(_FINDING.sub("", unintended(text), count=1))
-        if trust == "assistant" and not context and len(before.split()) <= FEW:
-            text = _UNOWNED.sub(lambda hit: f"In the project, the {hit['what'].lower()} ", text, count=1)
+        if trust == "assistant":
+            text = _of_the_agent(text)
+            if not context and len(before.split()) <= FEW:
+                text = _UNOWNED.sub(lambda hit: f"In the project, the {hit['what'].lower()} ", text, count=1)
+    text = _with_verbatim(text, verbatim)
     text = text if _NAMED.match(text) else text[:1].upper() + text[1:]
     topic = _topic(before) if _DANGLING.match(text) and len(text) < 120 else ""
     if trust == "user" and _SHE.match(text):
@@ -121,6 +139,44 @@ def description(clause: str, trust: str, before: str, context: str = "") -> str:
     if context and len(text) + len(context) + 3 <= LIMIT and not _said(context, text):
         text = f"{text.rstrip('.')} ({context})"
     return cut(text)
+
+
+def _without_verbatim(text: str) -> tuple[str, list[str]]:
+    """`text` with a placeholder of one character for each piece of code or quotation, and these pieces."""
+    if _PRIVATE.search(text):
+        return text, []
+    pieces = _VERBATIM.findall(text)[:MOST_PIECES]
+    numbers = iter(range(MOST_PIECES))
+    return _VERBATIM.sub(lambda hit: chr(_PLACEHOLDERS + next(numbers)), text, count=MOST_PIECES), pieces
+
+
+def _with_verbatim(text: str, pieces: list[str]) -> str:
+    return text.translate({_PLACEHOLDERS + number: piece for number, piece in enumerate(pieces)})
+
+
+def _without_talk(text: str) -> str:
+    """`text` without what leads in, the courtesy behind it, oaths and whom it addresses; three words stay at least."""
+    for pattern in (_LEAD, _TAIL, _OATH):
+        shorter = pattern.sub("", text)
+        text = shorter if len(shorter.split()) >= 3 else text
+    return text
+
+
+def _of_the_agent(text: str) -> str:
+    """`text` with the agent named where it speaks of itself."""
+    parts: list[str] = []
+    at = 0
+    for hit in _I.finditer(text):
+        is_first = not text[: hit.start()].strip() or text[: hit.start()].rstrip()[-1:] in ".!?"
+        parts += text[at : hit.start()], "The agent" if is_first else "the agent"
+        at = hit.end()
+        if tail := hit["tail"]:
+            parts.append(_TAILS[tail])
+        else:
+            at = _inflect(text, at, parts)
+    parts.append(text[at:])
+    own = {"myself": "itself", "mine": "its own", "my": "the agent's", "me": "the agent"}
+    return _MY.sub(lambda hit: own[hit[0].lower()], "".join(parts))
 
 
 def _said(context: str, text: str) -> bool:
@@ -171,8 +227,15 @@ def _third_person(text: str) -> str:
     for hit in _I.finditer(text):
         if hit.start() < at:
             continue
-        parts += text[at : hit.start()], "they" if named else "the user"
+        ahead = _INVERTED.search(text, 0, hit.start())
+        if ahead and not named and (ahead["am"] or ahead["be"]):
+            parts += text[at : ahead.start()], "is " if ahead["am"] else _third(ahead["be"]) + " ", "the user"
+        else:
+            parts += text[at : hit.start()], "they" if named else "the user"
         at = hit.end()
+        if ahead:
+            named = True
+            continue
         if tail := hit["tail"]:
             parts.append(_LATER_TAILS.get(tail, tail) if named else _TAILS[tail])
         elif not named:

@@ -74,6 +74,46 @@ def test_the_speaker_is_named_and_nothing_else_changes_R2(clause: str, expected:
     assert told == expected.replace("they've", "they have")
 
 
+@pytest.mark.parametrize(
+    ("clause", "expected"),
+    [
+        ("Lesson for us: never restart the broker during a deploy.", "Never restart the broker during a deploy."),
+        ("ok, no, actually we deploy on Tuesdays, dude.", "We deploy on Tuesdays."),
+        ("Claude, the fucking tests need Docker please!", "The tests need Docker!"),
+        ("The short answer is: retries are capped at five.", "Retries are capped at five."),
+        ("3. Please run make seed first", "Run make seed first"),
+        ("OK responses carry a body.", "OK responses carry a body."),
+        ("Great Expectations checks the data.", "Great Expectations checks the data."),
+        ("Wait for the lock before writing the file.", "Wait for the lock before writing the file."),
+        ("Root cause: the flag was read twice.", "Root cause: the flag was read twice."),
+    ],
+)
+def test_talk_around_a_statement_is_left_out_R2(clause: str, expected: str) -> None:
+    assert description(clause, "user", "") == expected
+
+
+@pytest.mark.parametrize(
+    ("clause", "expected"),
+    [
+        ('I keep mail in "On My Mac".', 'The user keeps mail in "On My Mac".'),
+        ("I keep my notes in On My Mac.", "The user keeps their notes in On My Mac."),
+        (
+            "The button says “I agree to my plan”, and I hate it.",
+            "The button says “I agree to my plan”, and the user hates it.",
+        ),
+        ("My flags are in `my_total` and ~/my-app/my.cnf.", "The user's flags are in `my_total` and ~/my-app/my.cnf."),
+        ("We should move it, or am I wrong?", "We should move it, or is the user wrong?"),
+    ],
+)
+def test_names_code_and_quotations_stay_as_they_are_R2(clause: str, expected: str) -> None:
+    assert description(clause, "user", "") == expected
+
+
+def test_an_agent_is_not_the_user_R2() -> None:
+    told = description("I found that the parser skips my edits, so I changed the lexer.", "assistant", "")
+    assert told == "The agent found that the parser skips the agent's edits, so the agent changed the lexer."
+
+
 def test_we_of_a_document_is_the_project() -> None:
     assert description("We use **pnpm** here.", "document", "") == "The project uses pnpm here."
     assert description("We're dropping Python 3.8.", "assistant", "") == "The project is dropping Python 3.8."
