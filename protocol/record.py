@@ -96,6 +96,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
     """One memory. memd embeds and searches `description` (R2); `content` is the clause.
 
     `key`: exact key of a fact (`prefers.indentation`), or `subject predicate object` of an edge; else "".
+    `aliases`: two names of one thing that the clause states, as it writes them; a question with one finds the other.
     `tags`: the clause type first (`decision`, `lesson`, …), then keywords. `placed`: the user chose its pool.
     `injection`: score of the injection model in [0, 1], None if it never read the record (W5).
     """
@@ -112,6 +113,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
     key: str = ""
     value: str = ""
     tags: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
     learnings: dict[str, str] = {}
     language: str = "en"
     valid_from: str = ""

@@ -59,6 +59,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     # enrich
     subject: str = ""
     keywords: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
     language: str = "en"
     importance: float = 0.5
     confidence: float = 0.5

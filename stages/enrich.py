@@ -17,6 +17,7 @@ from .multilingual_dates import LANGUAGES, is_habit
 from .reports import is_reported
 from .sections import is_of_others
 from .subjects import description, subject
+from .thing_names import names_of
 from .words import keywords, language
 
 STAGE = "enrich"
@@ -78,6 +79,7 @@ def _enriched(candidate: Candidate) -> Candidate:
         description=candidate.description or description(words, teller, before, above),
         subject=about,
         keywords=keywords(words, candidate.marked),
+        aliases=names_of(words) if tongue == "en" and candidate.type != OPEN_QUESTION else (),
         language=tongue,
         importance=_importance(candidate),
         confidence=_confidence(candidate),

@@ -299,6 +299,7 @@ def _record(candidate: Candidate, id_: str, distiller: str) -> Record:
         key=candidate.key,
         value=candidate.value,
         tags=tuple(dict.fromkeys((candidate.type, *candidate.keywords))),
+        aliases=candidate.aliases,
         language=candidate.language,
         valid_from=candidate.valid_from,
         valid_to=candidate.valid_to,

@@ -54,6 +54,7 @@ def remember(
       memd remember "We deploy on Tuesdays." --cwd ~/src/orchard
       memd remember --personal "I review the parser on Fridays."
       memd remember --pool orchard "The staging server is called heron."
+      memd remember "Postgres is also called the ledger."    # a question with either name finds both
       git log -1 --format=%B | memd remember - --wait --json
     """
     from ..python.spool_writer import SpoolReceipt

@@ -124,6 +124,7 @@ def record_lines(record: Record) -> Iterator[str]:
         "status": state(record.status) + (", needs review" if record.needs_review else ""),
         "pool": pool_name(record.pool),
         "key": plain(f"{record.key} = {record.value}" if record.value else record.key),
+        "names": plain(", ".join(record.aliases)),
         "tags": plain(", ".join(record.tags[1:])),
         "flags": plain(", ".join(record.flags)),
         "said by": f"{who(record)}, {age(source.said_at)} ({moment(source.said_at)})",

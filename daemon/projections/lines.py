@@ -24,6 +24,9 @@ from .projection import check_order
 from .record_reducer import touched
 from .records import Records, digest
 
+NAME_WORDS = 4
+_PHRASE = re.compile(r"[^\W_](?:[\w.+#/-]*\w)?")
+
 APART = 3_600_000_000
 """Microseconds of silence after which a conversation ends."""
 
@@ -48,7 +51,8 @@ MARK = 16
 class OrderRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The stored row of a live record. `at`, `since` in microseconds; `size` in words; `who` in lower case.
 
-    `asks`: the share of its words that stand in questions, from 0 to 1. `ends` are subject and object of an edge.
+    `asks`: the share of its words that stand in questions, from 0 to 1. `ends` are subject and object of an edge,
+    `names` those of one thing.
     """
 
     document: bytes
@@ -60,6 +64,7 @@ class OrderRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     principle: bool
     since: int
     ends: tuple[str, ...]
+    names: tuple[str, ...] = ()
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -99,6 +104,11 @@ class OrderCard:
 def _ends(row: OrderRow) -> Iterable[tuple[str, str]]:
     """An edge from both of its ends: each thing, with the thing at the other end."""
     return ((row.ends[0], row.ends[1]), (row.ends[1], row.ends[0])) if row.ends else ()
+
+
+def _pairs(row: OrderRow) -> Iterable[tuple[str, str]]:
+    """Both names of a thing, each with the other one."""
+    return ((row.names[0], row.names[1]), (row.names[1], row.names[0])) if len(row.names) == 2 else ()
 
 
 def about(record: Record) -> tuple[str, ...]:
@@ -143,6 +153,7 @@ def row_of(record: Record) -> OrderRow:
         principle=PRINCIPLE in record.tags,
         since=at if valid_from in ("", provenance.said_at) else micros(valid_from),
         ends=(relation.subject.casefold(), relation.object.casefold()) if (relation := edge(record)) else (),
+        names=() if record.flags else record.aliases,
     )
 
 
@@ -169,6 +180,8 @@ class ConversationOrder:
         self._principles: dict[bytes, dict[str, None]] = {}
         self._edges: dict[tuple[bytes, str], dict[str, str]] = {}
         """By pool and thing: the edges that end there, each with its other end."""
+        self._names: dict[tuple[bytes, str], dict[str, str]] = {}
+        """By pool and name of a thing, in lower case: the records that state it, each with the other name."""
 
     def load(self) -> None:
         """Fill it, unless it is filled."""
@@ -234,6 +247,8 @@ class ConversationOrder:
             self._principles.setdefault(card.pool, {})[card.id] = None
         for thing, other in _ends(card.row):
             self._edges.setdefault((card.pool, thing), {})[card.id] = other
+        for name, other in _pairs(card.row):
+            self._names.setdefault((card.pool, name.casefold()), {})[card.id] = other
 
     def _drop(self, id: str) -> None:
         card = self._cards.pop(id, None)
@@ -242,6 +257,8 @@ class ConversationOrder:
         self._principles.get(card.pool, {}).pop(id, None)
         for thing, _ in _ends(card.row):
             self._edges.get((card.pool, thing), {}).pop(id, None)
+        for name, _ in _pairs(card.row):
+            self._names.get((card.pool, name.casefold()), {}).pop(id, None)
         cards = self._documents[card.row.document]
         place = bisect_left(cards, card)
         cards.pop(place)
@@ -273,6 +290,17 @@ class ConversationOrder:
         first = self._reach(marks, things)
         on = {other for other in first.values() if other not in HUBS}
         return {**dict.fromkeys(self._reach(marks, on), 0.5), **dict.fromkeys(first, 1.0)} if first else {}
+
+    def other_names(self, pools: Sequence[str], text: str) -> dict[str, str]:
+        """Return the records that give another name to a thing that a text names, each with that name."""
+        self.load()
+        found: dict[str, str] = {}
+        words = _PHRASE.findall(text.casefold()) if self._names else []
+        for start in range(len(words)):
+            for end in range(start + 1, min(len(words), start + NAME_WORDS) + 1):
+                for pool in pools:
+                    found.update(self._names.get((digest(pool), " ".join(words[start:end])), {}))
+        return dict(list(found.items())[:LINKED])
 
     def _reach(self, marks: Sequence[bytes], things: Iterable[str]) -> dict[str, str]:
         edges: dict[str, str] = {}

@@ -67,6 +67,7 @@ def shown(record: Record) -> Shown:
         value=without_secrets(record.value),
         key=without_secrets(record.key),
         tags=tuple(tag for tag in record.tags if not secrets_in(tag)),
+        aliases=tuple(name for name in record.aliases if not secrets_in(name)),
         learnings={name: without_secrets(words) for name, words in record.learnings.items()},
         provenance=msgspec.structs.replace(provenance, quote=without_secrets(provenance.quote)),
         flags=(*record.flags, *flags),

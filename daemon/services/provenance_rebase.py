@@ -71,6 +71,7 @@ def rebased(stores: Stores, record: Record, turns: Mapping[Turn, object]) -> Rec
             key=record.key if same else "",
             value=record.value if same else "",
             tags=record.tags if same else record.tags[:1],
+            aliases=record.aliases if same else (),
             learnings=record.learnings if same else {},
             provenance=changed,
             rev=record.rev + 1,

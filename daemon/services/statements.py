@@ -21,6 +21,7 @@ from ...protocol.record import (
     Span,
     explicit_id,
 )
+from ...stages.thing_names import names_of
 from .outgoing_screen import flags_in
 
 LINE = 300
@@ -80,6 +81,7 @@ def reworded(before: Record, captured: Captured) -> Record:
         content=words,
         description=line(words),
         tags=own_tags(before.tags, words),
+        aliases=names_of(words),
         learnings={},  # they come from the earlier words
         status="active",
         confidence=1.0,

@@ -173,6 +173,7 @@ def words_of_record(record: Record) -> tuple[str, ...]:
         record.value,
         record.provenance.quote,
         *record.tags,
+        *record.aliases,
         *learnings,
     )
 

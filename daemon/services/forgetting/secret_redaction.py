@@ -135,6 +135,7 @@ class _SecretRemoval:
             key=self._without(record.key, secrets),
             value=self._without(record.value, secrets),
             tags=tuple(tag for tag in record.tags if not self._is_part(tag, secrets)),
+            aliases=tuple(name for name in record.aliases if not self._is_part(name, secrets)),
             learnings={name: self._without(words, secrets) for name, words in record.learnings.items()},
             provenance=msgspec.structs.replace(
                 provenance,

@@ -27,7 +27,7 @@ from ..search_model import SearchModel
 from ..service import Permits
 from .evidence import WeighedCandidates, Weights, grasp, matches, weigh
 from .feedback import RecentAnswers
-from .question import parse_question
+from .question import PARSED, parse_question
 from .scorer import ScorerNetwork, features, final, scored, standing
 from .selection import PRINCIPLE_SHARE, PRINCIPLES, by_chance, deduplicated, within
 from .time_expression import WIDER, TimeFilter, time_filter
@@ -181,6 +181,7 @@ class WarmRecall:
         """Return the number of matches, the weighed candidates, and the filter by the time that the question names."""
         request, scope, _, permits = query
         self._lines.load()
+        request = self._named(query)
         question = parse_question(request, now)
         most = CANDIDATES * (WIDER if question.period and question.period.past else 1)
         by_words, possible = self._keywords.search(question.searched, scope, most, past=past)
@@ -210,6 +211,16 @@ class WarmRecall:
         marks = {digest(pool) for pool in scope}
         leading = len(matched.places) if past else max(LEADING, 2 * request.limit)
         return count, weigh(matched, question.asked, weights, linked, self._lines, marks, leading), fits
+
+    def _named(self, query: _Query) -> Recall:
+        """Return the request with the other names of the things that its question names; `permits` decides on each."""
+        request, scope, view, permits = query
+        others = {} if view else self._lines.other_names(scope, request.query[:PARSED])
+        if not others:
+            return request
+        records = self._records.many(others).values()
+        names = dict.fromkeys(others[record.id] for record in records if permits is None or permits(record))
+        return msgspec.structs.replace(request, query=f"{request.query} {' '.join(names)}")
 
     def _read(self, ids: Sequence[str], query: _Query) -> dict[str, Record]:
         """Read the records of candidates that the asker may see, only from the scope."""
