@@ -81,8 +81,8 @@ FORMS: tuple[tuple[str, str, str], ...] = (
         "login log_in logged_in sign_in signed_in credential creds zugangsdaten anmeld identifiants connecte-toi "
         "connectez-vous "
         "credenciales credenziali credenciais inloggegevens accede entra",
-        r"(?:\b(?:with|as|mit|als|avec|con|com|met|for|by|ist|is|are|sind|sont|son|zijn)\b|[:=(]|credentials|login|for)"
-        r"\s*[\"'`(]?(?P<n>[A-Za-z][\w.@+-]{1,60})(?:\s?/\s?|:\s?|\s\|\s)(?P<u>[^\s\"'`|/][^\s\"'`|]*)",
+        r"(?:\b(?:with|as|mit|als|avec|con|com|met|for|by|ist|is|are|sind|sont|son|zijn)\b|[:=(]|credentials|login|creds)"
+        r"(?=\s*[\"'`(]?(?P<n>[A-Za-z][\w.@+-]{1,60})(?:\s?/\s?|:\s?|\s\|\s)(?P<u>[^\s\"'`|/][^\s\"'`|]*))",
     ),
 )
 """Kind, clues, and what holds the secret, of which a clue is a part; `{}` stands for an argument, `_` in a clue for a
@@ -91,12 +91,15 @@ space. The clue `:5432:` stands for any port. A `login` counts only if the value
 COMMANDS: tuple[tuple[str, str, str, str], ...] = (
     ("password", "redis-cli|valkey-cli|keydb-cli", "-a", ""),
     ("password", "mongo*|cqlsh|mycli|influx|cypher-shell|twine|rdesktop|hydra|evil-winrm|snowsql", "-p", ""),
+    ("password", "crackmapexec|netexec|nxc|rabbitmqadmin|ncftp*", "-p+", ""),
+    ("token", "doctl|hcloud", "-t --access-token", ""),
+    ("password", "etcdctl", "--user:", "etcdctl"),
     ("password", "sshpass", "-p+", ""),
     ("password", "useradd|usermod|unlock-keychain", "-p", ""),
     ("password", "ssh-keygen", "-N+ -P+", ""),
     ("password", "openssl", "-k -K", ""),
     ("password", "zip|unzip|sqlcmd|mosquitto_*|ipmitool", "-P+", ""),
-    ("password", "snmp*", "-A -X", ""),
+    ("password", "snmp*", "-A -X -c?", ""),
     ("password", "swaks", "-ap", ""),
     (
         "password",
