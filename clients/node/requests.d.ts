@@ -389,6 +389,7 @@ export interface MemoryRecord {
   key?: string;
   value?: string;
   tags?: string[];
+  aliases?: string[];
   learnings?: { [name: string]: string };
   language?: string;
   valid_from?: string;

@@ -51,7 +51,7 @@ def answers(life: Running, wishes: list[Capture]) -> list[Any]:
             nullcontext,
             monotonic,
             SecretGate(redact, bytes(32)),
-            find,
+            lambda _session, words: find(words),
         ),
         monotonic,
     )
