@@ -146,12 +146,10 @@ def test_long_frames_both_ways(here: Places, listener) -> None:
     )
     with Client(here) as client:
         for text in ("y" * 500_000, "y" * 255):
-            assert (
-                len(
-                    client.ask(request.Remember(turn="1", at="2026-03-10T09:00:00Z", text=text), reply.ProfileText).text
-                )
-                == 3_000_000
+            wish = request.Remember(
+                text=text, turn="1", at="2026-03-10T09:00:00Z", origin=Origin(host="h", session="s")
             )
+            assert len(client.ask(wish, reply.ProfileText).text) == 3_000_000
     assert len(listener.seen[0].text) == 500_000
 
 
