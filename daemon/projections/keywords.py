@@ -13,6 +13,7 @@ from ...protocol.event import Captured, Said, text
 from ...protocol.record import LIVE, Record, Span
 from ...protocol.reply import Logged
 from ...stages.batch import PERSONAL
+from ...stages.categories import categories, digest
 from ..storage.archive import Archive
 from .aliases import Aliases
 from .projection import check_order
@@ -92,7 +93,8 @@ def _end(words: str) -> str:
 
 def text_of(record: Record, around: Beside = nothing) -> TermDocument:
     """Return the document of a record in the index."""
-    return TermDocument(record.id, record.pool, record.status in LIVE, words(record), around(record))
+    named = " ".join(categories(f"{record.description}\n{record.content}"))
+    return TermDocument(record.id, record.pool, record.status in LIVE, words(record), around(record), named)
 
 
 class Keywords(TermIndex):
@@ -103,7 +105,7 @@ class Keywords(TermIndex):
     def __init__(self, folder: Path, records: Records, around: Beside = nothing) -> None:
         """`around`: as from `beside`."""
         self._records, self.around = records, around
-        super().__init__(folder, scoped=True)
+        super().__init__(folder, scoped=True, categories=digest())
 
     @property
     def applied_seq(self) -> int:

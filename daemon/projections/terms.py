@@ -35,6 +35,10 @@ USUAL = 40
 """Assumed mean number of terms of an empty index and of records, large so that a short text weighs more while it waits
 for the index and for its vector."""
 
+CATEGORY = 1.0
+"""Weight of a category word, relative to a word that stands once in a text of mean length: an own word reaches twice
+as much."""
+
 BESIDE = 24
 """Terms of the text beside a document that are indexed, at most."""
 
@@ -50,13 +54,15 @@ EVERY = "*"
 
 class TermDocument(NamedTuple):
     """A text to index: a search finds `live` texts, with `past` also others. `beside` is the surrounding text in its
-    source, which also finds it: each of its terms counts once, at most `BESIDE` of them."""
+    source, which also finds it: each of its terms counts once, at most `BESIDE` of them. `categories`: the words that
+    people ask with about what it names; in a scoped index they find it, with the weight `CATEGORY`."""
 
     id: str
     group: str
     live: bool
     words: str
     beside: str = ""
+    categories: str = ""
 
 
 class TermQuery(NamedTuple):
@@ -72,18 +78,21 @@ class _Uncommitted(NamedTuple):
     counts: Counter[str]
     length: int
     seq: int
+    categories: frozenset[str] = frozenset()
 
 
 _GONE = _Uncommitted("", False, Counter(), 0, 0)
 
 
-def _schema(scoped: bool) -> tantivy.Schema:
+def _schema(scoped: bool, categories: str) -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
     builder.add_unsigned_field("number", fast=True)
     builder.add_text_field("group", tokenizer_name="raw", index_option="basic")
     if not scoped:
         builder.add_text_field("state", tokenizer_name="raw", index_option="basic")
+    if categories:
+        builder.add_text_field(categories, tokenizer_name="whitespace", index_option="basic")
     builder.add_text_field("terms", tokenizer_name="whitespace", index_option="freq")
     builder.add_bytes_field("own", stored=True)
     return builder.build()
@@ -106,10 +115,12 @@ def _number(id: str) -> int:
 class TermIndex:
     """The index, its writer, and the tail. One thread puts; any thread searches."""
 
-    def __init__(self, folder: Path, *, scoped: bool = False) -> None:
+    def __init__(self, folder: Path, *, scoped: bool = False, categories: str = "") -> None:
+        """`categories`: the version of the category words, if they are indexed: another one makes another layout."""
         self.folder = folder
         self._scoped = scoped
-        self._schema = _schema(scoped)
+        self._category_field = f"categories_{categories}" if categories else ""
+        self._schema = _schema(scoped, self._category_field)
         self._names: dict[int, str] = {}
         self._lock = threading.Lock()  # tail and reading tokens: held for microseconds
         self._writing = threading.Lock()  # the writer: held through a commit, searches never wait
@@ -154,6 +165,7 @@ class TermIndex:
         for text, seq in texts:
             own = self._write_tokens.document(text.words)
             terms = [*own, *self._beside(text.beside, own)] if text.beside else own
+            kinds = self._categories(text.categories, terms) if self._category_field else frozenset[str]()
             document = tantivy.Document()
             document.add_text("id", text.id)
             document.add_unsigned("number", number := _number(text.id))
@@ -163,6 +175,8 @@ class TermIndex:
                 mark = _scope_mark(text.group, text.live)
                 document.add_text("group", mark)
                 document.add_text("terms", " ".join([mark + term for term in terms]))
+                if kinds:
+                    document.add_text(self._category_field, " ".join([mark + term for term in kinds]))
             else:
                 document.add_text("group", text.group)
                 document.add_text("state", LIVE_STATE if text.live else PAST_STATE)
@@ -170,7 +184,8 @@ class TermIndex:
             document.add_text("group", EVERY)
             document.add_bytes("own", check_of(text.group, text.live, own))
             self._texts, self._terms = self._texts + 1, self._terms + len(terms)
-            self._put(text.id, _Uncommitted(text.group, text.live, Counter(terms), len(terms), seq), document)
+            waiting = _Uncommitted(text.group, text.live, Counter(terms), len(terms), seq, kinds)
+            self._put(text.id, waiting, document)
         with self._writing:
             self.applied = upto
         if self.uncommitted > COMMIT_AT:
@@ -180,6 +195,10 @@ class TermIndex:
         """Return the terms of the surrounding text that are not among the text's own."""
         known = set(own)
         return [term for term in dict.fromkeys(self._write_tokens.document(words)) if term not in known][:BESIDE]
+
+    def _categories(self, words: str, terms: Collection[str]) -> frozenset[str]:
+        """Return the category words that are not among the text's terms."""
+        return frozenset(self._write_tokens.document(words)).difference(terms)
 
     def _put(self, id: str, waiting: _Uncommitted, document: tantivy.Document | None) -> None:
         with self._lock:
@@ -234,8 +253,9 @@ class TermIndex:
         if self._scoped and groups is not None:
             marks = [_scope_mark(group, True) for group in groups]
             marks += [_scope_mark(group, False) for group in groups] if past else []
-            query, idf = self._scoped_query(searcher, shares, marks, [waiting for _, waiting in near])
+            query, idf, categories = self._scoped_query(searcher, shares, marks, [waiting for _, waiting in near])
         else:
+            categories = dict[str, float]()
             query, idf = self._filtered_query(searcher, shares, groups, past, [waiting for _, waiting in tail])
         scores = self._hits(searcher, query, limit) if query is not None else {}
         for id, _ in tail:
@@ -246,6 +266,7 @@ class TermIndex:
         for id, waiting in near:
             fullness = B * waiting.length / mean
             score = sum(weight * _saturation(waiting.counts[term], fullness) for term, weight in weights.items())
+            score += sum(categories.get(term, 0.0) for term in waiting.categories)
             if score > 0:
                 scores[id] = score
         best = sorted([(-score, id) for id, score in scores.items()])[:limit]
@@ -257,22 +278,31 @@ class TermIndex:
         shares: Mapping[str, float],
         marks: Sequence[str],
         near: Sequence[_Uncommitted],
-    ) -> tuple[tantivy.Query | None, dict[str, float]]:
-        """Return the query over the terms with these marks, and each term's weight among their texts."""
-        query, occur = tantivy.Query, tantivy.Occur
+    ) -> tuple[tantivy.Query | None, dict[str, float], dict[str, float]]:
+        """Return the query over the terms with these marks, each term's weight among their texts, and its weight as a
+        category word."""
+        query, occur, field = tantivy.Query, tantivy.Occur, self._category_field
         everything = _everything(searcher)
         total = len(near) + sum(searcher.doc_freq("group", mark) for mark in marks)
         clauses: list[tuple[tantivy.Occur, tantivy.Query]] = []
         idf: dict[str, float] = {}
+        categories: dict[str, float] = {}
         for term, share in shares.items():
             counts = [searcher.doc_freq("terms", mark + term) for mark in marks]
-            weight = idf[term] = _idf(total, sum(counts) + sum(term in waiting.counts for waiting in near))
+            own = sum(counts) + sum(term in waiting.counts for waiting in near)
+            kinds = [searcher.doc_freq(field, mark + term) for mark in marks] if field else []
+            named = sum(kinds) + sum(term in waiting.categories for waiting in near)
+            weight = idf[term] = _idf(total, own or named)
+            categories[term] = CATEGORY * share * _idf(total, own + named)
             for mark, count in zip(marks, counts, strict=True):
                 if count:
                     match = query.term_query(self._schema, "terms", mark + term)
                     boost = weight * share / max(0.05, _idf(everything, count))
                     clauses.append((occur.Should, query.boost_query(match, boost)))
-        return (query.boolean_query(clauses) if clauses else None), idf
+            for mark in [mark for mark, count in zip(marks, kinds, strict=False) if count]:
+                match = query.term_query(self._schema, field, mark + term)
+                clauses.append((occur.Should, query.const_score_query(match, categories[term])))
+        return (query.boolean_query(clauses) if clauses else None), idf, categories
 
     def _filtered_query(
         self,

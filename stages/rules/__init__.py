@@ -24,6 +24,13 @@ def table(name: str) -> dict[str, Any]:
 
 
 @cache
+def rows(name: str) -> tuple[tuple[str, ...], ...]:
+    """The columns of each line of `<name>.tsv`."""
+    lines = (_FOLDER / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
+    return tuple(tuple(line.split("\t")) for line in lines)
+
+
+@cache
 def digest() -> str:
     """The first 8 hex digits of the hash of all files of rules: it changes when any of them does (R4)."""
     files = sorted(path for path in _FOLDER.iterdir() if path.suffix in {".json", ".toml"})
