@@ -66,6 +66,10 @@ class VectorIndex(Protocol):
         """Return at most `limit` records by falling cosine, in [-1, 1]."""
         ...
 
+    def cosines(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
+        """Return the cosines of those of these records whose vector it has."""
+        ...
+
     @property
     def is_outgrown(self) -> bool:
         """Whether a new graph would be faster, if there are enough vectors."""

@@ -116,6 +116,13 @@ class ExactIndex:
             pairs = zip(slots, cosines, strict=True)
             return [(self._ids[slot], cosine) for slot, cosine in pairs if slot not in self._dead][:limit]
 
+    def cosines(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
+        """Return the cosines of those of these records whose vector it has."""
+        with self._lock:
+            slots = {id: slot for id in ids if (slot := self._slot.get(id)) is not None}
+            rows = self._rows[list(slots.values())].astype(np.float32)
+        return dict(zip(slots, (rows @ vector).tolist(), strict=True))
+
     def holds(self, id: str) -> bool:
         """Whether it has the vector of a record."""
         return id in self._slot
@@ -239,6 +246,17 @@ class GraphIndex:
             pairs = self._search(vector, min(limit, len(self._slot)))
         pairs += self._fresh.nearest(vector, limit)
         return sorted(pairs, key=lambda pair: -pair[1])[:limit]
+
+    def cosines(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
+        """Return the cosines of those of these records whose vector it has."""
+        with self._lock:
+            slots = {id: slot for id in ids if (slot := self._slot.get(id)) is not None}
+            rows = (
+                np.array(self._index.get_items(list(slots.values())), np.float32)
+                if slots
+                else np.zeros((0, len(vector)))
+            )
+        return dict(zip(slots, (rows @ vector).tolist(), strict=True)) | self._fresh.cosines(vector, ids)
 
     def _search(self, vector: Vector, count: int) -> list[tuple[str, float]]:
         effort = max(SEARCHED_WITH, count)

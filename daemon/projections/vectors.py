@@ -205,6 +205,16 @@ class VectorIndexes:
         pairs = [pair for pool in pools if (index := self._pools.get(pool)) for pair in index.nearest(vector, limit)]
         return sorted(pairs, key=lambda pair: -pair[1])[:limit] if len(pools) > 1 else pairs
 
+    def cosines(self, vector: Vector, ids: Iterable[str]) -> dict[str, float]:
+        """Return the cosines of those of these records that have a vector."""
+        self.load()
+        by_pool: dict[str, list[str]] = {}
+        for id in ids:
+            if pool := self._pool_of.get(id):
+                by_pool.setdefault(pool, []).append(id)
+        indexes = [(index, of_pool) for pool, of_pool in by_pool.items() if (index := self._pools.get(pool))]
+        return {id: cosine for index, of_pool in indexes for id, cosine in index.cosines(vector, of_pool).items()}
+
     def nearest_shelved(self, vector: Vector, pools: Sequence[str], limit: int) -> list[tuple[str, float]]:
         """Return the nearest archived records, read from the disk: 6 µs each."""
         pairs: list[tuple[str, float]] = []
@@ -218,13 +228,8 @@ class VectorIndexes:
 
     def holds(self, id: str) -> bool:
         """Whether a record's vector is in an index."""
-        return bool(self.holding((id,)))
-
-    def holding(self, ids: Iterable[str]) -> frozenset[str]:
-        """Return those of these records whose vector is in an index."""
         self.load()
-        held = self._pool_of
-        return frozenset([id for id in ids if id in held])
+        return id in self._pool_of
 
     def lost(self, more_than: int) -> bool:
         """Whether there are more live records than that, and none of the first ones has a vector; needs no `load`."""

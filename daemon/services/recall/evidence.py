@@ -144,14 +144,13 @@ def matches(
     by_words: Mapping[str, float],
     possible: float,
     by_sense: Mapping[str, float],
-    held: Collection[str] | None,
     weights: Weights,
     known: Proficiency = _GRASPED,
 ) -> Matches:
     """Compute the own match of every candidate.
 
-    `held`: candidates with a vector that is not among the nearest; None if the question has no vector. A candidate
-    without a vector (new, or retired) is judged by its words alone. `known`: for the question's language.
+    `by_sense`: the cosine of every candidate that has a vector; empty if the question has none. A candidate without a
+    vector (new, or retired) is judged by its words alone. `known`: for the question's language.
     """
     place = {id: number for number, id in enumerate({**by_words, **by_sense})}  # those with words come first
     score, cosine = np.zeros((2, len(place)), np.float32)
@@ -162,9 +161,7 @@ def matches(
     match = np.minimum(score / np.float32(possible), 1) if possible else score
     sense = np.float32(known.trust) * _between(cosine, NEAR_FLOOR, NEAR_CEILING)
     answers = _between(cosine, COSINE_FLOOR, COSINE_CEILING)
-    alone = np.full(len(place), held is None)
-    if held is not None:
-        alone[: len(by_words)] = [id not in by_sense and id not in held for id in by_words]
+    alone = np.array([id not in by_sense for id in place], bool)
     share = np.float32(1 - (1 - weights.match) * known.trust)
     covered = np.minimum(match * np.float32(known.words), 1)
     direct = np.where(alone, covered, share * covered + (1 - share) * answers)

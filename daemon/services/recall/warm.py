@@ -186,26 +186,25 @@ class WarmRecall:
         most = CANDIDATES * (WIDER if question.period and question.period.past else 1)
         by_words, possible = self._keywords.search(question.searched, scope, most, past=past)
         by_sense: dict[str, float] = {}
-        held: frozenset[str] | None = None
         vectors, encode, languages = self._sense()
         if encode is not None:
             sense = encode(request.query)
             by_sense = dict(vectors.nearest(sense, scope, most))
             if request.deep:
                 by_sense |= vectors.nearest_shelved(sense, scope, most)
-            held = vectors.holding(by_words)
+            by_sense |= vectors.cosines(sense, by_words.keys() - by_sense.keys())
         if permits is not None:
             permitted = {id for id, record in self._records.many({**by_words, **by_sense}).items() if permits(record)}
             by_words = {id: score for id, score in by_words.items() if id in permitted}
             by_sense = {id: score for id, score in by_sense.items() if id in permitted}
         known = grasp(question.language, languages)
-        matched = matches(by_words, possible, by_sense, held, weights, known)
+        matched = matches(by_words, possible, by_sense, weights, known)
         count = len(matched.places)
         fits = time_filter(question.period, matched, self._lines, floor)
         if fits is not None:
             by_words = {id: score for id, score in by_words.items() if fits.may_have(id, self._lines)}
             by_sense = {id: score for id, score in by_sense.items() if fits.may_have(id, self._lines)}
-            matched = matches(by_words, possible, by_sense, held, weights, known)
+            matched = matches(by_words, possible, by_sense, weights, known)
         graph = request.options is None or request.options.graph
         linked = self._lines.linked(scope, question.things) if graph else {}
         marks = {digest(pool) for pool in scope}
