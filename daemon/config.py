@@ -50,7 +50,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Captures that memd distils and commits as one batch."""
     keyword_commit_s: Seconds = 1.0
     """Longest time, in seconds, until memd commits a new record to the keyword index."""
-    relevance_floor: Annotated[float, Meta(ge=0, le=1)] = 0.22
+    relevance_floor: Annotated[float, Meta(ge=0, le=1)] = 0.28
     """Recall abstains if the best record's relevance is lower than this."""
     simple_below_sessions: Count = 150
     """Recall also searches the raw captures if the question covers fewer sessions than this."""

@@ -157,7 +157,7 @@ def heard_lines(number: int, heard: Heard) -> Iterator[str]:
     yield from (styled(line, "bold") for line in wrapped(f"“{shortened(plain(heard.quote), 300)}”", indent, head))
     marks = () if heard.trust == "user" else ("unconfirmed", *map(plain, heard.flags))
     said = ", ".join((_WHO.get(heard.trust, heard.trust), age(heard.at), *marks))
-    yield f"{indent}in the transcript · score {heard.score:.2f} · {said}"
+    yield from wrapped(f"in the transcript · score {heard.score:.2f} · {said}", indent)
     where = f"{plain_name(heard.document)} · turn {plain_name(heard.turn)[:13]}"
     yield from (styled(line, "dim") for line in wrapped(where, indent))
 

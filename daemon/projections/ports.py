@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from ...protocol.record import Record
-from .terms import TermQuery
+from .terms import TermQuery, TermScores
 from .vector_store import Vector
 
 
@@ -38,8 +38,8 @@ class TextIndex(Protocol):
 
     def search(
         self, question: TermQuery | str, groups: Sequence[str] | None, limit: int, *, past: bool = False
-    ) -> tuple[dict[str, float], float]:
-        """Return scores by id in these groups (None: in all), and the highest score that the question can reach."""
+    ) -> TermScores:
+        """Return the scores of the best texts in these groups (None: in all)."""
         ...
 
     def commit(self) -> None:

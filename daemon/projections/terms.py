@@ -72,6 +72,15 @@ class TermQuery(NamedTuple):
     wider: str = ""
 
 
+class TermScores(NamedTuple):
+    """BM25 by id, the highest score that the question's own words can reach, and the weight of each of these terms: its
+    inverse document frequency."""
+
+    by_id: dict[str, float]
+    possible: float
+    weights: dict[str, float]
+
+
 class _Uncommitted(NamedTuple):
     group: str
     live: bool
@@ -231,18 +240,15 @@ class TermIndex:
 
     def search(
         self, question: TermQuery | str, groups: Sequence[str] | None, limit: int, *, past: bool = False
-    ) -> tuple[dict[str, float], float]:
-        """Return BM25 scores by id in these groups (None: in all), and the highest score that its own words can reach.
-
-        A scoped index needs groups.
-        """
+    ) -> TermScores:
+        """Return the scores of the best texts in these groups (None: in all). A scoped index needs groups."""
         question = TermQuery(question) if isinstance(question, str) else question
         with self._lock:
             own = self._read_tokens.query(question.words)
             wider = self._read_tokens.query(question.wider) if question.wider else []
             searcher, tail = self._index.searcher(), list(self._tail.items())
         if not own or (groups is not None and not groups):
-            return {}, 0.0
+            return TermScores({}, 0.0, {})
         shares = {**dict.fromkeys(wider, EXTRA), **dict.fromkeys(own, 1.0)}
         wanted = None if groups is None else frozenset(groups)
         near = [
@@ -270,7 +276,8 @@ class TermIndex:
             if score > 0:
                 scores[id] = score
         best = sorted([(-score, id) for id, score in scores.items()])[:limit]
-        return {id: -score for score, id in best}, sum(idf[term] for term in own) * (K1 + 1)
+        asked = {term: idf[term] for term in own}
+        return TermScores({id: -score for score, id in best}, sum(asked.values()) * (K1 + 1), asked)
 
     def _scoped_query(
         self,

@@ -74,13 +74,13 @@ class TurnIndex(TermIndex):
 
     def find(
         self, query: str, limit: int, *, documents: Sequence[str] | None = None
-    ) -> tuple[list[tuple[int, float]], float]:
-        """Return at most `limit` turns `(archive seq, BM25 score)` of these documents (None: of all), the best first,
-        and the highest score that the question can reach."""
+    ) -> tuple[dict[int, float], dict[str, float]]:
+        """Return at most `limit` turns of these documents (None: of all) by archive seq, the best first, each with its
+        share of the highest score that the question can reach; and the weight of each term of the question."""
         with suppress(ValueError):  # a full disk ended the writer: search the earlier turns until it is reopened
             self.catch_up(AT_ONCE)
-        scores, possible = self.search(query, documents, limit)
-        return [(int(id), score) for id, score in scores.items()], possible
+        found = self.search(query, documents, limit)
+        return {int(id): score / found.possible for id, score in found.by_id.items()}, found.weights
 
     def replace(self, move: Callable[[], None]) -> None:
         """Replace the index while no thread indexes captures."""

@@ -111,5 +111,5 @@ def test_what_waits_for_its_first_use_answers_before_what_does_not_T8(daemon: An
         told = record("personal", "c", 3, "The regatta prize is a cup.", status="quarantined", flags=("injection",))
         bring(client, [known, old, told])
         hits = client.recall("When does the regatta in the harbour begin?").hits
-        assert hits[0].record.id == old.id and hits[0].parts["quarantined"] == 0.85
+        assert hits[0].record.id == old.id and hits[0].parts["quarantined"] == 0.95
         assert {hit.parts["quarantined"] for hit in hits if hit.record.id == told.id} <= {0.5}

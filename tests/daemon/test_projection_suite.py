@@ -270,11 +270,9 @@ class TheTurns(Seam):
         return TurnIndex(self.place, self.archive)
 
     def contents(self, projection: Any) -> object:
-        found = [sorted(seq for seq, _ in projection.find(word, 50)[0]) for word in ("a", "c", "note", "wrote", "grep")]
+        found = [sorted(projection.find(word, 50)[0]) for word in ("a", "c", "note", "wrote", "grep")]
         projection.commit()
-        assert found == [
-            sorted(seq for seq, _ in projection.find(word, 50)[0]) for word in ("a", "c", "note", "wrote", "grep")
-        ]
+        assert found == [sorted(projection.find(word, 50)[0]) for word in ("a", "c", "note", "wrote", "grep")]
         return dict(contents(self.place))
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memd.daemon.projections.profile import PARTS
 from memd.daemon.projections.records import digest
 from memd.daemon.projections.stores import Stores
-from memd.daemon.projections.terms import TermDocument, TermIndex
+from memd.daemon.projections.terms import TermDocument, TermIndex, TermScores
 from memd.daemon.projections.tokens import TermTokens
 from memd.daemon.projections.vector_index import ExactIndex
 from memd.daemon.projections.vector_store import VectorStore
@@ -256,7 +256,7 @@ def test_texts_that_were_put_again_leave_the_scores_as_they_are_Q4(tmp_path: Pat
     """A dropped text counts in the index until its segment is merged: it must not make every term look rare."""
     texts = [TermDocument(f"t{n}", "personal", True, f"order {'pump' if n % 2 else 'rotor'} {n}") for n in range(40)]
 
-    def scores(name: str, *rounds: list[TermDocument]) -> tuple[dict[str, float], float]:
+    def scores(name: str, *rounds: list[TermDocument]) -> TermScores:
         index = TermIndex(tmp_path / name, scoped=scoped)
         for upto, each in enumerate(rounds, 1):
             index.put([(text, upto) for text in each], (), upto)
@@ -265,6 +265,6 @@ def test_texts_that_were_put_again_leave_the_scores_as_they_are_Q4(tmp_path: Pat
         index.close()
         return found
 
-    (once, most), (again, most_again) = scores("once", texts), scores("again", texts, texts[:30])
+    (once, most, _), (again, most_again, _) = scores("once", texts), scores("again", texts, texts[:30])
     assert once.keys() == again.keys()
     assert max(again.values()) / most_again == pytest.approx(max(once.values()) / most, rel=0.1)

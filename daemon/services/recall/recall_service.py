@@ -21,7 +21,7 @@ from ..service import Caller, Handler, Handlers, Lane, Service, owner
 from .deep import DeepCaller, DeepRecall, narrowed
 from .feedback import CountUse, FeedbackLearner, RecentAnswers
 from .turn_search import TurnSearch, with_turns
-from .warm import SearchIndexes, WarmRecall
+from .warm import SearchIndexes, WarmRecall, silent
 
 
 class RecallListener(Protocol):
@@ -76,8 +76,10 @@ class RecallService(Service):
             return config().relevance_floor
 
         self._warm = WarmRecall(indexes, lambda: models.sense, floor, recent, self._learner.network, world)
-        self._turns = TurnSearch(stores, lambda: config().simple_below_sessions)
-        self._all_turns = TurnSearch(stores, lambda: sys.maxsize)  # a deep recall searches the turns of all sessions
+        self._turns = TurnSearch(stores, lambda: models.sense, lambda: config().simple_below_sessions)
+        self._all_turns = TurnSearch(
+            stores, lambda: models.sense, lambda: sys.maxsize
+        )  # a deep recall searches the turns of all sessions
         self._deep = DeepRecall(stores)
 
     @property
@@ -100,11 +102,12 @@ class RecallService(Service):
         view = self._timeline.view(request.as_of, request.believed_at, caller.permits)
         question = narrowed(request) if request.deep else request
         answer = self._warm.recall(question, caller.scope, self._stores.pending, view, caller.permits)
-        if view is None:
-            if caller.is_owner:
-                self._count(request, caller, answer)
-            if turns := self._turns_for(question, caller, answer):
-                answer = with_turns(answer, turns, question)
+        if turns := self._turns_for(question, caller, answer) if view is None else ():
+            answer = with_turns(answer, turns, question)
+        elif answer.abstained:
+            answer = silent(answer)
+        if view is None and caller.is_owner:
+            self._count(request, caller, answer)
         if request.deep:
             joined = self._directory.joined(caller.scope)
             answer = self._deep.around(answer, request, DeepCaller(caller, joined, view))
@@ -136,7 +139,7 @@ class RecallService(Service):
     def _turns_for(self, request: Recall, caller: Caller, answer: Recalled) -> tuple[Heard, ...]:
         search = self._all_turns if request.deep else self._turns
         pools = self._directory.joined(caller.scope)
-        return search.search(request, self._world.now(), pools, answer.hits, caller)
+        return search.search(request, self._world.now(), pools, answer, caller, self._warm.floor(request))
 
 
 def _lane(request: Recall) -> Lane:

@@ -136,7 +136,8 @@ def period(question: str, moment: datetime, code: str = "en") -> TimePeriod | No
         except (ValueError, OverflowError):
             continue
         result = _between(span, end, word, moment, past=span.past or word == "since" or bool(_PAST.search(text)))
-        return result._replace(written=(hit.start(), until.end() if until and end else hit.end()))
+        start = edge.start() if edge else hit.start()
+        return result._replace(written=(start, until.end() if until and end else hit.end()))
     return None
 
 

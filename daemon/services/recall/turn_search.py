@@ -6,7 +6,9 @@ twice; a turn whose records are all retired or hidden is left out, so that its t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -19,24 +21,45 @@ from ...projections.stores import Stores
 from ...projections.tokens import TermTokens
 from ...storage.archive import Archive, decode
 from ..pass_limits import may_read
+from ..search_model import Encode, SearchModel
 from ..service import Caller
 from ..token_estimate import tokens
+from .coverage import Asked
+from .evidence import grasp
 from .question import parse_question
-from .warm import QUARANTINE
+from .warm import COMPANY
 
 if TYPE_CHECKING:
     from ....stages.turn_text import Passage
 
 CANDIDATES = 40
-FLOOR = 0.13
-"""Least share of the best possible score: two rare words pass, one common word does not."""
+READ = 12
+"""Turns that are read, the best by their words; more for a large limit."""
 
+BY_USER, BY_OTHERS = 0.85, 0.77
+"""Factor on the score of a turn, by its writer: a record says the same in fewer words."""
+
+WHOLE, SPREAD = 0.5, 1.5
+"""Weight of a whole turn's share of the best possible score (BM25), beside how well its passage answers; and the factor
+that brings such shares, which long questions lower, to the same scale."""
+
+SURER = 1.35
+"""What the best turn must reach where no record answers, as a multiple of the floor: nobody judged whether it is worth
+remembering."""
 
 AGENT_TURNS = 24
 """Turns before a user's turn in which its words are searched."""
 
 FEWEST_REPEATED = 80
 """Characters of a user's turn that may repeat what the agent wrote."""
+
+
+MOST = 0.5
+"""Share of a turn's passage from which a record that quotes it makes the turn superfluous."""
+
+
+NEAR, BESIDE = 4, 0.2
+"""Captures before and after a turn in which another one raises it, and the weight of that one's score."""
 
 
 class TurnPart(NamedTuple):
@@ -63,6 +86,20 @@ def foreign_parts(archive: Archive, captured: Captured) -> tuple[Passage, ...]:
     return foreign_passages(event.text, agent)
 
 
+class _AskedTurn(NamedTuple):
+    """What a question asks for, and how near the meaning of a passage is to it: the cosine, 0 without an encoder."""
+
+    asked: Asked
+    cosine: Callable[[str], float]
+
+
+def _cosine(encode: Encode | None, question: str) -> Callable[[str], float]:
+    if encode is None:
+        return lambda passage: 0.0
+    sense = encode(question)
+    return lambda passage: float(sense @ encode(passage))
+
+
 def _is_reported(words: str) -> bool:
     from ....stages.reports import is_reported  # late, as above
 
@@ -72,10 +109,11 @@ def _is_reported(words: str) -> bool:
 class TurnSearch:
     """Search over archived turns. Not for two threads at once."""
 
-    def __init__(self, stores: Stores, below_sessions: Callable[[], int]) -> None:
+    def __init__(self, stores: Stores, sense: Callable[[], SearchModel], below_sessions: Callable[[], int]) -> None:
+        """`sense` is called for each question."""
         self._records, self._sources = stores.records, stores.sources
         self._archive, self._turns = stores.archive, stores.turns
-        self._below_sessions = below_sessions
+        self._sense, self._below_sessions = sense, below_sessions
         self._tokens = TermTokens()
 
     def search(
@@ -83,10 +121,12 @@ class TurnSearch:
         request: Recall,
         now: int,
         scope: Sequence[str],
-        hits: Sequence[Hit],
+        answer: Recalled,
         caller: Caller,
+        floor: float,
     ) -> tuple[Heard, ...]:
-        """Return the turns that answer a request, best first, of those that the caller may see (A1).
+        """Return the turns that answer a request, best first, of those that the caller may see (A1); none below the
+        floor.
 
         Empty with many sessions. If the question names a time and turns of that time match, only these are returned.
         """
@@ -97,51 +137,68 @@ class TurnSearch:
         if not documents or len(documents) >= most:
             return ()
         question, limit = parse_question(request, now), max(1, request.limit)
-        query, period = question.searched.words, question.period
-        past = period if period is not None and period.past else None
-        most = CANDIDATES if past else limit
-        scores, possible = self._turns.find(query, CANDIDATES, documents=documents)
-        shown = {(span.document, span.turn) for hit in hits for span in hit.record.provenance.spans}
-        terms = set(self._tokens.query(query))
-        turns: list[Heard] = []
-        for seq, score in scores:
-            share = score / possible if possible else 0.0
-            if share < FLOOR or len(turns) == most:
-                break
+        past = question.period if question.period is not None and question.period.past else None
+        shares, weights = self._turns.find(question.searched.words, CANDIDATES, documents=documents)
+        _, encode, languages = self._sense()
+        asked = _AskedTurn(Asked(weights, grasp(question.language, languages)), _cosine(encode, request.query))
+        read = list(islice(self._readable(shares, caller), CANDIDATES if past else max(READ, limit)))
+        judged = [self._turn(captured, shares[seq], asked) for seq, captured in read]
+        if answer.abstained and max((answered for answered, _ in judged), default=0.0) < SURER * floor:
+            return ()
+        turns = _beside([seq for seq, _ in read], [turn for _, turn in judged])
+        turns = [turn for turn in turns if turn.score >= COMPANY * floor and not self._is_recorded(turn, scope)]
+        distinct = reversed({turn.quote: turn for turn in sorted(turns, key=lambda turn: turn.score)}.values())
+        best = [
+            turn
+            for turn in distinct
+            if not any(_rests_on(hit, turn) and hit.score >= turn.score for hit in answer.hits)
+        ]
+        if past:
+            best = [turn for turn in best if past.may_tell(micros(turn.at))] or best
+        return tuple(best[:limit])
+
+    def _readable(self, seqs: Iterable[int], caller: Caller) -> Iterator[tuple[int, Captured]]:
+        """Yield the turns of these captures that may be shown, with their seqs."""
+        for seq in seqs:
             entry = self._archive.log.get(seq)
             captured = decode(entry) if entry else None
-            if captured is None or (captured.document, captured.event.turn) in shown or self._masked(captured):
+            if captured is None or self._masked(captured):
                 continue
-            if not may_read(caller, captured.document, captured.event.turn):
-                continue
-            turns.append(self._turn(captured, terms, min(1.0, share)))
-        if past:
-            turns = [turn for turn in turns if past.may_tell(micros(turn.at))] or turns
-        return tuple(turns[:limit])
+            if may_read(caller, captured.document, captured.event.turn):
+                yield seq, captured
 
     def _masked(self, captured: Captured) -> bool:
         ids = self._records.citing(captured.document, captured.event.turn)
         return bool(ids) and not any(record.status in LIVE for record in self._records.many(ids).values())
 
-    def _turn(self, captured: Captured, terms: set[str], score: float) -> Heard:
+    def _is_recorded(self, turn: Heard, scope: Sequence[str]) -> bool:
+        """Whether a record of the scope has most of the words of a passage."""
+        ids = self._records.citing(turn.document, turn.turn)
+        records = [record for record in self._records.many(ids).values() if record.status in LIVE] if ids else ()
+        least = MOST * len(turn.quote)
+        return any(record.pool in scope and len(record.provenance.quote) >= least for record in records)
+
+    def _turn(self, captured: Captured, share: float, asked: _AskedTurn) -> tuple[float, Heard]:
+        """Return how well the best passage of a turn answers, and the passage with its score."""
         words, source = text(captured.event), trust(captured.event)
-        part = max(
-            self._parts(captured), key=lambda part: len(terms.intersection(self._tokens.document(part.of(words))))
-        )
-        start, end = (part.start + place for place in self._passage(part.of(words), terms))
-        flags = part.flags or (("reported",) if source == "user" and _is_reported(words[start:end]) else ())
-        source = "document" if flags else source
-        return Heard(
+        passages = (self._passage(part, words, asked) for part in self._parts(captured))
+        part, terms = max(passages, key=lambda passage: asked.asked.covered(passage[1]))
+        quote = part.of(words)
+        flags = part.flags or (("reported",) if source == "user" and _is_reported(quote) else ())
+        factor = BY_USER if source == "user" and not flags else BY_OTHERS
+        answered = factor * asked.asked.answered(terms, asked.cosine(quote))
+        turn = Heard(
             document=captured.document,
             turn=captured.event.turn,
             at=captured.event.at,
-            trust=source,
-            quote=words[start:end],
-            start=start,
-            end=end,
-            score=round(score if trust(captured.event) == "user" else score * QUARANTINE, 4),
+            trust="document" if flags else source,
+            quote=quote,
+            start=part.start,
+            end=part.end,
+            score=round((1 - WHOLE) * answered + WHOLE * factor * min(1.0, SPREAD * share), 4),
             flags=flags,
         )
+        return answered, turn
 
     def _parts(self, captured: Captured) -> Iterator[TurnPart]:
         """Yield the parts of a turn by writer: only the user's turns have several."""
@@ -154,19 +211,47 @@ class TurnSearch:
         if words[at:].strip() or not at:
             yield TurnPart(at, len(words))
 
-    def _passage(self, words: str, terms: set[str]) -> tuple[int, int]:
-        """Return the part of a long turn with most of the question's words, from the start of a line."""
-        if len(words) <= QUOTE_LIMIT:
-            return 0, len(words)
-        best, start = (-1, 0), 0
-        for line in words.splitlines(keepends=True):
-            window = words[start : start + QUOTE_LIMIT]
-            best = max(best, (len(terms.intersection(self._tokens.document(window))), -start))
-            start += len(line)
-        start, end = -best[1], min(len(words), -best[1] + QUOTE_LIMIT)
-        if end < len(words) and (space := words.rfind(" ", start + 1, end)) > 0:
-            end = space  # half a word may be half a secret, which no rule detects
-        return start, end
+    def _passage(self, part: TurnPart, words: str, asked: _AskedTurn) -> tuple[TurnPart, frozenset[str]]:
+        """Return the passage of a part that has most of the question's information, from the start of a line, and its
+        terms."""
+        lines = part.of(words).splitlines(keepends=True)
+        terms = [frozenset(self._tokens.document(line)) for line in lines]
+        if part.end - part.start <= QUOTE_LIMIT:
+            return part, frozenset[str]().union(*terms)
+        starts = list(accumulate(map(len, lines), initial=part.start))
+        best, chosen = -1.0, (part, frozenset[str]())
+        for first, start in enumerate(starts[:-1]):
+            last = max(first + 1, bisect_right(starts, start + QUOTE_LIMIT) - 1)
+            found = frozenset[str]().union(*terms[first:last])
+            if (covered := asked.asked.covered(found)) > best:
+                best, chosen = covered, (TurnPart(start, _cut(words, start, part.end), part.flags), found)
+        return chosen
+
+
+def _beside(seqs: Sequence[int], turns: Sequence[Heard]) -> list[Heard]:
+    """Return the turns, each with a part of the score of the best one near it in its document."""
+    raised: list[Heard] = []
+    for seq, turn in zip(seqs, turns, strict=True):
+        near = (
+            other.score
+            for at, other in zip(seqs, turns, strict=True)
+            if 0 < abs(at - seq) <= NEAR and other.document == turn.document
+        )
+        raised.append(msgspec.structs.replace(turn, score=round(turn.score + BESIDE * max(near, default=0.0), 4)))
+    return raised
+
+
+def _rests_on(hit: Hit, turn: Heard) -> bool:
+    return any((span.document, span.turn) == (turn.document, turn.turn) for span in hit.record.provenance.spans)
+
+
+def _cut(words: str, start: int, end: int) -> int:
+    """Return the end of a passage of at most `QUOTE_LIMIT` characters: half a word may be half a secret, which no rule
+    detects."""
+    if end - start <= QUOTE_LIMIT:
+        return end
+    space = words.rfind(" ", start + 1, start + QUOTE_LIMIT)
+    return space if space > 0 else start + QUOTE_LIMIT
 
 
 def with_turns(answer: Recalled, turns: Sequence[Heard], request: Recall) -> Recalled:
@@ -187,6 +272,7 @@ def with_turns(answer: Recalled, turns: Sequence[Heard], request: Recall) -> Rec
             hits.append(result)
     return msgspec.structs.replace(
         answer,
+        strength=max(answer.strength, turns[0].score),
         hits=tuple(hits),
         turns=tuple(chosen),
         abstained=False,

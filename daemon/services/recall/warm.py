@@ -25,11 +25,12 @@ from ...world import World
 from ..outgoing_screen import SUSPECT
 from ..search_model import SearchModel
 from ..service import Permits
+from .coverage import Asked, RecordTerms
 from .evidence import WeighedCandidates, Weights, grasp, matches, weigh
 from .feedback import RecentAnswers
 from .question import PARSED, parse_question
 from .scorer import ScorerNetwork, features, final, scored, standing
-from .selection import PRINCIPLE_SHARE, PRINCIPLES, by_chance, deduplicated, within
+from .selection import PRINCIPLE_SHARE, PRINCIPLES, by_chance, cost, deduplicated, within
 from .time_expression import WIDER, TimeFilter, time_filter
 
 
@@ -51,16 +52,20 @@ LEADING = 28
 READ = 30
 """Records that are read for ranking; half more than the request's limit, if that is more."""
 
-QUARANTINE = 0.85
+QUARANTINE = 0.95
 """Factor on the score of an unconfirmed record (T8). A half ranked all else before a mostly imported memory."""
 
 COMPANY = 0.5
 """Share of the floor that further records of an answer must reach; the best one must reach the floor."""
 
+ALONE = 0.5
+"""Share of how well a record answers by itself in its relevance; the rest is that of its evidence."""
+
 SAME_TURN = 0.75
 """Factor on the score of each further record of a turn, which adds less that is new."""
 
 _DEFAULT = Weights()
+_IRRELEVANT, _UNMATCHED = "no record is relevant enough", "no record matches by keyword or by meaning"
 
 
 def doubt(record: Record) -> float:
@@ -69,12 +74,12 @@ def doubt(record: Record) -> float:
 
 
 class _Ranked(NamedTuple):
-    """A ranked record: its place among the candidates, the scorer's input and output, its near duplicates, and the
-    factor for other records of its turn that rank before it."""
+    """A ranked record: its relevance, the scorer's input and output, its near duplicates, and the factor for other
+    records of its turn that rank before it."""
 
     score: float
     record: Record
-    place: int
+    relevance: float
     features: tuple[float, ...]
     priority: float | None
     alike: list[str]
@@ -88,6 +93,16 @@ class _Query(NamedTuple):
     scope: Sequence[str]
     view: View | None
     permits: Permits | None
+
+
+class _Found(NamedTuple):
+    """The number of matches, the weighed candidates, what the question asks for, and the filter by the time that it
+    names."""
+
+    matched: int
+    weighed: WeighedCandidates
+    asked: Asked
+    period: TimeFilter | None
 
 
 class WarmRecall:
@@ -106,6 +121,7 @@ class WarmRecall:
         self._records, self._keywords, self._lines, self._counters = indexes
         self._sense, self._floor, self._world = sense, floor, world
         self._recent, self._network = recent, network
+        self._terms = RecordTerms()
 
     def recall(
         self,
@@ -117,40 +133,41 @@ class WarmRecall:
     ) -> Recalled:
         """Answer a question over these pools, today or at another time; today's indexes give the candidates (Q12).
 
+        An answer whose best record is below the floor says that it abstains, and holds what may stand beside a turn.
         Records that `permits` rejects are dropped before anything is weighed, ranked or counted (A1).
         """
         query = _Query(request, scope, view, permits)
-        floor, weights = self._settings(request)
+        floor, weights = self.floor(request), _weights(request)
         now = self._world.now()
         past = request.include_retired or request.deep or view is not None
-        count, candidates, period_filter = self._candidates(query, weights, now, floor, past=past)
-        strength = max(candidates.direct, default=0.0)
-        places = [n for n, pull in enumerate(candidates.pull) if pull >= COMPANY * floor] if strength >= floor else []
-        if not past:
-            places = places[: max(READ, request.limit * 3 // 2)]
-        records = self._read([candidates.ids[n] for n in places], query)
+        found = self._candidates(query, weights, now, floor, past=past)
+        count, candidates, period_filter = found.matched, found.weighed, found.period
+        near = [id for id, pull in zip(candidates.ids, candidates.pull, strict=True) if pull >= COMPANY * floor]
+        records = self._read(near if past else near[: max(READ, request.limit * 3 // 2)], query)
+        relevance = self._relevance(records, found)
+        strength = max(relevance.values(), default=0.0)
+        records = {id: record for id, record in records.items() if relevance[id] >= COMPANY * floor}
         if period_filter is not None:
             in_period = {id: record for id, record in records.items() if period_filter.has(record)}
             records, period_filter = (in_period, period_filter) if in_period else (records, None)
-        place_of = {candidates.ids[n]: n for n in places if candidates.ids[n] in records}
-        ranked = self._ranked(request, records, candidates, place_of, now)
+        ranked = self._ranked(request, records, relevance, now)
         principles, spent = self._principles(query) if view is None else ((), 0)
         shown = {principle.record.id for principle in principles}
         given = {row.record.id: row for row in ranked if row.record.id not in shown}
         fitting = within((row.record for row in given.values()), max(1, request.limit), request.budget_tokens - spent)
         prices = {record.id: price for record, price in fitting}
-        hits = tuple(self._hit(given[id], candidates) for id in prices)
+        places = {id: place for place, id in enumerate(candidates.ids)}
+        hits = tuple(self._hit(given[id], candidates.parts_of(places[id])) for id in prices)
+        abstained = not hits or strength < floor
         return Recalled(
             hits=hits,
             scope=tuple(scope),
             principles=principles,
             recall=self._noted(request, {id: given[id].features for id in prices}),
             strength=round(strength, 4),
-            abstained=not hits,
-            reason=""
-            if hits
-            else ("no record is relevant enough" if count else "no record matches by keyword or by meaning"),
-            nearest=None if hits else self._nearest(candidates, query),
+            abstained=abstained,
+            reason=(_IRRELEVANT if count else _UNMATCHED) if abstained else "",
+            nearest=self._nearest(found, query) if abstained else None,
             filtered=max(0, count - len(hits)),
             pending=pending,
             tokens=spent + sum(prices.values()),
@@ -161,30 +178,18 @@ class WarmRecall:
         """Keep an answer for feedback; return its name, "" under a pass, which allows no feedback."""
         return "" if request.token else self._recent.note(request.agent, request.perspective, dict(rows))
 
-    def _settings(self, request: Recall) -> tuple[float, Weights]:
+    def floor(self, request: Recall) -> float:
+        """Return what the best answer to a request must reach."""
         options = request.options
-        if options is None:
-            return max(self._floor(), request.threshold), _DEFAULT
-        if os.environ.get("MEMD_BENCH") != "1":
-            raise InvalidRequest("`options` are for benchmarks only", hint="start the daemon with MEMD_BENCH=1")
-        try:
-            weights = msgspec.structs.replace(_DEFAULT, **options.weights)
-        except TypeError as error:
-            raise InvalidRequest(
-                f"weights: {error}", hint=f"there are {', '.join(Weights.__struct_fields__)}"
-            ) from error
-        return (self._floor() if options.floor < 0 else options.floor), weights
+        return options.floor if options is not None and options.floor >= 0 else max(self._floor(), request.threshold)
 
-    def _candidates(
-        self, query: _Query, weights: Weights, now: int, floor: float, *, past: bool
-    ) -> tuple[int, WeighedCandidates, TimeFilter | None]:
-        """Return the number of matches, the weighed candidates, and the filter by the time that the question names."""
+    def _candidates(self, query: _Query, weights: Weights, now: int, floor: float, *, past: bool) -> _Found:
         request, scope, _, permits = query
         self._lines.load()
         request = self._named(query)
         question = parse_question(request, now)
         most = CANDIDATES * (WIDER if question.period and question.period.past else 1)
-        by_words, possible = self._keywords.search(question.searched, scope, most, past=past)
+        by_words, possible, terms = self._keywords.search(question.searched, scope, most, past=past)
         by_sense: dict[str, float] = {}
         vectors, encode, languages = self._sense()
         if encode is not None:
@@ -209,7 +214,8 @@ class WarmRecall:
         linked = self._lines.linked(scope, question.things) if graph else {}
         marks = {digest(pool) for pool in scope}
         leading = len(matched.places) if past else max(LEADING, 2 * request.limit)
-        return count, weigh(matched, question.asked, weights, linked, self._lines, marks, leading), fits
+        weighed = weigh(matched, question.asked, weights, linked, self._lines, marks, leading)
+        return _Found(count, weighed, Asked(terms, known), fits)
 
     def _named(self, query: _Query) -> Recall:
         """Return the request with the other names of the things that its question names; `permits` decides on each."""
@@ -220,6 +226,16 @@ class WarmRecall:
         records = self._records.many(others).values()
         names = dict.fromkeys(others[record.id] for record in records if permits is None or permits(record))
         return msgspec.structs.replace(request, query=f"{request.query} {' '.join(names)}")
+
+    def _relevance(self, records: Mapping[str, Record], found: _Found) -> dict[str, float]:
+        """Return the relevance of these records: their evidence, and how well each answers by itself."""
+        weighed, cosine = found.weighed, found.weighed.names.index("cosine")
+        places = {id: place for place, id in enumerate(weighed.ids)}
+        own = {
+            id: found.asked.answered(self._terms.of(record), float(weighed.parts[places[id], cosine]))
+            for id, record in records.items()
+        }
+        return {id: (1 - ALONE) * weighed.relevance[places[id]] + ALONE * answered for id, answered in own.items()}
 
     def _read(self, ids: Sequence[str], query: _Query) -> dict[str, Record]:
         """Read the records of candidates that the asker may see, only from the scope."""
@@ -241,32 +257,30 @@ class WarmRecall:
         self,
         request: Recall,
         records: Mapping[str, Record],
-        candidates: WeighedCandidates,
-        places: Mapping[str, int],
+        relevance: Mapping[str, float],
         now: int,
     ) -> list[_Ranked]:
         """Order the records by priority and fold near duplicates into the first."""
         words = frozenset(request.query.lower().split())
-        relevance = candidates.relevance
-        rows = [features(records[id], relevance[n], words, request.perspective, now) for id, n in places.items()]
+        rows = [features(record, relevance[id], words, request.perspective, now) for id, record in records.items()]
         prioritised = request.options is None or request.options.priority
         priorities = scored(rows, self._network(request.agent)) if prioritised else [None] * len(rows)
         ranked: list[_Ranked] = []
-        for (id, place), row, priority in zip(places.items(), rows, priorities, strict=True):
-            record, score = records[id], relevance[place]
+        for (id, record), row, priority in zip(records.items(), rows, priorities, strict=True):
+            score = relevance[id]
             if priority is not None:
                 score = final(score, priority, standing(record, record.pool == PERSONAL))
             if record.status == "quarantined":
                 score *= doubt(record)
             if score >= request.threshold:
-                ranked.append(_Ranked(score, record, place, row, priority, []))
-        ranked.sort(key=lambda row: (-row.score, -relevance[row.place], row.record.id))
+                ranked.append(_Ranked(score, record, relevance[id], row, priority, []))
+        ranked.sort(key=lambda row: (-row.score, -row.relevance, row.record.id))
         ranked = _spread(ranked)
         distinct = deduplicated(ranked) if request.options is None or request.options.fold else ranked
         return by_chance(distinct, max(1, request.limit), self._world.token) if request.by_chance else distinct
 
-    def _hit(self, ranked: _Ranked, candidates: WeighedCandidates) -> Hit:
-        parts = {**candidates.parts_of(ranked.place), "relevance": round(candidates.relevance[ranked.place], 4)}
+    def _hit(self, ranked: _Ranked, parts: Mapping[str, float]) -> Hit:
+        parts = {**parts, "relevance": round(ranked.relevance, 4)}
         if ranked.priority is not None:
             parts["priority"] = round(ranked.priority, 4)
         if ranked.record.status == "quarantined":
@@ -274,6 +288,14 @@ class WarmRecall:
         if ranked.again < 1:
             parts["same_turn"] = ranked.again
         return Hit(record=ranked.record, score=round(ranked.score, 4), parts=parts, alike=tuple(ranked.alike))
+
+    def _nearest(self, found: _Found, query: _Query) -> Nearest | None:
+        weighed = found.weighed
+        best = sorted(range(len(weighed.ids)), key=lambda place: -weighed.direct[place])[:5]
+        records = self._read([weighed.ids[place] for place in best], query)
+        relevance = self._relevance(records, found)
+        first = max(records.values(), key=lambda record: relevance[record.id], default=None)
+        return first and Nearest(id=first.id, description=first.description, score=round(relevance[first.id], 4))
 
     def _principles(self, query: _Query) -> tuple[tuple[Hit, ...], int]:
         """Return the principles of the scope within their share of the budget, and their cost (Q8)."""
@@ -292,13 +314,25 @@ class WarmRecall:
         hits = tuple(Hit(record=record, score=1.0, parts={"principle": 1.0}) for record, _ in chosen)
         return hits, sum(price for _, price in chosen)
 
-    def _nearest(self, candidates: WeighedCandidates, query: _Query) -> Nearest | None:
-        best = sorted(range(len(candidates.ids)), key=lambda place: -candidates.direct[place])[:5]
-        records = self._read([candidates.ids[place] for place in best], query)
-        for place in best:
-            if (record := records.get(candidates.ids[place])) is not None:
-                return Nearest(id=record.id, description=record.description, score=round(candidates.direct[place], 4))
-        return None
+
+def silent(answer: Recalled) -> Recalled:
+    """Return an answer that abstains, without its records."""
+    spent = sum(cost(hit.record) for hit in answer.hits)
+    filtered = answer.filtered + len(answer.hits)
+    tokens = answer.tokens - spent
+    return msgspec.structs.replace(answer, hits=(), recall="", period=None, filtered=filtered, tokens=tokens)
+
+
+def _weights(request: Recall) -> Weights:
+    """Return the weights of a request. Raises InvalidRequest for options outside of benchmarks, or unknown ones."""
+    if request.options is None:
+        return _DEFAULT
+    if os.environ.get("MEMD_BENCH") != "1":
+        raise InvalidRequest("`options` are for benchmarks only", hint="start the daemon with MEMD_BENCH=1")
+    try:
+        return msgspec.structs.replace(_DEFAULT, **request.options.weights)
+    except TypeError as error:
+        raise InvalidRequest(f"weights: {error}", hint=f"there are {', '.join(Weights.__struct_fields__)}") from error
 
 
 def _spread(ranked: Sequence[_Ranked]) -> list[_Ranked]:
