@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal, get_args
 
 import msgspec
@@ -17,18 +18,24 @@ from ...protocol.event import text
 from ...protocol.instant import micros
 from ...protocol.record import LIVE, Record
 from ..importers.transcript import CapturedSession
-from .measurement import BenchOptions, Figure, PartResult, at_least, at_most, share, zero_figure
-from .session_data import LARGE_BYTES, deliver, files, read, records
+from .corpus import corpus_folder, is_corpus, load_scorer, read_session, repository, selection_without, session_names
+from .measurement import BenchOptions, Figure, PartResult, Tier, at_least, at_most, share, zero_figure
+from .session_data import RealSessions, deliver, new_repository, read, records
 from .temporary_daemon import settle, temporary_daemon
 
 Grade = Literal["right", "trivial", "wrong", "invented"]
 GRADES: tuple[Grade, ...] = get_args(Grade)
+TIERS: tuple[Tier, ...] = get_args(Tier)
 
-DRAWN, LEAST_RIGHT, MOST_AN_HOUR, LEAST_OF_LARGE = 50, 45, 25, 30
+DRAWN, MOST_AN_HOUR, LEAST_OF_LARGE = 50, 25, 30  # `DRAWN` of each tier
+LEAST_RIGHT: dict[Tier, int] = {"believed": 45, "noted": 30}
+MOST_WRONG: dict[Tier, int] = {"believed": 2}
+NO_PROBATION = {"MEMD_FORGETTING": "{old_import_days = 0}"}
+"""Settings with which no record is unconfirmed only because its session is old."""
 LONGEST_GAP_S = 300  # the most that a gap between two events of a session counts
 AROUND = 400  # characters of the turn that are shown before and after the quote
 _COPIED = "id valid_from kind type key value description".split()
-_HEAD = re.compile(r"^## (\d+)\b", re.MULTILINE)
+_HEAD = re.compile(rf"^## \d+, ({'|'.join(TIERS)})$", re.MULTILINE)
 _GRADED = re.compile(r"^grade:[ \t]*(\w*)", re.MULTILINE)
 
 
@@ -36,6 +43,7 @@ class SheetRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One record of the sheet: the quote it rests on, the text before and after it, its grade once it has one."""
 
     number: int
+    tier: Tier
     id: str
     session: str
     speaker: str
@@ -62,26 +70,25 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def gate(options: BenchOptions) -> PartResult:
-    """Fifty records over all real sessions for grading by hand, and how many there are; or the verdict of a sheet."""
+    """Fifty believed and fifty noted records of real sessions for grading by hand; or the verdict of a sheet."""
     return _verdict(options.grades) if options.grades else _draw(options)
 
 
 # --- drawing ---------------------------------------------------------------------------------------------------------
 def _draw(options: BenchOptions) -> PartResult:
-    real = read(options, sample=False)
-    options.progress(f"gate: {len(real.sessions)} sessions")
-    with temporary_daemon() as client:
-        deliver(client, real.sessions)
-        settle(client)
-        live = sorted((record for record in records(client) if record.status in LIVE), key=lambda record: record.id)
+    if options.data and is_corpus(options.data):
+        real, live = _of_corpus(options)
+    else:
+        real = read(options, sample=False)
+        options.progress(f"gate: {len(real.sessions)} sessions")
+        live = _distilled(real.sessions)
     hours = hours_of(real.sessions)
     counts = defaultdict[str, int](int)
     for record in live:
         counts[_session(record.provenance.source)] += 1
-    paths = (path for agent, path in files(options, sample=False) if agent == "claude-code")
-    large = {f"claude-code:{path.stem}" for path in paths if path.stat().st_size > LARGE_BYTES} & hours.keys()
+    large = real.large & hours.keys()
     total_hours = round(sum(hours.values()), 2)
-    drawn_records = drawn(live, real.sessions, options.seed)
+    drawn_records = drawn(live, real.sessions, options.seed, TIERS if options.tier == "both" else (options.tier,))
     sheet = Sheet(seed=options.seed, records=len(live), hours=total_hours, drawn=drawn_records)
     markdown, _ = write(sheet, options.sheet or Path.cwd() / "memd-gate")
     of_large, hours_large = sum(counts[name] for name in large), sum(hours[name] for name in large)
@@ -89,19 +96,52 @@ def _draw(options: BenchOptions) -> PartResult:
     def rate(name: str, count: int, hours: float) -> Figure:
         return Figure(name, count / max(hours, 1e-9), samples=count, target=at_most(MOST_AN_HOUR))
 
-    figures = (
-        rate("records an hour of session", len(live), total_hours),
-        rate("  of the large ones of Claude Code", of_large, hours_large),
-        Figure("records from these", of_large, samples=len(large), target=at_least(LEAST_OF_LARGE)),
-        Figure("hours of session", total_hours, "h", samples=len(hours)),
-    )
+    figures = [rate("records an hour of session", len(live), total_hours)]
+    if large:
+        figures += [
+            rate("  of the large ones of Claude Code", of_large, hours_large),
+            Figure("records from these", of_large, samples=len(large), target=at_least(LEAST_OF_LARGE)),
+        ]
+    figures.append(Figure("hours of session", total_hours, "h", samples=len(hours)))
     by_session = [f"{name}: {counts[name]} records in {hours[name]:.2f} h" for name in sorted(hours)]
     next_step = f"grade {markdown} by docs/RUBRIC.md, then: memd bench gate --grades {markdown}"
     return PartResult(
-        figures,
+        tuple(figures),
         notes=(next_step, *real.left_out, *by_session),
         shows_not="whether the records are right: the grades show that",
     )
+
+
+def _of_corpus(options: BenchOptions) -> tuple[RealSessions, list[Record]]:
+    """The sessions of the corpus and their records, each repository in a home of its own, with the selection that was
+    fitted without it."""
+    folder, scorer = corpus_folder(options), load_scorer(corpus_folder(options))
+    by_repository = defaultdict[str, list[str]](list)
+    for name in session_names(options):
+        by_repository[repository(name)].append(name)
+    sessions: list[CapturedSession] = []
+    live: list[Record] = []
+    with TemporaryDirectory(prefix="memd-bench-") as place:
+        for own, names in by_repository.items():
+            options.progress(f"gate: {', '.join(names)}")
+            cwd = new_repository(Path(place) / own)
+            of_own = [session for name in names for session in read_session(folder, scorer, name, cwd)]
+            live += _distilled(of_own, selection_without(own))
+            sessions += of_own
+    return RealSessions(tuple(sessions)), live
+
+
+def _distilled(sessions: Iterable[CapturedSession], settings: Mapping[str, str] | None = None) -> list[Record]:
+    """The live records that a daemon with these settings makes of sessions, however old they are."""
+    with temporary_daemon({**NO_PROBATION, **(settings or {})}) as client:
+        deliver(client, sessions)
+        settle(client)
+        return sorted((record for record in records(client) if record.status in LIVE), key=lambda record: record.id)
+
+
+def tier_of(record: Record) -> Tier:
+    """Whether a live record is believed, or only noted."""
+    return "noted" if record.status == "quarantined" else "believed"
 
 
 def _session(document: str) -> str:
@@ -120,11 +160,18 @@ def hours_of(sessions: Iterable[CapturedSession]) -> dict[str, float]:
     }
 
 
-def drawn(live: Sequence[Record], sessions: Iterable[CapturedSession], seed: int) -> tuple[SheetRecord, ...]:
-    """Fifty of the records, or all if there are fewer, in an order that the seed decides."""
+def drawn(
+    live: Sequence[Record], sessions: Iterable[CapturedSession], seed: int, tiers: Sequence[Tier] = TIERS
+) -> tuple[SheetRecord, ...]:
+    """Fifty of the records of each tier, or all if there are fewer, mixed in an order that the seed decides."""
     turns = {(session.origin.document, event.turn): text(event) for session in sessions for event in session.events}
+    chance, chosen = random.Random(seed), list[Record]()
+    for tier in tiers:
+        of_tier = [record for record in live if tier_of(record) == tier]
+        chosen += chance.sample(of_tier, min(DRAWN, len(of_tier)))
+    chance.shuffle(chosen)
     records: list[SheetRecord] = []
-    for number, record in enumerate(random.Random(seed).sample(live, min(DRAWN, len(live))), 1):
+    for number, record in enumerate(chosen, 1):
         source, quote = record.provenance, record.provenance.quote
         span = source.spans[0]
         turn = turns.get((span.document, span.turn), "")
@@ -134,6 +181,7 @@ def drawn(live: Sequence[Record], sessions: Iterable[CapturedSession], seed: int
             SheetRecord(
                 **{name: getattr(record, name) for name in _COPIED},
                 number=number,
+                tier=tier_of(record),
                 session=source.source,
                 speaker=source.trust,
                 said_at=source.said_at,
@@ -161,24 +209,27 @@ def _markdown(record: SheetRecord) -> str:
     keyed = f", `{record.key}` = {record.value or 'so'}" if record.key else ""
     about = f"{record.type} ({record.kind}{keyed}), said by {record.speaker} at {record.said_at}"
     quoted = "\n".join(f"> {line}" for line in f"{record.before} ⟦{record.quote}⟧ {record.after}".splitlines())
-    head = f"\n## {record.number}\n\n**{record.description}**\n\n{about}, {record.session}, {record.id}"
+    head = f"\n## {record.number}, {record.tier}\n\n**{record.description}**\n\n{about}, {record.session}, {record.id}"
     return f"{head}\n\n{quoted}\n\ngrade: {record.grade}\n"
 
 
 # --- the verdict -----------------------------------------------------------------------------------------------------
-def grades(path: Path) -> list[str]:
-    """The grades of a sheet, in order. Raises InvalidRequest for a missing or an unknown grade."""
+def grades(path: Path) -> list[tuple[Tier, str]]:
+    """The tier and the grade of each record of a sheet, in order. Raises InvalidRequest for a missing or an unknown
+    grade."""
+    given: list[tuple[Tier, str]]
     try:
         content = path.read_text(encoding="utf-8")
         if path.suffix == ".json":
-            given = [record.grade for record in msgspec.json.decode(content, type=Sheet).drawn]
+            given = [(record.tier, record.grade) for record in msgspec.json.decode(content, type=Sheet).drawn]
         else:
-            sections = _HEAD.split(content)[2::2]
+            tiers, sections = _HEAD.split(content)[1::2], _HEAD.split(content)[2::2]
             lines = (_GRADED.search(section[section.rfind("\ngrade:") + 1 :]) for section in sections)
-            given = [line[1] if line else "" for line in lines]
+            words = [line[1] if line else "" for line in lines]
+            given = [(msgspec.convert(tier, Tier), word) for tier, word in zip(tiers, words, strict=True)]
     except (OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
         raise InvalidRequest(f"{path} can't be read as a sheet: {error}", hint="memd bench gate writes one") from error
-    for number, grade in enumerate(given, 1):
+    for number, (_, grade) in enumerate(given, 1):
         if grade not in GRADES:
             what = f"{grade!r} is no grade" if grade else "there is no grade"
             raise InvalidRequest(f"record {number} of {path}: {what}", hint=f"one of {', '.join(GRADES)}")
@@ -189,14 +240,19 @@ def grades(path: Path) -> list[str]:
 
 def _verdict(path: Path) -> PartResult:
     given = grades(path)
-    counts = {grade: given.count(grade) for grade in GRADES}
-    figures = (
-        share("right and worth keeping", counts["right"], len(given), at_least(LEAST_RIGHT / DRAWN)),
-        zero_figure("not borne out", counts["invented"], len(given)),
-        Figure("borne out, not worth keeping", counts["trivial"], samples=len(given)),
-        Figure("borne out, but wrong", counts["wrong"], samples=len(given)),
-    )
-    numbers = {grade: [str(n) for n, other in enumerate(given, 1) if other == grade] for grade in GRADES[1:]}
+    figures = [figure for tier in TIERS for figure in _graded(tier, [grade for of, grade in given if of == tier])]
+    numbers = {grade: [str(n) for n, (_, other) in enumerate(given, 1) if other == grade] for grade in GRADES[1:]}
     notes = tuple(f"{grade}: {', '.join(of_grade)}" for grade, of_grade in numbers.items() if of_grade)
     shows_not = "facts that were said and not recorded; how another reader would have graded"
-    return PartResult(figures, notes=notes, shows_not=shows_not)
+    return PartResult(tuple(figures), notes=notes, shows_not=shows_not)
+
+
+def _graded(tier: Tier, given: Sequence[str]) -> Iterator[Figure]:
+    if not given:
+        return
+    count = {grade: given.count(grade) for grade in GRADES}
+    most_wrong = at_most(MOST_WRONG[tier] / DRAWN) if tier in MOST_WRONG else None
+    yield share(f"{tier}: right and worth keeping", count["right"], len(given), at_least(LEAST_RIGHT[tier] / DRAWN))
+    yield share("  borne out, not worth keeping", count["trivial"], len(given))
+    yield share("  borne out, but wrong", count["wrong"], len(given), most_wrong)
+    yield zero_figure("  not borne out", count["invented"], len(given))

@@ -7,7 +7,6 @@ No session is measured with a model that was fitted on it or on another session 
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -17,13 +16,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from types import ModuleType
 from typing import Any
 
 from ...protocol.errors import Unavailable
-from .measurement import BenchOptions, DataMissing, Figure, PartResult, at_least, at_most, share
+from ...protocol.event import Said, ToolCalled
+from ..importers.transcript import CapturedSession
+from .corpus import (
+    SCORER,
+    corpus_folder,
+    load_scorer,
+    person,
+    read_session,
+    repository,
+    selection_without,
+    session_names,
+)
+from .measurement import BenchOptions, Figure, PartResult, at_least, at_most, share
 
-SCORER = "score.py"
 NAMED_KINDS = ("preference", "correction", "procedure")
 WHOLE, PARTLY = 0.6, 0.3
 """Shares of a quote's words from which the scorer counts it as held whole, or partly."""
@@ -31,65 +40,30 @@ MORE_NOTED = 12
 """Noted records more than believed ones, for 100 typed or final turns."""
 LONGEST_MEDIAN, LONGEST = 30, 80
 
-_WITHOUT = Path(__file__).parent / "samples" / "selection"
-"""Models that were fitted without the sessions of one repository, which are measured with them."""
-
-_SHARED = {"soph": "entire", "alex": "entire", "victor": "entire"}
-
 Graded = Mapping[str, Any]
 """What the scorer writes of one session."""
 
 
 def learn(options: BenchOptions) -> PartResult:
     """Real sessions with gold lists: what is kept, believed, wrongly kept, in which pool, and answered next week."""
-    folder = _corpus(options)
-    scorer = _module(folder / SCORER)
+    folder, only = corpus_folder(options), session_names(options)
+    scorer = load_scorer(folder)
     with TemporaryDirectory(prefix="memd-bench-") as name:
         out = Path(name)
-        only = _names(folder)[:2] if options.quick else _names(folder)
         for session in only:
             options.progress(f"learn: {session}")
             _run(folder, out, session)
             _keep(out, session)
         raw = {session: json.loads((out / f"{session}.raw").read_bytes()) for session in only}
     graded = {session: scorer.grade("dev", session, raw[session]) for session in only}
-    turns = {session: _turns(folder / "dev" / "sessions" / f"{session}.jsonl", scorer) for session in only}
+    turns = {session: _turns(read_session(folder, scorer, session)) for session in only}
     figures = (*_items(graded), *_records(graded, raw, sum(turns.values())), *_answers(graded))
     notes = [f"{session}: whole {_whole(one)} of {len(one['items'])}" for session, one in graded.items()]
     return PartResult(figures, notes=tuple(notes), shows_not="meaning: the scorer compares words")
 
 
-def _corpus(options: BenchOptions) -> Path:
-    """The folder of the corpus: the data folder itself, or `corpus` in it. Raises DataMissing."""
-    if options.data and (options.data / SCORER).exists():
-        return options.data
-    return options.find(f"corpus/{SCORER}").parent
-
-
-def _names(folder: Path) -> list[str]:
-    names = sorted(path.stem for path in (folder / "dev" / "gold").glob("*.jsonl"))
-    if not names:
-        raise DataMissing(f"there is no gold list in {folder}")
-    return names
-
-
-def _module(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("memd_corpus_scorer", path)
-    if spec is None or spec.loader is None:
-        raise DataMissing(f"{path} is no Python module")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def repository(session: str) -> str:
-    """The repository that a session of the corpus belongs to, by its person where it has a name of its own."""
-    return _SHARED.get(_person(session), _person(session))
-
-
 def _run(folder: Path, out: Path, session: str) -> None:
-    without = _WITHOUT / f"selection-without-{repository(session)}.json"
-    environment = {**os.environ, **({"MEMD_BENCH_SELECTION": str(without)} if without.exists() else {})}
+    environment = {**os.environ, **selection_without(repository(session))}
     program = Path(sys.executable).with_name("memd")
     options = ["--half", "dev", "--only", session, "--out", str(out), "--memd", str(program), "--nice", "0"]
     command = [sys.executable, str(folder / SCORER), *options]
@@ -102,15 +76,10 @@ def _keep(out: Path, session: str) -> None:
     (out / f"{session}.raw").write_bytes((out / "dev" / session / "raw.json").read_bytes())
 
 
-def _turns(path: Path, scorer: ModuleType) -> int:
+def _turns(sessions: Iterable[CapturedSession]) -> int:
     """Turns of a session that the user typed, and messages with which the agent ended its work on one."""
-    from ...protocol.event import Said, ToolCalled
-    from ..importers.agent_files import reader
-    from ..importers.cursors import Cursors
-
-    transcript = reader(scorer.host_of(str(path)), path, "", Cursors(path.parent), dry_run=True)(None)
     number = 0
-    for session in transcript.sessions:
+    for session in sessions:
         spoken = [event for event in session.events if isinstance(event, Said | ToolCalled)]
         for event, after in zip(spoken, [*spoken[1:], None], strict=True):
             is_last = after is None or (isinstance(after, Said) and after.role == "user")
@@ -137,13 +106,9 @@ def _items(graded: Mapping[str, Graded]) -> Iterator[Figure]:
         yield whole(f"  {kind}", lambda item, kind=kind: item["kind"] == kind, 0.4 if kind in NAMED_KINDS else None)
     yield whole("  the user's", lambda item: item["whose"] == "user", 0.4)
     yield whole("  of two turns", lambda item: bool(item["two"]), 0.4)
-    for person in sorted({_person(session) for session in graded}):
-        own = [item for session, one in graded.items() if _person(session) == person for item in one["items"]]
-        yield share(f"  {person}", sum(item["got"] == "whole" for item in own), len(own))
-
-
-def _person(session: str) -> str:
-    return session.partition("-")[0]
+    for name in sorted({person(session) for session in graded}):
+        own = [item for session, one in graded.items() if person(session) == name for item in one["items"]]
+        yield share(f"  {name}", sum(item["got"] == "whole" for item in own), len(own))
 
 
 def _records(graded: Mapping[str, Graded], raw: Mapping[str, Graded], turns: int) -> Iterator[Figure]:

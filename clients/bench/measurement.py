@@ -18,6 +18,9 @@ from ...protocol.errors import NotFound
 
 P = ParamSpec("P")
 
+Tier = Literal["believed", "noted"]
+"""The records that memd believes, and those that it only notes (`quarantined`)."""
+
 
 class Target(msgspec.Struct, frozen=True):
     """A bound in the figure's own unit, or with `times` as a multiple of its floor."""
@@ -117,12 +120,13 @@ class DataMissing(NotFound):
 class BenchOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a run. `data`: a folder of real data; `progress`: called with what is being measured.
 
-    Three are for the gate: `seed` of its draw, `sheet`: the folder it writes to, `grades`: a graded sheet.
+    Four are for the gate: `seed` and `tier` of its draw, `sheet`: the folder it writes to, `grades`: a graded sheet.
     """
 
     data: Path | None = None
     quick: bool = False
     seed: int = 7
+    tier: Tier | Literal["both"] = "both"
     sheet: Path | None = None
     grades: Path | None = None
     progress: Callable[[str], None] = lambda _: None

@@ -55,10 +55,12 @@ def turns(seed: int = 7) -> Iterator[AnyEvent]:
 
 class RealSessions(msgspec.Struct, frozen=True):
     """The sessions of the data. `left_out`: unreadable files, and turns that differ from those of an earlier file,
-    because importing both could not give the same result in every order."""
+    because importing both could not give the same result in every order. `large`: the documents of Claude Code's
+    large sessions."""
 
     sessions: tuple[CapturedSession, ...]
     left_out: tuple[str, ...] = ()
+    large: frozenset[str] = frozenset()
 
 
 def files(options: BenchOptions, sample: bool = True) -> list[tuple[str, Path]]:
@@ -74,7 +76,10 @@ def files(options: BenchOptions, sample: bool = True) -> list[tuple[str, Path]]:
 def read(options: BenchOptions, sample: bool = True) -> RealSessions:
     """Every session of the data, after the `sample`. Raises DataMissing."""
     sessions, left_out, known = list[CapturedSession](), list[str](), dict[tuple[str, str], AnyEvent]()
+    large: set[str] = set()
     for agent, path in files(options, sample):
+        if agent == "claude-code" and path.stat().st_size > LARGE_BYTES:
+            large.add(f"claude-code:{path.stem}")
         try:
             transcript = reader(agent, path, "", Cursors(path.parent), dry_run=True)(None)
         except StoreError as error:
@@ -87,7 +92,7 @@ def read(options: BenchOptions, sample: bool = True) -> RealSessions:
                 sessions.append(msgspec.structs.replace(session, events=events))
             if more := len(session.events) - len(events):
                 left_out.append(f"{path.name}: {more} turns that differ from those of an earlier file")
-    return RealSessions(tuple(sessions), tuple(left_out))
+    return RealSessions(tuple(sessions), tuple(left_out), frozenset(large))
 
 
 def large_session(options: BenchOptions) -> Path:

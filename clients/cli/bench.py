@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 import typer
@@ -27,6 +27,9 @@ def bench(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Use smaller sizes where the full ones take minutes.")] = False,
     seed: Annotated[int, typer.Option(help="For the gate: the seed that selects records.")] = 7,
+    tier: Annotated[
+        Literal["believed", "noted", "both"], typer.Option(help="For the gate: the records that it selects.")
+    ] = "both",
     sheet: Annotated[
         Path | None, typer.Option(parser=path, help="For the gate: the folder for its sheet; default: ./memd-gate.")
     ] = None,
@@ -59,6 +62,7 @@ def bench(
             data=data.absolute() if data else None,
             quick=quick,
             seed=seed,
+            tier=tier,
             sheet=sheet.absolute() if sheet else None,
             grades=grades,
         )

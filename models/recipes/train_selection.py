@@ -13,7 +13,6 @@ above which `BELIEVED` and `NOTED` of 100 clauses of the corpus lie.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -25,9 +24,7 @@ import numpy as np
 from logistic import fit, probabilities
 from numpy.typing import NDArray
 
-from memd.clients.bench.learning import repository
-from memd.clients.importers.agent_files import reader
-from memd.clients.importers.cursors import Cursors
+from memd.clients.bench.corpus import load_scorer, read_session, repository
 from memd.models.distiller import Distiller
 from memd.protocol.event import Captured, Said
 from memd.stages import extraction_gate as gate
@@ -61,7 +58,7 @@ def main() -> None:
     parser.add_argument("--folds", type=Path, help="write a file without each repository into this folder as well")
     parser.add_argument("--out", type=Path, default=path("selection"))
     chosen = parser.parse_args()
-    distiller, scorer = Distiller(), _scorer(chosen.corpus / "score.py")
+    distiller, scorer = Distiller(), load_scorer(chosen.corpus)
     real = {path.stem: _real(path, scorer, distiller) for path in sorted((chosen.corpus / "dev/gold").glob("*.jsonl"))}
     authored = [rows for path in sorted(DATA.glob("sessions_*.txt")) for rows in _authored(path, distiller)]
     _write(select(list(real.values()), authored), chosen.out)
@@ -101,19 +98,10 @@ def _filled(rows: list[list[float]]) -> NDArray[np.float64]:
 
 
 # --- the corpus ------------------------------------------------------------------------------------------------------
-def _scorer(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("scorer", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def _real(gold: Path, scorer: ModuleType, distiller: Distiller) -> Rows:
     path = gold.parents[1] / "sessions" / gold.name
-    transcript = reader(scorer.host_of(str(path)), path, "", Cursors(path.parent), dry_run=True)(None)
     clauses: list[tuple[Place, Clause]] = []
-    for session in transcript.sessions:
+    for session in read_session(gold.parents[2], scorer, gold.stem):
         agent: list[AgentText] = []
         for seq, event in enumerate(session.events):
             if isinstance(event, Said):

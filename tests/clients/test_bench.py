@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from memd.clients.bench import client_costs, documents, everyday, hard_forgetting, learning, runner
+from memd.clients.bench import client_costs, corpus, documents, everyday, hard_forgetting, learning, runner
 from memd.clients.bench.html_report import page, svg
 from memd.clients.bench.measurement import BenchOptions, Figure, PartResult, Plot, at_least, at_most, share
 from memd.clients.bench.report import load, markdown, report, save
@@ -147,8 +147,8 @@ def test_every_everyday_line_can_be_answered_by_its_own_statements_U5() -> None:
 
 
 def test_sessions_of_one_repository_are_measured_without_each_other_U5() -> None:
-    assert learning.repository("soph-git-hooks") == learning.repository("alex-git-status")
-    assert learning.repository("pete-session-share") != learning.repository("pavol-bookminder")
+    assert corpus.repository("soph-git-hooks") == corpus.repository("alex-git-status")
+    assert corpus.repository("pete-session-share") != corpus.repository("pavol-bookminder")
 
 
 def test_learning_says_what_data_it_needs_U5(tmp_path: Path) -> None:
