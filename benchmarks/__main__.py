@@ -9,6 +9,7 @@ os.umask(0o077)
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # two BLAS threads cost 70 times as much on a busy machine
 
 COMMANDS = {
+    "ablate-rules": ("benchmarks.rule_ablation", "ablate_command"),
     "fill-home": ("benchmarks.inside", "fill_command"),
     "fill-years": ("benchmarks.years", "years_command"),
     "measure-forgetting": ("benchmarks.forgetting", "forgetting_command"),

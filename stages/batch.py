@@ -90,6 +90,10 @@ class Rejection(msgspec.Struct, frozen=True, kw_only=True):
     quote: str = ""
 
 
+RulesOff = frozenset[tuple[Trust, str]]
+"""Rules that leave nothing out, by the speaker and their reason: a benchmark measures what each is worth (U5)."""
+
+
 class Known(msgspec.Struct, frozen=True, kw_only=True):
     """A record near a candidate, and how near: the cosine of the descriptions' vectors, in [-1, 1]."""
 

@@ -4,6 +4,7 @@ lasting ("from now on", "always", "remember that") is never a passing request.""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from ..protocol.event import Trust
 from .rules import any_of, table
@@ -47,7 +48,12 @@ def plain(text: str) -> str:
 
 
 def noise(text: str, trust: Trust) -> str:
-    """The reason why a clause says nothing lasting, or "" (P-5)."""
+    """The first reason why a clause says nothing lasting, or "" (P-5)."""
+    return next(noises(text, trust), "")
+
+
+def noises(text: str, trust: Trust) -> Iterator[str]:
+    """The reasons why a clause says nothing lasting."""
     text = plain(text)
     front = _FRONT.match(text)
     # Fillers may hide the mark ("good idea"), so both fronts are looked at.
@@ -57,11 +63,10 @@ def noise(text: str, trust: Trust) -> str:
         start, anywhere = _BY_ROLE.get(role, ((), ()))
         for reason, pattern in start:
             if reason not in spared and any(pattern.match(text, at) for at in fronts):
-                return reason
+                yield reason
         for reason, pattern in anywhere:
             if reason not in spared and pattern.search(text):
-                return reason
-    return ""
+                yield reason
 
 
 def lasting(text: str) -> bool:

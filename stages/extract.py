@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -18,9 +18,9 @@ from ..protocol.operation import Step
 from ..protocol.record import OPEN_QUESTION, QUOTE_LIMIT, Span
 from . import documents, links, sections
 from . import extraction_gate as gate
-from .batch import AgentText, Batch, Candidate, Item, Rejection
+from .batch import AgentText, Batch, Candidate, Item, Rejection, RulesOff
 from .clauses import Clause, split
-from .cues import LEADS, count_words, foreign, lasting, noise, plain, weights
+from .cues import LEADS, count_words, foreign, lasting, noise, noises, plain, weights
 from .embed import SentenceEmbedder
 from .lead_ins import language_behind, lead_in
 from .open_questions import is_undecided
@@ -41,6 +41,7 @@ TALK = 0.9  # Salience from which a remark outside of a project is not small tal
 PERSONAL_TALK = frozenset({"reaction", "aside", "report", "verdict"})
 # Word rules that take the topic in front of a statement for what the statement does.
 TOPIC_TALK = PERSONAL_TALK | {"request"}
+BEYOND = "beyond the share of a turn"
 SHARE = 5  # Candidates of one turn of an assistant or document: the best ones
 CUED = 0.5  # Weight of the cue words from which prose of a document is a decision or a lesson
 READ_CHARACTERS = 1000  # Characters of a text that was asked to be remembered which decide its type
@@ -88,7 +89,8 @@ class _Statement:
 class Extract:
     """The stage. The trunk is asked for vectors only when a clause is left after the word rules."""
 
-    def __init__(self, trunk: SentenceEmbedder, reader: gate.ClauseReader) -> None:
+    def __init__(self, trunk: SentenceEmbedder, reader: gate.ClauseReader, off: RulesOff = frozenset()) -> None:
+        self._off = off
         self._prototypes = Prototypes(trunk)
         self._first_steps = documents.FirstSteps(trunk)
         self._reader = reader
@@ -109,13 +111,15 @@ class Extract:
                 if question := links.question(item, agent):
                     answers.append((item, question))
                 if question is None or not question.is_stated:
-                    unread.extend(_Turn(item, agent, rejections).statements())
+                    unread.extend(_Turn(item, agent, rejections, self._off).statements())
             else:
                 rejections.append(_rejection(item, "not prose"))
         statements = [meant for statement in unread if (meant := self._meant(statement, rejections))]
         nearness = self._prototypes.near([_bare(statement.clause.text) for statement in statements])
-        scored = [_scored(statement, near, rejections) for statement, near in zip(statements, nearness, strict=True)]
-        candidates.extend(_best([candidate for candidate in scored if candidate is not None], rejections))
+        scored = [
+            self._scored(statement, near, rejections) for statement, near in zip(statements, nearness, strict=True)
+        ]
+        candidates.extend(self._best([candidate for candidate in scored if candidate is not None], rejections))
         taken = {candidate.item.seq for candidate in candidates}
         for item, question in answers:
             if item.seq not in taken:
@@ -128,7 +132,7 @@ class Extract:
     def _meant(self, statement: _Statement, rejections: list[Rejection]) -> _Statement | None:
         words = statement.clause.text
         if not _is_readable(words, statement.asked_in):
-            return _chosen(statement, statement.reason, rejections)
+            return self._chosen(statement, statement.reason, rejections)
         following = _bare(statement.following.text) if statement.following else ""
         reading = gate.read(self._reader, untitled(words).replace("**", ""), statement.trust)
         telling = not statement.item.project and reading.salience >= TALK
@@ -138,7 +142,55 @@ class Extract:
             reading = gate.read(self._reader, rest, statement.trust)  # a topic reads like the name of a speaker
             reason = gate.unmeant(self._reader, reading, following, statement.trust, statement.meant, telling)
         reason = "" if statement.is_open and reason != "retracted" else reason
-        return _chosen(replace(statement, reading=reading), reason, rejections)
+        return self._chosen(replace(statement, reading=reading), reason, rejections)
+
+    def _scored(self, statement: _Statement, near: dict[str, float], rejections: list[Rejection]) -> Candidate | None:
+        item, clause, source = statement.item, statement.clause, statement.trust
+        if statement.reading is None:
+            type_, score = foreign(clause.text), FOREIGN
+        else:
+            type_, score = _typed(statement, near, statement.reading)
+            reason = "" if statement.reason else _unworthy(statement, type_, score, statement.reading)
+            chosen = self._chosen(statement, f"{reason} {type_}" if reason else "", rejections)
+            if chosen is None:
+                return None
+            statement = chosen
+        span = Span(item.captured.document, item.captured.event.turn, clause.start, _end(statement))
+        if source == "user" and not statement.asked_in and is_reported(clause.text):
+            reported = _candidate(item, "document", span, "fact", score, statement.reading)
+            return msgspec.structs.replace(reported, flags=("reported",))
+        about = sections.context(clause, written=source == "document") if source != "user" else ""
+        candidate = _candidate(item, source, span, type_, score, statement.reading, about)
+        return msgspec.structs.replace(candidate, is_noted=statement.is_noted, asked_in=statement.asked_in)
+
+    def _chosen(self, statement: _Statement, reason: str, rejections: list[Rejection]) -> _Statement | None:
+        """The statement as it is kept, or None. `reason`: the rule that leaves it out, or "". Where the selection
+        decides, it outweighs every rule but those about what cannot be used; what states nothing by itself is at most
+        noted."""
+        source = statement.trust
+        reason = "" if {(source, reason), (source, reason.partition(" ")[0])} & self._off else reason
+        tier: Tier = "" if reason else "believed"
+        if statement.place and reason not in UNUSABLE and (reason or not statement.meant):
+            likely = selection().probability(features(statement.place, statement.clause, statement.reading))
+            tier = selection().tier(likely) or ("noted" if (source, "not selected") in self._off else "")
+        if not tier:
+            rejections.append(_rejection(statement.item, reason or "not selected", statement.clause.text))
+            return None
+        is_noted = statement.is_noted or tier == "noted" or reason.partition(" ")[0] in DOUBTFUL
+        return replace(statement, reason=statement.reason or reason, is_noted=is_noted)
+
+    def _best(self, candidates: list[Candidate], rejections: list[Rejection]) -> list[Candidate]:
+        """At most `SHARE` candidates a turn from anyone but the user."""
+        best: list[Candidate] = []
+        taken: Counter[int] = Counter()
+        for candidate in sorted(candidates, key=lambda it: (it.item.seq, -it.score, it.span.start)):
+            taken[candidate.item.seq] += 1
+            is_kept = candidate.trust == "user" or taken[candidate.item.seq] <= SHARE
+            if is_kept or (candidate.trust, BEYOND) in self._off:
+                best.append(candidate)
+            else:
+                rejections.append(_rejection(candidate.item, BEYOND, candidate.quote))
+        return best
 
     def _answer(
         self, item: Item, question: links.Question, candidates: list[Candidate], rejections: list[Rejection]
@@ -261,14 +313,18 @@ def _bare(words: str) -> str:
 class _Turn:
     """The clauses of one turn in order: one may retract the clause before it, or be quoted together with it."""
 
-    def __init__(self, item: Item, agent: Sequence[AgentText], rejections: list[Rejection]) -> None:
+    def __init__(
+        self, item: Item, agent: Sequence[AgentText], rejections: list[Rejection], off: RulesOff = frozenset()
+    ) -> None:
         event = item.captured.event
+        self._off = off
         self._item, self._event, self._rejections = item, event, rejections
         self.source: Trust = trust(event)
         self._words = text(event)
         is_long = len(self._words) >= FEWEST_REPEATED
         said = [told.text for told in agent if is_long and told.seq < item.seq]
         passages = foreign_passages(self._words, said) if self.source == "user" else ()
+        passages = tuple(passage for passage in passages if ("user", passage.writer) not in off)
         rejections.extend(_rejection(item, passage.writer) for passage in passages)
         parts = split(self._words, [passage[:2] for passage in passages])
         rejections.extend(_rejection(item, reason) for reason in parts.dropped)
@@ -282,7 +338,8 @@ class _Turn:
     def statements(self) -> list[_Statement]:
         """The clauses that no word rule leaves out."""
         is_long = self.source == "user" and len(self._words) > PASTED_CHARACTERS
-        if is_long and self._words.count("\n#") + self._words.count("\n- ") >= 4:
+        is_built = self._words.count("\n#") + self._words.count("\n- ") >= 4
+        if is_long and is_built and ("user", "pasted") not in self._off:
             self._rejections.append(_rejection(self._item, "pasted"))
             return []
         for at, clause in enumerate(self._clauses):
@@ -318,6 +375,7 @@ class _Turn:
             self._retract(at)
         if not reason and not asked_in:
             clause, reason = self._with_context(clause)
+            reason = "" if (self.source, reason) in self._off else reason
         reason = "" if is_open and reason not in UNUSABLE | NO_STATEMENT else reason
         is_personal = self.source == "user" and not self._item.project
         doubt = reason if is_personal and reason in PERSONAL_TALK else ""
@@ -357,7 +415,7 @@ class _Turn:
         return [(Place(is_user, at, count, characters), clause) for at, clause in enumerate(self._clauses)]
 
     def _word_rule(self, clause: Clause) -> str:
-        reason = _rejected(clause, self.source, self._instructs)
+        reason = _rejected(clause, self.source, self._instructs, self._off)
         if reason == "hypothetical" and self.source != "user" and clause.listed and dangling(clause.text):
             return "" if self._leans(clause) else reason
         return reason
@@ -395,7 +453,7 @@ class _Turn:
         # An item, or a finding that is mended, may be worth more than the step of a turn in progress.
         outlasts_step = clause.listed or clause.path or LEADS["harmless"].search(clause.text)
         outlasts_step = outlasts_step or (_is_mended(self._words, clause, following) and not gate.specific(clause.text))
-        return gate.Position(
+        position = gate.Position(
             listed=clause.listed,
             summed_up=clause.listed and (self._sums_up or sections.results(clause) or sections.defines(clause)),
             announced=not is_users and sections.announced(clause),
@@ -405,6 +463,8 @@ class _Turn:
             reported=clause.listed and (gate.explains(clause.text) or is_report),
             project=bool(self._item.project),
         )
+        defaults = gate.Position()._asdict()
+        return position._replace(**{name: of for name, of in defaults.items() if (self.source, name) in self._off})
 
 
 def turn_clauses(item: Item, agent: Sequence[AgentText]) -> list[tuple[Place, Clause]]:
@@ -423,41 +483,58 @@ def _goes_on(clauses: Sequence[Clause], words: str) -> bool:
     return len(words) <= REMARK and noise(last, "assistant") == "progress"
 
 
-def _rejected(clause: Clause, source: Trust, instructs: bool) -> str:
+def _rejected(clause: Clause, source: Trust, instructs: bool, off: RulesOff = frozenset()) -> str:
+    """The first reason to leave a clause out, or ""."""
+    return next((reason for reason in _reasons(clause, source, instructs) if (source, reason) not in off), "")
+
+
+def _reasons(clause: Clause, source: Trust, instructs: bool) -> Iterator[str]:
     words = clause.text
     if len(words) > QUOTE_LIMIT:
-        return "too long"
+        yield "too long"
     if count_words(words) < FEWEST_WORDS[source]:
-        return "retraction" if noise(words, source) == "retraction" else "too short"
+        yield "retraction" if noise(words, source) == "retraction" else "too short"
     if not is_english(words):
         if noise(words, "tool") == "question":
-            return "question"
-        return "" if source == "user" or instructs else "no cue"
-    if instructs or (source != "user" and sections.defines(clause)):
-        return "title" if not instructs and sections.obscure(clause) else noise(words, "tool")
-    if reason := _rejected_by_place(clause, source):
-        return reason
-    if _DATA.search(words):
-        return "data"
-    if source != "user":
-        return "title" if _TITLE.fullmatch(words) else noise(words, source)
-    reason = noise(words, source)
-    rest = behind_topic(words) if reason in TOPIC_TALK else ""
-    return noise(rest, source) if is_first_person(rest) else reason
+            yield "question"
+        if source != "user" and not instructs:
+            yield "no cue"
+    elif instructs or (source != "user" and sections.defines(clause)):
+        if not instructs and sections.obscure(clause):
+            yield "title"
+        yield from noises(words, "tool")
+    else:
+        yield from _reasons_of_place(clause, source)
+        if _DATA.search(words):
+            yield "data"
+        if source != "user" and _TITLE.fullmatch(words):
+            yield "title"
+        yield from _reasons_of_words(words, source)
 
 
-def _rejected_by_place(clause: Clause, source: Trust) -> str:
+def _reasons_of_words(words: str, source: Trust) -> Iterator[str]:
+    for reason in noises(words, source):
+        rest = behind_topic(words) if source == "user" and reason in TOPIC_TALK else ""
+        if is_first_person(rest):
+            yield from noises(rest, source)
+            return
+        yield reason
+
+
+def _reasons_of_place(clause: Clause, source: Trust) -> Iterator[str]:
     if source == "user":
-        return "request" if clause.listed and clause.heading and _is_request(clause) else ""
-    if reason := sections.section(clause):
-        return reason
+        if clause.listed and clause.heading and _is_request(clause):
+            yield "request"
+    elif reason := sections.section(clause):
+        yield reason
     if source != "assistant":
-        return ""
+        return
     if sections.edited(clause):
-        return "edit"
+        yield "edit"
     if sections.listed_under(clause, "hearsay"):
-        return "hearsay"
-    return "title" if clause.listed and gate.thin(clause.text) else ""
+        yield "hearsay"
+    if clause.listed and gate.thin(clause.text):
+        yield "title"
 
 
 def _is_request(clause: Clause) -> bool:
@@ -480,40 +557,6 @@ def _is_followed(words: str, clause: Clause, after: Clause | None, pattern: re.P
     if after is None or not pattern.match(after.text) or words[clause.end : after.start] != " ":
         return False
     return after.end - clause.start <= QUOTE_LIMIT
-
-
-def _scored(statement: _Statement, near: dict[str, float], rejections: list[Rejection]) -> Candidate | None:
-    item, clause, source = statement.item, statement.clause, statement.trust
-    if statement.reading is None:
-        type_, score = foreign(clause.text), FOREIGN
-    else:
-        type_, score = _typed(statement, near, statement.reading)
-        reason = "" if statement.reason else _unworthy(statement, type_, score, statement.reading)
-        chosen = _chosen(statement, f"{reason} {type_}" if reason else "", rejections)
-        if chosen is None:
-            return None
-        statement = chosen
-    span = Span(item.captured.document, item.captured.event.turn, clause.start, _end(statement))
-    if source == "user" and not statement.asked_in and is_reported(clause.text):
-        reported = _candidate(item, "document", span, "fact", score, statement.reading)
-        return msgspec.structs.replace(reported, flags=("reported",))
-    about = sections.context(clause, written=source == "document") if source != "user" else ""
-    candidate = _candidate(item, source, span, type_, score, statement.reading, about)
-    return msgspec.structs.replace(candidate, is_noted=statement.is_noted, asked_in=statement.asked_in)
-
-
-def _chosen(statement: _Statement, reason: str, rejections: list[Rejection]) -> _Statement | None:
-    """The statement as it is kept, or None. `reason`: the rule that leaves it out, or "". Where the selection decides,
-    it outweighs every rule but those about what cannot be used; what states nothing by itself is at most noted."""
-    tier: Tier = "" if reason else "believed"
-    if statement.place and reason not in UNUSABLE and (reason or not statement.meant):
-        likely = selection().probability(features(statement.place, statement.clause, statement.reading))
-        tier = selection().tier(likely)
-    if not tier:
-        rejections.append(_rejection(statement.item, reason or "not selected", statement.clause.text))
-        return None
-    is_noted = statement.is_noted or tier == "noted" or reason.partition(" ")[0] in DOUBTFUL
-    return replace(statement, reason=statement.reason or reason, is_noted=is_noted)
 
 
 def _typed(statement: _Statement, near: dict[str, float], reading: ClauseReading) -> tuple[str, float]:
@@ -562,16 +605,3 @@ def _end(statement: _Statement) -> int:
     words = text(statement.item.captured.event)
     is_mended = _is_mended(words, clause, after) or _is_followed(words, clause, after, LEADS["mending"])
     return after.end if is_mended else clause.end
-
-
-def _best(candidates: list[Candidate], rejections: list[Rejection]) -> list[Candidate]:
-    """At most `SHARE` candidates a turn from anyone but the user."""
-    best: list[Candidate] = []
-    taken: Counter[int] = Counter()
-    for candidate in sorted(candidates, key=lambda it: (it.item.seq, -it.score, it.span.start)):
-        taken[candidate.item.seq] += 1
-        if candidate.trust == "user" or taken[candidate.item.seq] <= SHARE:
-            best.append(candidate)
-        else:
-            rejections.append(_rejection(candidate.item, "beyond the share of a turn", candidate.quote))
-    return best

@@ -10,7 +10,7 @@ from ..models.distiller import Distiller
 from ..models.injection import InjectionJudge
 from ..models.trunk import Trunk
 from ..protocol.operation import Failure
-from .batch import Batch, Stage
+from .batch import Batch, RulesOff, Stage
 from .embed import Embed, SentenceEmbedder
 from .enrich import enrich
 from .extract import Extract
@@ -26,12 +26,13 @@ def pipeline(
     embedder: SentenceEmbedder | None = None,
     reader: ClauseReader | None = None,
     judge: InjectionScorer | None = None,
+    off: RulesOff = frozenset(),
 ) -> tuple[NamedStage, ...]:
     """All stages but reconcile, which needs neighbours and is called by itself. `trunk` places clauses among the
     prototypes: rules and thresholds were fitted to it. `embedder` gives the vectors that are searched, if another model
-    does."""
+    does. `off`: rules of extract that leave nothing out."""
     return (
-        ("extract", Extract(trunk, reader or Distiller())),
+        ("extract", Extract(trunk, reader or Distiller(), off)),
         ("enrich", enrich),
         ("embed", Embed(embedder or trunk)),
         ("route", route),

@@ -27,7 +27,15 @@ from . import (
 )
 from .measurement import BenchOptions, DataMissing, Measure, PartResult
 from .read import locomo_pipeline, ranking, recall_speed
-from .write import capture_sources, injection_detection, pool_identity, reconciliation, secret_detection, write_speed
+from .write import (
+    capture_sources,
+    injection_detection,
+    pool_identity,
+    reconciliation,
+    rule_ablation,
+    secret_detection,
+    write_speed,
+)
 
 GROUPS: dict[str, Mapping[str, Measure]] = {
     "latency": {
@@ -59,6 +67,7 @@ GROUPS: dict[str, Mapping[str, Measure]] = {
         "identity": pool_identity.identity,
         "languages": multilingual.captured,
         "reconcile": reconciliation.reconcile,
+        "ablation": rule_ablation.ablation,
     },
     "read": {
         "relevance": ranking.relevance,

@@ -8,12 +8,16 @@ from typing import Any
 import msgspec
 import pytest
 
+from memd.benchmarks import rule_ablation
 from memd.clients.bench import client_costs, corpus, documents, everyday, hard_forgetting, learning, runner
 from memd.clients.bench.html_report import page, svg
 from memd.clients.bench.measurement import BenchOptions, Figure, PartResult, Plot, at_least, at_most, share
 from memd.clients.bench.report import load, markdown, report, save
 from memd.clients.python import launch
 from memd.protocol.errors import InvalidRequest, NotFound
+from memd.protocol.event import Captured, Said
+from memd.stages.batch import Batch, Item
+from memd.stages.extract import Extract
 
 SERVERS = Path(__file__).with_name("bench_servers.py")
 QUICK = BenchOptions(quick=True)
@@ -154,6 +158,16 @@ def test_sessions_of_one_repository_are_measured_without_each_other_U5() -> None
 def test_learning_says_what_data_it_needs_U5(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="corpus"):
         learning.learn(BenchOptions(data=tmp_path))
+
+
+def test_a_rule_that_is_off_leaves_nothing_out_and_all_others_do_U5() -> None:
+    said = Said(turn="t", at="2026-01-01T09:00:00Z", role="user", text="{{name}} lives in Oslo. Hello there you.")
+    batch = Batch(items=(Item(seq=1, captured=Captured(document="pi:s", event=said)),))
+    trunk, reader = rule_ablation.CachedTrunk(), rule_ablation.CachedReader()
+    reasons = [rejection.reason for rejection in Extract(trunk, reader)(batch).rejections]
+    off = Extract(trunk, reader, frozenset({("user", "placeholder")}))(batch)
+    assert [candidate.quote for candidate in off.candidates] == ["{{name}} lives in Oslo."]
+    assert reasons == ["placeholder", *(rejection.reason for rejection in off.rejections)]
 
 
 def test_every_question_of_the_first_day_is_answered_in_the_documents_U5() -> None:
