@@ -27,7 +27,7 @@ from ..stages.extraction_gate import Position
 
 POSITIONS = tuple(name for name in Position._fields if name != "project")
 """What the place of an agent's clause says for or against it: these are decisions too."""
-OF_TYPE = frozenset("empty narrated slight weak change trouble mended".split())
+OF_TYPE = frozenset("empty narrated slight weak change trouble".split())
 """Reasons behind which a rejection has the type of its clause."""
 BY_FORM = frozenset({"not prose", "machine-written", "injected", "code", "table", "passing answer"})
 """Reasons of the form of a text or of another model, which this does not switch off."""

@@ -55,7 +55,6 @@ FEWEST_OF_FIX = 6  # Words of a sentence that says what is done about a finding
 # Characters of a turn between two steps of the work, if it ends with the next step; and of one that announces the next
 # step in so many words.
 REMARK, LONG_REMARK = 400, 1000
-REPORT = 2500  # Characters of a turn that is a report, if it has headings
 FEWEST_REPEATED = 80  # Characters of a user's turn that may repeat what the agent wrote
 PASTED_CHARACTERS = 2500  # A user turn longer than this that is built like a document was pasted, not said
 _DATA = re.compile(r"""["'}\]]\s*:\s*["'\[{]|["'}\]]\s*,\s*["'{\[]\s*["']?\w+["']?\s*:|\}\s*\]|"\}""")
@@ -449,7 +448,6 @@ class _Turn:
 
     def _position(self, clause: Clause, following: Clause | None) -> gate.Position:
         is_users = self.source == "user"
-        is_report = len(self._words) >= REPORT and len(clause.path) > 1
         # An item, or a finding that is mended, may be worth more than the step of a turn in progress.
         outlasts_step = clause.listed or clause.path or LEADS["harmless"].search(clause.text)
         outlasts_step = outlasts_step or (_is_mended(self._words, clause, following) and not gate.specific(clause.text))
@@ -460,7 +458,6 @@ class _Turn:
             explained=not is_users and sections.defines(clause),
             narrated=self._in_progress and not outlasts_step,
             outlasting=math.inf if is_users else gate.outlasting(clause.text),
-            reported=clause.listed and (gate.explains(clause.text) or is_report),
             project=bool(self._item.project),
         )
         defaults = gate.Position()._asdict()
@@ -533,8 +530,6 @@ def _reasons_of_place(clause: Clause, source: Trust) -> Iterator[str]:
         yield "edit"
     if sections.listed_under(clause, "hearsay"):
         yield "hearsay"
-    if clause.listed and gate.thin(clause.text):
-        yield "title"
 
 
 def _is_request(clause: Clause) -> bool:
@@ -586,10 +581,7 @@ def _unworthy(statement: _Statement, type_: str, score: float, reading: ClauseRe
         return ""
     if source == "document" and not _is_reasoned(statement, type_):
         return "change"
-    if type_ != "lesson" and sections.troubled(clause):
-        return "trouble"
-    is_repair, is_fault = (sections.listed_under(clause, name) for name in ("repairs", "faults"))
-    return "mended" if is_repair and gate.mended(clause.text, is_fault) else ""
+    return "trouble" if type_ != "lesson" and sections.troubled(clause) else ""
 
 
 def _is_reasoned(statement: _Statement, type_: str) -> bool:

@@ -12,7 +12,6 @@ from typing import NamedTuple, Protocol
 from ..models.distiller import IDLE, ClauseReading, Modality, Speaker, Type
 from ..protocol.event import Trust
 from .cues import LEADS, plain, weights
-from .words import STOP, tokens
 
 # Modalities in which a clause states nothing that holds.
 UNMEANT: tuple[Modality, ...] = ("asked", "hypothetical", "quoted", "retracted")
@@ -35,7 +34,6 @@ DONE, DONE_NOISE = 0.6, 0.45
 PLAIN, PLAIN_NOISE = 1.3, 0.05  # Salience and noise of an item of a summary that needs no cue word
 # Salience of a written-down wish of the user, of an explained term, and the most noise of both.
 ANNOUNCED, EXPLAINED, ANNOUNCED_NOISE = 0.85, 1.0, 0.3
-FEWEST_TOLD = 3  # Content words that an explanation has beside those that the explained name itself holds
 TELLING = 1.0  # Salience from which a user's clause outside of a project needs no cue word
 RULINGS: tuple[Type, ...] = ("decision", "convention", "preference")
 # Probability and salience from which a ruling of the user needs no cue word, if it names its object.
@@ -45,7 +43,6 @@ SIGNED = 1.4  # Salience from which a clause of a project that gives a reason or
 SETTING, CUSTOM, CONTRACT, LASTING_NOISE = 0.4, 0.6, 1.05, 0.5
 # Salience of a lesson that an agent tells right before its next step: mostly it tells why it takes that step.
 NARRATED = 1.7
-REPORTED, REPORTED_NOISE = 1.05, 0.15  # Least salience and most noise of an item of a report with headings
 # What an assistant or a document may teach; anything else only the user can say.
 WORK_TYPES = ("decision", "convention", "lesson", "procedure", "fact")
 # Weights of the cue words, of the distiller and of the heading beside the prototypes, when the type is chosen.
@@ -64,10 +61,7 @@ _WISH = re.compile(
     re.IGNORECASE,
 )
 
-_EMPTY = frozenset({"use", "new"})
 _SELF = re.compile(r"\b(?:i|i'm|i've|me|my|mine|myself)\b", re.IGNORECASE)
-_EXPLAINS = re.compile(r"(?:\*\*[^*]{2,40}\*\*|\*\*[^*]{2,40}:\*\*|`[^`]+`)\s*(?:—|–|-|:|(?<=:\*\*))\s*[^\s\d]")
-_QUOTED = re.compile(r'"[^"]*"')
 _UNNAMED = re.compile(r"\b(?:it|them)\b", re.IGNORECASE)
 
 
@@ -79,15 +73,14 @@ class ClauseReader(Protocol):
 
 class Position(NamedTuple):
     """Where a clause stands. `summed_up`: in a list that sums up finished work; `announced`: under a heading that says
-    what it is; `explained`: in a list of terms; `narrated`: between two steps of the work; `reported`: in a report with
-    headings, or it explains a name; `outlasting`: the salience from which the clause outlasts its step."""
+    what it is; `explained`: in a list of terms; `narrated`: between two steps of the work; `outlasting`: the salience
+    from which the clause outlasts its step."""
 
     listed: bool = False
     summed_up: bool = False
     announced: bool = False
     explained: bool = False
     narrated: bool = False
-    reported: bool = False
     project: bool = False
     outlasting: float = math.inf
 
@@ -118,35 +111,10 @@ def unmeant(
     return ""
 
 
-def mended(words: str, fault: bool = False) -> bool:
-    """Whether an account of an error (`fault`: known to be one) says only that it was put right, and teaches nothing.
-    An error's own text, in quotation marks, may say why it came about; that is not a lesson yet."""
-    bare = _QUOTED.sub("", plain(words))
-    return (fault or LEADS["mended"].search(bare) is not None) and LEADS["taught"].search(bare) is None
-
-
 def specific(words: str) -> bool:
     """Whether a finding is of the one thing at hand ("the wrapper only holds …"), which the next step changes, and not
     of all of its kind ("`useRef` only holds …")."""
     return LEADS["specific"].search(plain(words)) is not None
-
-
-def explains(words: str) -> bool:
-    """Whether an item explains a name: "**Ledger** — append-only table of bookings"."""
-    return _EXPLAINS.match(words) is not None
-
-
-def thin(words: str) -> bool:
-    """Whether an explanation adds next to nothing to its name: "`csv-mode.ts`: CSV mode using Writer"."""
-    match = _EXPLAINS.match(words)
-    if match is None or words[0] != "`":
-        return False
-    name, explanation = words[: match.end() - 1], words[match.end() - 1 :]
-    stems = {token.stem for token in tokens(" ".join(re.findall(r"[^\W_]+", name)))}
-    content = {
-        token.stem for token in tokens(explanation) if token.kind in {"word", "code"} and token.text.lower() not in STOP
-    }
-    return len(content - stems - _EMPTY) < FEWEST_TOLD
 
 
 def personal(words: str) -> bool:
@@ -201,8 +169,7 @@ def too_little(source: Trust, score: float, reading: ClauseReading, position: Po
         return "" if _fills_a_summary(source, score, reading) else "empty"
     if position.narrated and (_is_no_lesson(reading) or specific(reading.clause)):
         return "narrated"
-    is_report = position.reported and noise <= REPORTED_NOISE
-    least = min(REPORTED, SALIENT[source]) if is_report else SALIENT[source]
+    least = SALIENT[source]
     if score >= CLEAR and not position.listed:
         least = min(LEAST_CLEAR, least)
     if reading.salience < least:

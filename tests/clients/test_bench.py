@@ -161,7 +161,9 @@ def test_learning_says_what_data_it_needs_U5(tmp_path: Path) -> None:
 
 
 def test_a_rule_that_is_off_leaves_nothing_out_and_all_others_do_U5() -> None:
-    said = Said(turn="t", at="2026-01-01T09:00:00Z", role="user", text="I always work from Oslo on [WEEK DAY]. Thanks for that.")
+    said = Said(
+        turn="t", at="2026-01-01T09:00:00Z", role="user", text="I always work from Oslo on [WEEK DAY]. Thanks for that."
+    )
     batch = Batch(items=(Item(seq=1, captured=Captured(document="pi:s", event=said)),))
     trunk, reader = rule_ablation.CachedTrunk(), rule_ablation.CachedReader()
     reasons = [rejection.reason for rejection in Extract(trunk, reader)(batch).rejections]

@@ -71,8 +71,6 @@ def test_what_holds_for_all_of_its_kind_is_kept_without_what_led_to_it_P5(
     "item",
     [
         "**Helper line too long**: Broke the tuple across several lines.",
-        "**Formatting after the rename**: Ran `ruff format` on the two files.",
-        '**Upload folder missing**: When starting four exports, got "no such file or directory: out/..."',
         "**Wrong totals in the preview**: The first decoder was broken. Rewrote it with a lookup table.",
         "Verified all changes: `go build ./...` (exit 0), `go vet` (exit 0), gofmt clean.",
         "Initial assumption that the cache caused the stale prices - disproven by switching it off.",
