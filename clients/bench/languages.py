@@ -1,7 +1,7 @@
 """Sessions in other languages: what memd learns from them, and whether a question in the language finds it.
 
 `samples/languages/LANGUAGE-NUMBER.json` holds four authored sessions of a developer and an agent in each language, with
-gold lists. Each session is captured in an empty home, in a project. A developer of memd reads only the half `open`.
+gold lists. Each session is imported into an empty home, in a project. A developer of memd reads only the half `open`.
 """
 
 from __future__ import annotations
@@ -117,12 +117,12 @@ def sessions(options: BenchOptions) -> PartResult:
 
 
 def _learn(name: str, session: LanguageSession) -> Learnt:
-    """Capture a session in an empty home, and ask its questions."""
+    """Import a session into an empty home, and ask its questions: of a first live session nothing is believed yet."""
     with TemporaryDirectory(prefix="memd-bench-") as folder, temporary_daemon() as client:
         cwd = new_repository(Path(folder) / "project")
         begin = datetime.now(UTC) - timedelta(days=7)
         client.capture(
-            Origin(host="bench", session=name, cwd=cwd),
+            Origin(host="bench", session=name, cwd=cwd, live=False),
             [
                 Said(
                     turn=str(number),
