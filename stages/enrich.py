@@ -65,7 +65,7 @@ def enrich(batch: Batch) -> Batch:
 
 def _enriched(candidate: Candidate) -> Candidate:
     words, event = candidate.quote[:READ_CHARACTERS], candidate.item.captured.event
-    tongue = candidate.asked_in or language(words)
+    tongue = candidate.asked_in or (candidate.language if candidate.language != "en" else language(words))
     about = subject(words, candidate.trust, bool(candidate.item.project))
     before = text(event)[max(0, candidate.span.start - 300) : candidate.span.start]
     teller, before = (candidate.trust, before) if tongue == "en" else ("", "")

@@ -16,13 +16,13 @@ from ..models.distiller import ClauseReading
 from ..protocol.event import Noted, Said, Trust, Wrote, text, trust
 from ..protocol.operation import Step
 from ..protocol.record import OPEN_QUESTION, QUOTE_LIMIT, Span
-from . import documents, links, sections
+from . import documents, links, other_languages, sections
 from . import extraction_gate as gate
 from .batch import AgentText, Batch, Candidate, Item, Rejection, RulesOff
 from .clauses import Clause, split
 from .cues import LEADS, count_words, foreign, lasting, noise, noises, plain, weights
 from .embed import SentenceEmbedder
-from .lead_ins import language_behind, lead_in
+from .lead_ins import LeadIn, language_behind, lead_in, lead_in_within
 from .open_questions import is_undecided
 from .ownership import about_user
 from .prototypes import Prototypes
@@ -67,7 +67,7 @@ class _Statement:
     the word rule that takes it for a passing remark, where only the distiller can tell. `in_progress`: said before its
     speaker's next step of work. `place`: where it stands, if the selection decides on it; `reason`: the rule that would
     leave it out; `is_noted`: it is kept, and not believed; `asked_in`: its language, where its author asked to remember
-    it; `is_open`: it says that something is undecided."""
+    it; `is_open`: it says that something is undecided; `language`: of its words."""
 
     item: Item
     trust: Trust
@@ -83,6 +83,7 @@ class _Statement:
     is_noted: bool = False
     asked_in: str = ""
     is_open: bool = False
+    language: str = "en"
 
 
 class Extract:
@@ -130,7 +131,7 @@ class Extract:
 
     def _meant(self, statement: _Statement, rejections: list[Rejection]) -> _Statement | None:
         words = statement.clause.text
-        if not _is_readable(words, statement.asked_in):
+        if not _is_readable(words, statement.asked_in, statement.language):
             return self._chosen(statement, statement.reason, rejections)
         following = _bare(statement.following.text) if statement.following else ""
         reading = gate.read(self._reader, untitled(words).replace("**", ""), statement.trust)
@@ -160,7 +161,8 @@ class Extract:
             return msgspec.structs.replace(reported, flags=("reported",))
         about = sections.context(clause, written=source == "document") if source != "user" else ""
         candidate = _candidate(item, source, span, type_, score, statement.reading, about)
-        return msgspec.structs.replace(candidate, is_noted=statement.is_noted, asked_in=statement.asked_in)
+        candidate = msgspec.structs.replace(candidate, is_noted=statement.is_noted, asked_in=statement.asked_in)
+        return candidate if statement.reading else _in_language(candidate, statement.language)
 
     def _chosen(self, statement: _Statement, reason: str, rejections: list[Rejection]) -> _Statement | None:
         """The statement as it is kept, or None. `reason`: the rule that leaves it out, or "". Where the selection
@@ -169,7 +171,9 @@ class Extract:
         source = statement.trust
         reason = "" if {(source, reason), (source, reason.partition(" ")[0])} & self._off else reason
         tier: Tier = "" if reason else "believed"
-        if statement.place and reason not in UNUSABLE and (reason or not statement.meant):
+        if statement.reading is None and other_languages.is_read(statement.language):
+            tier = _tier_in_other_language(statement, reason)
+        elif statement.place and reason not in UNUSABLE and (reason or not statement.meant):
             likely = selection().probability(features(statement.place, statement.clause, statement.reading))
             tier = selection().tier(likely) or ("noted" if (source, "not selected") in self._off else "")
         if not tier:
@@ -230,14 +234,15 @@ class Extract:
         front = words[start : start + READ_CHARACTERS]
         asked_in = language_behind(lead, front) if lead and start else ""
         type_, reading = foreign(front), None
-        if _is_readable(front, asked_in):
+        spoken = asked_in or other_languages.language(front)
+        if _is_readable(front, asked_in, spoken):
             (near,) = self._prototypes.near([_bare(front)])
             reading = gate.read(self._reader, front, source)
             type_, _ = gate.typed(front, "user", near, reading)
             type_ = OPEN_QUESTION if is_undecided(front) else type_
         span = Span(item.captured.document, event.turn, start, len(words))
         candidate = _candidate(item, source, span, type_, 1.0, reading)
-        candidates.append(msgspec.structs.replace(candidate, asked_in=asked_in))
+        candidates.append(_in_language(msgspec.structs.replace(candidate, asked_in=asked_in), spoken))
 
     def _part(self, item: Item, event: Wrote, candidates: list[Candidate], rejections: list[Rejection]) -> None:
         """Take a part of a document, whole."""
@@ -271,9 +276,18 @@ class Extract:
         return type_ if is_meant and type_ != "procedure" else "fact", score
 
 
-def _is_readable(words: str, asked_in: str) -> bool:
-    """Whether the models can read a statement: they know English only."""
-    return asked_in == "en" or (not asked_in and is_english(words))
+def _is_readable(words: str, asked_in: str, spoken: str) -> bool:
+    """Whether the networks can read a statement: they know English only."""
+    return asked_in == "en" or (not asked_in and spoken == "en" and is_english(words))
+
+
+def _in_language(candidate: Candidate, spoken: str) -> Candidate:
+    """The candidate with its language and, where the model of other languages knows it, what its words are about."""
+    if not other_languages.is_read(spoken):
+        return msgspec.structs.replace(candidate, language=spoken)
+    reading = other_languages.read(candidate.quote[:READ_CHARACTERS], candidate.trust)
+    about = reading.about_user if candidate.trust == "user" else None
+    return msgspec.structs.replace(candidate, language=spoken, type=reading.type, about_user=about)
 
 
 def _candidate(
@@ -333,6 +347,7 @@ class _Turn:
         self._instructs = sections.instructs(event)
         self._in_progress = self.source == "assistant" and _goes_on(self._clauses, self._words)
         self._statements: list[_Statement] = []
+        self._languages: list[str] = []
 
     def statements(self) -> list[_Statement]:
         """The clauses that no word rule leaves out."""
@@ -341,6 +356,7 @@ class _Turn:
         if is_long and is_built and ("user", "pasted") not in self._off:
             self._rejections.append(_rejection(self._item, "pasted"))
             return []
+        self._languages = [other_languages.language(clause.text, self._words) for clause in self._clauses]
         for at, clause in enumerate(self._clauses):
             self._take(at, sections.under(self._event, clause))
         return self._statements
@@ -350,7 +366,7 @@ class _Turn:
         that: it speaks of the next one, or as the last one of the one before."""
         asked: dict[int, str] = {}
         for at, clause in enumerate(self._clauses):
-            lead = lead_in(clause.text)
+            lead = lead_in(clause.text) or self._lead_in_within(clause)
             if lead is None:
                 continue
             if lead.end < len(clause.text):
@@ -365,14 +381,19 @@ class _Turn:
                 asked[meant] = language_behind(lead, self._clauses[meant].text)
         return asked
 
+    def _lead_in_within(self, clause: Clause) -> LeadIn | None:
+        spoken = other_languages.language(clause.text, self._words)
+        lead = lead_in_within(clause.text) if spoken != "en" else None
+        return lead if lead and lead.language == spoken else None
+
     def _take(self, at: int, clause: Clause) -> None:
         asked_in, is_open = self._asked.get(at, ""), is_undecided(clause.text)
-        reason = "lead-in" if asked_in == "-" else self._word_rule(clause)
+        reason = "lead-in" if asked_in == "-" else self._word_rule(clause, self._languages[at])
         if asked_in not in {"", "-", "en"} and reason not in UNUSABLE:
             reason = ""
         if reason == "retraction":
             self._retract(at)
-        if not reason and not asked_in:
+        if not reason and not asked_in and self._languages[at] == "en":
             clause, reason = self._with_context(clause)
             reason = "" if (self.source, reason) in self._off else reason
         reason = "" if is_open and reason not in UNUSABLE | NO_STATEMENT else reason
@@ -399,6 +420,7 @@ class _Turn:
                 reason="" if doubt else reason,
                 asked_in=asked_in,
                 is_open=is_open,
+                language=asked_in or self._languages[at],
             )
         )
 
@@ -413,8 +435,8 @@ class _Turn:
         is_user, count = self.source == "user", len(self._clauses)
         return [(Place(is_user, at, count, characters), clause) for at, clause in enumerate(self._clauses)]
 
-    def _word_rule(self, clause: Clause) -> str:
-        reason = _rejected(clause, self.source, self._instructs, self._off)
+    def _word_rule(self, clause: Clause, spoken: str) -> str:
+        reason = _rejected(clause, self.source, self._instructs, spoken, self._off)
         if reason == "hypothetical" and self.source != "user" and clause.listed and dangling(clause.text):
             return "" if self._leans(clause) else reason
         return reason
@@ -480,21 +502,21 @@ def _goes_on(clauses: Sequence[Clause], words: str) -> bool:
     return len(words) <= REMARK and noise(last, "assistant") == "progress"
 
 
-def _rejected(clause: Clause, source: Trust, instructs: bool, off: RulesOff = frozenset()) -> str:
+def _rejected(clause: Clause, source: Trust, instructs: bool, spoken: str = "en", off: RulesOff = frozenset()) -> str:
     """The first reason to leave a clause out, or ""."""
-    return next((reason for reason in _reasons(clause, source, instructs) if (source, reason) not in off), "")
+    return next((reason for reason in _reasons(clause, source, instructs, spoken) if (source, reason) not in off), "")
 
 
-def _reasons(clause: Clause, source: Trust, instructs: bool) -> Iterator[str]:
+def _reasons(clause: Clause, source: Trust, instructs: bool, spoken: str) -> Iterator[str]:
     words = clause.text
     if len(words) > QUOTE_LIMIT:
         yield "too long"
     if count_words(words) < FEWEST_WORDS[source]:
         yield "retraction" if noise(words, source) == "retraction" else "too short"
-    if not is_english(words):
+    if spoken != "en" or not is_english(words):
         if noise(words, "tool") == "question":
             yield "question"
-        if source != "user" and not instructs:
+        if source != "user" and not instructs and not other_languages.is_read(spoken):
             yield "no cue"
     elif instructs or (source != "user" and sections.defines(clause)):
         if not instructs and sections.obscure(clause):
@@ -552,6 +574,12 @@ def _is_followed(words: str, clause: Clause, after: Clause | None, pattern: re.P
     if after is None or not pattern.match(after.text) or words[clause.end : after.start] != " ":
         return False
     return after.end - clause.start <= QUOTE_LIMIT
+
+
+def _tier_in_other_language(statement: _Statement, reason: str) -> Tier:
+    if statement.asked_in or reason in UNUSABLE | NO_STATEMENT:
+        return "" if reason else "believed"
+    return other_languages.tier(other_languages.read(statement.clause.text, statement.trust), statement.trust)
 
 
 def _typed(statement: _Statement, near: dict[str, float], reading: ClauseReading) -> tuple[str, float]:

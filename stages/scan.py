@@ -14,9 +14,9 @@ from ..protocol.record import STATES, Status
 from .batch import Batch, Candidate, Rejection, step
 from .deobfuscation import as_read, decoded, disguised, invisible
 from .echoes import drop_echoes
+from .other_languages import language
 from .rules import any_of, table
 from .secrets.scan import find
-from .words import language
 
 if TYPE_CHECKING:  # the daemon uses these rules, and never loads a network
     from ..models.injection import Place

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -89,6 +90,11 @@ def is_english(text: str) -> bool:
 def small_words(code: str) -> frozenset[str]:
     """The function words of a language; none for an unknown one."""
     return _SMALL.get(code, frozenset())
+
+
+def more_small_words() -> Iterable[frozenset[str]]:
+    """The function words of each other language, with those that English has too."""
+    return (frozenset(_MORE_SMALL[name]) for name in _SMALL if name != "en")
 
 
 @lru_cache(maxsize=16384)
