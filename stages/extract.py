@@ -110,6 +110,8 @@ class Extract:
                 agent = batch.agent.get(item.captured.document, ())
                 if question := links.question(item, agent):
                     answers.append((item, question))
+                elif approval := links.approval(item, agent):
+                    candidates.append(_approved(item, approval))
                 if question is None or not question.is_stated:
                     unread.extend(_Turn(item, agent, rejections, self._off).statements())
             else:
@@ -311,6 +313,21 @@ def _candidate(
         salience=round(reading.salience, 2) if reading else None,
         marked=" ".join(reading.words(tag) for tag in ("subject", "attribute", "value")) if reading else "",
         steps=(Step(STAGE, what),),
+    )
+
+
+def _approved(item: Item, approval: links.Approval) -> Candidate:
+    """A proposal of the agent that the user approves, in another language: the user's decision."""
+    clause, (asked_at, proposal, _), likely = approval
+    span = Span(item.captured.document, item.captured.event.turn, clause.start, clause.end)
+    return msgspec.structs.replace(
+        _candidate(item, "user", span, "decision", likely, None),
+        description=links.joined(proposal, clause.text),
+        question=proposal,
+        asked_at=asked_at,
+        about_user=0.0,
+        is_noted=likely < other_languages.NOTED,
+        language=other_languages.language(proposal),
     )
 
 

@@ -17,8 +17,9 @@ import msgspec
 from ..models.distiller import ClauseReading
 from ..protocol.event import Said
 from ..protocol.record import QUOTE_LIMIT, Span
+from . import other_languages
 from .batch import AgentText, Item
-from .clauses import split
+from .clauses import Clause, split
 from .linear_model import LinearModel, path, read_probabilities
 from .selection import Tier
 from .words import is_english
@@ -28,6 +29,21 @@ MOST_WORDS = 12
 
 MOST_CHARACTERS = 300
 """Characters of a question, and of an answer."""
+
+
+PROPOSED, APPROVED, BOTH = 0.4, 0.3, 0.3
+"""The least probability of a proposal of the agent, of its approval by the user, and of both, in another language."""
+
+MOST_APPROVING = 8
+"""Words of a clause that approves."""
+
+
+class Approval(NamedTuple):
+    """A clause of the user that approves a proposal of the agent; `proposed`: its probability."""
+
+    clause: Clause
+    proposal: Question
+    proposed: float
 
 
 class Question(NamedTuple):
@@ -70,6 +86,37 @@ def question(item: Item, agent: Sequence[AgentText]) -> Question | None:
         return None
     span = Span(item.captured.document, told.turn, asked.start, asked.end)
     return Question(span, told.text[asked.start : asked.end], bool(event.answers))
+
+
+def approval(item: Item, agent: Sequence[AgentText]) -> Approval | None:
+    """Return the approval with which a user's turn in another language begins, and the proposal in the agent's last
+    words before it that is most likely meant; None if there is none."""
+    event = item.captured.event
+    before = [told for told in agent if told.seq < item.seq]
+    if not isinstance(event, Said) or event.role != "user" or not before:
+        return None
+    told = before[-1]
+    if not other_languages.is_read(other_languages.language(told.text)):
+        return None
+    clause = next(iter(split(event.text, ()).clauses), None)
+    if clause is None or len(clause.text.split()) > MOST_APPROVING:
+        return None
+    approved = max(other_languages.read(words, "user").contents["approval"] for words in _fronts(clause.text))
+    if approved < APPROVED:
+        return None
+    parts = [part for part in split(told.text, ()).clauses if len(part.text) <= MOST_CHARACTERS]
+    likely = [other_languages.read(part.text, "assistant").contents["decision"] for part in parts]
+    if not likely or max(likely) < max(PROPOSED, BOTH / approved):
+        return None
+    part = parts[likely.index(max(likely))]
+    span = Span(item.captured.document, told.turn, part.start, part.end)
+    return Approval(clause, Question(span, part.text, is_stated=False), max(likely))
+
+
+def _fronts(words: str) -> tuple[str, ...]:
+    """The words of a clause, and in a script without spaces, where spaces part its phrases, the first two phrases."""
+    phrases = words.split()
+    return (words, " ".join(phrases[:2]), phrases[0]) if other_languages.is_unspaced(words) else (words,)
 
 
 def features(asked: ClauseReading, answered: ClauseReading, question: str, answer: str) -> list[float]:

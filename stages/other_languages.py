@@ -37,7 +37,7 @@ FOREIGN, FOREIGN_BESIDE = 0.15, 0.7
 FEWEST_WORDS = 3
 """Words of a text from which its letters tell the language by themselves."""
 
-BELIEVED, NOTED, NOTED_OF_AGENT = 0.7, 0.5, 0.7
+BELIEVED, NOTED, NOTED_OF_AGENT = 0.7, 0.5, 0.65
 """The least worth of a user's clause in each tier, and of an agent's."""
 
 Content = Literal["nothing", "decision", "preference", "fact", "identity", "approval"]
@@ -90,6 +90,11 @@ def language(text: str, turn: str = "") -> str:
     if likely["en"] < FOREIGN and len(spoken) >= FEWEST_WORDS:
         return max(likely, key=likely.__getitem__)
     return language(turn) if turn and turn != text and likely["en"] < FOREIGN_BESIDE else "en"
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether a text is in a script without spaces between words."""
+    return _UNSPACED.search(text) is not None
 
 
 def is_read(code: str) -> bool:
