@@ -31,14 +31,17 @@ READ = 400
 SURELY_ENGLISH = 2
 """Small words that only English has, from which a text is English."""
 
-FOREIGN, FOREIGN_BESIDE = 0.15, 0.7
+FOREIGN, FOREIGN_BESIDE = 0.1, 0.7
 """Most probability of English of a text in another language: by itself, and in a turn that is in another language."""
 
 FEWEST_WORDS = 3
 """Words of a text from which its letters tell the language by themselves."""
 
-BELIEVED, NOTED, NOTED_OF_AGENT = 0.7, 0.5, 0.65
+BELIEVED, NOTED, NOTED_OF_AGENT = 0.65, 0.55, 0.65
 """The least worth of a user's clause in each tier, and of an agent's."""
+
+OWN = 1.5
+"""Odds by which clauses about the user are more frequent in sessions than among the clauses that the model learnt."""
 
 Content = Literal["nothing", "decision", "preference", "fact", "identity", "approval"]
 CONTENTS: tuple[Content, ...] = get_args(Content)
@@ -64,12 +67,15 @@ class ContentReading(NamedTuple):
     @property
     def about_user(self) -> float:
         """The probability that it is about the user, if it is worth keeping."""
-        return (self.contents["preference"] + self.contents["identity"]) / max(self.worth, 1e-9)
+        user = OWN * (self.contents["preference"] + self.contents["identity"])
+        project = self.contents["decision"] + self.contents["fact"]
+        return user / max(user + project, 1e-9)
 
     @property
     def type(self) -> str:
         """The most likely type of a record."""
-        return max((name for name in CONTENTS if name not in {"nothing", "approval"}), key=self.contents.__getitem__)
+        worthy: tuple[Content, ...] = ("decision", "preference", "fact", "identity")
+        return max(worthy, key=self.contents.__getitem__)
 
 
 class _Model(NamedTuple):
@@ -123,8 +129,8 @@ def read(clause: str, trust: Trust) -> ContentReading:
 
 
 def grams(text: str) -> NDArray[np.intp]:
-    """Return the hashes of a text's groups of letters, each once: of one to four letters within a word, and of two
-    words; in a script without spaces of one to three letters."""
+    """Return the hashes of a text's groups of letters, each once: of three and four letters within a word, of words
+    and of two words; in a script without spaces of one to three letters."""
     found: set[str] = set()
     before = "^"
     for word in _WORDS.findall(_plain(text[:READ])):

@@ -1,8 +1,8 @@
 """The tokenizer of the keyword index, for documents and questions in any language.
 
 Invariants: the same text gives the same terms; identifiers are kept whole and split; Chinese, Japanese and Korean
-become bigrams, Arabic loses article, prepositions and vowel marks, other languages their endings, because the index's
-own tokenizer does not handle them (P-22).
+become bigrams, Arabic loses article, prepositions and vowel marks, Vietnamese is found without its marks too, other
+languages lose their endings, because the index's own tokenizer does not handle them (P-22).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ _RUN = re.compile(rf"[{_HAN}]+|[^\W_{_HAN}][^\W{_HAN}]*(?:[-._/:][^\W_{_HAN}][^\
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
 _ARABIC = re.compile(r"[\u0600-\u06ff]")
 _MARKS = re.compile(r"[\u0610-\u061a\u064b-\u065f\u0670\u0640]")
+_VIETNAMESE = re.compile(r"[\u1ea0-\u1ef9ơưđ]", re.IGNORECASE)
 _CJK = re.compile(rf"[{_HAN}]")
 
 QUERY_CHARACTERS, QUERY_TERMS = 4000, 64
@@ -55,6 +56,13 @@ COMPOUNDING = frozenset(("da", "de", "fi", "nl", "no", "sv"))
 """Languages with compound words: start and end of a long stem are terms too."""
 
 LONG_STEM, PART = 6, 5
+
+
+def without_tones(word: str) -> str:
+    """Return a Vietnamese word as people type it without its marks."""
+    bare = unicodedata.normalize("NFD", word.replace("đ", "d"))
+    return "".join(letter for letter in bare if not unicodedata.combining(letter))
+
 
 _HEADS = ("وال", "بال", "كال", "فال", "لل", "ال")
 _TAILS = ("ات", "ون", "ين", "ان", "ها", "ية", "ه", "ة", "ي", "ا")
@@ -111,9 +119,12 @@ class TermTokens:
 
     def _terms(self, text: str, own: Stemmer.Stemmer | None, *, both: bool, compounds: bool) -> list[str]:
         terms: list[str] = []
+        is_vietnamese = _VIETNAMESE.search(text) is not None
         for match in _RUN.finditer(unicodedata.normalize("NFKC", text)):
             start = len(terms)
             self._run(match.group(), own, both, terms)
+            if is_vietnamese and (bare := without_tones(terms[-1])) != terms[-1]:
+                terms.append(bare)
             if compounds:
                 for stem in dict.fromkeys(term for term in terms[start:] if len(term) >= LONG_STEM):
                     terms += (f"{stem[:PART]}-", f"-{stem[-PART:]}")

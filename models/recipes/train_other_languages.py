@@ -1,12 +1,12 @@
 """Fit the models of other languages (stages/rules/other_languages.npz): a clause's language, and what it says.
 
-In memd's own environment, in about a minute on one core:
+In memd's own environment, in about two minutes on one core:
 
     python train_other_languages.py [--out FILE]
 
-Input: the authored clauses of `data/other_*.txt` (`KIND TEXT`; kinds: `-` nothing, `d` decision, `p` preference, `f` fact,
-`i` of the user, `y` approval; `A` in front: the agent's) and, for the language only, the English clauses of the other
-recipes. Words that stand in the clauses of several languages are English or names: they are left out of the content.
+Input: the authored clauses of `data/other_*.txt` (`KIND TEXT`; kinds: `-` nothing, `d` decision, `p` preference, `f`
+fact, `i` of the user, `y` approval; `A` in front: the agent's) and, for the language only, the English clauses of the
+other recipes. Words that stand in the clauses of several languages are English or names: the content leaves them out.
 """
 
 from __future__ import annotations
@@ -88,7 +88,9 @@ def _english() -> Iterator[str]:
         texts += [re.sub(r"\{\w:|\}", "", hit["text"]) for hit in hits if hit]
     for path in sorted(DATA.glob("sessions_*.txt")):
         lines = path.read_text(encoding="utf-8").splitlines()
-        texts += [line.partition(" ## ")[0] for line in lines if line[:1] not in {"#", "="} and len(line) > FEWEST_ENGLISH]
+        texts += [
+            line.partition(" ## ")[0] for line in lines if line[:1] not in {"#", "="} and len(line) > FEWEST_ENGLISH
+        ]
     step = max(1, len(texts) // MOST_ENGLISH)
     yield from texts[::step]
 
@@ -141,7 +143,8 @@ def _report(rows: Floats, labels: NDArray[np.int_], clauses: Sequence[Labelled])
         own = np.array([clause.language == language for clause in clauses])
         worth, told = ~np.isin(labels[own], worthless), ~np.isin(best[own], worthless)
         found, right = (worth & told).sum() / worth.sum(), (worth & told).sum() / max(1, told.sum())
-        print(f"{language}: kind {np.mean(best[own] == labels[own]):.2f}, worth: recall {found:.2f}, precision {right:.2f}")
+        kind = np.mean(best[own] == labels[own])
+        print(f"{language}: kind {kind:.2f}, worth: recall {found:.2f}, precision {right:.2f}")
 
 
 if __name__ == "__main__":

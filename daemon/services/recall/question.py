@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ....protocol.instant import moment, parse
 from ....protocol.recall import Recall
-from ....stages.words import language
+from ....stages.other_languages import language
 from ...projections.terms import TermQuery
 from ...projections.tokens import STOP
 from .evidence import QueryTerms
