@@ -26,7 +26,7 @@ from memd.stages.secrets.scan import redact
 
 AT = "2026-01-01T00:00:00+02:00"
 WHY = Decision(action="add", reason="a test")
-WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=40)
+WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=40).filter(str.strip)
 
 
 POOLS = ("personal", "project/x1", "unbound/y")
