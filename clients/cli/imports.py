@@ -207,7 +207,8 @@ def markdown(
     """Import Markdown: README.md, CLAUDE.md, notes.
 
     Headings, lists, table rows and commands keep their context. Repeating it after a change retracts the records of
-    passages that were deleted.
+    passages that were deleted. In a folder, hidden folders and those with other people's or test material are left out
+    (node_modules, vendor, fixtures, samples, folders below tests); name such a folder to import it.
 
     \b
     Examples:

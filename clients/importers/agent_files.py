@@ -28,8 +28,11 @@ class FilesToImport(list[Path]):
 
 Read = Callable[[Mark | None], Transcript]
 
-# folders with other people's Markdown
-_SKIPPED = {"node_modules", "vendor", "dist", "build", "target", "venv", "site-packages", "__pycache__"}
+# Folders with other people's Markdown, or with Markdown that tests read; and folders whose own files alone are read.
+_SKIPPED = set(
+    "node_modules vendor third_party dist build target venv site-packages __pycache__ fixtures testdata samples".split()
+)
+_TESTS = {"test", "tests", "spec", "__tests__"}
 _NO_SESSIONS = {"history.jsonl", "logs.json"}
 _INSTRUCTIONS = ("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "GEMINI.md", ".github/copilot-instructions.md")
 
@@ -133,7 +136,8 @@ def _files(paths: Iterable[Path], listed: Callable[[Path], Iterable[Path]], hint
 def _walk(folder: Path) -> Iterator[Path]:
     """Yield the Markdown files below a folder, and the links to folders, which it does not enter."""
     for here, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
+        entered = () if Path(here) != folder and Path(here).name in _TESTS else folders
+        folders[:] = sorted(name for name in entered if not name.startswith(".") and name not in _SKIPPED)
         yield from (path for name in folders if (path := Path(here) / name).is_symlink())
         yield from (Path(here) / name for name in names if name.lower().endswith((".md", ".markdown")))
 

@@ -139,6 +139,12 @@ def test_folders_are_searched_without_other_peoples(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     (tmp_path / "AGENTS.md").symlink_to(tmp_path / "a.md")
     assert [path.name for path in find_markdown([tmp_path])] == ["AGENTS.md", "b.MD"]
+    for name in ("tests/README.md", "tests/data/CLAUDE.md", "bench/samples/README.md"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).touch()
+    assert "tests/README.md" in {path.relative_to(tmp_path).as_posix() for path in find_markdown([tmp_path])}
+    assert [path.name for path in find_markdown([tmp_path])] == ["AGENTS.md", "b.MD", "README.md"]
+    assert [path.name for path in find_markdown([tmp_path / "tests" / "data"])] == ["CLAUDE.md"]
     with pytest.raises(NotFound):
         find_markdown([tmp_path / "gone"])
 
