@@ -55,7 +55,7 @@ READ = 30
 QUARANTINE = 0.95
 """Factor on the score of an unconfirmed record (T8). A half ranked all else before a mostly imported memory."""
 
-COMPANY = 0.5
+COMPANY = 0.4
 """Share of the floor that further records of an answer must reach; the best one must reach the floor."""
 
 ALONE = 0.5
