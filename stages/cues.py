@@ -17,7 +17,7 @@ _CUES = table("cues")
 # The patterns of headings and sentences that say what stands below or beside them, by name.
 LEADS = {name: any_of(patterns) for name, patterns in _NOISE["leads"].items()}
 _FRONT = re.compile(_NOISE["fillers"], re.IGNORECASE)
-_DURABLE = any_of(_CUES["durable"]["patterns"])
+_DURABLE, _DURABLE_OTHER = (any_of(_CUES[section]["patterns"]) for section in ("durable", "durable_other"))
 _PASSING = frozenset({"request", "promise", "reaction", "aside"})
 _DENSE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
@@ -72,6 +72,11 @@ def noises(text: str, trust: Trust) -> Iterator[str]:
 def lasting(text: str) -> bool:
     """Whether the author marks the clause as meant for later."""
     return _DURABLE.search(plain(text)) is not None
+
+
+def lasting_in_other_language(text: str) -> bool:
+    """Whether a clause in another language than English says "always" or "never"."""
+    return _DURABLE_OTHER.search(text) is not None
 
 
 def weights(text: str, trust: Trust) -> dict[str, float]:

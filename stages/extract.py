@@ -20,7 +20,7 @@ from . import documents, links, other_languages, sections
 from . import extraction_gate as gate
 from .batch import AgentText, Batch, Candidate, Item, Rejection, RulesOff
 from .clauses import Clause, split
-from .cues import LEADS, count_words, foreign, lasting, noise, noises, plain, weights
+from .cues import LEADS, count_words, foreign, lasting, lasting_in_other_language, noise, noises, plain, weights
 from .embed import SentenceEmbedder
 from .lead_ins import LeadIn, language_behind, lead_in, lead_in_within
 from .open_questions import is_undecided
@@ -596,7 +596,9 @@ def _is_followed(words: str, clause: Clause, after: Clause | None, pattern: re.P
 def _tier_in_other_language(statement: _Statement, reason: str) -> Tier:
     if statement.asked_in or reason in UNUSABLE | NO_STATEMENT:
         return "" if reason else "believed"
-    return other_languages.tier(other_languages.read(statement.clause.text, statement.trust), statement.trust)
+    words = statement.clause.text
+    read = other_languages.read(words, statement.trust)
+    return other_languages.tier(read, statement.trust, lasting=lasting_in_other_language(words))
 
 
 def _typed(statement: _Statement, near: dict[str, float], reading: ClauseReading) -> tuple[str, float]:

@@ -40,6 +40,9 @@ FEWEST_WORDS = 3
 BELIEVED, NOTED, NOTED_OF_AGENT = 0.65, 0.55, 0.65
 """The least worth of a user's clause in each tier, and of an agent's."""
 
+LASTING = 0.45
+"""The least worth of a believed clause that says "always" or "never"."""
+
 OWN = 1.5
 """Odds by which clauses about the user are more frequent in sessions than among the clauses that the model learnt."""
 
@@ -108,11 +111,13 @@ def is_read(code: str) -> bool:
     return code != "en" and code in _model().languages
 
 
-def tier(reading: ContentReading, trust: Trust) -> Tier:
-    """Return the tier of a clause: an agent's is noted at most."""
+def tier(reading: ContentReading, trust: Trust, *, lasting: bool = False) -> Tier:
+    """Return the tier of a clause: an agent's is noted at most. `lasting`: it says "always" or "never"."""
     if trust != "user":
         return "noted" if reading.worth >= NOTED_OF_AGENT else ""
-    return "believed" if reading.worth >= BELIEVED else "noted" if reading.worth >= NOTED else ""
+    return (
+        "believed" if reading.worth >= (LASTING if lasting else BELIEVED) else "noted" if reading.worth >= NOTED else ""
+    )
 
 
 def language_probabilities(text: str) -> dict[str, float]:
