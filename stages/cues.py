@@ -17,7 +17,8 @@ _CUES = table("cues")
 # The patterns of headings and sentences that say what stands below or beside them, by name.
 LEADS = {name: any_of(patterns) for name, patterns in _NOISE["leads"].items()}
 _FRONT = re.compile(_NOISE["fillers"], re.IGNORECASE)
-_DURABLE, _DURABLE_OTHER = (any_of(_CUES[section]["patterns"]) for section in ("durable", "durable_other"))
+_DURABLE = any_of(_CUES["durable"]["patterns"])
+_DURABLE_OTHER = {code: any_of(patterns) for code, patterns in _CUES["durable_other"].items()}
 _PASSING = frozenset({"request", "promise", "reaction", "aside"})
 _DENSE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
@@ -74,9 +75,9 @@ def lasting(text: str) -> bool:
     return _DURABLE.search(plain(text)) is not None
 
 
-def lasting_in_other_language(text: str) -> bool:
-    """Whether a clause in another language than English says "always" or "never"."""
-    return _DURABLE_OTHER.search(text) is not None
+def lasting_in_other_language(text: str, code: str) -> bool:
+    """Whether a clause says "always" or "never" in the language with this ISO code; False for one without patterns."""
+    return code in _DURABLE_OTHER and _DURABLE_OTHER[code].search(text) is not None
 
 
 def weights(text: str, trust: Trust) -> dict[str, float]:

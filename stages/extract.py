@@ -598,7 +598,7 @@ def _tier_in_other_language(statement: _Statement, reason: str) -> Tier:
         return "" if reason else "believed"
     words = statement.clause.text
     read = other_languages.read(words, statement.trust)
-    return other_languages.tier(read, statement.trust, lasting=lasting_in_other_language(words))
+    return other_languages.tier(read, statement.trust, lasting=lasting_in_other_language(words, statement.language))
 
 
 def _typed(statement: _Statement, near: dict[str, float], reading: ClauseReading) -> tuple[str, float]:

@@ -73,7 +73,7 @@ def lead_in(text: str) -> LeadIn | None:
 @lru_cache(maxsize=1024)
 def lead_in_within(text: str) -> LeadIn | None:
     """The ask in a language other than English that stands behind a few words ("ach und merk dir noch, dass …"); None
-    where there is none. Quoted words ask nobody."""
+    where there is none. Quoted words do not count."""
     folded = _folded(text[:LONGEST])
     for begin in _STARTS.finditer(folded):
         before = folded[: begin.start()]

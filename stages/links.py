@@ -90,7 +90,7 @@ def question(item: Item, agent: Sequence[AgentText]) -> Question | None:
 
 def approval(item: Item, agent: Sequence[AgentText]) -> Approval | None:
     """Return the approval with which a user's turn in another language begins, and the proposal in the agent's last
-    words before it that is most likely meant; None if there is none."""
+    words before it that the user most likely means. Return None without an approval or a proposal."""
     event = item.captured.event
     before = [told for told in agent if told.seq < item.seq]
     if not isinstance(event, Said) or event.role != "user" or not before:

@@ -77,9 +77,8 @@ class RecallService(Service):
 
         self._warm = WarmRecall(indexes, lambda: models.sense, floor, recent, self._learner.network, world)
         self._turns = TurnSearch(stores, lambda: models.sense, lambda: config().simple_below_sessions)
-        self._all_turns = TurnSearch(
-            stores, lambda: models.sense, lambda: sys.maxsize
-        )  # a deep recall searches the turns of all sessions
+        # A deep recall searches the turns of all sessions.
+        self._all_turns = TurnSearch(stores, lambda: models.sense, lambda: sys.maxsize)
         self._deep = DeepRecall(stores)
 
     @property
