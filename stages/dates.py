@@ -86,7 +86,7 @@ def valid_from(clause: str, at: str, tongue: str = "en") -> str:
 
 
 def names_time(clause: str, tongue: str = "en") -> bool:
-    """Whether the clause names a date, a near day or a time of the day. A recurring day ("on Fridays") does not count."""
+    """Whether the clause names a date, a near day or a time of the day, but no recurring day ("on Fridays")."""
     if tongue in LANGUAGES:
         return bool(valid_from(clause, "2024-01-01T00:00:00Z", tongue))
     dated = (_NAMED_DAY, TIME_PHRASE, _AGO, _DAY, _NEAR, _ISO, _DATE, _IN_MONTH, _YEAR)
