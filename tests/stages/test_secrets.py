@@ -169,9 +169,8 @@ def test_every_rule_can_be_compiled_and_no_name_stands_twice_W5() -> None:
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(data=st.data())
 def test_what_a_rule_matches_stands_for_what_is_looked_for_before_it_W5(rule: SecretRule, data: st.DataObject) -> None:
-    text = data.draw(
-        st.from_regex(re.compile(rule.pattern, re.ASCII), alphabet=st.characters(exclude_categories=["Cs"]))
-    )
+    few = re.sub(r"(?<!\\)\)[+*]", "){0,2}", rule.pattern)  # unlike re2, re may backtrack for hours on (a+)+
+    text = data.draw(st.from_regex(re.compile(few, re.ASCII), alphabet=st.characters(exclude_categories=["Cs"])))
     match = re2.search(rule.pattern, text)
     assume(match and not any(re2.search(each, match[min(1, match.re.groups)]) for each in rule.allow))
     clues = [rule.probe] if rule.probe else [re.escape(word) + rule.run for word in rule.keywords]
