@@ -95,9 +95,10 @@ class TermTokens:
         self._english = Stemmer.Stemmer("english", 10_000)
         self._stemmers: dict[str, Stemmer.Stemmer] = {}
 
-    def document(self, text: str) -> list[str]:
-        """Return the terms of a document, in order, with repetitions."""
-        code = language(text)
+    def document(self, text: str, code: str = "") -> list[str]:
+        """Return the terms of a document, in order, with repetitions. `code`: its language, where that is known better
+        than from the text itself, such as for one line of a page."""
+        code = code or language(text)
         return self._terms(text, self._stemmer(code), both=True, compounds=code in COMPOUNDING)
 
     def query(self, text: str) -> list[str]:

@@ -17,6 +17,7 @@ from ....protocol.event import Captured, Said, text, trust
 from ....protocol.instant import micros
 from ....protocol.recall import Heard, Hit, Recall, Recalled
 from ....protocol.record import LIVE, QUOTE_LIMIT
+from ....stages.words import language
 from ...projections.stores import Stores
 from ...projections.tokens import TermTokens
 from ...storage.archive import Archive, decode
@@ -53,6 +54,8 @@ AGENT_TURNS = 24
 FEWEST_REPEATED = 80
 """Characters of a user's turn that may repeat what the agent wrote."""
 
+KNOWN_TURNS = 4096
+"""Turns whose parts by writer are remembered: to find them takes longer than all else."""
 
 MOST = 0.5
 """Share of a turn's passage from which a record that quotes it makes the turn superfluous."""
@@ -115,6 +118,7 @@ class TurnSearch:
         self._archive, self._turns = stores.archive, stores.turns
         self._sense, self._below_sessions = sense, below_sessions
         self._tokens = TermTokens()
+        self._known: dict[tuple[int, int], tuple[TurnPart, ...]] = {}  # By seq and hash of the text
 
     def search(
         self,
@@ -142,7 +146,7 @@ class TurnSearch:
         _, encode, languages = self._sense()
         asked = _AskedTurn(Asked(weights, grasp(question.language, languages)), _cosine(encode, request.query))
         read = list(islice(self._readable(shares, caller), CANDIDATES if past else max(READ, limit)))
-        judged = [self._turn(captured, shares[seq], asked) for seq, captured in read]
+        judged = [self._turn(captured, self._parts(seq, captured), shares[seq], asked) for seq, captured in read]
         if answer.abstained and max((answered for answered, _ in judged), default=0.0) < SURER * floor:
             return ()
         turns = _beside([seq for seq, _ in read], [turn for _, turn in judged])
@@ -178,10 +182,13 @@ class TurnSearch:
         least = MOST * len(turn.quote)
         return any(record.pool in scope and len(record.provenance.quote) >= least for record in records)
 
-    def _turn(self, captured: Captured, share: float, asked: _AskedTurn) -> tuple[float, Heard]:
+    def _turn(
+        self, captured: Captured, parts: Sequence[TurnPart], share: float, asked: _AskedTurn
+    ) -> tuple[float, Heard]:
         """Return how well the best passage of a turn answers, and the passage with its score."""
         words, source = text(captured.event), trust(captured.event)
-        passages = (self._passage(part, words, asked) for part in self._parts(captured))
+        code = language(words)
+        passages = (self._passage(part, words, code, asked) for part in parts)
         part, terms = max(passages, key=lambda passage: asked.asked.covered(passage[1]))
         quote = part.of(words)
         flags = part.flags or (("reported",) if source == "user" and _is_reported(quote) else ())
@@ -200,22 +207,19 @@ class TurnSearch:
         )
         return answered, turn
 
-    def _parts(self, captured: Captured) -> Iterator[TurnPart]:
-        """Yield the parts of a turn by writer: only the user's turns have several."""
-        words, at = text(captured.event), 0
-        for start, end, writer in foreign_parts(self._archive, captured):
-            if words[at:start].strip():
-                yield TurnPart(at, start)
-            yield TurnPart(start, end, (writer,))
-            at = end
-        if words[at:].strip() or not at:
-            yield TurnPart(at, len(words))
+    def _parts(self, seq: int, captured: Captured) -> tuple[TurnPart, ...]:
+        key = seq, hash(text(captured.event))
+        if key not in self._known:
+            if len(self._known) >= KNOWN_TURNS:
+                self._known.clear()
+            self._known[key] = tuple(_by_writer(text(captured.event), foreign_parts(self._archive, captured)))
+        return self._known[key]
 
-    def _passage(self, part: TurnPart, words: str, asked: _AskedTurn) -> tuple[TurnPart, frozenset[str]]:
+    def _passage(self, part: TurnPart, words: str, code: str, asked: _AskedTurn) -> tuple[TurnPart, frozenset[str]]:
         """Return the passage of a part that has most of the question's information, from the start of a line, and its
         terms."""
         lines = part.of(words).splitlines(keepends=True)
-        terms = [frozenset(self._tokens.document(line)) for line in lines]
+        terms = [frozenset(self._tokens.document(line, code)) for line in lines]
         if part.end - part.start <= QUOTE_LIMIT:
             return part, frozenset[str]().union(*terms)
         starts = list(accumulate(map(len, lines), initial=part.start))
@@ -226,6 +230,18 @@ class TurnSearch:
             if (covered := asked.asked.covered(found)) > best:
                 best, chosen = covered, (TurnPart(start, _cut(words, start, part.end), part.flags), found)
         return chosen
+
+
+def _by_writer(words: str, foreign: Iterable[Passage]) -> Iterator[TurnPart]:
+    """Yield the parts of a turn by writer: only the user's turns have several."""
+    at = 0
+    for start, end, writer in foreign:
+        if words[at:start].strip():
+            yield TurnPart(at, start)
+        yield TurnPart(start, end, (writer,))
+        at = end
+    if words[at:].strip() or not at:
+        yield TurnPart(at, len(words))
 
 
 def _beside(seqs: Sequence[int], turns: Sequence[Heard]) -> list[Heard]:
