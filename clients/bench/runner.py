@@ -27,7 +27,7 @@ from . import (
     storage,
 )
 from .measurement import BenchOptions, DataMissing, Measure, PartResult
-from .read import locomo_pipeline, ranking, recall_speed
+from .read import beliefs, locomo_pipeline, ranking, recall_speed
 from .write import (
     capture_sources,
     injection_detection,
@@ -77,6 +77,7 @@ GROUPS: dict[str, Mapping[str, Measure]] = {
         "ablation": ranking.ablation,
         "abstention": ranking.abstention,
         "languages": multilingual.recalled,
+        "beliefs": beliefs.beliefs,
         "speed": recall_speed.speed,
     },
     "forget": {"hard": hard_forgetting.hard},

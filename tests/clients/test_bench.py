@@ -12,6 +12,7 @@ from memd.benchmarks import rule_ablation
 from memd.clients.bench import client_costs, corpus, documents, everyday, hard_forgetting, learning, runner
 from memd.clients.bench.html_report import page, svg
 from memd.clients.bench.measurement import BenchOptions, Figure, PartResult, Plot, at_least, at_most, share
+from memd.clients.bench.read import beliefs
 from memd.clients.bench.report import load, markdown, report, save
 from memd.clients.python import launch
 from memd.protocol.errors import InvalidRequest, NotFound
@@ -178,3 +179,23 @@ def test_every_question_of_the_first_day_is_answered_in_the_documents_U5() -> No
     for question in questions:
         text = "\n".join(path.read_text(encoding="utf-8") for path in documents.files(question.project)).lower()
         assert all(word.lower() in " ".join(text.split()) for word in question.words), question.question
+
+
+def test_each_belief_that_a_question_names_exists_Q10() -> None:
+    for case in (*beliefs.cases("open"), *beliefs.cases("held")):
+        ids = [belief.id for belief in case.beliefs]
+        named = {each for question in case.questions for each in (*question.want, *question.unwanted)}
+        assert len(ids) == len(set(ids)) and named <= set(ids), case.name
+        assert all(belief.replaces in ("", *ids[:place]) for place, belief in enumerate(case.beliefs)), case.name
+
+
+def test_a_question_about_beliefs_passes_with_what_is_wanted_and_nothing_unwanted_Q10() -> None:
+    case = beliefs.cases("open")[0]
+    question = beliefs.BeliefQuestion(ask="", want=("a",), unwanted=("b",), most=2, first=True)
+    passed = [
+        beliefs.AnsweredQuestion("open", case, question, ids).is_passed for ids in (("a", "c"), ("c", "a"), ("a", "b"))
+    ]
+    assert passed == [True, False, False]
+    silent = beliefs.BeliefQuestion(ask="")
+    assert beliefs.AnsweredQuestion("open", case, silent, ()).is_passed
+    assert not beliefs.AnsweredQuestion("open", case, silent, ("c",)).is_passed
