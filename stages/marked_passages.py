@@ -1,10 +1,10 @@
-"""Find the passages of a user's turn that the marks of a format show to be pasted: fences, elements, quotes, diffs,
-logs, records, tables, pages, commits, documents (P-19)."""
+"""Find the passages of a user's turn that the marks of a format show to be pasted: screens, fences, elements, quotes,
+diffs, logs, records, tables, pages, commits, documents (P-19)."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from .clauses import is_log
 from .rules import any_of, table, words
@@ -43,6 +43,8 @@ _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _MERGE = re.compile(r"\s*Merge (?:pull request #\d+ from \S+|branch '[^']+'|remote-tracking branch )")
 _COMMENT = re.compile(r"\s*(?://|/\*|\*/)")
 
+PADDING = "  "  # The least blanks that fill up a line of a screen
+FEWEST_PADDED = 3  # Lines of a screen, of one width, that show that it was copied
 FEW = 4  # Words that an element within a sentence may have and still be the user's
 
 
@@ -115,6 +117,21 @@ def _runs_on(text: str, tag: re.Match[str]) -> bool:
 
 def _is_hosts(name: str) -> bool:
     return name in _HOST_TAGS or _HOST_NAME.search(name) is not None
+
+
+def find_screens(turn: TurnText) -> None:
+    """Text copied from the screen of a terminal: lines in a row that blanks fill up to one width, and an indented last
+    line, of which the blanks were not copied."""
+    widths = Counter(len(line) for line in turn.lines if line.strip() and line.endswith(PADDING))
+    width = max(widths, key=lambda length: widths[length], default=0)
+    if widths[width] < FEWEST_PADDED:
+        return
+    at = 0
+    while at < len(turn.lines):
+        end = turn.until(at, lambda line: len(line) != width and not line.endswith(PADDING))
+        if sum(len(line) == width for line in turn.lines[at:end] if line.strip()) >= FEWEST_PADDED:
+            turn.mark(at, end + any(line.startswith(PADDING) for line in turn.lines[end : end + 1]))
+        at = end + 1
 
 
 def find_quotes(turn: TurnText) -> None:

@@ -20,6 +20,7 @@ from .marked_passages import (
     find_logs,
     find_pages,
     find_quotes,
+    find_screens,
     find_subtitles,
     find_tables,
 )
@@ -260,6 +261,7 @@ def _quotations(turn: TurnText) -> None:
 
 _Finder = Callable[[TurnText], None]
 _MARKS: tuple[_Finder, ...] = (  # What these find is somebody else's
+    find_screens,
     find_fences,
     find_elements,
     find_quotes,

@@ -77,6 +77,17 @@ def test_a_copied_answer_is_the_agents_and_a_proposal_taken_up_is_the_users_P19(
     assert own(f"why?\n{PROPOSAL}") == f"why? {PROPOSAL}"
 
 
+def test_text_copied_from_the_screen_of_a_terminal_is_not_the_users_P19() -> None:
+    screen = ("The cache is stale, because", "  the worker never clears it.", "", "  It should be cleared at")
+    padded = "\n".join(line.ljust(60) for line in screen)
+    assert own(f"I use tabs. \n{padded}\n  the start.\n\nI doubt that.") == "I use tabs. I doubt that."
+
+
+def test_lines_with_blanks_at_their_ends_are_the_users_P19() -> None:
+    text = "We use uv here.  \nI want tabs.  \nNo mocks in tests.  \nShort answers."
+    assert own(text) == " ".join(text.split())
+
+
 def test_passages_are_in_order_and_within_the_turn_P19() -> None:
     text = 'a\n> b\n<x>c d e f</x>\n```\nd\n```\n"One two. Three four five six seven."\n' * 50
     passages = foreign_passages(text)
