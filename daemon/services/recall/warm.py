@@ -6,6 +6,7 @@ rest orders (Q5); only the best candidates are read from the disk; an answer rep
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -55,8 +56,13 @@ READ = 30
 QUARANTINE = 0.95
 """Factor on the score of an unconfirmed record (T8). A half ranked all else before a mostly imported memory."""
 
-COMPANY = 0.4
-"""Share of the floor that further records of an answer must reach; the best one must reach the floor."""
+COMPANY, COMPARED = 0.4, 0.55
+"""Share of the floor, and of the best record's relevance, that further records of an answer must reach; the best one
+must reach the floor."""
+
+SMALL, LARGE = 0.6, 80
+"""Share of the floor in a store with one candidate, and the number of candidates from which the whole floor counts: the
+best of many texts that do not answer is nearer to a question than the best of few."""
 
 ALONE = 0.5
 """Share of how well a record answers by itself in its relevance; the rest is that of its evidence."""
@@ -146,10 +152,14 @@ class WarmRecall:
         records = self._read(near if past else near[: max(READ, request.limit * 3 // 2)], query)
         relevance = self._relevance(records, found)
         strength = max(relevance.values(), default=0.0)
+        if not past:
+            floor = max(request.threshold, floor * _share_of_floor(count))
         records = {id: record for id, record in records.items() if relevance[id] >= COMPANY * floor}
         if period_filter is not None:
             in_period = {id: record for id, record in records.items() if period_filter.has(record)}
             records, period_filter = (in_period, period_filter) if in_period else (records, None)
+        if floor and not past:
+            records = _near_best(records, relevance)
         ranked = self._ranked(request, records, relevance, now)
         principles, spent = self._principles(query) if view is None else ((), 0)
         shown = {principle.record.id for principle in principles}
@@ -321,6 +331,17 @@ def silent(answer: Recalled) -> Recalled:
     filtered = answer.filtered + len(answer.hits)
     tokens = answer.tokens - spent
     return msgspec.structs.replace(answer, hits=(), recall="", period=None, filtered=filtered, tokens=tokens)
+
+
+def _near_best(records: Mapping[str, Record], relevance: Mapping[str, float]) -> dict[str, Record]:
+    least = COMPARED * max((relevance[id] for id in records), default=0.0)
+    return {id: record for id, record in records.items() if relevance[id] >= least}
+
+
+def _share_of_floor(candidates: int) -> float:
+    """Return the share of the floor that counts for the best of so many candidates; it grows with their logarithm, as
+    the expected maximum of as many chance values with an exponential tail does."""
+    return min(1.0, SMALL + (1 - SMALL) * math.log(max(1, candidates)) / math.log(LARGE))
 
 
 def _weights(request: Recall) -> Weights:
