@@ -15,9 +15,10 @@ from .instant import Instant
 
 Trust = Literal["user", "assistant", "tool", "document"]
 Visibility = Literal["private", "shared"]
-Form = Literal["", "purpose", "commands", "row"]
+Form = Literal["", "purpose", "commands", "row", "open"]
 """What a part of a document is by its place: prose or a list item, the opening of a README, commands with the words
-that announce them, a table row told with its column names."""
+that announce them, a table row told with its column names, what an agent's todo list leaves open at its session's
+end."""
 
 ARGUMENT_LIMIT = 200
 """Characters of a tool call's arguments that clients keep."""
@@ -59,11 +60,12 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
 
 class Said(Event, tag="said", frozen=True, kw_only=True):
     """The user typed a turn, or the agent wrote prose. `answers`: the turn of this document that holds the question to
-    which the text is the answer, if the host says so."""
+    which the text is the answer, if the host says so. `approved`: the user approved the whole text, such as a plan."""
 
     role: Literal["user", "assistant"]
     text: str
     answers: str = ""
+    approved: bool = False
 
 
 class Noted(Event, tag="noted", frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from . import documents, links, other_languages, sections
 from . import extraction_gate as gate
 from .batch import AgentText, Batch, Candidate, Item, Rejection, RulesOff
 from .clauses import Clause, split
+from .commitments import closes, subject
 from .cues import LEADS, count_words, foreign, lasting, lasting_in_other_language, noise, noises, plain, weights
 from .embed import SentenceEmbedder
 from .lead_ins import LeadIn, language_behind, lead_in, lead_in_within
@@ -49,6 +50,8 @@ READ_CHARACTERS = 1000  # Characters of a text that was asked to be remembered w
 UNUSABLE = frozenset({"too long", "retraction", "data", "log", "link", "placeholder", "quoted"})
 DOUBTFUL = frozenset("question asked hypothetical retracted irony social report verdict reaction weak".split())
 NO_STATEMENT = frozenset({"too short", "title"})  # Rules that apply to what is undecided as well
+APPROVED = frozenset[tuple[Trust, str]]({("assistant", "plan")})
+"""The rule that leaves out what is only planned, which does not hold once the user approved the plan."""
 RULES = frozenset({"convention", "procedure"})
 ANSWERED = frozenset({"convention", "preference"})  # Types of answers; any other answer decides something
 FEWEST_OF_FIX = 6  # Words of a sentence that says what is done about a finding
@@ -104,6 +107,8 @@ class Extract:
             event = item.captured.event
             if isinstance(event, Noted):
                 self._note(item, event, candidates, rejections)
+            elif isinstance(event, Wrote) and event.form == "open":
+                self._left_open(item, batch.agent.get(item.captured.document, ()), candidates, rejections)
             elif isinstance(event, Wrote) and documents.is_part(event):
                 self._part(item, event, candidates, rejections)
             elif isinstance(event, Said | Wrote):
@@ -113,7 +118,8 @@ class Extract:
                 elif approval := links.approval(item, agent):
                     candidates.append(_approved(item, approval))
                 if question is None or not question.is_stated:
-                    unread.extend(_Turn(item, agent, rejections, self._off).statements())
+                    off = self._off | APPROVED if _is_approved(item) else self._off
+                    unread.extend(_Turn(item, agent, rejections, off).statements())
             else:
                 rejections.append(_rejection(item, "not prose"))
         statements = [meant for statement in unread if (meant := self._meant(statement, rejections))]
@@ -267,6 +273,31 @@ class Extract:
             salience = self._first_steps.salience(line) if type_ == "procedure" and line else candidate.salience
             candidates.append(msgspec.structs.replace(candidate, description=line, salience=salience))
 
+    def _left_open(
+        self, item: Item, agent: Sequence[AgentText], candidates: list[Candidate], rejections: list[Rejection]
+    ) -> None:
+        """Take the first items that a todo list leaves open; agents report items as done and do not tick them off."""
+        kept = 0
+        for clause in split(text(item.captured.event)).clauses:
+            wanted = subject(clause.text)
+            reason = _rejected(clause, "document", True)
+            reason = reason if reason in UNUSABLE | NO_STATEMENT else ""
+            if not reason and any(closes(told.text, wanted) for told in agent):
+                reason = "done"
+            reason = reason or (BEYOND if kept == SHARE else "")
+            if reason:
+                rejections.append(_rejection(item, reason, clause.text))
+                continue
+            kept += 1
+            reading = gate.read(self._reader, clause.text, "document") if is_english(clause.text) else None
+            span = Span(item.captured.document, item.captured.event.turn, clause.start, clause.end)
+            candidate = _candidate(item, "document", span, "commitment", 1.0, reading)
+            described = f"Left open: {' '.join(clause.text.split())}"
+            language = other_languages.language(clause.text)
+            candidates.append(
+                msgspec.structs.replace(candidate, description=described, is_noted=True, language=language)
+            )
+
     def _prose_type(self, clause: Clause, words: str, reading: ClauseReading | None) -> tuple[str, float]:
         """Return the type of prose of a document, and its score. What a document tells, nobody found out just now."""
         if reading is None:
@@ -276,6 +307,12 @@ class Extract:
         type_, score = gate.typed(words, "document", near, reading, headed)
         is_meant = type_ in (headed, "convention") or weights(words, "document").get(type_, 0.0) >= CUED
         return type_ if is_meant and type_ != "procedure" else "fact", score
+
+
+def _is_approved(item: Item) -> bool:
+    """Whether the user approved the whole text."""
+    event = item.captured.event
+    return isinstance(event, Said) and event.approved
 
 
 def _is_readable(words: str, asked_in: str, spoken: str) -> bool:
@@ -608,6 +645,8 @@ def _typed(statement: _Statement, near: dict[str, float], reading: ClauseReading
         type_ = "fact"
     if type_ in RULES and sections.is_of_others(statement.item.captured.event):
         type_ = "fact"  # that somebody else asks for it makes it no rule
+    if type_ == "fact" and _is_approved(statement.item):
+        return "decision", score
     if type_ == "fact" and statement.in_progress and statement.position.outlasting != gate.SETTING:
         type_ = "lesson"  # the work found it out
     score = max(score, 0.75) if statement.meant else score

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from ...protocol.errors import MemdError, Unavailable
-from ...protocol.event import SessionEnded
+from ...protocol.event import AnyEvent, SessionEnded, Wrote
 from ...protocol.places import Places
 from ..importers.agent_files import Read, reader
 from ..importers.cursors import Cursors
@@ -81,7 +81,7 @@ def live(read: Read, *, ended: bool) -> Read:
         sessions = (
             CapturedSession(
                 origin=msgspec.structs.replace(session.origin, live=True),
-                events=tuple(event for event in session.events if ended or not isinstance(event, SessionEnded)),
+                events=tuple(event for event in session.events if ended or not _tells_end(event)),
                 is_all=session.is_all,
             )
             for session in transcript.sessions
@@ -89,6 +89,11 @@ def live(read: Read, *, ended: bool) -> Read:
         return msgspec.structs.replace(transcript, sessions=tuple(sessions))
 
     return read_live
+
+
+def _tells_end(event: AnyEvent) -> bool:
+    """Whether an event tells the end of a session, or what is open there."""
+    return isinstance(event, SessionEnded) or (isinstance(event, Wrote) and event.form == "open" and bool(event.text))
 
 
 @contextmanager

@@ -69,17 +69,44 @@ class ClaudeOrigin(msgspec.Struct, frozen=True):
     kind: str | None = None
 
 
-class ClaudeToolResult(msgspec.Struct, frozen=True):
-    """The result of one of the host's own tools: the user's answers by question, or a plan that the user approved."""
+class ClaudeTodo(msgspec.Struct, frozen=True):
+    """An item of a todo list."""
+
+    content: str = ""
+    status: str = ""
+
+
+class ClaudeTask(msgspec.Struct, frozen=True):
+    """A new task."""
+
+    id: str = ""
+    subject: str = ""
+
+
+class ClaudeStatusChange(msgspec.Struct, frozen=True):
+    """A new status of a task."""
+
+    to: str = ""
+
+
+class ClaudeToolResult(msgspec.Struct, frozen=True, rename="camel"):
+    """The result of one of the host's own tools: the user's answers by question, a plan that the user approved, a whole
+    todo list, a new task, or a change of a task."""
 
     answers: dict[str, str] = {}
     plan: str | None = None
+    new_todos: tuple[ClaudeTodo, ...] | None = None
+    task: ClaudeTask | None = None
+    task_id: str = ""
+    status_change: ClaudeStatusChange | None = None
 
 
 OWN_TURNS = frozenset({None, "", "human", "user", "sdk"})
 """Origins of a turn that a person began, unlike a loop's wake-up, a schedule or another agent (W5)."""
 
-OWN_TOOLS = frozenset({"AskUserQuestion", "Edit", "ExitPlanMode", "MultiEdit", "NotebookEdit", "TodoWrite", "Write"})
+OWN_TOOLS = frozenset(
+    "AskUserQuestion Edit ExitPlanMode MultiEdit NotebookEdit TaskCreate TaskUpdate TodoWrite Write".split()
+)
 """Tools of the host whose errors hold no text of a program, a page or a server."""
 
 _REFUSED = re.compile(
@@ -271,10 +298,20 @@ class ClaudeReader(SessionReader):
             return document.say(f"{call}#refusal", self.time, "user", reason, is_between=True)
         if isinstance(result, ClaudeToolResult) and not block.is_error:
             if tool == "ExitPlanMode" and result.plan:
-                return document.say(f"{call}#plan", self.time, "assistant", result.plan)
+                return document.say(f"{call}#plan", self.time, "assistant", result.plan, approved=True)
             if tool == "AskUserQuestion":
                 return document.say_answers(call, self.time, result.answers.items())
+            self._list(result, document)
         return "tool result"
+
+    def _list(self, result: ClaudeToolResult, document: Document) -> None:
+        """Take a change of the agent's todo list."""
+        if result.new_todos is not None:
+            document.todos.replace(self.time, [(todo.content, todo.status) for todo in result.new_todos])
+        elif result.task:
+            document.todos.add(self.time, result.task.id, result.task.subject)
+        elif result.status_change:
+            document.todos.set_status(self.time, result.task_id, result.status_change.to)
 
     def _text(self, line: ClaudeLine, text: str, turn: str, document: Document) -> str:
         role: Role = "user" if line.type == "user" else "assistant"

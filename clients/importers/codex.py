@@ -23,6 +23,8 @@ from .transcript import Mark, Transcript
 HOST = "codex"
 ASKING = "request_user_input"
 """Name of the host's tool that asks the user."""
+PLANNING = "update_plan"
+"""Name of the host's tool with which the agent keeps its todo list."""
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _REQUEST = re.compile(r"\A# Context from my IDE setup:.*?^## My request for Codex:\s*", re.DOTALL | re.MULTILINE)
@@ -66,6 +68,17 @@ class _Questions(msgspec.Struct, frozen=True):
     """The arguments of a call that asks the user."""
 
     questions: tuple[_Question, ...]
+
+
+class _Step(msgspec.Struct, frozen=True):
+    step: str
+    status: str
+
+
+class _Plan(msgspec.Struct, frozen=True):
+    """The arguments of a call that sets the todo list."""
+
+    plan: tuple[_Step, ...]
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -189,6 +202,8 @@ class CodexReader(SingleReader):
                 kind = document.add(called)
                 if name == ASKING:
                     self._questions[call] = _json_in(_Questions, payload.arguments)
+                if name == PLANNING and not self.is_agent and (told := _json_in(_Plan, payload.arguments)):
+                    document.todos.replace(self.time, [(step.step, step.status) for step in told.plan])
                 if payload.type == "web_search_call":
                     document.settle(call, "unknown")  # no line has its outcome
                 return kind

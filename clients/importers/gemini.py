@@ -63,7 +63,24 @@ class GeminiFile(msgspec.Struct, frozen=True, rename="camel"):
     summary: str | None = None
 
 
+class GeminiTodo(msgspec.Struct, frozen=True):
+    """An item of a todo list."""
+
+    description: str = ""
+    status: str = ""
+
+
+class GeminiTodos(msgspec.Struct, frozen=True):
+    """The arguments of a call that sets the todo list."""
+
+    todos: tuple[GeminiTodo, ...] = ()
+
+
+PLANNING = "write_todos"
+"""Name of the host's tool with which the agent keeps its todo list."""
+
 _messages = msgspec.json.Decoder(GeminiMessage)
+_todos = msgspec.json.Decoder(GeminiTodos)
 _files = msgspec.json.Decoder(GeminiFile)
 _Content = str | GeminiPart | list[str | GeminiPart]
 _contents: msgspec.json.Decoder[_Content] = msgspec.json.Decoder(_Content)
@@ -140,6 +157,10 @@ class GeminiReader(SingleReader):
             ToolCalled(turn=turn, at=self.time, name=call.name or "tool", arguments=arguments(call.args))
         )
         self.document.settle(turn, outcome)
+        if call.name == PLANNING and outcome == "ok" and not self.is_agent:
+            with suppress(BadLine):
+                todos = decode(_todos, bytes(call.args)).todos
+                self.document.todos.replace(self.time, [(todo.description, todo.status) for todo in todos])
         return kind
 
 

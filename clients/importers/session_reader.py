@@ -19,6 +19,7 @@ from ...protocol.event import AnyEvent, Origin, Said, SessionEnded, SessionStart
 from ...protocol.text_limits import TEXT_LIMIT
 from . import json_line, summary
 from .json_line import TAKEN, BadLine, ContentBlock, checked_time
+from .todo_list import TodoList
 from .transcript import AccountBuilder, CapturedSession, Mark, Transcript
 
 Role = Literal["user", "assistant"]
@@ -50,6 +51,7 @@ class Document:
         self.session, self.agent = session, agent
         self.cwd, self.first, self.last = (begun.cwd, begun.first, begun.last) if begun else ("", "", "")
         self.title = ""
+        self.todos = TodoList()
         self.events: list[AnyEvent] = []
         self._turns: dict[str, int] = {}
         self._open: set[str] = set()
@@ -69,8 +71,8 @@ class Document:
 
     @property
     def is_settled(self) -> bool:
-        """Whether every tool call has a result."""
-        return not self._open
+        """Whether every tool call has a result, and no item of a todo list is open."""
+        return not self._open and not self.todos.items
 
     def seen(self, at: str, cwd: str = "") -> None:
         """Note the time and the folder of a line."""
@@ -87,9 +89,11 @@ class Document:
             self._open.add(event.turn)
         return TAKEN
 
-    def say(self, turn: str, at: str, role: Role, text: str, *, is_between: bool = False) -> str:
+    def say(
+        self, turn: str, at: str, role: Role, text: str, *, is_between: bool = False, approved: bool = False
+    ) -> str:
         """Append a text; return the line's kind. Raises BadLine for a text beyond the limit. A user's turn ends the
-        open tool calls unless it `is_between` them."""
+        open tool calls unless it `is_between` them. `approved`: by the user."""
         if not text.strip():
             return "empty text"
         if role == "user" and (message := _OF_AGENTS.match(text)):
@@ -97,7 +101,8 @@ class Document:
         _check_length(text)
         if role == "user" and not is_between:
             self._open.clear()
-        return self.add(Said(turn=turn, at=at, role=role, text=text))
+            self.todos.pass_turn()
+        return self.add(Said(turn=turn, at=at, role=role, text=text, approved=approved))
 
     def say_summary(self, turn: str, at: str, text: str) -> str:
         """Append the lasting parts of a compaction summary as the assistant's words; return the line's kind."""
@@ -136,7 +141,7 @@ class Document:
         events = tuple(self.events)
         if is_main:
             start = () if self._is_resumed else (SessionStarted(turn="session-start", at=self.first),)
-            events = (*start, *events, SessionEnded(turn="session-end", at=self.last))
+            events = (*start, *events, *self.todos.left(self.first), SessionEnded(turn="session-end", at=self.last))
         return CapturedSession(origin=origin, events=events)
 
 

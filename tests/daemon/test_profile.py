@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from memd.daemon.projections.profile import PARTS, ProfileCards, part
 from memd.daemon.projections.stores import Stores
 from memd.daemon.services.profile.hot import CLOSE
-from memd.daemon.services.profile.open_items import closes, is_open
+from memd.daemon.services.profile.open_items import is_open
 from memd.daemon.services.profile.profile_lines import is_worth_a_line
 from memd.daemon.services.service import Permits, Reader
 from memd.daemon.world import real_world
@@ -22,6 +22,7 @@ from memd.models import registry
 from memd.protocol.event import Captured, Said
 from memd.protocol.operation import Distilled, Invalidated, Merged, Pinned
 from memd.protocol.record import Evidence, Record, Span, explicit_id
+from memd.stages.commitments import closes
 from tests.conftest import EXAMPLES
 from tests.daemon.remembered import AT, COUNT, ORCHARD, PERSONAL, QUARRY, TYPES, WHY, added, hot_of, record
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from ....protocol.dead_letters import DeadLetter
 from ....protocol.errors import JournalCorrupt
-from ....protocol.event import Captured, Said, text
+from ....protocol.event import Captured, Said, Wrote, text
 from ....protocol.operation import Added, AnyOperation, Distilled, Failure, Retried, Updated
 from ....protocol.record import Record
 from ....stages.batch import PERSONAL, AgentText, Candidate, Given, Item, Known, Proposal
@@ -353,11 +353,13 @@ class DistillationLoop:
 
 
 def _agent_texts(archive: Archive, items: Sequence[Item]) -> dict[str, tuple[AgentText, ...]]:
-    """Return what the agents of these sessions wrote before and between the user's turns here, by document."""
+    """Return what the agents of these sessions wrote before and between the user's turns here, and before the end of a
+    session that left something open, by document."""
     asked: dict[str, str] = {}
     for item in items:
         event = item.captured.event
-        if isinstance(event, Said) and event.role == "user":
+        is_users = isinstance(event, Said) and event.role == "user"
+        if is_users or (isinstance(event, Wrote) and event.form == "open"):
             asked[item.captured.document] = event.turn  # the last one
     texts = {document: archive.around(document, turn, AGENT_TURNS, 0) for document, turn in asked.items()}
     return {
