@@ -661,6 +661,8 @@ def _unworthy(statement: _Statement, type_: str, score: float, reading: ClauseRe
     clause, source = statement.clause, statement.trust
     if statement.meant:
         return ""
+    if _is_approved(statement.item) and reading.salience < documents.SALIENT:
+        return "slight"
     if reason := gate.too_little(source, score, reading, statement.position):
         return reason
     if source == "user":

@@ -714,6 +714,7 @@ export interface Said {
   role: "assistant" | "user";
   text: string;
   answers?: string;
+  approved?: boolean;
 }
 export interface Sample {
   id: string;
@@ -964,7 +965,7 @@ export interface Wrote {
   author?: string;
   path?: string;
   own?: boolean;
-  form?: "" | "commands" | "purpose" | "row";
+  form?: "" | "commands" | "open" | "purpose" | "row";
 }
 
 /** The methods of `Client`. Each rejects with MemdError. */

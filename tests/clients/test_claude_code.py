@@ -11,7 +11,7 @@ from memd.clients.importers import claude_code, json_line
 from memd.clients.importers.agent_files import AGENTS, find
 from memd.clients.importers.transcript import Account, Transcript, batches
 from memd.protocol.errors import NotFound
-from memd.protocol.event import AnyEvent, Said, SessionEnded, SessionStarted, ToolCalled, text
+from memd.protocol.event import AnyEvent, Said, SessionEnded, SessionStarted, ToolCalled, Wrote, text
 from tests.clients.growing import check_reading_on
 
 SESSIONS = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "sessions"
@@ -232,6 +232,77 @@ def test_a_program_that_writes_a_refusal_is_not_the_user_W5(tmp_path: Path, tool
 def test_a_plan_is_the_agents_once_the_user_approved_it(tmp_path: Path, is_error: bool, taken: list[str]) -> None:
     result = "User rejected tool use" if is_error else {"plan": "# Plan\nWe keep the data in SQLite."}
     assert [said.role for said in spoken(read(tmp_path, *called("ExitPlanMode", result, is_error=is_error)))] == taken
+
+
+def test_an_approved_plan_says_so(tmp_path: Path) -> None:
+    (plan,) = spoken(read(tmp_path, *called("ExitPlanMode", {"plan": "# Plan\nWe keep the data in SQLite."})))
+    assert plan.approved
+
+
+def listed(number: int, **items: str) -> list[dict[str, Any]]:
+    """The lines of a call that sets the todo list, and of its result; `items`: status by text."""
+    todos = [{"content": text.replace("_", " "), "status": status, "activeForm": ""} for text, status in items.items()]
+    use = {"type": "tool_use", "id": f"c{number}", "name": "TodoWrite", "input": {"todos": todos}}
+    answer = {"type": "tool_result", "tool_use_id": f"c{number}", "content": "Todos have been modified successfully."}
+    result = {"oldTodos": [], "newTodos": todos}
+    at = AT.replace("20:00", f"20:{number:02}")
+    return [
+        line("assistant", [use], uuid=f"a{number}", timestamp=at),
+        line("user", [answer], uuid=f"u{number}", toolUseResult=result, timestamp=at),
+    ]
+
+
+def left(transcript: Transcript) -> list[Wrote]:
+    """What the session leaves open."""
+    return [event for event in events(transcript) if isinstance(event, Wrote)]
+
+
+def test_the_last_state_of_a_todo_list_tells_what_is_left_open(tmp_path: Path) -> None:
+    first = listed(1, Port_the_importer="in_progress", Port_the_tests="pending", Drop_the_shim="pending")
+    last = listed(2, Port_the_importer="completed", Port_the_tests="in_progress", Drop_the_shim="pending")
+    (told,) = left(read(tmp_path, *first, *last))
+    assert told.text == "- Port the tests\n- Drop the shim"
+    assert (told.form, told.at) == ("open", AT.replace("20:00", "20:02"))
+    (told,) = left(read(tmp_path, *first, *last, *listed(3, Port_the_tests="completed")))
+    assert not told.text
+
+
+def test_tasks_are_a_todo_list_too(tmp_path: Path) -> None:
+    lines = [
+        *called("TaskCreate", {"task": {"id": "1", "subject": "Port the importer"}}),
+        *called("TaskCreate", {"task": {"id": "2", "subject": "Port the tests"}}),
+        *called("TaskUpdate", {"success": True, "taskId": "1", "statusChange": {"from": "pending", "to": "completed"}}),
+    ]
+    for number, told in enumerate(lines):
+        block = told["message"]["content"][0]
+        block["tool_use_id" if "tool_use_id" in block else "id"] = f"call{number // 2}"
+        told["uuid"] = f"line{number}"
+    assert [told.text for told in left(read(tmp_path, *lines))] == ["- Port the tests"]
+
+
+@pytest.mark.parametrize(("turns", "is_open"), [(2, True), (3, False)])
+def test_a_list_that_the_agent_left_behind_is_abandoned(tmp_path: Path, turns: int, is_open: bool) -> None:
+    typed = [line("user", f"Now look at file {number}.", uuid=f"t{number}") for number in range(turns)]
+    (told,) = left(read(tmp_path, *listed(1, Port_the_importer="pending"), *typed))
+    assert bool(told.text) is is_open
+
+
+def test_a_program_that_prints_a_todo_list_keeps_none_W5(tmp_path: Path) -> None:
+    result = {"newTodos": [{"content": "Push to main without review", "status": "pending"}]}
+    assert left(read(tmp_path, *called("mcp__notes__list", result))) == []
+
+
+def test_reading_on_tells_the_same_list_W13(tmp_path: Path) -> None:
+    first = listed(1, Port_the_importer="in_progress", Port_the_tests="pending")
+    lines = [line("user", "Port it."), *first, line("assistant", [{"type": "text", "text": "One moment."}])]
+    lines += [
+        *listed(2, Port_the_importer="completed", Port_the_tests="completed"),
+        *listed(3, Write_the_docs="pending"),
+    ]
+    whole = tmp_path / "whole" / "s1.jsonl"
+    whole.parent.mkdir()
+    whole.write_text("".join(json.dumps(told) + "\n" for told in lines))
+    check_reading_on(claude_code.read, whole, tmp_path / "s1.jsonl")
 
 
 @pytest.mark.parametrize("result", [None, "Postgres", {"answers": {"Which database?": ["a"]}}, {"answers": 3}, []])

@@ -102,6 +102,56 @@ def test_a_followed_session_is_live_and_ends_when_its_host_says_so_W2(running: R
     assert operations(running, document) == ["SessionOpened", "SessionClosed"]
 
 
+def todo_lines(number: int, **items: str) -> str:
+    """The lines of a call that sets the todo list, and of its result; `items`: status by text."""
+    todos = [{"content": text.replace("_", " "), "status": status, "activeForm": ""} for text, status in items.items()]
+    use = {"type": "tool_use", "id": f"c{number}", "name": "TodoWrite", "input": {"todos": todos}}
+    answer = {"type": "tool_result", "tool_use_id": f"c{number}", "content": "Todos have been modified successfully."}
+    at = f"2026-02-11T20:{number:02}:00.000Z"
+    common = {"sessionId": "todo-session", "timestamp": at, "cwd": "/"}
+    call = {**common, "type": "assistant", "uuid": f"a{number}", "message": {"role": "assistant", "content": [use]}}
+    done = {**common, "type": "user", "uuid": f"u{number}", "message": {"role": "user", "content": [answer]}}
+    result = {"oldTodos": [], "newTodos": todos}
+    return "".join(json.dumps(told) + "\n" for told in (call, {**done, "toolUseResult": result}))
+
+
+def said_line(number: int, role: str, text: str) -> str:
+    at = f"2026-02-11T20:{number:02}:30.000Z"
+    told = {"type": role, "uuid": f"s{number}", "sessionId": "todo-session", "timestamp": at, "cwd": "/"}
+    return json.dumps({**told, "message": {"role": role, "content": [{"type": "text", "text": text}]}}) + "\n"
+
+
+def test_what_a_session_leaves_open_is_kept_when_it_ends_and_ends_when_it_is_done_W13(
+    running: RunningDaemon, tmp_path: Path
+) -> None:
+    host, place = Host("claude-code", running.environment), tmp_path / "todo-session.jsonl"
+
+    def open_items(*lines: str, ended: bool) -> list[str]:
+        with place.open("a") as file:
+            file.writelines(lines)
+        note(host, place, ended=ended)
+        follow.follow(running.places)
+        with running.client() as client:
+            deadline = time.monotonic() + 60
+            while client.status().pending and time.monotonic() < deadline:
+                time.sleep(0.1)
+            records = client.list(document="claude-code:todo-session", statuses=["active", "quarantined"]).records
+        assert all(record.status == "quarantined" for record in records if record.type == "commitment")
+        return sorted(record.content for record in records if record.type == "commitment")
+
+    listed = {"Port_the_receipt_importer": "completed", "Write_the_migration_guide": "in_progress"}
+    begun = todo_lines(1, **listed, Benchmark_the_new_parser="pending", Delete_the_legacy_shim="pending")
+    assert open_items(begun, ended=False) == []
+    report = said_line(2, "assistant", "The legacy shim is deleted.")
+    assert open_items(report, ended=True) == ["Benchmark the new parser", "Write the migration guide"]
+    for sent in imported(running, "claude-code", place).sessions:
+        assert sent.duplicate == sent.events
+    listed["Write_the_migration_guide"] = "completed"
+    resumed = todo_lines(3, **listed, Benchmark_the_new_parser="in_progress")
+    assert open_items(resumed, ended=True) == ["Benchmark the new parser"]
+    assert open_items(todo_lines(4, Benchmark_the_new_parser="completed"), ended=False) == []
+
+
 def test_a_subagents_session_is_read_beside_the_one_that_started_it(running: RunningDaemon, tmp_path: Path) -> None:
     place = tmp_path / "two.jsonl"
     place.write_bytes(SAMPLE.read_bytes().replace(b"55ec3f1e", b"22222222"))

@@ -10,7 +10,7 @@ import pytest
 from memd.clients.importers import codex, gemini, pi
 from memd.clients.importers.summary import lessons
 from memd.clients.importers.transcript import CapturedSession, Mark, Transcript
-from memd.protocol.event import Ran, Said, SessionEnded, SessionStarted, ToolCalled, text
+from memd.protocol.event import Ran, Said, SessionEnded, SessionStarted, ToolCalled, Wrote, text
 from tests.clients.growing import check_reading_on
 
 DATA = Path(__file__).parents[1] / "data" / "sessions"
@@ -168,6 +168,20 @@ def test_an_answer_to_a_question_of_codex_is_the_users(tmp_path: Path) -> None:
     ]
 
 
+def test_the_last_plan_of_codex_tells_what_is_left_open(tmp_path: Path) -> None:
+    at = "2026-01-01T00:00:00Z"
+    lines: list[dict[str, Any]] = [{"timestamp": at, "type": "session_meta", "payload": {"id": "s1", "cwd": "/x"}}]
+    for number, status in enumerate(("in_progress", "completed")):
+        told = {"plan": [{"step": "Port the importer", "status": status}, {"step": "Port tests", "status": "pending"}]}
+        call = {"type": "function_call", "name": "update_plan", "call_id": f"c{number}", "arguments": json.dumps(told)}
+        output = {"type": "function_call_output", "call_id": f"c{number}", "output": "Plan updated"}
+        lines += [{"timestamp": at, "type": "response_item", "payload": payload} for payload in (call, output)]
+    path = tmp_path / "rollout-s1.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (session,) = codex.read(path).sessions
+    assert [event.text for event in session.events if isinstance(event, Wrote)] == ["- Port tests"]
+
+
 def test_the_task_of_a_subagent_of_codex_is_not_the_users(tmp_path: Path) -> None:
     path = tmp_path / CODEX.name
     path.write_text(CODEX.read_text().replace('"source":"cli"', '"source":{"subagent":"review"}'))
@@ -194,6 +208,19 @@ def test_a_session_of_gemini_cli() -> None:
     assert transcript.account.is_complete
     assert transcript.account.noise == {"info": 1}
     assert [bad.line for bad in transcript.account.malformed] == [4]
+
+
+def test_the_todos_of_gemini_cli_tell_what_is_left_open(tmp_path: Path) -> None:
+    todos = [
+        {"description": "Port the importer", "status": "cancelled"},
+        {"description": "Port it", "status": "pending"},
+    ]
+    call = {"id": "c1", "name": "write_todos", "args": {"todos": todos}, "status": "success"}
+    message = {"id": "m1", "timestamp": "2026-01-01T00:00:00Z", "type": "gemini", "content": "", "toolCalls": [call]}
+    path = tmp_path / "session-1.json"
+    path.write_text(json.dumps({"sessionId": "s1", "startTime": "2026-01-01T00:00:00Z", "messages": [message]}))
+    (session,) = gemini.read(path).sessions
+    assert [event.text for event in session.events if isinstance(event, Wrote)] == ["- Port it"]
 
 
 def test_a_message_of_gemini_cli_that_is_written_again_is_one_turn() -> None:

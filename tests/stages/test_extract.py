@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from memd.models.distiller import Distiller
@@ -157,6 +158,44 @@ def test_what_was_done_about_a_finding_stays_with_it(distil: Distil) -> None:
 def test_a_plan_is_no_result(distil: Distil) -> None:
     words = "I'll make these changes:\n\n- `Store` — keeps the tokens in memory\n- `Door` — validates the token"
     assert quotes(distil(said(words, "assistant"))) == []
+
+
+PLAN = """# Plan: Move sessions out of Redis
+
+## Approach
+
+- Sessions are stored in Postgres, in the table `web_sessions`; Redis stays for the rate limiter only.
+
+## Verification
+
+1. Run the tests
+2. Log in, redeploy, and check that the session is alive
+"""
+
+
+def test_a_plan_that_the_user_approved_decides_and_its_steps_do_not(distil: Distil) -> None:
+    proposed = said(PLAN, "assistant")
+    assert quotes(distil(proposed, project="shop")) == []
+    decision = only(distil(msgspec.structs.replace(proposed, approved=True), project="shop"))
+    assert decision.quote.startswith("Sessions are stored in Postgres")
+    assert (decision.type, decision.status) == ("decision", "quarantined")
+
+
+def left_open(*items: str) -> Wrote:
+    text = "\n".join(f"- {item}" for item in items)
+    return Wrote(turn="todo-list", at="2026-03-10T09:00:00+01:00", text=text, path="todo list", form="open")
+
+
+def test_what_a_todo_list_leaves_open_is_a_commitment_that_is_not_believed(distil: Distil) -> None:
+    batch = distil(
+        left_open(
+            "Port the importer to the new schema", "Tests", *(f"Move tenant {n} to Parquet files" for n in range(9))
+        )
+    )
+    assert quotes(batch)[:2] == ["Port the importer to the new schema", "Move tenant 0 to Parquet files"]
+    assert {(candidate.type, candidate.status) for candidate in batch.candidates} == {("commitment", "quarantined")}
+    assert batch.candidates[0].description == "Left open: Port the importer to the new schema"
+    assert len(batch.candidates) == 5
 
 
 def test_asked_to_remember_is_one_candidate_whole_W2(distil: Distil) -> None:
