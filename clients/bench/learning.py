@@ -32,12 +32,14 @@ from .corpus import (
     session_names,
 )
 from .measurement import BenchOptions, Figure, PartResult, at_least, at_most, share
+from .read.plain_search import PlainSearch
 
 NAMED_KINDS = ("preference", "correction", "procedure")
 WHOLE, PARTLY = 0.6, 0.3
 """Shares of a quote's words from which the scorer counts it as held whole, or partly."""
 MORE_NOTED = 12
 """Noted records more than believed ones, for 100 typed or final turns."""
+FIRST = 5
 LONGEST_MEDIAN, LONGEST = 30, 80
 
 Graded = Mapping[str, Any]
@@ -56,8 +58,10 @@ def learn(options: BenchOptions) -> PartResult:
             _keep(out, session)
         raw = {session: json.loads((out / f"{session}.raw").read_bytes()) for session in only}
     graded = {session: scorer.grade("dev", session, raw[session]) for session in only}
-    turns = {session: _turns(read_session(folder, scorer, session)) for session in only}
-    figures = (*_items(graded), *_records(graded, raw, sum(turns.values())), *_answers(graded))
+    sessions = {session: read_session(folder, scorer, session) for session in only}
+    turns = sum(_turns(session) for session in sessions.values())
+    gold = {session: scorer.gold("dev", session) for session in only}
+    figures = (*_items(graded), *_records(graded, raw, turns), *_answers(graded), *_plainly_answered(sessions, gold))
     notes = [f"{session}: whole {_whole(one)} of {len(one['items'])}" for session, one in graded.items()]
     return PartResult(figures, notes=tuple(notes), shows_not="meaning: the scorer compares words")
 
@@ -141,6 +145,25 @@ def _wrong(graded: Iterable[Graded]) -> Iterator[Figure]:
     yield share("clauses kept that must not be", sum(refused), len(refused), at_most(3 / 68))
     yield share("refuted or replaced claims believed", sum(claims), len(claims), at_most(1 / 15))
     yield share("gold in the right pool", sum(pools), len(pools), at_least(0.95))
+
+
+def _plainly_answered(
+    sessions: Mapping[str, Sequence[CapturedSession]], gold: Mapping[str, Sequence[Graded]]
+) -> Iterator[Figure]:
+    """How often plain BM25 finds an answer, in whole turns: of the user and in all."""
+    for name, roles in (("the user's turns", ("user",)), ("all turns", ("user", "assistant"))):
+        places: list[int] = []
+        for session, captured in sessions.items():
+            said = [event for one in captured for event in one.events if isinstance(event, Said)]
+            texts = [event.text for event in said if event.role in roles]
+            search = PlainSearch(texts)
+            for item in gold[session]:
+                if item["type"] == "question":
+                    found = [texts[place] for place in search.find(item["question"], FIRST)]
+                    right = (rank for rank, text in enumerate(found) if re.search(item["answer_regex"], text))
+                    places.append(next(right, FIRST))
+        yield share(f"  by the first turn, BM25 over {name}", places.count(0), len(places))
+        yield share("    by the first five", sum(place < FIRST for place in places), len(places))
 
 
 def _answers(graded: Mapping[str, Graded]) -> Iterator[Figure]:

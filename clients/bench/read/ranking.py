@@ -29,6 +29,7 @@ from .conversations import (
     locomo,
     projects,
 )
+from .plain_search import PlainSearch
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,6 +93,14 @@ def _rankings(
 ) -> list[Ranking]:
     return [
         Ranking(item.category, pool.ranked(pool.ask(client, item.text, options, limit)), item.evidence)
+        for item in conversation.questions
+    ]
+
+
+def _plain(conversation: Conversation) -> list[Ranking]:
+    search = PlainSearch([note.text for note in conversation.notes])
+    return [
+        Ranking(item.category, [conversation.notes[place].name for place in search.find(item.text)], item.evidence)
         for item in conversation.questions
     ]
 
@@ -188,6 +197,7 @@ def relevance(options: BenchOptions) -> PartResult:
     figures = [
         *_figures("fitted on other conversations", fit, at_least(0.75), at_least(0.51)),
         *_figures("as shipped", shipped),
+        *_figures("BM25 over the turns", [ranking for item in conversations for ranking in _plain(item)]),
     ]
     for category in sorted({ranking.category for ranking in fit}):
         of_category = [ranking.recall for ranking in fit if ranking.category == category]
