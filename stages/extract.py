@@ -26,7 +26,6 @@ from .embed import SentenceEmbedder
 from .lead_ins import LeadIn, language_behind, lead_in, lead_in_within
 from .open_questions import is_undecided
 from .ownership import about_user
-from .prototypes import Prototypes
 from .reports import behind_topic, is_first_person, is_reported
 from .selection import Place, Tier, features, selection
 from .speakers import foreign_passages
@@ -90,11 +89,10 @@ class _Statement:
 
 
 class Extract:
-    """The stage. The trunk is asked for vectors only when a clause is left after the word rules."""
+    """The stage. The trunk is asked for vectors only for the first steps of a project."""
 
     def __init__(self, trunk: SentenceEmbedder, reader: gate.ClauseReader, off: RulesOff = frozenset()) -> None:
         self._off = off
-        self._prototypes = Prototypes(trunk)
         self._first_steps = documents.FirstSteps(trunk)
         self._reader = reader
 
@@ -123,10 +121,7 @@ class Extract:
             else:
                 rejections.append(_rejection(item, "not prose"))
         statements = [meant for statement in unread if (meant := self._meant(statement, rejections))]
-        nearness = self._prototypes.near([_bare(statement.clause.text) for statement in statements])
-        scored = [
-            self._scored(statement, near, rejections) for statement, near in zip(statements, nearness, strict=True)
-        ]
+        scored = [self._scored(statement, rejections) for statement in statements]
         candidates.extend(self._best([candidate for candidate in scored if candidate is not None], rejections))
         taken = {candidate.item.seq for candidate in candidates}
         for item, question in answers:
@@ -152,12 +147,12 @@ class Extract:
         reason = "" if statement.is_open and reason != "retracted" else reason
         return self._chosen(replace(statement, reading=reading), reason, rejections)
 
-    def _scored(self, statement: _Statement, near: dict[str, float], rejections: list[Rejection]) -> Candidate | None:
+    def _scored(self, statement: _Statement, rejections: list[Rejection]) -> Candidate | None:
         item, clause, source = statement.item, statement.clause, statement.trust
         if statement.reading is None:
             type_, score = foreign(clause.text), FOREIGN
         else:
-            type_, score = _typed(statement, near, statement.reading)
+            type_, score = _typed(statement, statement.reading)
             reason = "" if statement.reason else _unworthy(statement, type_, score, statement.reading)
             chosen = self._chosen(statement, f"{reason} {type_}" if reason else "", rejections)
             if chosen is None:
@@ -244,9 +239,8 @@ class Extract:
         type_, reading = foreign(front), None
         spoken = asked_in or other_languages.language(front)
         if _is_readable(front, asked_in, spoken):
-            (near,) = self._prototypes.near([_bare(front)])
             reading = gate.read(self._reader, front, source)
-            type_, _ = gate.typed(front, "user", near, reading)
+            type_, _ = gate.typed(Clause(start, start + len(front), front, False), "user", reading)
             type_ = OPEN_QUESTION if is_undecided(front) else type_
         span = Span(item.captured.document, event.turn, start, len(words))
         candidate = _candidate(item, source, span, type_, 1.0, reading)
@@ -302,10 +296,9 @@ class Extract:
         """Return the type of prose of a document, and its score. What a document tells, nobody found out just now."""
         if reading is None:
             return foreign(words), FOREIGN
-        (near,) = self._prototypes.near([_bare(words)])
-        headed = sections.headed(clause)
-        type_, score = gate.typed(words, "document", near, reading, headed)
-        is_meant = type_ in (headed, "convention") or weights(words, "document").get(type_, 0.0) >= CUED
+        type_, score = gate.typed(clause, "document", reading)
+        is_announced = type_ in (sections.headed(clause), "convention")
+        is_meant = is_announced or weights(words, "document").get(type_, 0.0) >= CUED
         return type_ if is_meant and type_ != "procedure" else "fact", score
 
 
@@ -638,9 +631,9 @@ def _tier_in_other_language(statement: _Statement, reason: str) -> Tier:
     return other_languages.tier(read, statement.trust, lasting=lasting_in_other_language(words, statement.language))
 
 
-def _typed(statement: _Statement, near: dict[str, float], reading: ClauseReading) -> tuple[str, float]:
+def _typed(statement: _Statement, reading: ClauseReading) -> tuple[str, float]:
     clause, source = statement.clause, statement.trust
-    type_, score = gate.typed(clause.text, source, near, reading, sections.headed(clause))
+    type_, score = gate.typed(clause, source, reading)
     if type_ == "identity" and statement.item.project and not gate.personal(clause.text):
         type_ = "fact"
     if type_ in RULES and sections.is_of_others(statement.item.captured.event):

@@ -1,4 +1,4 @@
-"""Decide whether a clause is kept, and as which type (P-5): cue words, prototypes and the distiller vote. Clauses that
+"""Decide whether a clause is kept, and as which type (P-5): cue words and fitted models vote. Clauses that
 the user marked as lasting need no salience and are left out only where plainly not meant; an agent's narration needs
 most."""
 
@@ -11,7 +11,12 @@ from typing import NamedTuple, Protocol
 
 from ..models.distiller import IDLE, ClauseReading, Modality, Speaker, Type
 from ..protocol.event import Trust
+from .clause_types import IDLE as IDLE_CLAUSE
+from .clause_types import TYPES, probabilities
+from .clauses import Clause
 from .cues import LEADS, plain, weights
+from .keys import exact_key
+from .ownership import about_user
 
 # Modalities in which a clause states nothing that holds.
 UNMEANT: tuple[Modality, ...] = ("asked", "hypothetical", "quoted", "retracted")
@@ -23,11 +28,11 @@ IDLE_SHARE, IDLE_TALK = 0.85, 0.95
 # reads like that.
 HALF_IDLE, SLIGHT = 0.35, 1.0
 # Score below which a clause needs another reason to be kept.
-FLOOR: dict[Trust, float] = {"user": 0.36, "assistant": 0.3, "document": 0.35, "tool": 1.1}
+FLOOR: dict[Trust, float] = {"user": 0.44, "assistant": 0.34, "document": 0.35, "tool": 1.1}
 # Salience below which a clause is left out: most of what an agent writes is about the work in hand.
-SALIENT: dict[Trust, float] = {"user": 0.0, "assistant": 1.2, "document": 0.6, "tool": 3.0}
+SALIENT: dict[Trust, float] = {"user": 0.0, "assistant": 1.25, "document": 0.6, "tool": 3.0}
 # Score from which a sentence that is not a list item needs less salience, and the salience that it needs.
-CLEAR, LEAST_CLEAR = 0.48, 0.6
+CLEAR, LEAST_CLEAR = 0.6, 0.6
 SUMMED_UP, SUMMED_UP_NOISE = 0.75, 0.3
 # Least salience and most noise of an item of a summary of finished work; and of one that says what was done.
 DONE, DONE_NOISE = 0.6, 0.45
@@ -44,9 +49,7 @@ SETTING, CUSTOM, CONTRACT, LASTING_NOISE = 0.4, 0.6, 1.05, 0.5
 # Salience of a lesson that an agent tells right before its next step: mostly it tells why it takes that step.
 NARRATED = 1.7
 # What an assistant or a document may teach; anything else only the user can say.
-WORK_TYPES = ("decision", "convention", "lesson", "procedure", "fact")
-# Weights of the cue words, of the distiller and of the heading beside the prototypes, when the type is chosen.
-CUED, VOTED, HEADED = 0.55, 0.3, 0.2
+WORK_TYPES = ("fact", "decision", "convention", "lesson", "procedure")
 # The clause itself names its source: then it is kept whole, as that source's statement.
 _REPORTED = re.compile(
     r"\b(?:sa(?:id|ys?)|told|tells|claim(?:s|ed)?|think(?:s)?|thought|wrote|writes|according to|mention(?:s|ed)|"
@@ -132,29 +135,26 @@ def outlasting(words: str) -> float:
     return CONTRACT if LEADS["contract"].search(words) else math.inf
 
 
-def typed(
-    words: str, source: Trust, near: Mapping[str, float], reading: ClauseReading, headed: str = ""
-) -> tuple[str, float]:
-    """The clause's type, and its score in [0, 1] from its cue words and its nearest prototypes. `headed`: the type that
-    its heading announces."""
-    cued = weights(words, source)
-    spoken = {
-        name: CUED * cued.get(name, 0.0) + nearness
-        for name, nearness in near.items()
-        if name != "noise" and (source == "user" or name in WORK_TYPES)
-    }
-    best = max(spoken, key=lambda name: (spoken[name], name))
-    tilt = min(1.0, max(0.0, 0.5 + 2.0 * (near[best] - near["noise"])))
-    score = round(0.5 * cued.get(best, 0.0) + 0.15 * min(1.0, sum(cued.values()) / 2) + 0.35 * tilt, 4)
-    shares = _shares(reading)
-    votes = {name: own + VOTED * shares.get(name, 0.0) + HEADED * (name == headed) for name, own in spoken.items()}
-    return max(votes, key=lambda name: (votes[name], name)), score
+def typed(clause: Clause, source: Trust, reading: ClauseReading) -> tuple[str, float]:
+    """The clause's type, and its score in [0, 1] from its cue words and how likely it is of a type and not idle."""
+    cued = weights(clause.text, source)
+    likely = probabilities(clause, reading, cued, source == "user")
+    most = max(likely[name] for name in (TYPES if source == "user" else WORK_TYPES))
+    score = 0.5 * max(cued.values(), default=0.0) + 0.15 * min(1.0, sum(cued.values()) / 2)
+    score += 0.35 * most / (most + likely[IDLE_CLAUSE])
+    return _type(clause, source, reading, likely, cued), round(score, 4)
 
 
-def _shares(reading: ClauseReading) -> dict[str, float]:
-    """The distiller's types as ours: it reads a lasting fact of a project as its identity. The words alone tell an
-    event: "I moved to Oslo" also says where somebody lives."""
-    return {**reading.types, "event": 0.0, "fact": reading.types["identity"] / 2}
+def _type(
+    clause: Clause, source: Trust, reading: ClauseReading, likely: Mapping[str, float], cued: Mapping[str, float]
+) -> str:
+    if source != "user":
+        best = max((*WORK_TYPES, "event"), key=lambda name: likely[name])
+        # What an agent did is kept for what it says beside: its cue words tell that first.
+        return max(WORK_TYPES, key=lambda name: (cued.get(name, 0.0), likely[name])) if best == "event" else best
+    best = max(TYPES, key=lambda name: likely[name])
+    best = "fact" if best == "event" and exact_key(clause.text) else best  # "I moved to Oslo" says where somebody lives
+    return "identity" if best == "fact" and about_user(reading) >= 0.5 else best
 
 
 def too_little(source: Trust, score: float, reading: ClauseReading, position: Position) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -36,5 +37,8 @@ def read_probabilities(reading: ClauseReading) -> list[float]:
 
 
 def path(name: str) -> Path:
-    """Return the file of a model."""
-    return Path(__file__).parent / "rules" / f"{name}.json"
+    """Return the file of a model: the package's, or one in the folder that a benchmark names, whose models have not
+    seen the sessions it measures on."""
+    own = Path(__file__).parent / "rules" / f"{name}.json"
+    other = Path(os.environ.get("MEMD_BENCH_MODELS") or own.parent) / own.name
+    return other if other.exists() else own

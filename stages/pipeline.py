@@ -28,9 +28,9 @@ def pipeline(
     judge: InjectionScorer | None = None,
     off: RulesOff = frozenset(),
 ) -> tuple[NamedStage, ...]:
-    """All stages but reconcile, which needs neighbours and is called by itself. `trunk` places clauses among the
-    prototypes: rules and thresholds were fitted to it. `embedder` gives the vectors that are searched, if another model
-    does. `off`: rules of extract that leave nothing out."""
+    """All stages but reconcile, which needs neighbours and is called by itself. `trunk` ranks first steps of a project:
+    thresholds were fitted to it. `embedder` gives the vectors that are searched, if another model does. `off`: rules of
+    extract that leave nothing out."""
     return (
         ("extract", Extract(trunk, reader or Distiller(), off)),
         ("enrich", enrich),

@@ -8,9 +8,7 @@ remarks and reports were tried as features too, and changed nothing.
 from __future__ import annotations
 
 import math
-import os
 from functools import cache
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -68,6 +66,5 @@ def features(place: Place, clause: Clause, reading: ClauseReading | None) -> lis
 
 @cache
 def selection() -> Selection:
-    """Return the package's model, or the one that a benchmark names, which has not seen the sessions it measures on."""
-    file = Path(os.environ.get("MEMD_BENCH_SELECTION") or path("selection"))
-    return msgspec.json.decode(file.read_bytes(), type=Selection)
+    """Return the model."""
+    return msgspec.json.decode(path("selection").read_bytes(), type=Selection)

@@ -14,8 +14,8 @@ from .measurement import BenchOptions, DataMissing
 
 SCORER = "score.py"
 _SESSIONS, _GOLD = Path("dev/sessions"), Path("dev/gold")
-_WITHOUT = Path(__file__).parent / "samples" / "selection"
-"""Models that were fitted without the sessions of one repository, which are measured with them."""
+_WITHOUT = Path(__file__).parent / "samples" / "without"
+"""For each repository a folder of models that were fitted without its sessions, which are measured with them."""
 _SHARED = {"soph": "entire", "alex": "entire", "victor": "entire"}
 
 
@@ -61,10 +61,10 @@ def repository(session: str) -> str:
     return _SHARED.get(person(session), person(session))
 
 
-def selection_without(repository: str) -> dict[str, str]:
-    """The setting with which memd selects by the model that was fitted without a repository."""
-    path = _WITHOUT / f"selection-without-{repository}.json"
-    return {"MEMD_BENCH_SELECTION": str(path)} if path.exists() else {}
+def models_without(repository: str) -> dict[str, str]:
+    """The setting with which memd uses the models that were fitted without a repository."""
+    path = _WITHOUT / repository
+    return {"MEMD_BENCH_MODELS": str(path)} if path.exists() else {}
 
 
 def read_session(folder: Path, scorer: ModuleType, name: str, cwd: str = "") -> tuple[CapturedSession, ...]:

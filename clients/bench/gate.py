@@ -18,7 +18,7 @@ from ...protocol.event import text
 from ...protocol.instant import micros
 from ...protocol.record import LIVE, Record
 from ..importers.transcript import CapturedSession
-from .corpus import corpus_folder, is_corpus, load_scorer, read_session, repository, selection_without, session_names
+from .corpus import corpus_folder, is_corpus, load_scorer, models_without, read_session, repository, session_names
 from .measurement import BenchOptions, Figure, PartResult, Tier, at_least, at_most, share, zero_figure
 from .session_data import RealSessions, deliver, new_repository, read, records
 from .temporary_daemon import settle, temporary_daemon
@@ -126,7 +126,7 @@ def _of_corpus(options: BenchOptions) -> tuple[RealSessions, list[Record]]:
             options.progress(f"gate: {', '.join(names)}")
             cwd = new_repository(Path(place) / own)
             of_own = [session for name in names for session in read_session(folder, scorer, name, cwd)]
-            live += _distilled(of_own, selection_without(own))
+            live += _distilled(of_own, models_without(own))
             sessions += of_own
     return RealSessions(tuple(sessions)), live
 

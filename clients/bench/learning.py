@@ -25,10 +25,10 @@ from .corpus import (
     SCORER,
     corpus_folder,
     load_scorer,
+    models_without,
     person,
     read_session,
     repository,
-    selection_without,
     session_names,
 )
 from .measurement import BenchOptions, Figure, PartResult, at_least, at_most, share
@@ -67,7 +67,7 @@ def learn(options: BenchOptions) -> PartResult:
 
 
 def _run(folder: Path, out: Path, session: str) -> None:
-    environment = {**os.environ, **selection_without(repository(session))}
+    environment = {**os.environ, **models_without(repository(session))}
     program = Path(sys.executable).with_name("memd")
     options = ["--half", "dev", "--only", session, "--out", str(out), "--memd", str(program), "--nice", "0"]
     command = [sys.executable, str(folder / SCORER), *options]

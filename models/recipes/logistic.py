@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from memd.stages.linear_model import LinearModel
 
-ROUNDS = 30
+ROUNDS, NO_STEP = 30, 1e-9
 Array = NDArray[np.float64]
 
 
@@ -20,7 +20,10 @@ def fit(inputs: Array, share: Array, counts: Array, penalty: float) -> LinearMod
         likely = 1 / (1 + np.exp(-scaled @ weights))
         slope = scaled.T @ (counts * (share - likely)) - penalties @ weights
         bend = (scaled * (counts * likely * (1 - likely))[:, None]).T @ scaled + penalties
-        weights = weights + np.linalg.solve(bend, slope)
+        step = np.linalg.solve(bend, slope)
+        weights = weights + step
+        if np.abs(step).max() < NO_STEP:
+            break
     return LinearModel(
         weights=rounded(weights[:-1]),
         means=rounded(means),

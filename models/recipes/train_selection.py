@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -25,6 +25,7 @@ from logistic import fit, probabilities
 from numpy.typing import NDArray
 
 from memd.clients.bench.corpus import load_scorer, read_session, repository
+from memd.clients.importers.transcript import CapturedSession
 from memd.models.distiller import Distiller
 from memd.protocol.event import Captured, Said
 from memd.stages import extraction_gate as gate
@@ -48,6 +49,11 @@ HELD, ALIKE = 0.6, 0.15
 FEATURES = 34
 LABEL = re.compile(r"(.*?)\s*## ([0-3]) (\w+) (\w+) (\w+)\s*$")
 ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(.*)")
+UNTRUE = ("refuted", "superseded", "fixed")
+Label = tuple[int, str, str]
+"""Worth, status at the end, kind."""
+Turn = list[tuple[Place, Clause, Label | None]]
+"""The clauses of a turn in order."""
 Rows = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Features (clauses × names), and for each clause how much it is worth, in [0, 1]."""
 
@@ -55,7 +61,7 @@ Rows = tuple[NDArray[np.float64], NDArray[np.float64]]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", type=Path)
-    parser.add_argument("--folds", type=Path, help="write a file without each repository into this folder as well")
+    parser.add_argument("--folds", type=Path, help="write a folder for each repository into this one as well")
     parser.add_argument("--out", type=Path, default=path("selection"))
     chosen = parser.parse_args()
     distiller, scorer = Distiller(), load_scorer(chosen.corpus)
@@ -64,7 +70,9 @@ def main() -> None:
     _write(select(list(real.values()), authored), chosen.out)
     for left_out in sorted({repository(name) for name in real}) if chosen.folds else ():
         rest = [rows for name, rows in real.items() if repository(name) != left_out]
-        _write(select(rest, authored), chosen.folds / f"selection-without-{left_out}.json")
+        folder = chosen.folds / left_out
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(select(rest, authored), folder / "selection.json")
 
 
 def select(real: list[Rows], authored: list[Rows]) -> Selection:
@@ -98,17 +106,24 @@ def _filled(rows: list[list[float]]) -> NDArray[np.float64]:
 
 
 # --- the corpus ------------------------------------------------------------------------------------------------------
-def _real(gold: Path, scorer: ModuleType, distiller: Distiller) -> Rows:
-    path = gold.parents[1] / "sessions" / gold.name
-    clauses: list[tuple[Place, Clause]] = []
-    for session in read_session(gold.parents[2], scorer, gold.stem):
+def real_clauses(sessions: Iterable[CapturedSession]) -> Iterator[tuple[str, str, Place, Clause]]:
+    """The clauses of sessions that may be kept: session, turn, place and clause."""
+    for session in sessions:
         agent: list[AgentText] = []
         for seq, event in enumerate(session.events):
             if isinstance(event, Said):
                 item = Item(seq=seq, captured=Captured(document=session.origin.document, event=event), project="p")
-                clauses += turn_clauses(item, agent)
+                for place, clause in turn_clauses(item, agent):
+                    yield session.origin.session, event.turn, place, clause
                 if event.role == "assistant":
                     agent.append(AgentText(seq, event.text))
+
+
+def _real(gold: Path, scorer: ModuleType, distiller: Distiller) -> Rows:
+    path = gold.parents[1] / "sessions" / gold.name
+    clauses = [
+        (place, clause) for _, _, place, clause in real_clauses(read_session(gold.parents[2], scorer, gold.stem))
+    ]
     items = (item for item in scorer.gold("dev", gold.stem) if item["type"] == "gold")
     quotes = [quote["text"] for item in items for quote in item["quotes"]]
     held = _overlaps(scorer, path, quotes, [clause.text for _, clause in clauses])
@@ -140,26 +155,33 @@ def _overlaps(scorer: ModuleType, path: Path, quotes: list[str], texts: list[str
 
 
 # --- the authored sessions -------------------------------------------------------------------------------------------
-def _authored(path: Path, distiller: Distiller) -> Iterator[Rows]:
+def authored_turns(path: Path) -> Iterator[list[Turn]]:
+    """The turns of each session of a file."""
     for session in re.split(r"^# session.*\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
-        rows: list[list[float]] = []
-        worth: list[float] = []
-        for turn in re.split(r"^== ", session, flags=re.MULTILINE)[1:]:
-            who, _, body = turn.partition("\n")
-            if who[0] != "T":
-                _take_turn(body, who[0] == "U", rows, worth, distiller)
-        yield _filled(rows), np.array(worth)
+        parts = (turn.partition("\n") for turn in re.split(r"^== ", session, flags=re.MULTILINE)[1:])
+        yield [_turn(body, who[0] == "U") for who, _, body in parts if who[0] != "T"]
 
 
-def _take_turn(body: str, is_user: bool, rows: list[list[float]], worth: list[float], distiller: Distiller) -> None:
+def _turn(body: str, is_user: bool) -> Turn:
     lines = [line for line in body.splitlines() if line.strip() and not line.startswith(("#", "```"))]
-    parsed = [(match[1], int(match[2]), match[5]) if (match := LABEL.match(line)) else (line, 0, "") for line in lines]
-    texts = [(item[1], True) if (item := ITEM.match(text)) else (text.strip(), False) for text, _, _ in parsed]
-    characters = sum(len(text) for text, _ in texts)
-    for at, ((text, listed), (_, value, status)) in enumerate(zip(texts, parsed, strict=True)):
-        place = Place(is_user, at, len(texts), characters)
-        rows.append(_row(place, Clause(0, len(text), text, listed), distiller))
-        worth.append(WORTH[value] * (DEAD if status in ("refuted", "superseded", "fixed") else 1.0))
+    labels = [LABEL.match(line) for line in lines]
+    texts = [label[1] if label else line for label, line in zip(labels, lines, strict=True)]
+    parted = [(item[1], True) if (item := ITEM.match(text)) else (text.strip(), False) for text in texts]
+    characters = sum(len(text) for text, _ in parted)
+    heading, turn = "", list[tuple[Place, Clause, Label | None]]()
+    for at, ((text, listed), label) in enumerate(zip(parted, labels, strict=True)):
+        heading = heading if listed else text if text.endswith(":") else ""
+        clause = Clause(0, len(text), text, listed, heading if listed else "")
+        told = (int(label[2]), label[5], label[3]) if label else None
+        turn.append((Place(is_user, at, len(parted), characters), clause, told))
+    return turn
+
+
+def _authored(path: Path, distiller: Distiller) -> Iterator[Rows]:
+    for turns in authored_turns(path):
+        clauses = [clause for turn in turns for clause in turn]
+        worth = [WORTH[told[0]] * (DEAD if told[1] in UNTRUE else 1.0) if told else 0.0 for *_, told in clauses]
+        yield _filled([_row(place, clause, distiller) for place, clause, _ in clauses]), np.array(worth)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from typing import Any
 
 # Version of the rules and of the stages that apply them, stored on every record that they made. Raise it with any
 # change of the stages that makes other records of the same words; the files beside this one have a digest.
-VERSION = 17
+VERSION = 18
 _FOLDER = Path(__file__).parent
 
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 
 import msgspec
 
-from ..corpus import corpus_folder, repository, selection_without, session_names
+from ..corpus import corpus_folder, models_without, repository, session_names
 from ..measurement import BenchOptions, Figure, PartResult, share
 from ..temporary_daemon import empty_home, measure
 
@@ -30,7 +30,7 @@ def ablation(options: BenchOptions) -> PartResult:
     with empty_home() as (_, environment):
         for own, names in by_repository.items():
             options.progress(f"write/ablation: {own}")
-            told = measure({**environment, **selection_without(own)}, "ablate-rules", str(folder), *names)
+            told = measure({**environment, **models_without(own)}, "ablate-rules", str(folder), *names)
             for rule, change in msgspec.json.decode(told, type=dict[str, dict[str, int]]).items():
                 counts[rule].update(change)
     whole = counts.pop("")
