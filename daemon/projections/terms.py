@@ -14,6 +14,7 @@ import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -142,7 +143,7 @@ class TermIndex:
         try:
             self._index = tantivy.Index(self._schema, str(self.folder), reuse=True)
         except ValueError:  # of another layout, or damaged
-            shutil.rmtree(self.folder)
+            _delete(self.folder)
             self.folder.mkdir(mode=0o700)
             self._index = tantivy.Index(self._schema, str(self.folder), reuse=True)
         self._writer = self._index.writer(HEAP_BYTES, 1)
@@ -385,6 +386,14 @@ def contents(folder: Path) -> Iterator[tuple[str, bytes]]:
             document = searcher.doc(address)
             id, check = document.get_first("id"), document.get_first("own")
             yield str(id), bytes(cast("bytes", check))
+
+
+def _delete(folder: Path) -> None:
+    """Delete the folder; once more if the reader of an index that was just closed put its lock file there meanwhile."""
+    with suppress(OSError):
+        shutil.rmtree(folder)
+    if folder.exists():
+        shutil.rmtree(folder)
 
 
 def _everything(searcher: tantivy.Searcher) -> int:

@@ -228,13 +228,22 @@ def test_each_request_that_a_pass_may_send_has_an_access_test_A1() -> None:
     assert PAIRS.keys() == READS
 
 
+def _replies(household: Household, covered: Request, absent: Request, token: str) -> tuple[bytes, bytes]:
+    """Return both replies, from the same state: scores change a little when the keyword index commits."""
+    for _ in range(10):
+        before, other, after = (household.answer(each, token) for each in (covered, absent, covered))
+        if before == after:
+            return before, other
+    raise AssertionError(f"{covered} never has the same reply twice")
+
+
 @pytest.mark.parametrize("request_type", PAIRS, ids=[each.__name__ for each in PAIRS])
 def test_what_a_pass_does_not_cover_is_like_what_does_not_exist_A1(
     household: Household, request_type: type[Request]
 ) -> None:
     token, secrets = household.tokens["orchard"], household.secrets()
     for covered, absent, name, other in PAIRS[request_type](household):
-        replies = [household.answer(covered, token), household.answer(absent, token)]
+        replies = _replies(household, covered, absent, token)
         texts = [
             reply.decode().replace(json.dumps(said)[1:-1], MARK) if said else reply.decode()
             for reply, said in zip(replies, (name, other), strict=True)

@@ -39,14 +39,14 @@ def test_the_line_and_the_question_before_find_what_was_answered_Q2_T10(daemon: 
     answer = "Patience before speed."
     with daemon.client() as client:
         client.capture(TALK, [said("t1", WORDS), said("t2", "What did the marathon teach you?", "assistant")])
-        client.capture(TALK, [said("t3", answer), said("t4", "The violin is in the attic.\nThe cello is at home.")])
+        client.capture(TALK, [said("t3", answer), said("t4", "The violin is in the attic.\nBoth invoices were paid.")])
         rows, speed = of(1, WORDS, "I like to row before breakfast."), of(3, answer, answer)
-        attic = of(4, "The violin is in the attic.\nThe cello is at home.", "The violin is in the attic.")
+        attic = of(4, "The violin is in the attic.\nBoth invoices were paid.", "The violin is in the attic.")
         bring(client, [rows, speed, attic])
         assert found(client, "rained at the regatta") == [rows.id]
         assert found(client, "teach marathon") == [speed.id]
         assert found(client, "attic violin")[0] == attic.id
-        assert attic.id not in found(client, "cello at home"), "another line says something else"
+        assert attic.id not in found(client, "invoices paid"), "another line says something else"
 
         done(client, client.rebuild("keywords"))
         assert found(client, "teach marathon") == [speed.id]

@@ -51,6 +51,7 @@ def test_what_was_taken_out_once_is_not_found_again(text: str) -> None:
 
 
 WHOLE = re.compile("|".join(f"(?:{rule})" for _, rule in RULES), re.DOTALL)
+NAMES = {name for name, _ in RULES}
 PIECES = st.sampled_from(
     [
         *SECRETS.values(),
@@ -64,4 +65,5 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES | st.text(max_size=5), max_size=12))
 def test_the_clues_leave_no_rule_out_P18(pieces: list[str]) -> None:
     text = "".join(pieces)
-    assert bool(redact(text)[1]) == bool(WHOLE.search(text))
+    found = {rule for rule in redact(text)[1] if rule in NAMES}  # the others are announced secrets
+    assert bool(found) == bool(WHOLE.search(text))
