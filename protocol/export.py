@@ -11,7 +11,7 @@ import msgspec
 
 from .errors import InvalidRequest
 from .operation import PoolOpened, SessionOpened
-from .record import Record
+from .record import Record, typed
 from .redact import redact
 from .reply import Change, ExportedRecord
 
@@ -66,7 +66,7 @@ _decoder = msgspec.json.Decoder(AnyLine)
 
 def encode_line(line: AnyLine) -> bytes:
     """Encode a line as JSON with its newline."""
-    return _encoder.encode(line) + b"\n"
+    return _encoder.encode(typed(line)) + b"\n"
 
 
 def decode_line(raw: bytes) -> AnyLine:

@@ -13,6 +13,9 @@ from .event import Trust
 from .record import Record
 from .request_fields import Many, Names, Request, ScopedRequest
 
+LIMIT, BUDGET_TOKENS = 10, 1500
+"""Most records and turns of an answer, and most of its tokens, by default; the same in every client."""
+
 Ids = Annotated[tuple[str, ...], msgspec.Meta(max_length=200)]
 
 
@@ -33,13 +36,14 @@ class Recall(ScopedRequest, tag="recall", frozen=True, kw_only=True):
     `as_of` selects records that were true then, `believed_at` records that memd had then (Q12); RFC 3339, "" for now.
     `document`: the asking session (`host:session`), from which memd does not learn the answer again (W9). `keywords`
     widen the question (Q7). `perspective` and `agent` affect ranking and learning (S3). `threshold`: minimum score.
-    `by_chance`: draw hits at random by score instead of taking the best (Q9). `deep`: add archived records, captured
-    turns, surrounding turns, history and linked records (Q3), on the slow lane.
+    `types`: only records of these types, and no turns. `by_chance`: draw hits at random by score instead of taking the
+    best (Q9). `deep`: add archived records, captured turns, surrounding turns, history and linked records (Q3), on the
+    slow lane.
     """
 
     query: str
-    limit: Many = 20
-    budget_tokens: Many = 1500
+    limit: Many = LIMIT
+    budget_tokens: Many = BUDGET_TOKENS
     include_retired: bool = False
     explain: bool = False
     as_of: str = ""
@@ -49,6 +53,7 @@ class Recall(ScopedRequest, tag="recall", frozen=True, kw_only=True):
     perspective: str = ""
     agent: str = ""
     threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
+    types: Names = ()
     by_chance: bool = False
     deep: bool = False
     options: RecallOptions | None = None
@@ -104,6 +109,7 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
 
     `trust`: `document` for a passage of the user's turn that somebody else wrote. `flags`: `pasted`, `quoted`, `agent`
     or `reported` for such a passage, and what the scan of outgoing text finds in it, such as `injection` (P-19).
+    `parts`: the score is `writer` · (`words` + `passage`) / 2 + `neighbour`.
     """
 
     document: str
@@ -114,6 +120,7 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     start: int
     end: int
     score: float
+    parts: dict[str, float] = {}
     lines: tuple[Line, ...] = ()
     flags: tuple[str, ...] = ()
 

@@ -6,10 +6,12 @@ microseconds in UTC and 0 means never; world times are RFC 3339 text and "" mean
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterable
+from typing import Any, Literal, cast, get_args
 
 import msgspec
 
+from .errors import InvalidRequest
 from .event import Trust, Visibility
 
 Kind = Literal["fact", "note", "edge", "procedure", "persona"]
@@ -31,6 +33,23 @@ CONSOLIDATED = "consolidated"
 
 OPEN_QUESTION = "open question"
 """Type of a record that states what is undecided; a later decision on the same thing retires it."""
+
+Type = Literal[
+    "identity",
+    "preference",
+    "decision",
+    "convention",
+    "lesson",
+    "commitment",
+    "event",
+    "procedure",
+    "fact",
+    "purpose",
+    "open question",
+    "note",
+]
+TYPES: tuple[str, ...] = get_args(Type)
+"""The types that a search or a list can be limited to. `note`: memd has not read the statement more closely."""
 
 QUOTE_LIMIT = 500
 """Maximum length of a record's quote in characters."""
@@ -141,6 +160,24 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
     def type(self) -> str:
         """The clause type: the first tag, or `note`."""
         return self.tags[0] if self.tags else "note"
+
+
+def check_types(names: Iterable[str]) -> None:
+    """Raise InvalidRequest for a name that is no type."""
+    for name in names:
+        if name not in TYPES:
+            raise InvalidRequest(f"{name!r} is not a type", hint=f"choose from: {', '.join(TYPES)}")
+
+
+def typed(value: Any) -> Any:
+    """Return a value for JSON, with `type` in each record that it contains; a record becomes a dictionary."""
+    if isinstance(value, Record):
+        return {**msgspec.to_builtins(value), "type": value.type}
+    if isinstance(value, tuple):
+        return tuple(map(typed, cast("tuple[Any, ...]", value)))
+    if isinstance(value, msgspec.Struct):
+        return msgspec.structs.replace(value, **{name: typed(getattr(value, name)) for name in value.__struct_fields__})
+    return value
 
 
 def explicit_id(document: str, turn: str) -> str:

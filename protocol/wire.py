@@ -13,6 +13,7 @@ from typing import Literal, TypeVar, get_args
 import msgspec
 
 from .errors import InvalidRequest, MemdError, TooLarge, UnknownRequest, by_code
+from .record import typed
 from .reply import AnyData, Problem
 from .request import PROTOCOL, AnyRequest, Request
 from .scope import NAME_RULE
@@ -139,8 +140,8 @@ def encode_request(request: Request, as_form: Form = "msgpack") -> bytes:
 
 
 def encode_data(data: AnyData, rid: int, as_form: Form) -> bytes:
-    """Encode `{ok: true, rid, data}`."""
-    return _encoders[as_form].encode(_Reply(True, rid, data))
+    """Encode `{ok: true, rid, data}`. In JSON a record also has its `type`; in MessagePack it is the first tag."""
+    return _encoders[as_form].encode(_Reply(True, rid, typed(data) if as_form == "json" else data))
 
 
 def encode_error(error: MemdError, rid: int, as_form: Form) -> bytes:

@@ -85,7 +85,7 @@ def server(options: BenchOptions) -> PartResult:
     starts, calls = list[float](), list[float]()
     with empty_home() as (home, environment), running(home, environment) as client:
         client.remember(STATEMENT)
-        floors = [elapsed_ms(client.recall, QUESTION, cwd="/", limit=8) for _ in range(20 * rounds)]
+        floors = [elapsed_ms(client.recall, QUESTION, cwd="/") for _ in range(20 * rounds)]
         for _ in range(rounds):
             first, *others = _answer_times(environment)
             starts.append(first)

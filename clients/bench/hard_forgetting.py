@@ -139,7 +139,7 @@ def _returned(client: Client, statements: Sequence[MarkedStatement]) -> list[str
     listed = [record.content for record in records(client)]
     returned: list[str] = []
     for statement in statements:
-        texts = listed + _texts(client.recall(f"where do we run {statement.word}"))
+        texts = listed + _texts(client.recall(f"where do we run {statement.word}", limit=20))
         if any(statement.word in text for text in texts) or is_held(client, statement.id):
             returned.append(statement.text)
     return returned

@@ -98,7 +98,7 @@ def _archived_lines(pool: Asleep, dry_run: bool) -> Iterator[str]:
 def unused(
     pool: Pools = None,
     least: Annotated[int, typer.Option(min=1, help="Returned at least this often.")] = 3,
-    limit: Annotated[int, typer.Option(min=1, max=500, help="At most this many records.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=500, help="At most this many records.")] = 50,
     as_json: JsonFlag = False,
 ) -> None:
     """List records that answers often contain and nobody uses. Consider editing or forgetting them.
@@ -115,7 +115,7 @@ def unused(
 
 def _unused_lines(listed: UnusedList) -> Iterator[str]:
     if not listed.records:
-        yield from wrapped("None: every record that was returned often was also used, or got no `memd feedback`.")
+        yield from wrapped("None: every record that was returned so often was also used.")
     for unused in listed.records:
         yield f"{unused.given:>5,} ×  {row(unused.record)}"
 

@@ -20,6 +20,7 @@ import msgspec
 import typer
 
 from ...protocol.errors import MemdError
+from ...protocol.record import Record
 from ...protocol.reply import Problem
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
@@ -132,9 +133,12 @@ def _escapes() -> dict[int, str]:
 
 
 def complete(value: Any) -> Any:
-    """`value` with every field by name; the wire format omits defaults and writes spans as arrays."""
+    """`value` with every field by name, and records with their type; the wire format omits defaults and writes spans as
+    arrays."""
     if isinstance(value, msgspec.Struct):
         fields = {name: complete(getattr(value, name)) for name in value.__struct_fields__}
+        if isinstance(value, Record):
+            fields["type"] = value.type
         config = value.__struct_config__
         return {config.tag_field: config.tag, **fields} if config.tag_field else fields
     if isinstance(value, dict):

@@ -10,8 +10,8 @@ import typer
 
 from ...protocol.errors import NotFound
 from ...protocol.instant import day, from_micros
-from ...protocol.recall import Belief, Heard, Hit, Linked, Recalled
-from ...protocol.record import LIVE
+from ...protocol.recall import BUDGET_TOKENS, LIMIT, Belief, Heard, Hit, Linked, Recalled
+from ...protocol.record import LIVE, TYPES
 from .connection import reach
 from .options import AsOf, BelievedAt, Cwd, here, instant
 from .output import CommandAnswer, JsonFlag, plain, plain_name, say, shortened, styled, wrapped
@@ -31,13 +31,21 @@ def recall(
     query: Annotated[str, typer.Argument(help="A question, or words to look for.")],
     cwd: Cwd = None,
     pool: Pools = None,
-    limit: Annotated[int, typer.Option(min=1, max=200, help="At most this many records.")] = 5,
-    budget: Annotated[int, typer.Option(min=1, help="At most about this many tokens.")] = 1500,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="At most this many records and turns.")] = LIMIT,
+    budget: Annotated[int, typer.Option(min=1, help="At most about this many tokens.")] = BUDGET_TOKENS,
+    threshold: Annotated[float, typer.Option(min=0, max=1, help="Only results with at least this score.")] = 0,
+    type: Annotated[
+        list[str] | None,
+        typer.Option(help=f"Only records of this type, and no turns: {', '.join(TYPES)}; repeatable."),
+    ] = None,
     all: Annotated[bool, typer.Option("--all", help="Include retired and archived records.")] = False,
     as_of: AsOf = "",
     believed_at: BelievedAt = "",
     agent: Agent = "",
     perspective: Annotated[str, typer.Option(help="Prefer records that this perspective used before.")] = "",
+    by_chance: Annotated[
+        bool, typer.Option("--by-chance", help="Draw records at random, better ones more often, instead of the best.")
+    ] = False,
     deep: Annotated[
         bool, typer.Option("--deep", help="Add the surrounding transcript, earlier versions and linked records.")
     ] = False,
@@ -54,6 +62,8 @@ def recall(
       memd recall "what did we decide last March"   # searches March only
       memd recall database --deep           # adds transcript and versions
       memd recall "backup" --pool personal --limit 3
+      memd recall "tests" --type decision --type convention
+      memd recall "tests" --threshold 0.4 --explain
       memd recall "what went wrong" --agent reviewer --perspective security
     """
     with CommandAnswer("recall", as_json) as answer, reach() as client:
@@ -69,6 +79,9 @@ def recall(
             believed_at=instant(believed_at),
             agent=agent,
             perspective=perspective,
+            threshold=threshold,
+            types=type or (),
+            by_chance=by_chance,
             deep=deep,
         )
         _check_agent(agent, pool, recalled.scope)
@@ -87,13 +100,15 @@ def recalled_lines(recalled: Recalled, explain: bool = False) -> Iterator[str]:
     for number, result in enumerate(results, 1):
         if number > 1:
             yield ""
-        yield from hit_lines(number, result, explain) if isinstance(result, Hit) else heard_lines(number, result)
+        is_hit = isinstance(result, Hit)
+        yield from hit_lines(number, result, explain) if is_hit else heard_lines(number, result, explain)
         yield from _around_lines(result)
     if not results:
         yield "No relevant memory found."
         if recalled.nearest:
             near = recalled.nearest
             yield from wrapped(f"Nearest: {plain(near.description)} ({short(near.id)}, score {near.score:.2f})", "  ")
+    yield from _principle_lines(recalled.principles)
     yield from _linked_lines(recalled.linked)
     yield ""
     notes = "; ".join(_notes(recalled))
@@ -134,6 +149,16 @@ def _around_lines(result: Hit | Heard) -> Iterator[str]:
         yield styled(f"{INDENT}versions:", "dim")
         for belief in result.history:
             yield from wrapped(_belief_text(belief), INDENT + "    ", INDENT + "  ")
+
+
+def _principle_lines(principles: Sequence[Hit]) -> Iterator[str]:
+    """The principles, which every answer has (Q8)."""
+    if principles:
+        yield ""
+        yield styled("Principles:", "bold")
+    for principle in principles:
+        record = principle.record
+        yield from wrapped(f"{plain(record.description)} · {short(record.id)}", " " * 4, "  ")
 
 
 def _linked_lines(linked: Sequence[Linked]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from ...protocol.corrections import RecordList
 from ...protocol.errors import InvalidRequest
 from ...protocol.history import History, Version
 from ...protocol.instant import day
-from ...protocol.record import STATES, Kind, Record, Status
+from ...protocol.record import STATES, TYPES, Kind, Record, Status
 from .connection import reach
 from .options import AsOf, BelievedAt, Cwd, Id, Pools, here, instant
 from .output import CommandAnswer, JsonFlag, plain, plain_name, styled, wrapped
@@ -27,7 +27,7 @@ STATUSES = ("provisional", "active", "unconfirmed", "hidden", "archived", "retir
 @app.command("list")
 def list_records(
     pool: Pools = None,
-    type: Annotated[str, typer.Option(help="Only this type: decision, lesson, open question, …")] = "",
+    type: Annotated[str, typer.Option(help=f"Only this type: {', '.join(TYPES)}.")] = "",
     status: Annotated[list[str] | None, typer.Option(help=f"Only: {', '.join(STATUSES)}; repeatable.")] = None,
     kind: Annotated[list[str] | None, typer.Option(help=f"Only: {', '.join(KINDS)}; repeatable.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=500, help="Records on a page.")] = 50,

@@ -145,12 +145,18 @@ def hit_lines(number: int, hit: Hit, explain: bool = False) -> Iterator[str]:
         yield from wrapped(f"“{shortened(quote, 300)}”", indent)
     yield styled(f"{indent}{short(record.id)}", "cyan") + f" · score {hit.score:.2f} · {facts(record)}"
     yield from (styled(line, "dim") for line in wrapped(place(record), indent))
-    if explain and hit.parts:
-        parts = ", ".join(f"{plain_name(name)} {value:.3f}" for name, value in sorted(hit.parts.items()))
-        yield from (styled(line, "dim") for line in wrapped(f"score parts: {parts}", indent))
+    if explain:
+        yield from _part_lines(hit.parts, indent)
 
 
-def heard_lines(number: int, heard: Heard) -> Iterator[str]:
+def _part_lines(parts: Mapping[str, float], indent: str) -> Iterator[str]:
+    """The parts of a score (`--explain`)."""
+    if parts:
+        named = ", ".join(f"{plain_name(name)} {value:.3f}" for name, value in sorted(parts.items()))
+        yield from (styled(line, "dim") for line in wrapped(f"score parts: {named}", indent))
+
+
+def heard_lines(number: int, heard: Heard, explain: bool = False) -> Iterator[str]:
     """A transcript turn that a search found: quote, author, source."""
     head = f"{number}. "
     indent = " " * len(head)
@@ -160,6 +166,8 @@ def heard_lines(number: int, heard: Heard) -> Iterator[str]:
     yield from wrapped(f"in the transcript · score {heard.score:.2f} · {said}", indent)
     where = f"{plain_name(heard.document)} · turn {plain_name(heard.turn)[:13]}"
     yield from (styled(line, "dim") for line in wrapped(where, indent))
+    if explain:
+        yield from _part_lines(heard.parts, indent)
 
 
 def count(number: int, noun: str, plural: str = "") -> str:

@@ -51,8 +51,8 @@ class Calls:
         return cwd or self._here
 
     def recall(self, asked: tools.RecallArguments) -> tuple[tools.RecallResult, str]:
-        folder = self._folder(asked.cwd)
-        reply = self._client.recall(asked.query, cwd=folder, limit=asked.limit, as_of=asked.as_of, deep=asked.deep)
+        options: dict[str, Any] = {**msgspec.structs.asdict(asked), "cwd": self._folder(asked.cwd)}
+        reply = self._client.recall(**options)
         result = tools.RecallResult(
             memories=[_hit(hit) for hit in (*reply.principles, *reply.hits)],
             turns=[

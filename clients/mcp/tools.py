@@ -12,6 +12,9 @@ from typing import Annotated, Any, cast
 import msgspec
 from msgspec import Meta
 
+from ...protocol.recall import BUDGET_TOKENS, LIMIT
+from ...protocol.record import Type
+
 IDS_LIMIT = 20
 
 Cwd = Annotated[
@@ -35,10 +38,19 @@ class RecallArguments(Arguments, frozen=True, kw_only=True):
 
     query: Annotated[str, Meta(min_length=1, max_length=2000, description="A question, or words to search for.")]
     cwd: Cwd = ""
-    limit: Annotated[int, Meta(ge=1, le=50, description="At most this many memories.")] = 8
+    pools: Annotated[list[str], Meta(max_length=64, description="Pools by name, instead of those of cwd.")] = []
+    limit: Annotated[int, Meta(ge=1, le=200, description="At most this many memories and turns.")] = LIMIT
+    budget_tokens: Annotated[int, Meta(ge=1, description="At most about this many tokens.")] = BUDGET_TOKENS
+    threshold: Annotated[float, Meta(ge=0, le=1, description="Only results with at least this score.")] = 0
+    types: Annotated[list[Type], Meta(description="Only memories of these types, and no turns.")] = []
     as_of: Annotated[
-        str, Meta(description="Answer as of this time: RFC 3339 with an offset, such as 2026-03-01T00:00:00Z.")
+        str,
+        Meta(description="What was true at this time: RFC 3339 with an offset, such as 2026-03-01T00:00:00Z."),
     ] = ""
+    believed_at: Annotated[str, Meta(description="What memd knew at this time.")] = ""
+    agent: Annotated[str, Meta(description="Also search this agent's memory.")] = ""
+    perspective: Annotated[str, Meta(description="Prefer memories that this perspective used.")] = ""
+    by_chance: Annotated[bool, Meta(description="Draw memories at random, better ones more often.")] = False
     deep: Annotated[
         bool,
         Meta(

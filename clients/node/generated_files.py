@@ -9,11 +9,12 @@ from typing import cast
 import msgspec
 from msgspec import inspect
 
+from ...protocol.record import Record
 from ...protocol.request import QUICK, Request
 from ..python.request_methods import RequestMethod, RequestMethods
 
 _COMMON = {"v", "rid", "token"}
-_MEASUREMENT = {"options", "by_chance"}
+_MEASUREMENT = {"options"}
 _NAMES = {"Record": "MemoryRecord"}
 """Structs whose name means another type in TypeScript."""
 _SCALARS = {"StrType": "string", "IntType": "number", "FloatType": "number", "BoolType": "boolean", "NoneType": "null"}
@@ -129,5 +130,6 @@ def _interface(info: inspect.StructType, interfaces: dict[str, str], is_taken: b
             f"{_type(field.type, interfaces, is_taken)};\n"
             for field in info.fields
         ]
-        interfaces[name] = "".join([*tag, *fields])
+        computed = ["  type: string;\n"] if info.cls is Record else []
+        interfaces[name] = "".join([*tag, *fields, *computed])
     return name

@@ -291,6 +291,7 @@ export interface Heard {
   start: number;
   end: number;
   score: number;
+  parts: { [name: string]: number };
   lines: Line[];
   flags: string[];
 }
@@ -407,6 +408,7 @@ export interface MemoryRecord {
   flags?: string[];
   injection?: number | null;
   signal?: Signal;
+  type: string;
 }
 export interface Merged {
   kind: "merged";
@@ -983,7 +985,7 @@ export interface RequestMethods {
   /** Start to distil failed captures again (P-12). Raises NotFound, InvalidRequest. */
   retry(options?: { ids?: number[]; all?: boolean }): Promise<JobState>;
   /** Find the memories that answer a question, each with its source (Q2). `protocol.recall.Recall` has the fields' meanings. */
-  recall(query: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null; limit?: number; budget_tokens?: number; include_retired?: boolean; explain?: boolean; as_of?: string; believed_at?: string; document?: string; keywords?: string[]; perspective?: string; agent?: string; threshold?: number; deep?: boolean }): Promise<Recalled>;
+  recall(query: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null; limit?: number; budget_tokens?: number; include_retired?: boolean; explain?: boolean; as_of?: string; believed_at?: string; document?: string; keywords?: string[]; perspective?: string; agent?: string; threshold?: number; types?: string[]; by_chance?: boolean; deep?: boolean }): Promise<Recalled>;
   /** Rate an answer, named by its `recall`, or records (T3, T4). Raises NotFound, InvalidRequest. */
   feedback(options?: { recall?: string; used?: string[]; helpful?: string[]; wrong?: string[]; failed?: boolean }): Promise<FeedbackTaken>;
   /** List records that were returned at least `least` times and never used (Q9). Raises NotFound. */

@@ -22,6 +22,7 @@ from ...protocol.history import GetHistory, GetTimeline, History
 from ...protocol.places import Places
 from ...protocol.places import places as places_of
 from ...protocol.profile import Delivery, Trigger
+from ...protocol.recall import BUDGET_TOKENS, LIMIT
 from ...protocol.record import Kind, Record, Status
 
 if TYPE_CHECKING:
@@ -206,8 +207,8 @@ class RequestMethods:
         *,
         cwd: str = "",
         pools: Sequence[str] = (),
-        limit: int = 20,
-        budget_tokens: int = 1500,
+        limit: int = LIMIT,
+        budget_tokens: int = BUDGET_TOKENS,
         include_retired: bool = False,
         explain: bool = False,
         as_of: str = "",
@@ -217,6 +218,8 @@ class RequestMethods:
         perspective: str = "",
         agent: str = "",
         threshold: float = 0.0,
+        types: Sequence[str] = (),
+        by_chance: bool = False,
         deep: bool = False,
     ) -> None:
         """Find the memories that answer a question, each with its source (Q2). `protocol.recall.Recall` has the

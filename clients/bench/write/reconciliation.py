@@ -78,7 +78,7 @@ def _outcome(pairs: Sequence[StatementPair], suffix: str) -> tuple[list[Figure],
             else:
                 is_right = (old.status, new.status, old.superseded_by) == ("retired", "active", new.id)
                 retired += is_right
-                hits = [hit.record.id for hit in client.recall(f"{pair.old} {pair.word}").hits]
+                hits = [hit.record.id for hit in client.recall(f"{pair.old} {pair.word}", limit=20).hits]
                 outranked += old.id in hits and (new.id not in hits or hits.index(old.id) < hits.index(new.id))
             if not is_right:
                 wrong.append(f"{pair.shape}: {pair.old} | {pair.new} → {old.status}, {new.status}")

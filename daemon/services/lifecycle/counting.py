@@ -35,6 +35,11 @@ class UseCounter:
         with self._lock:
             self._waiting.update(ids)
 
+    def uncounted(self) -> Mapping[str, int]:
+        """Return the waiting counts of retrievals by record."""
+        with self._lock:
+            return dict(self._waiting)
+
     def used(self, ids: Iterable[str], perspective: str = "", outcome: UseOutcome = "") -> Future[int]:
         """Count a use of these records, under a perspective, with an outcome: durable when the future is done, whose
         result is the number of records."""

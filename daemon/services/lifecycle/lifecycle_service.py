@@ -7,7 +7,7 @@ sleep once, when the last of them ends; after a restart the jobs find the same w
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from math import log as ln
 from typing import Literal
@@ -183,6 +183,10 @@ class LifecycleService(Service):
         """Count records that a question about the present retrieved."""
         self.counter.candidates(ids)
         self._detector.recalled(query, scope, ids)
+
+    def uncounted(self) -> Mapping[str, int]:
+        """Return the retrievals of records that wait to be counted."""
+        return self.counter.uncounted()
 
     def heard(self) -> None:
         """Look for uses in new answers of live sessions, soon. On the write thread."""

@@ -91,10 +91,17 @@ class FeedbackLearner:
     """Feedback and scorers of one home. The write thread calls `take`; the lanes of recall ask for scorers."""
 
     def __init__(
-        self, stores: Stores, maintenance: MaintenanceProcess, recent: RecentAnswers, count_use: CountUse
+        self,
+        stores: Stores,
+        maintenance: MaintenanceProcess,
+        recent: RecentAnswers,
+        count_use: CountUse,
+        uncounted: Callable[[], Mapping[str, int]],
     ) -> None:
-        """`count_use`: counts the use of records, under a perspective, with whether they were `helpful`."""
+        """`count_use`: counts the use of records, under a perspective, with whether they were `helpful`; `uncounted`:
+        returns the retrievals that no projection counts yet."""
         self._stores, self._maintenance, self._recent, self._count_use = stores, maintenance, recent, count_use
+        self._uncounted = uncounted
         self._place = stores.projections_folder / FILE
         self._stored: dict[str, StoredScorer] = {}
         self._networks: dict[str, ScorerNetwork] = {}
@@ -109,17 +116,18 @@ class FeedbackLearner:
 
     def never_used(self, request: NeverUsed) -> UnusedList:
         """List records that were given often and that nobody reported as used (Q9)."""
-        records, unused = self._stores.records, list[Unused]()
+        records, unused, uncounted = self._stores.records, list[Unused](), self._uncounted()
         for pool in request.pools or sorted(records.tally()):
             before: tuple[int, str] | None = None
             while group := records.recent(pool, before, SLICE):
                 before = (group[-1].learned_at, group[-1].id)
+                live = [record for record in group if record.status in LIVE]
+                signals = self._stores.counters.signals(live)
                 unused += [
-                    Unused(record=record, given=given)
-                    for record in group
-                    if (given := record.signal.candidate_count) >= max(1, request.least)
-                    and not record.signal.access_count
-                    and record.status in LIVE
+                    Unused(record=msgspec.structs.replace(record, signal=signal), given=given)
+                    for record in live
+                    if not (signal := signals[record.id]).access_count
+                    and (given := signal.candidate_count + uncounted.get(record.id, 0)) >= max(1, request.least)
                 ]
                 unused = sorted(unused, key=lambda row: (-row.given, row.record.id))[: max(1, request.limit)]
         return UnusedList(records=tuple(unused))

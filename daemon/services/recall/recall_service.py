@@ -6,13 +6,14 @@ No model runs here: a table encodes the question (`search_model`), indexes give 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from msgspec.structs import replace
 
 from ....protocol.errors import InvalidRequest
 from ....protocol.recall import Feedback, Heard, Hit, NeverUsed, Recall, Recalled
+from ....protocol.record import check_types
 from ..core import Core
 from ..outgoing_screen import screened
 from ..pass_limits import limited
@@ -29,6 +30,10 @@ class RecallListener(Protocol):
 
     def recalled(self, query: str, scope: Sequence[str], ids: Sequence[str]) -> None:
         """Count records that a question of the present retrieved."""
+        ...
+
+    def uncounted(self) -> Mapping[str, int]:
+        """Return the retrievals of records that no projection counts yet."""
         ...
 
     def reactivated(self, ids: Sequence[str]) -> None:
@@ -69,7 +74,7 @@ class RecallService(Service):
         self._stores, self._directory, self._timeline, self._models = stores, core.directory, core.timeline, models
         self._activity, self._world, self._listener, self._log_answer = core.activity, world, listener, log_answer
         recent = RecentAnswers(world)
-        self._learner = FeedbackLearner(stores, core.process, recent, count_use)
+        self._learner = FeedbackLearner(stores, core.process, recent, count_use, listener.uncounted)
         indexes = SearchIndexes(stores.records, stores.keywords, stores.lines, stores.counters)
 
         def floor() -> float:
@@ -95,13 +100,14 @@ class RecallService(Service):
         self._learner.stop()
 
     def recall(self, request: Recall, caller: Caller) -> Recalled:
-        """Answer a question. Raises InvalidRequest for an empty one."""
+        """Answer a question. Raises InvalidRequest for an empty one, and for a type that does not exist."""
         if not request.query.strip():
             raise InvalidRequest("the query is empty", hint="give some words to search for, or use `memd list`")
+        check_types(request.types)
         view = self._timeline.view(request.as_of, request.believed_at, caller.permits)
         question = narrowed(request) if request.deep else request
         answer = self._warm.recall(question, caller.scope, self._stores.pending, view, caller.permits)
-        if turns := self._turns_for(question, caller, answer) if view is None else ():
+        if turns := self._turns_for(question, caller, answer) if view is None and not request.types else ():
             answer = with_turns(answer, turns, question)
         elif answer.abstained:
             answer = silent(answer)

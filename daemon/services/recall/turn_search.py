@@ -130,7 +130,7 @@ class TurnSearch:
         floor: float,
     ) -> tuple[Heard, ...]:
         """Return the turns that answer a request, best first, of those that the caller may see (A1); none below the
-        floor.
+        floor or the request's threshold.
 
         Empty with many sessions. If the question names a time and turns of that time match, only these are returned.
         """
@@ -150,7 +150,8 @@ class TurnSearch:
         if answer.abstained and max((answered for answered, _ in judged), default=0.0) < SURER * floor:
             return ()
         turns = _beside([seq for seq, _ in read], [turn for _, turn in judged])
-        turns = [turn for turn in turns if turn.score >= COMPANY * floor and not self._is_recorded(turn, scope)]
+        least = max(COMPANY * floor, request.threshold)
+        turns = [turn for turn in turns if turn.score >= least and not self._is_recorded(turn, scope)]
         distinct = reversed({turn.quote: turn for turn in sorted(turns, key=lambda turn: turn.score)}.values())
         best = [
             turn
@@ -193,7 +194,7 @@ class TurnSearch:
         quote = part.of(words)
         flags = part.flags or (("reported",) if source == "user" and _is_reported(quote) else ())
         factor = BY_USER if source == "user" and not flags else BY_OTHERS
-        answered = factor * asked.asked.answered(terms, asked.cosine(quote))
+        passage, whole = asked.asked.answered(terms, asked.cosine(quote)), min(1.0, SPREAD * share)
         turn = Heard(
             document=captured.document,
             turn=captured.event.turn,
@@ -202,10 +203,11 @@ class TurnSearch:
             quote=quote,
             start=part.start,
             end=part.end,
-            score=round((1 - WHOLE) * answered + WHOLE * factor * min(1.0, SPREAD * share), 4),
+            score=round(factor * ((1 - WHOLE) * passage + WHOLE * whole), 4),
+            parts={"words": round(whole, 4), "passage": round(passage, 4), "writer": factor},
             flags=flags,
         )
-        return answered, turn
+        return factor * passage, turn
 
     def _parts(self, seq: int, captured: Captured) -> tuple[TurnPart, ...]:
         key = seq, hash(text(captured.event))
@@ -253,7 +255,10 @@ def _beside(seqs: Sequence[int], turns: Sequence[Heard]) -> list[Heard]:
             for at, other in zip(seqs, turns, strict=True)
             if 0 < abs(at - seq) <= NEAR and other.document == turn.document
         )
-        raised.append(msgspec.structs.replace(turn, score=round(turn.score + BESIDE * max(near, default=0.0), 4)))
+        if neighbour := BESIDE * max(near, default=0.0):
+            parts = {**turn.parts, "neighbour": round(neighbour, 4)}
+            turn = msgspec.structs.replace(turn, score=round(turn.score + neighbour, 4), parts=parts)
+        raised.append(turn)
     return raised
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -100,6 +100,11 @@ class _Query(NamedTuple):
     view: View | None
     permits: Permits | None
 
+    def wants(self, record: Record) -> bool:
+        """Return whether a record is permitted and of a type that is asked for."""
+        types = self.request.types
+        return (not types or record.type in types) and (self.permits is None or self.permits(record))
+
 
 class _Found(NamedTuple):
     """The number of matches, the weighed candidates, what the question asks for, and the filter by the time that it
@@ -140,7 +145,8 @@ class WarmRecall:
         """Answer a question over these pools, today or at another time; today's indexes give the candidates (Q12).
 
         An answer whose best record is below the floor says that it abstains, and holds what may stand beside a turn.
-        Records that `permits` rejects are dropped before anything is weighed, ranked or counted (A1).
+        Records that `permits` rejects (A1), or of another type than those that the request asks for, are dropped before
+        anything is weighed, ranked or counted.
         """
         query = _Query(request, scope, view, permits)
         floor, weights = self.floor(request), _weights(request)
@@ -198,7 +204,8 @@ class WarmRecall:
         self._lines.load()
         request = self._named(query)
         question = parse_question(request, now)
-        most = CANDIDATES * (WIDER if question.period and question.period.past else 1)
+        few = bool(question.period and question.period.past) or bool(request.types)
+        most = CANDIDATES * (WIDER if few else 1)
         by_words, possible, terms = self._keywords.search(question.searched, scope, most, past=past)
         by_sense: dict[str, float] = {}
         vectors, encode, languages = self._sense()
@@ -208,10 +215,10 @@ class WarmRecall:
             if request.deep:
                 by_sense |= vectors.nearest_shelved(sense, scope, most)
             by_sense |= vectors.cosines(sense, by_words.keys() - by_sense.keys())
-        if permits is not None:
-            permitted = {id for id, record in self._records.many({**by_words, **by_sense}).items() if permits(record)}
-            by_words = {id: score for id, score in by_words.items() if id in permitted}
-            by_sense = {id: score for id, score in by_sense.items() if id in permitted}
+        if permits is not None or request.types:
+            wanted = self._wanted({**by_words, **by_sense}, query)
+            by_words = {id: score for id, score in by_words.items() if id in wanted}
+            by_sense = {id: score for id, score in by_sense.items() if id in wanted}
         known = grasp(question.language, languages)
         matched = matches(by_words, possible, by_sense, weights, known)
         count = len(matched.places)
@@ -226,6 +233,12 @@ class WarmRecall:
         leading = len(matched.places) if past else max(LEADING, 2 * request.limit)
         weighed = weigh(matched, question.asked, weights, linked, self._lines, marks, leading)
         return _Found(count, weighed, Asked(terms, known), fits)
+
+    def _wanted(self, ids: Iterable[str], query: _Query) -> set[str]:
+        """Return the candidates that the question wants; for another time, `_read` selects by their types then."""
+        if query.view is not None:
+            query = query._replace(request=msgspec.structs.replace(query.request, types=()))
+        return {id for id, record in self._records.many(ids).items() if query.wants(record)}
 
     def _named(self, query: _Query) -> Recall:
         """Return the request with the other names of the things that its question names; `permits` decides on each."""
@@ -249,7 +262,7 @@ class WarmRecall:
 
     def _read(self, ids: Sequence[str], query: _Query) -> dict[str, Record]:
         """Read the records of candidates that the asker may see, only from the scope."""
-        request, scope, view, permits = query
+        request, scope, view, _ = query
         records = self._records.many(ids) if view is None else view.many(ids)
         shown = LIVE | {"archived"} if request.deep else LIVE
         signals = self._counters.signals(records.values())
@@ -257,7 +270,7 @@ class WarmRecall:
             id: msgspec.structs.replace(record, signal=signals[id])
             for id, record in records.items()
             if record.pool in scope
-            and (permits is None or permits(record))
+            and query.wants(record)
             and (
                 view or record.status in shown or (request.include_retired and record.status in ("retired", "archived"))
             )

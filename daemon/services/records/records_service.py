@@ -18,7 +18,7 @@ from ....protocol.fading import Reviewed
 from ....protocol.history import GetHistory, GetTimeline, History, Version
 from ....protocol.instant import micros
 from ....protocol.operation import Added, AnyOperation, Invalidated, Merged, Pinned, SessionOpened, Updated
-from ....protocol.record import Record
+from ....protocol.record import Record, check_types
 from ....protocol.reply import (
     Change,
     Explained,
@@ -322,6 +322,7 @@ def _without_secrets(opened: SessionOpened) -> SessionOpened:
 
 def _filter(request: List, permits: Permits | None) -> Permits:
     """Return the filter of a list for its asker. Raises NaiveTime, InvalidRequest."""
+    check_types([request.type] if request.type else ())
     since = micros(request.since) if request.since else 0
     until = micros(request.until) if request.until else None
 

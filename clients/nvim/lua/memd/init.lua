@@ -5,7 +5,8 @@ local uv = vim.uv or vim.loop
 M.options = {
   program = "memd", -- for `remember` while the daemon is down: it puts the text into the spool
   deadline_ms = 2000,
-  limit = 8,
+  limit = nil, -- of the results; by default memd's own
+  recall = {}, -- other fields of the request `recall`, such as { types = { "decision" } }
 }
 
 function M.setup(options)
@@ -128,7 +129,7 @@ function M.recall_lines(data)
   for number, hit in ipairs(data.hits) do
     local record = hit.record
     table.insert(lines, ("%d. %s"):format(number, one_line(record.description or record.content)))
-    table.insert(lines, ("   %s · %s · score %.2f"):format(record.id:sub(1, 8), record.type or "", hit.score))
+    table.insert(lines, ("   %s · %s · score %.2f"):format(record.id:sub(1, 8), record.type, hit.score))
   end
   for _, turn in ipairs(data.turns or {}) do
     table.insert(lines, ("- “%s”"):format(one_line(turn.quote)))
@@ -137,6 +138,10 @@ function M.recall_lines(data)
   if #lines == 0 then
     table.insert(lines, "No relevant memory found: " .. (data.reason ~= "" and data.reason or "no match"))
   end
+  for _, principle in ipairs(data.principles or {}) do
+    local record = principle.record
+    table.insert(lines, ("Principle: %s · %s"):format(one_line(record.description or record.content), record.id:sub(1, 8)))
+  end
   return lines
 end
 
@@ -144,7 +149,8 @@ function M.recall(query)
   if query == "" then
     return vim.notify("memd: type words to search for: `:Memd recall words`", vim.log.levels.WARN)
   end
-  local fields = { query = query, cwd = vim.fn.getcwd(), limit = M.options.limit }
+  local asked = { query = query, cwd = vim.fn.getcwd(), limit = M.options.limit }
+  local fields = vim.tbl_extend("force", asked, M.options.recall)
   M.ask("recall", fields, function(problem, data)
     if problem then
       return notify(problem)
