@@ -7,7 +7,7 @@ microseconds in UTC and 0 means never; world times are RFC 3339 text and "" mean
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -34,21 +34,10 @@ CONSOLIDATED = "consolidated"
 OPEN_QUESTION = "open question"
 """Type of a record that states what is undecided; a later decision on the same thing retires it."""
 
-Type = Literal[
-    "identity",
-    "preference",
-    "decision",
-    "convention",
-    "lesson",
-    "commitment",
-    "event",
-    "procedure",
-    "fact",
-    "purpose",
-    "open question",
-    "note",
-]
-TYPES: tuple[str, ...] = get_args(Type)
+TYPES = (
+    *("identity", "preference", "decision", "convention", "lesson", "commitment", "event", "procedure", "fact"),
+    *("purpose", OPEN_QUESTION, "note"),
+)
 """The types that a search or a list can be limited to. `note`: memd has not read the statement more closely."""
 
 QUOTE_LIMIT = 500

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
 
+from .errors import NotFound
 from .request_fields import Request
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[\w.@-]{1,64}$")]
@@ -90,3 +92,9 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     role: str
     perspectives: tuple[str, ...]
     new: bool
+
+
+def check_agent(agent: str, pools: Sequence[str], searched: Sequence[str]) -> None:
+    """Raise NotFound if the agent's own memory was not searched: the answer would look as if it had been."""
+    if agent and not pools and f"agent/{agent}" not in searched:
+        raise NotFound(f"agent {agent!r} has no memory of its own", hint="`memd agent` lists the agents that have one")

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from ...protocol.errors import NotFound
 from ...protocol.instant import day, from_micros
 from ...protocol.recall import BUDGET_TOKENS, LIMIT, Belief, Heard, Hit, Linked, Recalled
 from ...protocol.record import LIVE, TYPES
+from ...protocol.scope import check_agent
 from .connection import reach
 from .options import AsOf, BelievedAt, Cwd, here, instant
 from .output import CommandAnswer, JsonFlag, plain, plain_name, say, shortened, styled, wrapped
@@ -84,14 +84,8 @@ def recall(
             by_chance=by_chance,
             deep=deep,
         )
-        _check_agent(agent, pool, recalled.scope)
+        check_agent(agent, pool or (), recalled.scope)
         answer.give(recalled, recalled_lines(recalled, explain))
-
-
-def _check_agent(agent: str, pools: list[str] | None, scope: tuple[str, ...]) -> None:
-    """Raises NotFound if the agent's own memory was not searched: the answer would look as if it had been."""
-    if agent and not pools and f"agent/{agent}" not in scope:
-        raise NotFound(f"agent {agent!r} has no memory of its own", hint="`memd agent` lists the agents that have one")
 
 
 def recalled_lines(recalled: Recalled, explain: bool = False) -> Iterator[str]:
@@ -206,7 +200,7 @@ def profile(
     """
     with CommandAnswer("profile", as_json) as answer, reach() as client:
         shown = client.profile(cwd=here(cwd), pools=pool or (), budget_tokens=budget, agent=agent)
-        _check_agent(agent, pool, shown.scope)
+        check_agent(agent, pool or (), shown.scope)
         answer.give(shown)
         if as_json:
             return

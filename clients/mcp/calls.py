@@ -18,6 +18,7 @@ from ...protocol.instant import day, from_micros
 from ...protocol.recall import Belief, Hit, Line
 from ...protocol.record import OPEN_QUESTION, STATES, Record
 from ...protocol.reply import Change
+from ...protocol.scope import check_agent
 from ..python.client import Client, remembering
 from ..python.spool_writer import SpoolReceipt
 from . import tools
@@ -53,6 +54,7 @@ class Calls:
     def recall(self, asked: tools.RecallArguments) -> tuple[tools.RecallResult, str]:
         options: dict[str, Any] = {**msgspec.structs.asdict(asked), "cwd": self._folder(asked.cwd)}
         reply = self._client.recall(**options)
+        check_agent(asked.agent, asked.pools, reply.scope)
         result = tools.RecallResult(
             memories=[_hit(hit) for hit in (*reply.principles, *reply.hits)],
             turns=[

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from ...protocol.recall import BUDGET_TOKENS, LIMIT
-from ...protocol.record import Type
+from ...protocol.record import TYPES
 
 IDS_LIMIT = 20
 
@@ -26,6 +26,7 @@ Cwd = Annotated[
 ]
 Id = Annotated[str, Meta(min_length=4, max_length=64, description="A memory's id, or the beginning of it.")]
 Ids = Annotated[list[Id], Meta(min_length=1, max_length=IDS_LIMIT, description="Ids of memories.")]
+TypeName = Annotated[str, Meta(extra_json_schema={"enum": list(TYPES)})]
 SomeIds = Annotated[list[Id], Meta(max_length=IDS_LIMIT)]
 
 
@@ -42,7 +43,7 @@ class RecallArguments(Arguments, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=200, description="At most this many memories and turns.")] = LIMIT
     budget_tokens: Annotated[int, Meta(ge=1, description="At most about this many tokens.")] = BUDGET_TOKENS
     threshold: Annotated[float, Meta(ge=0, le=1, description="Only results with at least this score.")] = 0
-    types: Annotated[list[Type], Meta(description="Only memories of these types, and no turns.")] = []
+    types: Annotated[list[TypeName], Meta(description="Only memories of these types, and no turns.")] = []
     as_of: Annotated[
         str,
         Meta(description="What was true at this time: RFC 3339 with an offset, such as 2026-03-01T00:00:00Z."),

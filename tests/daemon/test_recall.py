@@ -11,7 +11,7 @@ from memd.daemon.services.recall.scorer import FEATURES, LEAD, decoded, encoded,
 from memd.daemon.services.recall.selection import by_chance, deduplicated, within
 from memd.protocol import request
 from memd.protocol.errors import InvalidRequest, NotFound
-from memd.protocol.event import Origin
+from memd.protocol.event import Origin, Said
 from memd.protocol.fading import Sample
 from memd.protocol.operation import PoolOpened, SessionOpened
 from memd.protocol.recall import Recall, Recalled
@@ -141,6 +141,78 @@ def test_principles_come_with_every_answer_within_a_fifth_of_the_budget_Q8(daemo
         assert 1 <= len(answer.principles) <= 20
         assert answer.tokens <= 600
         assert [hit.record.description for hit in answer.hits][:1] == ["The invoice parser reads lemon tables."]
+
+
+def test_a_search_by_type_takes_only_these_types_before_it_counts_Q9(daemon: Any) -> None:
+    with daemon.client() as client:
+        client.capture(
+            Origin(host="t", session="s", cwd="/"),
+            [Said(turn="1", at="2026-03-04T09:00:00Z", role="user", text="Do the printer tests run on the parser?")],
+        )
+        daemon.settle()
+        facts = [
+            record(
+                "personal",
+                f"n{n}",
+                n,
+                f"Do the printer tests run on the parser? Yes, all {n} do.",
+                tags=("fact", "run"),
+            )
+            for n in range(120)
+        ]
+        text = "We decided that printer tests need a parser."
+        bring(client, [*facts, record("personal", "last", 1, text, tags=("decision", "winter"))])
+        question = "Do the printer tests run on the parser?"
+        assert {hit.record.type for hit in client.recall(question, cwd="/").hits} == {"fact"}
+        assert client.recall(question, cwd="/", limit=200, budget_tokens=100_000).turns
+        for more in ({}, {"deep": True}, {"include_retired": True}, {"as_of": "2026-04-01T00:00:00Z"}):
+            answer = client.recall(question, cwd="/", types=["decision", "lesson"], limit=1, **more)
+            assert [hit.record.content for hit in answer.hits] == [text] and not answer.turns, more
+        both = client.recall(question, cwd="/", types=["decision", "fact"])
+        assert len(both.hits) == 10 and not both.turns
+        assert client.recall(question, cwd="/", types=["lesson"]).abstained
+        with pytest.raises(InvalidRequest, match="'decison' is not a type"):
+            client.recall(question, cwd="/", types=["decison"])
+
+
+def test_a_threshold_holds_for_turns_too_and_their_score_has_parts_Q9(daemon: Any) -> None:
+    with daemon.client() as client:
+        said = ("Is the printer lemon yellow?", "The queue is long.", "Is the printer loud, or yellow?")
+        client.capture(
+            Origin(host="t", session="s", cwd="/"),
+            [
+                Said(turn=str(number), at="2026-03-04T09:00:00Z", role="user", text=text)
+                for number, text in enumerate(said)
+            ],
+        )
+        daemon.settle()
+        turns = client.recall("lemon yellow printer", cwd="/").turns
+        assert len(turns) == 2 and turns[0].score > turns[1].score
+        for turn in turns:
+            of = turn.parts
+            score = of["writer"] * (of["words"] + of["passage"]) / 2 + of["neighbour"]
+            assert turn.score == pytest.approx(score, abs=0.001)
+        least = (turns[0].score + turns[1].score) / 2
+        assert client.recall("lemon yellow printer", cwd="/", threshold=least).turns == turns[:1]
+
+
+def test_what_is_often_returned_and_never_used_is_listed_at_once_Q9(daemon: Any) -> None:
+    with daemon.client() as client:
+        ids = [client.remember(f"The {word} of the lighthouse is green.").record.id for word in ("door", "roof")]
+        for count in range(3):
+            assert not client.never_used().records, count
+            answer = client.recall("Which door and roof of the lighthouse are green?")
+            assert {hit.record.id for hit in answer.hits} == set(ids)
+        assert {(row.record.id, row.given) for row in client.never_used().records} == {(id, 3) for id in ids}
+        assert not client.never_used(least=4).records
+        client.feedback(used=ids[:1])
+        assert [row.record.id for row in client.never_used().records] == ids[1:]
+    assert daemon.terminate() == 0
+    daemon.start()
+    with daemon.client() as client:
+        client.recall("Which door and roof of the lighthouse are green?")
+        rows = client.never_used().records
+        assert [row.record.id for row in rows] == ids[1:] and rows[0].given in (1, 4), "a stop may lose waiting counts"
 
 
 def test_options_are_for_measurements_alone(daemon: Any) -> None:

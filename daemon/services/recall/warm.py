@@ -197,7 +197,7 @@ class WarmRecall:
     def floor(self, request: Recall) -> float:
         """Return what the best answer to a request must reach."""
         options = request.options
-        return options.floor if options is not None and options.floor >= 0 else max(self._floor(), request.threshold)
+        return options.floor if options is not None and options.floor >= 0 else self._floor()
 
     def _candidates(self, query: _Query, weights: Weights, now: int, floor: float, *, past: bool) -> _Found:
         request, scope, _, permits = query
@@ -295,10 +295,9 @@ class WarmRecall:
                 score = final(score, priority, standing(record, record.pool == PERSONAL))
             if record.status == "quarantined":
                 score *= doubt(record)
-            if score >= request.threshold:
-                ranked.append(_Ranked(score, record, relevance[id], row, priority, []))
+            ranked.append(_Ranked(score, record, relevance[id], row, priority, []))
         ranked.sort(key=lambda row: (-row.score, -row.relevance, row.record.id))
-        ranked = _spread(ranked)
+        ranked = [row for row in _spread(ranked) if row.score >= request.threshold]
         distinct = deduplicated(ranked) if request.options is None or request.options.fold else ranked
         return by_chance(distinct, max(1, request.limit), self._world.token) if request.by_chance else distinct
 
