@@ -1,10 +1,12 @@
 """`memd` as a user meets it: with a real daemon, in a home of its own."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from memd.clients.cli.bench import part_lines
 from memd.clients.cli.commands import ALIASES, COMMANDS, PANELS, help_text
 from memd.clients.importers import claude_code
 from memd.clients.importers.transcript import batches
+from memd.protocol.event import Origin, Said
 
 SAMPLE = Path(claude_code.__file__ or "").parents[1] / "cli" / "sample" / "session.jsonl"
 
@@ -225,6 +228,60 @@ def test_what_is_remembered_is_found_by_every_read(memd: Any, daemon: Any) -> No
     assert "added" in kinds
     assert "personal" in memd("pools").text
     assert memd("status", "--json").data["journal_seq"] >= len(kinds)
+
+
+def test_the_text_of_an_answer_has_the_principles_and_the_parts_of_each_score_Q8_Q9(memd: Any, daemon: Any) -> None:
+    rule = memd("remember", "Never move the lighthouse.", "--json").data["record"]
+    memd("remember", "The lamp of the lighthouse is green.")
+    assert memd("pin", rule["id"], "--principle").code == 0
+    with daemon.client() as client:
+        said = Said(turn="1", at="2026-03-04T09:00:00Z", role="user", text="Is the lighthouse lamp new, or green?")
+        client.capture(Origin(host="t", session="s", cwd=os.getcwd()), [said])
+    daemon.settle()
+    for words in ("green lighthouse lamp", "zebra xylophone"):
+        assert f"Principles:\n  Never move the lighthouse. · {rule['id'][:8]}" in memd("recall", words).text
+    plain, explained = (memd("recall", "green lighthouse lamp", *more).text for more in ((), ("--explain",)))
+    assert "in the transcript" in explained and explained.count("score parts:") == 2
+    turn = " ".join(explained[explained.index("in the transcript") :].split())
+    assert all(f"{part} 0." in turn or f"{part} 1." in turn for part in ("passage", "words", "writer"))
+    assert "score parts" not in plain
+
+
+def test_each_record_in_json_has_its_type_U8(memd: Any, daemon: Any, tmp_path: Path) -> None:
+    id = memd("remember", "We decided to move the lighthouse.", "--json").data["record"]["id"]
+    daemon.settle()
+    memd("pin", id, "--principle")
+    new = memd("correct", id, "We decided to move the green lighthouse.", "--json").data["record"]["id"]
+    for words in (
+        *(("recall", "lighthouse", "--all"), ("recall", "lighthouse", "--deep"), ("list",), ("show", id), ("why", id)),
+        *(("show", id, "--history"), ("timeline", "lighthouse"), ("maintain", "unused", "--least", "1")),
+        *(
+            ("maintain", "fading"),
+            ("tail", "--after", "0"),
+            ("edit", new, "We decided to move the lighthouse at last."),
+        ),
+    ):
+        told = memd(*words, "--json")
+        assert told.code == 0, (words, told.text)
+        records = list(_records(told.data))
+        assert records or words[0] == "maintain", words
+        assert all(each["type"] == (each["tags"] or ["note"])[0] for each in records), words
+    out = tmp_path / "memory.jsonl"
+    assert memd("export", "-o", str(out)).code == 0
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    exported = [line["record"] for line in lines if line["line"] == "record"]
+    assert {each["type"] for each in exported} >= {"decision"}
+    assert all(each["type"] == each["tags"][0] for each in exported)
+    assert memd("import", "memd", str(out)).code == 0
+
+
+def _records(value: Any) -> Iterator[dict[str, Any]]:
+    """The records anywhere in a value."""
+    inside: list[Any] = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    if isinstance(value, dict) and "provenance" in value:
+        yield value
+    for each in inside:
+        yield from _records(each)
 
 
 def test_an_edit_keeps_the_id(memd: Any, daemon: Any) -> None:

@@ -74,6 +74,29 @@ def test_recall_opens_a_window_that_q_closes_U2(daemon: Any, nvim: Callable[...,
     assert told["complete"] == ["recall", "remember"]
 
 
+def test_recall_takes_the_fields_of_the_request_and_shows_types_and_principles_U8(
+    daemon: Any, nvim: Callable[..., Any]
+) -> None:
+    with daemon.client() as client:
+        client.remember("We decided that the lamp stands in the attic.")
+        client.remember("The attic with the lamp is locked.")
+        client.pin(client.remember("Never paint the lamp.").record.id, principle=True)
+        daemon.settle()
+    told = nvim("""
+        require("memd").setup({ recall = { types = { "decision" } } })
+        vim.cmd("Memd recall where is the lamp of the attic")
+        settle(function() return #vim.api.nvim_list_wins() > 1 end)
+        out.lines = lines()
+        require("memd").setup({ recall = { types = { "decison" } } })
+        vim.cmd("Memd recall lamp")
+        settle(function() return #said > 0 end)
+    """)
+    first, second, last = told["lines"]
+    assert first == "1. We decided that the lamp stands in the attic." and "· decision · score" in second
+    assert last.startswith("Principle: Never paint the lamp.")
+    assert "'decison' is not a type; choose from: identity" in told["said"][0]
+
+
 def test_a_selection_is_remembered_and_a_range_too_U2(daemon: Any, nvim: Callable[..., Any]) -> None:
     told = nvim("""
         vim.api.nvim_buf_set_lines(0, 0, -1, false, { "say: The lamp is grün. end", "The door is blue." })

@@ -13,10 +13,10 @@ from memd.protocol.errors import DaemonDown, InvalidRequest, MemdError, NaiveTim
 from memd.protocol.event import Origin, Said, text, trust
 from memd.protocol.instant import from_micros, micros, parse
 from memd.protocol.places import places
-from memd.protocol.recall import Recall
-from memd.protocol.record import record_id
-from memd.protocol.reply import Done
-from memd.protocol.request import AnyRequest, Capture, GetStatus
+from memd.protocol.recall import Hit, Recall, Recalled
+from memd.protocol.record import Provenance, Record, record_id
+from memd.protocol.reply import Done, ExportedRecord
+from memd.protocol.request import AnyRequest, Capture, GetStatus, ImportRecords
 
 WORDS = st.text(max_size=40)
 
@@ -37,6 +37,23 @@ def test_an_independent_reader_sees_plain_message_pack(said: str) -> None:
     assert seen["events"] == [{"event": "said", "turn": "t", "at": event.at, "role": "user", "text": said}]
     again = msgpack.packb(seen)
     assert again is not None and wire.decode_request(again) == wire.decode_request(body)
+
+
+def test_a_record_has_its_type_in_json_and_reads_back_U8() -> None:
+    provenance = Provenance(author="user", source="t:s", trust="user", spans=(), quote="", said_at="")
+    record = Record(
+        id="x", pool="p", kind="fact", content="c", description="d", provenance=provenance, tags=("lesson", "x")
+    )
+    hit = Hit(record=record, score=0.5, parts={"words": 1.0})
+    found = Recalled(hits=(hit,), principles=(hit,), scope=("p",))
+    shown = msgspec.json.decode(wire.encode_data(found, 7, "json"))["data"]
+    wanted = msgspec.json.decode(msgspec.json.encode(hit))
+    assert shown["hits"][0] == {**wanted, "record": {**wanted["record"], "type": "lesson"}}
+    assert shown["principles"][0]["record"]["type"] == "lesson"
+    assert msgspec.convert(shown, Recalled) == found
+    assert wire.decode_reply(wire.encode_data(found, 7, "msgpack"), Recalled) == (7, found)
+    imported = {"request": "import_records", "records": [{"record": shown["hits"][0]["record"]}]}
+    assert wire.decode_request(msgspec.json.encode(imported)) == ImportRecords(records=(ExportedRecord(record=record),))
 
 
 VALID = wire.encode_request(Recall(query="where do the tests live", rid=7, pools=("personal",)))
