@@ -114,7 +114,11 @@ class Daemon:
         forgetting.finish_at_start()
         corrections = CorrectionsService(core, writer, reactivate=lifecycle.reactivate, distil=distillation.wake)
         recall = RecallService(
-            core, models, listener=lifecycle, count_use=lifecycle.counter.used, log_answer=profile.echoes.note_answer
+            core,
+            models,
+            listener=lifecycle,
+            count_use=lifecycle.counter.commit_use,
+            log_answer=profile.echoes.note_answer,
         )
         sources = StatusSources(models, capture.pauses, lambda: distillation.state, lambda: settings.problem)
 

@@ -43,10 +43,14 @@ class UseCounter:
     def used(self, ids: Iterable[str], perspective: str = "", outcome: UseOutcome = "") -> Future[int]:
         """Count a use of these records, under a perspective, with an outcome: durable when the future is done, whose
         result is the number of records."""
-        wanted, rules = tuple(dict.fromkeys(ids)), self._rules()
+        wanted = tuple(ids)
+        return self._writer.run(lambda: self.commit_use(wanted, perspective, outcome))
+
+    def commit_use(self, ids: Iterable[str], perspective: str, outcome: UseOutcome) -> int:
+        """Count a use as `used` does, durably when this returns. On the write thread."""
+        rules = self._rules()
         impacts = {"": 0.0, "helpful": rules.helpful, "success": rules.success, "prevented": rules.prevented}
-        count = Count(uses=1, impact=impacts[outcome])
-        return self._writer.run(lambda: self._commit(dict.fromkeys(wanted, count), perspective))
+        return self._commit(dict.fromkeys(ids, Count(uses=1, impact=impacts[outcome])), perspective)
 
     def flush(self) -> Future[int]:
         """Commit the waiting counts; the result is the number of records."""
