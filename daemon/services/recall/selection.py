@@ -78,14 +78,15 @@ def _alike(words: frozenset[str], others: frozenset[str]) -> bool:
 
 
 def by_chance(ranked: Sequence[R], count: int, token: Callable[[int], bytes]) -> list[R]:
-    """Draw `count` records without repetition, better ones with higher probability, by the Gumbel trick."""
+    """Draw `count` records by the Gumbel trick, better ones more often, without repetition; they keep their order."""
 
     def noise() -> float:
         uniform = (int.from_bytes(token(6)) + 1) / (2**48 + 1)
         return -math.log(-math.log(uniform))
 
-    drawn = sorted(ranked, key=lambda candidate: -(candidate.score / TEMPERATURE + noise()))[:count]
-    return sorted(drawn, key=lambda candidate: (-candidate.score, candidate.record.id))
+    luck = [candidate.score / TEMPERATURE + noise() for candidate in ranked]
+    drawn = sorted(range(len(ranked)), key=lambda place: -luck[place])[:count]
+    return [ranked[place] for place in sorted(drawn)]
 
 
 def within(records: Iterable[Record], limit: int, budget: int, *, at_least: int = 1) -> Iterator[tuple[Record, int]]:
