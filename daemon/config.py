@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, inspect
@@ -33,6 +33,13 @@ class Keep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     days: float = 365.0
     mb: float = 2000.0
+
+
+class HookRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a hook gives to an agent beside the profile."""
+
+    recall: Literal["on", "off"] = "on"
+    """Whether each prompt is a question too (Q13)."""
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -76,6 +83,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     forgetting: Rules = Rules()
     """Strength, sleep and review, as the table `[forgetting]`. In the environment, write it inline:
     `MEMD_FORGETTING='{floor = 0.2}'`."""
+    hook: HookRules = HookRules()
+    """The hooks of agents, as the table `[hook]`. `recall = "on"` adds to a prompt at most three memories that concern
+    it; "off" leaves the profile alone. In the environment, write it inline: `MEMD_HOOK='{recall = "off"}'`."""
     tag_boost: dict[str, Annotated[float, Meta(ge=0, le=10)]] = msgspec.field(
         default_factory=lambda: {"workflow": 2.0, "architecture": 1.5}
     )
@@ -111,8 +121,9 @@ def parsed(values: Mapping[str, object], file: Path) -> Config:
     for name in ("ignored_folders", "own_addresses"):
         if isinstance(listed := values.get(name), str):
             values[name] = list(filter(None, listed.split(":")))
-    if isinstance(table := values.get("forgetting"), str):
-        values["forgetting"] = _table(table, file)
+    for name in ("forgetting", "hook"):
+        if isinstance(table := values.get(name), str):
+            values[name] = _table(table, file)
     for name in values:
         known(name)
     try:
@@ -139,6 +150,8 @@ def _wanted(path: str) -> str:
             return f"{noun}, {limits}" if limits else noun
         case inspect.BoolType():
             return "true or false"
+        case inspect.LiteralType():
+            return " or ".join(map(str, field.values))
         case inspect.StrType():
             return "a text that is not empty" if field.min_length else "a text"
         case inspect.VarTupleType() | inspect.ListType():

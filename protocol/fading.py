@@ -64,13 +64,15 @@ class Counted(Operation, tag="counted", frozen=True, kw_only=True):
 
 class Slept(Operation, tag="slept", frozen=True, kw_only=True):
     """A task of a pool ended: records decay by `retention`, one number a level, except the `spared` kinds (T6, T9).
-    `days`: the part of an active day's loss that this task causes: 1 / `tasks_per_day`, or the rest of the day."""
+    `days`: the part of an active day's loss that this task causes: 1 / `tasks_per_day`, or the rest of the day.
+    `given`: records that agents had in their context that day, which lose nothing (T3)."""
 
     pool: str
     tasks_per_day: float
     days: float
     retention: tuple[float, ...]
     spared: tuple[Kind, ...] = ("procedure", "persona")
+    given: tuple[str, ...] = ()
 
 
 class Archived(Operation, tag="archived", frozen=True, kw_only=True):

@@ -24,7 +24,7 @@ class Profile(ScopedRequest, tag="profile", frozen=True, kw_only=True):
     """Return the cached profile of the user, with the project if `cwd` is in one (Q1). `agent` adds that agent's pool.
 
     A hook sends this on every turn with its session (`document`, `host:session`); the reply's `due` depends on
-    `delivery` and `trigger`.
+    `delivery` and `trigger`. `prompt`: the turn's prompt, as a question (Q13); memd reads its start and its end.
     """
 
     budget_tokens: Many = 500
@@ -32,6 +32,17 @@ class Profile(ScopedRequest, tag="profile", frozen=True, kw_only=True):
     document: str = ""
     delivery: Delivery = "per_turn"
     trigger: Trigger = "turn"
+    prompt: str = ""
+
+
+class PromptMemories(msgspec.Struct, frozen=True, kw_only=True):
+    """The lines that a prompt recalled (Q13): fenced text, to be printed after a profile that is due, its revision, the
+    records of its lines in order, and its tokens."""
+
+    text: str
+    rev: str
+    ids: tuple[str, ...]
+    tokens: int
 
 
 class ProfileText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -39,7 +50,7 @@ class ProfileText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     `text` is "" or fenced (`<memd-context>`) and marked as memory. Its first `static_characters` change only with their
     own records, so a prompt cache stays valid. `tokens`: by the model's tokenizer. `due`: print it now; `why`: the
-    reason. `note`: what memd omitted.
+    reason. `note`: what memd omitted. `recalled`: what the request's prompt recalled, None for nothing.
     """
 
     text: str
@@ -52,17 +63,20 @@ class ProfileText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     due: bool = True
     why: str = ""
     note: str = ""
+    recalled: PromptMemories | None = None
 
 
 class Printed(Request, tag="printed", frozen=True, kw_only=True):
-    """Report that a hook printed a revision of the profile into a session (Q1)."""
+    """Report that a hook printed a revision of the profile into a session (Q1), one of recalled lines (`recall`, Q13),
+    or both; "" for none."""
 
     document: str
     rev: str
+    recall: str = ""
 
 
 class PrintNoted(msgspec.Struct, frozen=True, kw_only=True):
-    """Reply to `printed`. `known`: memd had offered the revision to this session; if not, it stays due."""
+    """Reply to `printed`. `known`: memd had offered each named revision to this session; if not, it stays due."""
 
     known: bool
 
@@ -75,7 +89,11 @@ class ListInjected(Request, tag="injected", frozen=True, kw_only=True):
 
 
 class Injection(msgspec.Struct, frozen=True, kw_only=True):
-    """A text that an agent received `times` times in a session. `ids`: the records of its lines."""
+    """A text that an agent received `times` times in a session. `ids`: the records of its lines.
+
+    `asked_at`: when a prompt recalled the text (RFC 3339), "" for a profile; `turn` and `prompt`: the prompt's turn and
+    the start of its words, "" while memd has not captured it.
+    """
 
     document: str
     at: str
@@ -85,6 +103,9 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
     ids: tuple[str, ...] = ()
     tokens: int = 0
     times: int = 1
+    asked_at: str = ""
+    turn: str = ""
+    prompt: str = ""
 
 
 class Injections(msgspec.Struct, frozen=True, kw_only=True):

@@ -31,6 +31,8 @@ def injected(
 ) -> None:
     """Show the exact texts that agents received. Each has a time and a reason.
 
+    A text is a profile, or what a prompt recalled; then the prompt stands beside it.
+
     \b
     Examples:
       memd injected
@@ -47,6 +49,10 @@ def _injected_lines(listed: Injections) -> Iterator[str]:
             yield ""
         times = f", {text.times} times" if text.times > 1 else ""
         yield styled(f"{plain_name(text.document)} · {age(text.at)}{times} · because {plain(text.why)}", "bold")
+        if text.turn:
+            yield styled(f"prompt of turn {plain_name(text.turn)}: {plain(text.prompt)}", "dim")
+        elif text.asked_at:
+            yield styled("memd has not captured its prompt, or the prompt is forgotten", "dim")
         yield styled(f"revision {text.rev} · {count(text.tokens, 'token')} · {count(len(text.ids), 'record')}", "dim")
         yield from (plain(line) for line in text.text.splitlines())
     if not listed.injections:

@@ -1,10 +1,11 @@
 """`memd-hook AGENT EVENT`: the program that a coding agent runs on every turn, on the standard library alone.
 
-It reads the host's JSON on standard input, prints the profile where it is due (Q1), and notes that a session grew, for
-`follow.py` (W10). Invariants: exit code 0, and valid output or none (P-3); it ends within 100 ms; it never starts a
-daemon, and writes only into its own folder. `memd setup` copies it beside its `hook.json`; the host runs it by
-`python -I -S`. The start of Python takes most of its time; `json`, `signal` and `socket` would be half of that, because
-they import `re` and `enum`, so the program uses their parts in C where the interpreter has them.
+It reads the host's JSON on standard input, prints the profile where it is due (Q1) and what the prompt recalls (Q13),
+and notes that a session grew, for `follow.py` (W10). Invariants: exit code 0, and valid output or none (P-3); it ends
+within 100 ms; it never starts a daemon, and writes only into its own folder. `memd setup` copies it beside its
+`hook.json`; the host runs it by `python -I -S`. The start of Python takes most of its time; `json`, `signal` and
+`socket` would be half of that, because they import `re` and `enum`, so the program uses their parts in C where the
+interpreter has them.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ REPORT_MS = 20
 SKIPS_LIMIT = 64 * 1024
 INPUT_LIMIT = 64 * 1024 * 1024
 TEXT_LIMIT = 9_500  # Claude Code cuts what is longer than 10,000 characters
+PROMPT_LIMIT = 2_000  # that the daemon reads, half of them from the prompt's end
 
 DIALECTS: dict[str, dict[str, Any]] = {
     # sticky: the host keeps the printed text until it clears or compacts its context; a new revision is printed once.
@@ -77,6 +79,10 @@ DIALECTS: dict[str, dict[str, Any]] = {
 
 class Skip(Exception):
     """The reason why the turn continues without memory."""
+
+
+class DaemonRefusal(Skip):
+    """The daemon's own reason."""
 
 
 def age_s() -> float:
@@ -112,20 +118,22 @@ class Hook:
         if not session or (is_inject and payload.get("agent_id")):  # a subagent gets no profile
             return
         if is_inject:
-            self.inject(session, str(payload.get("cwd") or ""), str(payload.get("source") or ""))
+            self.inject(session, payload)
         if self.event in self.dialect["follow"]:
             self.note(payload)
 
-    def inject(self, session: str, cwd: str, source: str) -> None:
-        """Print the profile where it is due, and report that it was printed."""
-        document = f"{self.agent}:{session}"
+    def inject(self, session: str, payload: dict[str, Any]) -> None:
+        """Print the profile where it is due and what the prompt recalls, and report what was printed."""
+        document, source = f"{self.agent}:{session}", str(payload.get("source") or "")
         trigger = "turn" if self.event != "SessionStart" else self.dialect["triggers"].get(source, "start")
-        message = {"request": "profile", "rid": 1, "cwd": cwd, "document": document}
+        message = {"request": "profile", "rid": 1, "cwd": str(payload.get("cwd") or ""), "document": document}
         message |= {"delivery": self.dialect["delivery"], "trigger": trigger}
         connection = HookConnection(self.socket_path(), self.end)
-        profile = connection.ask(message)
-        text = str(profile.get("text") or "")
-        if not text or not profile.get("due", True):
+        profile = self.profile(connection, message, bounded(payload.get("prompt")))
+        recalled: dict[str, Any] = profile.get("recalled") or {}
+        due = str(profile.get("text") or "") if profile.get("due", True) else ""
+        text = "\n".join(filter(None, (due, recalled.get("text"))))
+        if not text:
             return
         if len(text) > TEXT_LIMIT:
             raise Skip(f"a profile of {len(text):,} characters is longer than the host takes")
@@ -134,10 +142,23 @@ class Hook:
         os.write(1, encoded(answer))
         signal.setitimer(signal.ITIMER_REAL, 0)  # printed; if the report fails, the next turn prints it again
         connection.end = min(self.end, time.monotonic() + REPORT_MS / 1000)
+        report = {"request": "printed", "rid": 2, "document": document, "rev": profile.get("rev", "") if due else ""}
+        if recalled:
+            report["recall"] = recalled["rev"]
         try:
-            connection.ask({"request": "printed", "rid": 2, "document": document, "rev": profile.get("rev", "")})
+            connection.ask(report)
         except Skip:
             return
+
+    @staticmethod
+    def profile(connection: HookConnection, message: dict[str, Any], prompt: str) -> dict[str, Any]:
+        """Return the daemon's answer. One of an older version knows no prompt, and is asked without it."""
+        try:
+            return connection.ask({**message, "prompt": prompt} if prompt else message)
+        except DaemonRefusal:
+            if not prompt:
+                raise
+            return connection.ask({**message, "rid": 3})
 
     def note(self, payload: dict[str, Any]) -> None:
         """Note that a session's file grew; start `follow.py` if a daemon listens, else a later call starts it. A pass
@@ -211,7 +232,7 @@ class HookConnection:
             if reply.get("rid") in (message["rid"], 0):
                 break
         if not reply.get("ok"):
-            raise Skip(str(reply.get("error", {}).get("message") or "refused"))
+            raise DaemonRefusal(str(reply.get("error", {}).get("message") or "refused"))
         return reply["data"]
 
     def _frame(self) -> tuple[int, bytes]:
@@ -240,6 +261,15 @@ class HookConnection:
             raise Skip("memd is busy: too many clients are waiting") from error
         except OSError as error:
             raise Skip("memd is not running") from error
+
+
+def bounded(prompt: object) -> str:
+    """Return the start and the end of a long prompt, "" for none."""
+    if not isinstance(prompt, str):
+        return ""
+    half = PROMPT_LIMIT // 2
+    text = prompt if len(prompt) <= PROMPT_LIMIT else f"{prompt[:half]}\n{prompt[-half:]}"
+    return text.encode(errors="replace").decode()  # a host may send half of a character
 
 
 def decoded(content: bytes) -> Any:

@@ -1,12 +1,14 @@
-// memd in pi: adds your profile to the system prompt of every turn, and captures each session after its turns.
+// memd in pi: adds your profile, and what the prompt recalls, to the system prompt of every turn, and captures each
+// session after its turns.
 // `memd setup pi` writes this file, `memd unsetup pi` removes it. pi works on if memd fails.
 import { execFile } from "node:child_process";
 
 const COMMAND: string[] = __COMMAND__;
 const LIMIT_MS = 250;
 
-function call(event: string, ctx: any): Promise<any> {
+function call(event: string, ctx: any, prompt = ""): Promise<any> {
 	const about = {
+		prompt,
 		session_id: ctx.sessionManager.getSessionId(),
 		transcript_path: ctx.sessionManager.getSessionFile() ?? "",
 		cwd: ctx.cwd,
@@ -29,7 +31,7 @@ function call(event: string, ctx: any): Promise<any> {
 
 export default function (pi: any) {
 	pi.on("before_agent_start", async (event: any, ctx: any) => {
-		const { context } = await call("before_agent_start", ctx);
+		const { context } = await call("before_agent_start", ctx, event.prompt ?? "");
 		return context ? { systemPrompt: `${event.systemPrompt}\n\n${context}` } : undefined;
 	});
 	let noted: Promise<any> = Promise.resolve(); // pi starts these without waiting: this keeps the end last

@@ -326,6 +326,9 @@ export interface Injection {
   ids: string[];
   tokens: number;
   times: number;
+  asked_at: string;
+  turn: string;
+  prompt: string;
 }
 export interface Injections {
   injections: Injection[];
@@ -535,6 +538,13 @@ export interface ProfileText {
   due?: boolean;
   why?: string;
   note?: string;
+  recalled?: PromptMemories | null;
+}
+export interface PromptMemories {
+  text: string;
+  rev: string;
+  ids: string[];
+  tokens: number;
 }
 export interface Proposed {
   ids: string[];
@@ -836,6 +846,7 @@ export interface Slept {
   days: number;
   retention: number[];
   spared?: ("edge" | "fact" | "note" | "persona" | "procedure")[];
+  given?: string[];
 }
 export interface Slumbered {
   pools: Asleep[];
@@ -1000,10 +1011,10 @@ export interface RequestMethods {
   history(id: string): Promise<History>;
   /** List the statements about a subject in order of world time (T1). Raises InvalidRequest. */
   timeline(subject: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null; limit?: number }): Promise<RecordList>;
-  /** Return the profile of the user, and of the project that `cwd` lies in (Q1). `due`: print it now. */
-  profile(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; budget_tokens?: number; agent?: string; document?: string; delivery?: "per_turn" | "sticky"; trigger?: "clear" | "compact" | "resume" | "start" | "turn" }): Promise<ProfileText>;
-  /** Report that a revision of the profile was printed into a session. */
-  printed(document: string, rev: string): Promise<PrintNoted>;
+  /** Return the profile of the user, and of the project that `cwd` lies in (Q1). `due`: print it now. `recalled`: what a `prompt` recalled (Q13). */
+  profile(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; budget_tokens?: number; agent?: string; document?: string; delivery?: "per_turn" | "sticky"; trigger?: "clear" | "compact" | "resume" | "start" | "turn"; prompt?: string }): Promise<ProfileText>;
+  /** Report that a revision of the profile, or of recalled lines (`recall`), was printed into a session. */
+  printed(document: string, rev: string, options?: { recall?: string }): Promise<PrintNoted>;
   /** List the exact texts that agents were given, newest first, and why. Raises NotFound. */
   injected(options?: { session?: string; limit?: number }): Promise<Injections>;
   /** Return the context package: L1 in full, L2 by tag and project, L3 of the last `days` (Q11). */

@@ -288,12 +288,14 @@ class RequestMethods:
         document: str = "",
         delivery: Delivery = "per_turn",
         trigger: Trigger = "turn",
+        prompt: str = "",
     ) -> None:
-        """Return the profile of the user, and of the project that `cwd` lies in (Q1). `due`: print it now."""
+        """Return the profile of the user, and of the project that `cwd` lies in (Q1). `due`: print it now. `recalled`:
+        what a `prompt` recalled (Q13)."""
 
     @sends(request.Printed, reply.PrintNoted)
-    def printed(self, document: str, rev: str) -> None:
-        """Report that a revision of the profile was printed into a session."""
+    def printed(self, document: str, rev: str, recall: str = "") -> None:
+        """Report that a revision of the profile, or of recalled lines (`recall`), was printed into a session."""
 
     @sends(request.ListInjected, reply.Injections)
     def injected(self, session: str = "", limit: int = 20) -> None:

@@ -23,7 +23,7 @@ from ..storage.checksummed_rows import keys_with, rows_with, unseal
 from ..storage.lmdb_environment import Environment, Transaction
 from .projection import FoldTables, OperationBatch
 from .records import Records, digest
-from .strength import begun, counted, decayed, energy, remarked, restored, settled, signal_of, slept
+from .strength import begun, counted, decayed, energy, held, remarked, restored, settled, signal_of, slept
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _tally = msgspec.msgpack.Decoder(Tally)
@@ -71,7 +71,12 @@ class Counters(FoldTables):
                         self._put(batch, id, tally, counted(tally, count, operation, entry.at, own))
             case Slept():
                 before = self._rest(batch, operation.pool)
-                self._put_rest(batch, operation.pool, slept(before, operation, KINDS, entry.at))
+                after = slept(before, operation, KINDS, entry.at)
+                self._put_rest(batch, operation.pool, after)
+                for id in operation.given:
+                    tally = self._tally(batch, id)
+                    if tally is not None and tally.pool == operation.pool:
+                        self._put(batch, id, tally, held(tally, before, after))
             case Folded():
                 for rest in operation.pools:
                     self._put_rest(batch, rest.pool, rest)
@@ -180,14 +185,15 @@ class Counters(FoldTables):
         the weakest of each kind and level first."""
         weakest: list[Weak] = []
         with self.environment.read() as snapshot:
-            rest = self._rest_in(snapshot, pool)
+            rest, given = self._rest_in(snapshot, pool), frozenset(sleeps.given if sleeps else ())
             for kind in KINDS:
                 for level in range(LEVELS):
                     left = sleeps.retention[level] if sleeps and kind not in sleeps.spared else 1.0
                     for weak in self._rising(snapshot, pool, kind, level, decayed(rest, kind, level)):
                         if exp(weak.strength) * left >= floor or len(weakest) >= limit:
                             break
-                        weakest.append(weak)
+                        if weak.id not in given or exp(weak.strength) < floor:
+                            weakest.append(weak)
         return weakest
 
     def soonest(self, pool: str, kind: Kind, level: int, limit: int) -> list[Weak]:

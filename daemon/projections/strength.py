@@ -52,6 +52,12 @@ def energy(tally: Tally) -> float:
     return log(max(LEAST, tally.strength, *tally.by.values())) - tally.mark
 
 
+def held(tally: Tally, before: Rest, after: Rest) -> Tally:
+    """Return a tally that a sleep, which changed its pool's decay from `before` to `after`, leaves as strong as it was
+    (T3)."""
+    return remarked(settled(tally, before), after)
+
+
 def remarked(tally: Tally, rest: Rest) -> Tally:
     """Return a settled tally, whose pool, kind or level changed, with its new decay."""
     mark = decayed(rest, tally.kind, tally.level)

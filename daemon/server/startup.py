@@ -33,6 +33,7 @@ from ..services.lifecycle.lifecycle_service import LifecycleService
 from ..services.maintenance.maintenance_service import MaintenanceService
 from ..services.pools.identity import Identity
 from ..services.pools.pools_service import FolderPools, PoolOpening, PoolsService
+from ..services.profile.echo_ledger import EchoLedger
 from ..services.profile.profile_service import ProfileService
 from ..services.recall.recall_service import RecallService
 from ..services.records.records_service import RecordsService
@@ -92,34 +93,38 @@ class Daemon:
         self._writer = writer = capture.writer
         models = EmbeddingModels(stores, writer, places.data, selection)
         lifecycle = LifecycleService(core, writer, encode=lambda: models.sense.encode)
-        profile = ProfileService(core, pieces=models.pieces, permits=authorisation.permits)
+        echoes = EchoLedger(places.state, stores.records, stores.archive, world.now, stores.changed.set)
+        recall = RecallService(
+            core, models, listener=lifecycle, count_use=lifecycle.counter.commit_use, log_answer=echoes.note_answer
+        )
+        profile = ProfileService(
+            core,
+            pieces=models.pieces,
+            permits=authorisation.permits,
+            echoes=echoes,
+            search=recall,
+            listener=lifecycle,
+        )
         distillation = DistillationService(
             core,
             writer,
             models,
-            given=profile.echoes.to,
+            given=echoes.to,
             judge=lifecycle.judge,
             paused=lambda: capture.pauses.everywhere,
             take=capture.take,
         )
-        maintenance = MaintenanceService(core, writer, save=profile.echoes.save)
+        maintenance = MaintenanceService(core, writer, save=echoes.save)
         forgetting = ForgettingService(
             core,
             writer,
             rebuild=maintenance.rebuild.run,
             forget_injected=profile.injections.forget,
-            forget_given=profile.echoes.forget,
+            forget_given=echoes.forget,
             forget_paused=capture.pauses.forget,
         )
         forgetting.finish_at_start()
         corrections = CorrectionsService(core, writer, reactivate=lifecycle.reactivate, distil=distillation.wake)
-        recall = RecallService(
-            core,
-            models,
-            listener=lifecycle,
-            count_use=lifecycle.counter.commit_use,
-            log_answer=profile.echoes.note_answer,
-        )
         sources = StatusSources(models, capture.pauses, lambda: distillation.state, lambda: settings.problem)
 
         self._services: Sequence[Service] = (

@@ -188,6 +188,15 @@ class LifecycleService(Service):
         """Return the retrievals of records that wait to be counted."""
         return self.counter.uncounted()
 
+    def injected(self, ids: Iterable[str]) -> None:
+        """Count records that a hook printed into a session."""
+        self.counter.candidates(ids)
+
+    def in_context(self, document: str, prompt: str, ids: Sequence[str]) -> None:
+        """Wait for the answer of a session that has these records in its context; spare them today's decay."""
+        self._detector.in_context(document, prompt, ids)
+        self.sleep.given(ids)
+
     def heard(self) -> None:
         """Look for uses in new answers of live sessions, soon. On the write thread."""
         if self._detector.is_waiting and not self._looking:

@@ -6,7 +6,8 @@ it was found weak stays; one run archives at most the configured share of a pool
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -14,11 +15,14 @@ from ....protocol.fading import Archived, Slept
 from ....protocol.record import LIVE
 from ...forgetting_rules import Rules
 from ...projections.stores import Stores
-from ...projections.strength import pace, share_of_day
+from ...projections.strength import DAY, pace, share_of_day
 from ..write_thread import Writer
 
 SLICE = 250
 """Records archived in one commit."""
+
+GIVEN = 5_000
+"""Most records of which memd knows that an agent had them in its context; the newest stay."""
 
 
 class SleepEffect(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +41,28 @@ class Sleep:
 
     def __init__(self, stores: Stores, writer: Writer, rules: Callable[[], Rules], now: Callable[[], int]) -> None:
         self._stores, self._writer, self._rules, self._now = stores, writer, rules, now
+        self._given: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def given(self, ids: Iterable[str]) -> None:
+        """Note that an agent has these records in its context, so that today's sleeps leave them as strong as they are.
+        Any thread may call it; a restart forgets it."""
+        now = self._now()
+        with self._lock:
+            for id in ids:
+                self._given.pop(id, None)
+                self._given[id] = now
+            while len(self._given) > GIVEN:
+                del self._given[next(iter(self._given))]
+
+    def _given_today(self, pool: str) -> tuple[str, ...]:
+        """Return the records of a pool that an agent had in its context in the last 24 hours."""
+        start = self._now() - DAY
+        with self._lock:
+            self._given = {id: at for id, at in self._given.items() if at > start}
+            ids = tuple(self._given)
+        records = self._stores.records.many(ids) if ids else {}
+        return tuple(sorted(id for id, record in records.items() if record.pool == pool))
 
     def fall_asleep(self, pool: str) -> Slept | None:
         """Commit the decay at the end of a pool's task; None where forgetting is off. On the write thread."""
@@ -53,7 +79,14 @@ class Sleep:
         rest, now = self._stores.counters.rest(pool), self._now()
         days = share_of_day(rest, now)
         retention = rules.retention(days)
-        return Slept(pool=pool, tasks_per_day=pace(rest, now), days=days, retention=retention, spared=rules.never)
+        return Slept(
+            pool=pool,
+            tasks_per_day=pace(rest, now),
+            days=days,
+            retention=retention,
+            spared=rules.never,
+            given=self._given_today(pool),
+        )
 
     def limit(self, pool: str) -> int:
         """Return how many records of a pool one run may archive."""

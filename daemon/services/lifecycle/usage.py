@@ -1,14 +1,15 @@
-"""Detects in captured answers which of the recalled records they used.
+"""Detects in captured answers which of the recalled records, or of those in an agent's context, they used.
 
-No model runs: the query table encodes sentences. A record counts once a recall. A recall is dropped after `WINDOW_S`
-without an answer, and the oldest go first when there are many.
+No model runs: the query table encodes sentences. A record counts once a recall, and once a session while it is in its
+context. A recall is dropped after `WINDOW_S` without an answer, a session after `SESSION_S` without a turn, and the
+oldest go first when there are many.
 """
 
 from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -24,8 +25,11 @@ from .counting import UseCounter
 WINDOW_S = 600.0
 """Seconds that memd waits for the answer to a recall."""
 
+SESSION_S = 6 * 3600.0
+"""Seconds after its last turn in which memd waits for a session's answer: an agent may work that long."""
+
 KEPT = 64
-"""Most recalls that wait for an answer."""
+"""Most recalls, and most sessions, that wait for an answer."""
 
 READ = 256
 """Captures to read at a time."""
@@ -38,13 +42,23 @@ _SENTENCE = re.compile(r"[^.!?。！？\n]+")
 
 
 class PendingRecall(msgspec.Struct):
-    """A recall without an answer yet; `archive_seq` is the end of the archive that was read."""
+    """A recall without an answer yet; `archive_seq` is the end of the archive that was read.
+
+    `document`: the session whose context has the records, "" for a recall, which any session may answer; `used`: those
+    that its answers used.
+    """
 
     query: str
     pools: frozenset[str]
     ids: set[str]
     archive_seq: int
     until: float
+    document: str = ""
+    used: set[str] = msgspec.field(default_factory=set[str])
+
+    def may_be_answered(self, document: str, pools: frozenset[str]) -> bool:
+        """Whether an answer of a session with these pools may be one to this recall."""
+        return self.document == document if self.document else self.pools <= pools
 
 
 class UseDetector:
@@ -63,6 +77,7 @@ class UseDetector:
         self._stores, self._counting, self._rules = stores, counting, rules
         self.encode, self._monotonic, self._fed_by = encode, monotonic, fed_by
         self._waiting: list[PendingRecall] = []
+        self._sessions: dict[str, PendingRecall] = {}
         self._lock = threading.Lock()
 
     def recalled(self, query: str, pools: Sequence[str], ids: Sequence[str]) -> None:
@@ -73,10 +88,22 @@ class UseDetector:
             with self._lock:
                 self._waiting = [*self._waiting[-KEPT + 1 :], recall]
 
+    def in_context(self, document: str, prompt: str, ids: Iterable[str]) -> None:
+        """Wait for the answer of a session to a prompt, with these records in its context."""
+        with self._lock:
+            session = self._sessions.pop(document, None)
+            if session is None:
+                session = PendingRecall("", frozenset(), set(), self._stores.archive.last, 0.0, document)
+            session.query, session.until = prompt, self._monotonic() + SESSION_S
+            session.ids = {*session.ids, *ids} - session.used
+            self._sessions[document] = session
+            while len(self._sessions) > KEPT:
+                del self._sessions[next(iter(self._sessions))]
+
     @property
     def is_waiting(self) -> bool:
-        """Whether a recall waits for its answer."""
-        return bool(self._waiting)
+        """Whether a recall or a session waits for its answer."""
+        return bool(self._waiting or self._sessions)
 
     def heard(self) -> int:
         """Read new answers of assistants; return how many records they used. Not on the write thread. Raises
@@ -84,7 +111,8 @@ class UseDetector:
         now = self._monotonic()
         with self._lock:
             self._waiting = [recall for recall in self._waiting if recall.until > now and recall.ids]
-            waiting = list(self._waiting)
+            self._sessions = {name: session for name, session in self._sessions.items() if session.until > now}
+            waiting = [*self._waiting, *self._sessions.values()]
         if not waiting:
             return 0
         used: dict[int, set[str]] = {}
@@ -95,15 +123,17 @@ class UseDetector:
             if isinstance(event, Said) and event.role == "assistant" and captured.live:
                 pools = frozenset(self._fed_by(captured.document))
                 for number, recall in enumerate(waiting):
-                    if seq > recall.archive_seq and recall.pools <= pools:
+                    if seq > recall.archive_seq and recall.may_be_answered(captured.document, pools):
                         left = recall.ids - used.get(number, set())
                         used.setdefault(number, set()).update(self.used_in(event.text, recall.query, left))
         ids = sorted(set[str]().union(*used.values()))
         if ids:
             self._counting.used(ids).result()  # raises on a failed write; then all is read again
-        for number, recall in enumerate(waiting):
-            recall.archive_seq = max(recall.archive_seq, last)
-            recall.ids -= used.get(number, set())
+        with self._lock:
+            for number, recall in enumerate(waiting):
+                recall.archive_seq = max(recall.archive_seq, last)
+                recall.used |= used.get(number, set())
+                recall.ids -= recall.used
         return len(ids)
 
     def used_in(self, answer: str, query: str, ids: set[str]) -> set[str]:

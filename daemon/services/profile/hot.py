@@ -126,11 +126,11 @@ def _fenced(
     static: list[str], recent: list[str], ids: list[str], scope: tuple[str, ...], note: str, count: Callable[[str], int]
 ) -> ProfileText:
     """Fence the text. The opening tag has the revision of the static part only, so that it stays the same too."""
-    beginning = "\n".join([_opening(_revision("\n".join(static))), *static, ""])
+    beginning = "\n".join([_opening(revision("\n".join(static))), *static, ""])
     text = beginning + "\n".join([*recent, CLOSE])
     return ProfileText(
         text=text,
-        rev=_revision(text),
+        rev=revision(text),
         ids=tuple(ids),
         scope=scope,
         tokens=count(text),
@@ -143,5 +143,11 @@ def _opening(revision: str) -> str:
     return f'<memd-context rev="{revision}">'
 
 
-def _revision(text: str) -> str:
+def framed(lines: Sequence[str]) -> str:
+    """Fence lines that stand beside the profile."""
+    return "\n".join([_opening(revision("\n".join(lines))), *lines, CLOSE])
+
+
+def revision(text: str) -> str:
+    """Return the revision of a text: 12 characters."""
     return blake2b(text.encode(), digest_size=6).hexdigest()

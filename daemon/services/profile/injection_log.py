@@ -1,4 +1,4 @@
-"""Decides when a session gets the profile, and keeps the exact texts that each session received (Q1, W9).
+"""Decides when a session gets the profile, and keeps the exact texts that each session received (Q1, Q13, W9).
 
 Invariants: a revision counts after the hook reported that it printed it; a report of a text that was never offered
 counts for nothing; the texts of the newest sessions are in small files of the state folder, and serving needs none.
@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -22,7 +23,7 @@ SESSIONS = 200
 """Most sessions with texts on disk, and most with state in memory."""
 
 TEXTS = 20
-"""Most texts of one session; the newest stay."""
+"""Most profiles of one session, and most texts that its prompts recalled; the newest stay."""
 
 NOTHING = "nothing is known yet"
 WHY = {
@@ -31,15 +32,48 @@ WHY = {
     "clear": "its context was cleared",
     "compact": "its context was compacted",
 }
+CONCERNS = "it concerns the prompt"
+
+
+class SessionContext(NamedTuple):
+    """The records that stand in a session's context on a turn, the turn's prompt, and the records that the session
+    never received before."""
+
+    document: str
+    prompt: str
+    ids: tuple[str, ...]
+    fresh: tuple[str, ...] = ()
 
 
 class _SessionInjections(msgspec.Struct):
-    """The last offer to a session, and the texts that it received, newest last."""
+    """The last offers to a session, and the texts that it received, newest last."""
 
     offered: Injection | None = None
+    recalled: Injection | None = None
+    prompt: str = ""
     given: list[Injection] = []
     current: str = ""
     """The revision in the session's context, "" for none."""
+    present: dict[str, None] = {}
+    """The records in the session's context, in order."""
+    received: set[str] = set()
+    """The records that the session ever received."""
+    fresh: dict[str, None] = {}
+    """Those that it received since `context` was called last."""
+
+    def enter(self, text: Injection) -> None:
+        """Add a printed text to the context, and to the texts that the session received."""
+        last = next((old for old in reversed(self.given) if bool(old.asked_at) == bool(text.asked_at)), None)
+        if last is not None and last.rev == text.rev and not text.asked_at:
+            self.given.remove(last)
+            text = msgspec.structs.replace(last, at=text.at, why=text.why, times=last.times + 1)
+        self.given.append(text)
+        same = [old for old in self.given if bool(old.asked_at) == bool(text.asked_at)]
+        for old in same[:-TEXTS]:
+            self.given.remove(old)
+        self.present.update(dict.fromkeys(text.ids))
+        self.fresh.update(dict.fromkeys(id for id in text.ids if id not in self.received))
+        self.received.update(text.ids)
 
 
 _files = msgspec.json.Decoder(list[Injection])
@@ -54,44 +88,74 @@ class InjectionLog:
         self._sessions: dict[str, _SessionInjections] = {}
         self._lock = threading.Lock()
 
-    def offer(self, request: Profile, profile: ProfileText) -> ProfileText:
-        """Return the profile with `due`: whether the hook should print it now, and why."""
-        if not profile.text:
-            return msgspec.structs.replace(profile, due=False, why=NOTHING)
+    def begin(self, request: Profile) -> SessionContext:
+        """Return what stands in a session's context before a request is answered."""
         if not request.document:
-            return profile
+            return SessionContext("", request.prompt, ())
         with self._lock:
             session = self._session(request.document)
+            if request.trigger != "turn" or request.delivery == "per_turn":
+                session.present.clear()  # the host's context no longer contains what was printed before
             if request.trigger != "turn":
-                session.current = ""  # the host's context no longer contains what was printed before
-            why = _why(request, profile.rev, session.current)
-            session.offered = Injection(
-                document=request.document,
-                at="",
-                rev=profile.rev,
-                why=why or "the session asked again",
-                text=profile.text,
-                ids=profile.ids,
-                tokens=profile.tokens,
-            )
-        return msgspec.structs.replace(profile, due=bool(why), why=why or "the session already has this revision")
+                session.current = ""
+            session.prompt = request.prompt
+            return SessionContext(request.document, request.prompt, tuple(session.present))
+
+    def offer(self, request: Profile, profile: ProfileText) -> ProfileText:
+        """Return the profile with `due`: whether the hook should print it now, and why. What a prompt recalled is due
+        in any case."""
+        if not request.document:
+            return profile if profile.text else msgspec.structs.replace(profile, due=False, why=NOTHING)
+        self.begin(request)
+        with self._lock:
+            session = self._session(request.document)
+            why = _why(request, profile.rev, session.current) if profile.text else ""
+            session.offered = session.recalled = None
+            if profile.text:
+                session.offered = Injection(
+                    document=request.document,
+                    at="",
+                    rev=profile.rev,
+                    why=why or "the session asked again",
+                    text=profile.text,
+                    ids=profile.ids,
+                    tokens=profile.tokens,
+                )
+            if lines := profile.recalled:
+                session.recalled = Injection(
+                    document=request.document,
+                    at="",
+                    rev=lines.rev,
+                    why=CONCERNS,
+                    text=lines.text,
+                    ids=lines.ids,
+                    tokens=lines.tokens,
+                    asked_at=from_micros(self._now()),
+                )
+        reason = why or ("the session already has this revision" if profile.text else NOTHING)
+        return msgspec.structs.replace(profile, due=bool(why), why=reason)
 
     def printed(self, request: Printed) -> PrintNoted:
-        """Record that a hook printed a revision, if it was offered."""
+        """Record that a hook printed revisions, if they were offered."""
         with self._lock:
             session = self._session(request.document)
-            offered = session.offered
-            if offered is None or offered.rev != request.rev:
+            named = ((request.rev, session.offered), (request.recall, session.recalled))
+            texts = [text for rev, text in named if rev and text is not None and text.rev == rev]
+            if not texts or len(texts) < bool(request.rev) + bool(request.recall):
                 return PrintNoted(known=False)
-            session.current = request.rev
-            at, last = from_micros(self._now()), session.given[-1] if session.given else None
-            if last is not None and last.rev == offered.rev:
-                session.given[-1] = msgspec.structs.replace(last, at=at, why=offered.why, times=last.times + 1)
-            else:
-                session.given.append(msgspec.structs.replace(offered, at=at))
-                del session.given[:-TEXTS]
+            session.current = request.rev or session.current
+            at = from_micros(self._now())
+            for text in texts:
+                session.enter(msgspec.structs.replace(text, at=at))
             self._write(request.document, session.given)
         return PrintNoted(known=True)
+
+    def context(self, document: str) -> SessionContext:
+        """Return what stands in a session's context now. A record is fresh in the first answer that has it."""
+        with self._lock:
+            session = self._session(document)
+            fresh, session.fresh = tuple(session.fresh), {}
+            return SessionContext(document, session.prompt, tuple(session.present), fresh)
 
     def list(self, request: ListInjected) -> Injections:
         """List the texts, newest first. Raises NotFound, InvalidRequest for a name of several sessions."""
@@ -116,8 +180,7 @@ class InjectionLog:
     def _session(self, document: str) -> _SessionInjections:
         session = self._sessions.pop(document, None)
         if session is None:
-            session = _SessionInjections(given=self._read(self._path(document)))
-            session.current = session.given[-1].rev if session.given else ""
+            session = _restored(self._read(self._path(document)))
             while len(self._sessions) >= SESSIONS:
                 del self._sessions[next(iter(self._sessions))]
         self._sessions[document] = session  # the newest last
@@ -148,6 +211,15 @@ class InjectionLog:
             paths = sorted(self._paths(), key=lambda path: path.stat().st_mtime_ns, reverse=True)
             for old in paths[SESSIONS:]:
                 old.unlink(missing_ok=True)
+
+
+def _restored(given: list[Injection]) -> _SessionInjections:
+    """Return the state of a session that received these texts, of which the ones before its last start are gone."""
+    current = next((text.rev for text in reversed(given) if not text.asked_at), "")
+    received = {id for text in given for id in text.ids}
+    start = max((place for place, text in enumerate(given) if text.why in WHY.values()), default=0)
+    present = dict.fromkeys(id for text in given[start:] for id in text.ids)
+    return _SessionInjections(given=given, current=current, present=present, received=received)
 
 
 def without_delivery(profile: ProfileText) -> ProfileText:

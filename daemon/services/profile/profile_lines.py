@@ -231,7 +231,7 @@ class ProfileLines:
         for record in ranked:
             heading = self._heading(record, title)
             most = min(budget, spent + principles) if PRINCIPLE in record.tags else budget
-            cost = self.count(_line(record)) + (0 if heading in by_heading else self.count(f"## {heading}"))
+            cost = self.count(line_of(record)) + (0 if heading in by_heading else self.count(f"## {heading}"))
             if spent + cost > most or not _take(record, chosen):
                 continue
             spent += cost
@@ -239,7 +239,7 @@ class ProfileLines:
             by_heading.setdefault(heading, []).append(record)
         order = [_in(PRINCIPLES, title), PINNED, *STATIC.values()]
         headings = sorted(by_heading, key=lambda name: order.index(name) if name in order else len(order))
-        return [self._section(name, sorted(by_heading[name], key=_learned), _line) for name in headings]
+        return [self._section(name, sorted(by_heading[name], key=_learned), line_of) for name in headings]
 
     def _standing(self, record: Record) -> float:
         """Weigh a static line by layer, then by salience without a clock, so that time alone moves no line (T2)."""
@@ -347,12 +347,17 @@ def _alike(words: frozenset[str], others: frozenset[str]) -> bool:
     return bool(words) and len(words & others) >= ALIKE * len(words | others)
 
 
-def _line(record: Record) -> str:
+def line_of(record: Record) -> str:
     """Return the description as one line that cannot end the fence around the profile."""
-    words = _FENCE.sub("‹memd-context", " ".join(record.description.split()))
+    words = in_one_line(record.description)
     if is_own(record) or not _orders(record, words):
         return f"- {words}"
     return f"- {_teller(record)}: “{words.translate(_INNER_QUOTES)}”"
+
+
+def in_one_line(words: str) -> str:
+    """Return a text in one line, without tags of the fence."""
+    return _FENCE.sub("‹memd-context", " ".join(words.split()))
 
 
 def _teller(record: Record) -> str:
@@ -371,7 +376,7 @@ def dated(record: Record) -> str:
     """Return a record's line with its day, marked if the user has not confirmed it."""
     confirmed = record.provenance.trust == "user" and record.status != "quarantined"
     unconfirmed = "" if confirmed else ", unconfirmed"
-    return f"{_line(record)} [{day(record.provenance.said_at)}{unconfirmed}]"
+    return f"{line_of(record)} [{day(record.provenance.said_at)}{unconfirmed}]"
 
 
 def is_clean(words: str) -> bool:

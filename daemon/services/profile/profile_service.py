@@ -1,14 +1,17 @@
-"""The profile service: the profile text, the context package, and the log of the texts that agents received."""
+"""The profile service: the profile text, what a prompt recalls beside it, the context package, and the log of the texts
+that agents received."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
 
 from msgspec.structs import replace
 
 from ....protocol.profile import (
     ContextPackage,
     GetContext,
+    Injections,
     ListInjected,
     Printed,
     PrintNoted,
@@ -24,8 +27,22 @@ from ..service import Caller, Handler, Handlers, Permits, Reader, Service, owner
 from .context_package import ContextPackager
 from .echo_ledger import EchoLedger
 from .hot import ProfileCache
+from .injected_prompts import with_prompts
 from .injection_log import InjectionLog, without_delivery
 from .profile_lines import ProfileLines
+from .prompt_lines import PromptLines, PromptSearch
+
+
+class InjectionListener(Protocol):
+    """Counts what hooks give to agents (T3)."""
+
+    def injected(self, ids: Iterable[str]) -> None:
+        """Count records that a hook printed into a session."""
+        ...
+
+    def in_context(self, document: str, prompt: str, ids: Sequence[str]) -> None:
+        """Follow whether a session, whose context has these records, uses them in its answer to a prompt."""
+        ...
 
 
 class ProfileService(Service):
@@ -39,12 +56,15 @@ class ProfileService(Service):
         *,
         pieces: Callable[[str], int],
         permits: Callable[[Reader], Permits | None],
+        echoes: EchoLedger,
+        search: PromptSearch,
+        listener: InjectionListener,
     ) -> None:
         """`pieces`: word pieces of a text for the searching model; `permits`: the records that a reader may see."""
         stores, state, world, config = core.stores, core.places.state, core.world, core.config
         self._stores, self._activity, self._config = stores, core.activity, config
         self.injections = InjectionLog(state / "injected", world.now)
-        self.echoes = EchoLedger(state, stores.records, stores.archive, world.now, stores.changed.set)
+        self._echoes, self._listener = echoes, listener
 
         def weights(records: Sequence[Record], now: int) -> Mapping[str, float]:
             signals = stores.counters.signals(records)
@@ -52,6 +72,7 @@ class ProfileService(Service):
 
         lines = ProfileLines(stores.profile, stores.archive, pieces, self._boost, weights)
         self._cache = ProfileCache(stores.profile, lines, core.directory.title, permits)
+        self._prompts = PromptLines(search, lines.count)
         self._packager = ContextPackager(stores.records, stores.inbox.held, lines, self._boost, world.now)
 
     @property
@@ -60,7 +81,7 @@ class ProfileService(Service):
             Profile: Handler("fast", self.profile, under_pass=True, scoped=True),
             GetContext: Handler("slow", self.context, under_pass=True, scoped=True),
             Printed: Handler("slow", self.printed, under_pass=True),
-            ListInjected: owner("slow", self.injections.list),
+            ListInjected: owner("slow", self.injected),
         }
 
     def start(self) -> None:
@@ -70,16 +91,30 @@ class ProfileService(Service):
         self._cache.clear()
 
     def close(self) -> None:
-        self.echoes.save()
+        self._echoes.save()
 
     def profile(self, request: Profile, caller: Caller) -> ProfileText:
         pending = self._stores.pending if caller.is_owner else 0
         rendered = self._cache.profile(caller.scope, request.budget_tokens, pending, caller.reader)
         if not caller.is_owner:
-            return without_delivery(rendered)
-        self.echoes.note(request.document, rendered.ids)
-        self._activity.note("profiled", f"{len(rendered.ids)} lines, {rendered.tokens} tokens")
-        return self.injections.offer(request, rendered)
+            return without_delivery(self._with_recalled(request, rendered, caller, ()))
+        before = self.injections.begin(request)
+        if before.ids:
+            self._listener.in_context(before.document, before.prompt, before.ids)
+        answer = self._with_recalled(request, rendered, caller, before.ids)
+        given = (*rendered.ids, *(answer.recalled.ids if answer.recalled else ()))
+        self._echoes.note(request.document, given)
+        self._activity.note("profiled", f"{len(given)} lines, {rendered.tokens} tokens")
+        return self.injections.offer(request, answer)
+
+    def _with_recalled(
+        self, request: Profile, rendered: ProfileText, caller: Caller, present: Sequence[str]
+    ) -> ProfileText:
+        """Return a profile with what the request's prompt recalls (Q13), unless the user switched this off."""
+        if self._config().hook.recall == "off":
+            return rendered
+        recalled = self._prompts.recalled(request, caller, frozenset((*rendered.ids, *present)))
+        return replace(rendered, recalled=recalled) if recalled else rendered
 
     def context(self, request: GetContext, caller: Caller) -> ContextPackage:
         """Return the context package of a scope (Q11)."""
@@ -93,8 +128,15 @@ class ProfileService(Service):
             return PrintNoted(known=False)
         noted = self.injections.printed(request)
         if noted.known:
+            context = self.injections.context(request.document)
+            self._listener.injected(context.fresh)
+            self._listener.in_context(context.document, context.prompt, context.ids)
             self._activity.note("injected", request.document)
         return noted
+
+    def injected(self, request: ListInjected) -> Injections:
+        """List the texts that agents received, with the prompts that recalled some. Raises NotFound, InvalidRequest."""
+        return with_prompts(self.injections.list(request), self._stores.archive)
 
     def _boost(self, record: Record) -> float:
         boosts = self._config().tag_boost

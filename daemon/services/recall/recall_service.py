@@ -13,7 +13,9 @@ from msgspec.structs import replace
 
 from ....protocol.errors import InvalidRequest
 from ....protocol.recall import Feedback, Heard, Hit, NeverUsed, Recall, Recalled
-from ....protocol.record import check_types
+from ....protocol.record import QUOTE_LIMIT, Record, check_types
+from ...projections.project_pointer import DOCUMENT as POINTERS
+from ...projections.tokens import TermTokens
 from ..core import Core
 from ..outgoing_screen import screened
 from ..pass_limits import limited
@@ -23,6 +25,15 @@ from .deep import DeepCaller, DeepRecall, narrowed
 from .feedback import CountUse, FeedbackLearner, RecentAnswers
 from .turn_search import TurnSearch, with_turns
 from .warm import SearchIndexes, WarmRecall, silent
+
+PROMPT_FLOOR = 0.44
+"""Relevance that a record must reach for a prompt (Q13), which is no question to memd in most cases."""
+
+PROMPT_TERMS = 2
+"""Least terms of a prompt, without stop words: "commit" or "go on" matches any record that has the word."""
+
+PROMPT_RECORDS = 12
+"""Records that a prompt recalls before those are left out that the agent has already."""
 
 
 class RecallListener(Protocol):
@@ -85,6 +96,7 @@ class RecallService(Service):
         # A deep recall searches the turns of all sessions.
         self._all_turns = TurnSearch(stores, lambda: models.sense, lambda: sys.maxsize)
         self._deep = DeepRecall(stores)
+        self._tokens = TermTokens()
 
     @property
     def handlers(self) -> Handlers:
@@ -126,6 +138,15 @@ class RecallService(Service):
         self._activity.note("recalled", f"no answer: {answer.reason}" if answer.abstained else outcome)
         return answer
 
+    def believed(self, prompt: str, caller: Caller) -> tuple[Hit, ...]:
+        """Return the believed records that answer a prompt well, best first; memd counts none of them as given."""
+        if len(self._tokens.query(prompt)) < PROMPT_TERMS:
+            return ()
+        request = Recall(query=prompt, limit=PROMPT_RECORDS, budget_tokens=PROMPT_RECORDS * QUOTE_LIMIT)
+        answer = self._warm.recall(request, caller.scope, 0, None, caller.permits, noted=False)
+        floor = max(PROMPT_FLOOR, self._warm.floor(request))
+        return tuple(hit for hit in answer.hits if hit.parts["relevance"] >= floor and _is_believed(hit.record))
+
     def _count(self, request: Recall, caller: Caller, answer: Recalled) -> None:
         self._listener.recalled(request.query, caller.scope, [hit.record.id for hit in answer.hits])
         self._listener.reactivated([hit.record.id for hit in answer.hits if hit.record.status == "archived"])
@@ -145,6 +166,12 @@ class RecallService(Service):
         search = self._all_turns if request.deep else self._turns
         pools = self._directory.joined(caller.scope)
         return search.search(request, self._world.now(), pools, answer, caller, self._warm.floor(request))
+
+
+def _is_believed(record: Record) -> bool:
+    """Whether a record may be given to an agent that did not ask: not one in doubt, and no link between pools."""
+    is_sure = record.status == "active" and not record.flags and not record.needs_review
+    return is_sure and record.provenance.source != POINTERS
 
 
 def _lane(request: Recall) -> Lane:

@@ -141,12 +141,14 @@ class WarmRecall:
         pending: int,
         view: View | None = None,
         permits: Permits | None = None,
+        *,
+        noted: bool = True,
     ) -> Recalled:
         """Answer a question over these pools, today or at another time; today's indexes give the candidates (Q12).
 
         An answer whose best record is below the floor says that it abstains, and holds what may stand beside a turn.
         Records that `permits` rejects (A1), or of another type than those that the request asks for, are dropped before
-        anything is weighed, ranked or counted.
+        anything is weighed, ranked or counted. `noted`: whether feedback may name the answer.
         """
         query = _Query(request, scope, view, permits)
         floor, weights = self.floor(request), _weights(request)
@@ -179,7 +181,7 @@ class WarmRecall:
             hits=hits,
             scope=tuple(scope),
             principles=principles,
-            recall=self._noted(request, {id: given[id].features for id in prices}),
+            recall=self._noted(request, {id: given[id].features for id in prices}) if noted else "",
             strength=round(strength, 4),
             abstained=abstained,
             reason=(_IRRELEVANT if count else _UNMATCHED) if abstained else "",
