@@ -26,13 +26,22 @@ from ..hooks.hosts import server_command
 from ..hooks.notes import folder
 from ..python.folder import make_private
 from ..shell import script
-from .measurement import BenchOptions, Figure, PartResult, at_most, elapsed_ms, percentile_figure
+from .measurement import BenchOptions, Figure, PartResult, Target, at_most, elapsed_ms, percentile_figure
 from .processes import cpu_s
 from .session_data import SAMPLE
 from .temporary_daemon import empty_home, running, settle
 
 ROUNDS = 100
 STATEMENT, QUESTION = "I prefer tabs over spaces.", "tabs or spaces"
+RECALLED = "The brewery's pressure gauges are calibrated by Halvorsen Metrology."
+PROMPT = "Which vendor calibrates the pressure gauges of the brewery?"
+_LIKED = "oak jazz tea rust walnut linen chess trains snow basil clay copper wool plums ferns quartz".split()
+_PREFERENCES = tuple(
+    f"I prefer the painted {liked} of the north to the {other} of the south, always."
+    for step in (1, 5)
+    for liked, other in zip(_LIKED, _LIKED[step:] + _LIKED[:step], strict=True)
+)
+"""They fill the profile, which RECALLED then has no line of."""
 _BUSY = "a busy machine, on which a process waits for a core before it begins"
 
 
@@ -45,23 +54,32 @@ class ProcessCost(NamedTuple):
 
 
 def hook(options: BenchOptions) -> PartResult:
-    """A turn's call of the hook, with the profile printed, and the note after it."""
+    """A turn's call of the hook, with the profile; one with a prompt that recalls a line; the note after a turn."""
     with empty_home() as (home, environment), running(home, environment) as client:
-        client.remember(STATEMENT)
+        for statement in (STATEMENT, *_PREFERENCES, RECALLED):
+            client.remember(statement)
         settle(client)
         program.install(home, environment)
         command = program.command(home, "pi")
         turn = b'{"session_id": "bench", "cwd": "/"}'
+        prompted = b'{"session_id": "bench", "cwd": "/", "prompt": "%b"}' % PROMPT.encode()
         turn_end = b'{"session_id": "bench", "cwd": "/", "transcript_path": "/nowhere.jsonl"}'
-        inject, note, bare = list[ProcessCost](), list[ProcessCost](), list[ProcessCost]()
+        inject, recall, note, bare = list[ProcessCost](), list[ProcessCost](), list[ProcessCost](), list[ProcessCost]()
         for _ in range(ROUNDS // 10 if options.quick else ROUNDS):
             bare.append(_run([*command[:3], "-c", "pass"], b"", environment))
             inject.append(_run([*command, "before_agent_start"], turn, environment))
+            recall.append(_run([*command, "before_agent_start"], prompted, environment))
             note.append(_run([*command, "agent_end"], turn_end, environment))
     printed = sum(bool(cost.output) for cost in inject)
     count = f"{printed} of {len(inject)} turns printed the profile, the others were counted as skipped"
-    figures = (*_figures("a turn", inject, bare), *_figures("a note", note, bare))
-    return PartResult(figures, notes=(count,), shows_not=_BUSY)
+    recalled = sum(RECALLED[:-1].encode() in cost.output for cost in recall)
+    prompts = f"{recalled} of {len(recall)} prompts recalled the line that answers them"
+    figures = (
+        *_figures("a turn", inject, bare),
+        *_figures("a turn with a prompt", recall, bare, at_most(35)),
+        *_figures("a note", note, bare),
+    )
+    return PartResult(figures, notes=(count, prompts), shows_not=_BUSY)
 
 
 def reading_on(options: BenchOptions) -> PartResult:
@@ -106,10 +124,12 @@ def _run(command: Sequence[str], content: bytes, environment: Mapping[str, str])
     return ProcessCost(cpu * 1000, (end - begin) * 1000, done.stdout)
 
 
-def _figures(name: str, costs: Sequence[ProcessCost], bare: Sequence[ProcessCost] = ()) -> tuple[Figure, ...]:
-    """Medians beside those of the `bare` interpreter, with a target if there are any."""
+def _figures(
+    name: str, costs: Sequence[ProcessCost], bare: Sequence[ProcessCost] = (), target: Target | None = None
+) -> tuple[Figure, ...]:
+    """Medians beside those of the `bare` interpreter, with a target of 30 ms, or another one, if there are any."""
     cpu, wall = [cost.cpu_ms for cost in costs], [cost.wall_ms for cost in costs]
-    target = at_most(30) if bare else None
+    target = (target or at_most(30)) if bare else None
     return (
         percentile_figure(f"{name}, of a core, p50", cpu, 50, [cost.cpu_ms for cost in bare], target),
         percentile_figure(f"{name}, from start to end, p50", wall, 50, [cost.wall_ms for cost in bare]),

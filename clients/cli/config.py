@@ -65,6 +65,7 @@ def put(
       memd config set idle_s 60
       memd config set ignored_folders '~/private:*/secret-*'
       memd config set forgetting.capacity 50000
+      memd config set hook.recall off
     """
     with CommandAnswer("config set", as_json) as answer:
         if value.startswith("--"):
