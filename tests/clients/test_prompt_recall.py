@@ -43,7 +43,8 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningDaemon]
             client.remember(f"I prefer the painted {liked} of the north to the {left} of the south, always.")
         for text in (ANSWER, FERRY):
             client.remember(Remember(text=text, turn=text[:9], at="2020-01-01T00:00:00Z", origin=OLD))
-    daemon.settle()
+        daemon.settle()
+        until(lambda: client.profile(prompt=QUESTION).recalled is not None)
     yield daemon
     daemon.terminate()
 

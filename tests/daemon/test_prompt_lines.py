@@ -60,6 +60,7 @@ class Reading:
             count_use=self.life.counter.used,
             log_answer=lambda document, answer: None,
         )
+        self.recall.load()
         self.lines = PromptLines(self.recall, COUNT)
 
     @property

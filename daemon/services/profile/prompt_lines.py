@@ -27,6 +27,10 @@ READ = 2000
 class PromptSearch(Protocol):
     """Searches the memory with prompts."""
 
+    def prepare(self) -> None:
+        """Load in the background what the first search loads."""
+        ...
+
     def believed(self, prompt: str, caller: Caller) -> Sequence[Hit]:
         """Return the believed records that answer a prompt well, best first."""
         ...
@@ -43,6 +47,8 @@ class PromptLines:
         """Return the lines that a request's prompt recalls, None for none. `present`: records whose lines the agent
         has already."""
         if not request.prompt.strip():
+            if request.document:  # a session starts: prompts will follow
+                self._search.prepare()
             return None
         chosen: list[str] = []
         ids: list[str] = []

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from ....protocol.errors import InvalidRequest
 from ....protocol.recall import Feedback, Heard, Hit, NeverUsed, Recall, Recalled
 from ....protocol.record import QUOTE_LIMIT, Record, check_types
+from ....stages.batch import PERSONAL
 from ...projections.project_pointer import DOCUMENT as POINTERS
 from ...projections.tokens import TermTokens
 from ..core import Core
@@ -96,7 +97,9 @@ class RecallService(Service):
         # A deep recall searches the turns of all sessions.
         self._all_turns = TurnSearch(stores, lambda: models.sense, lambda: sys.maxsize)
         self._deep = DeepRecall(stores)
-        self._tokens = TermTokens()
+        self._tokens, self._scheduler = TermTokens(), core.scheduler
+        self._is_preparing = self._is_ready = False
+        core.captures.subscribe(lambda _: self.prepare())  # a home in use
 
     @property
     def handlers(self) -> Handlers:
@@ -138,8 +141,23 @@ class RecallService(Service):
         self._activity.note("recalled", f"no answer: {answer.reason}" if answer.abstained else outcome)
         return answer
 
+    def prepare(self) -> None:
+        """Load in the background what the first recall loads, up to half a second."""
+        if not self._is_preparing:
+            self._is_preparing = True
+            self._scheduler.soon(self.load, "recall")
+
+    def load(self) -> None:
+        """Answer a question, so that no prompt waits for what the first one loads."""
+        self._warm.recall(Recall(query="Which one?"), (PERSONAL,), 0, noted=False)
+        self._is_ready = True
+
     def believed(self, prompt: str, caller: Caller) -> tuple[Hit, ...]:
-        """Return the believed records that answer a prompt well, best first; memd counts none of them as given."""
+        """Return the believed records that answer a prompt well, best first; memd counts none of them as given. None
+        before `prepare` is done, because a hook does not wait for it."""
+        if not self._is_ready:
+            self.prepare()
+            return ()
         if len(self._tokens.query(prompt)) < PROMPT_TERMS:
             return ()
         request = Recall(query=prompt, limit=PROMPT_RECORDS, budget_tokens=PROMPT_RECORDS * QUOTE_LIMIT)
