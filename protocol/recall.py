@@ -159,6 +159,7 @@ class Recalled(msgspec.Struct, frozen=True, kw_only=True):
     screened: dict[str, int] = {}
     linked: tuple[Linked, ...] = ()
     period: tuple[str, str] | None = None
+    corrected: str = ""
 
 
 class Feedback(Request, tag="feedback", frozen=True, kw_only=True):

@@ -74,12 +74,13 @@ class TermQuery(NamedTuple):
 
 
 class TermScores(NamedTuple):
-    """BM25 by id, the highest score that the question's own words can reach, and the weight of each of these terms: its
-    inverse document frequency."""
+    """BM25 by id, the highest score that the question's own words can reach, the weight of each of these terms: its
+    inverse document frequency; `unknown`: those that no text of a scoped index's groups has."""
 
     by_id: dict[str, float]
     possible: float
     weights: dict[str, float]
+    unknown: frozenset[str] = frozenset()
 
 
 class _Uncommitted(NamedTuple):
@@ -260,16 +261,18 @@ class TermIndex:
         if self._scoped and groups is not None:
             marks = [_scope_mark(group, True) for group in groups]
             marks += [_scope_mark(group, False) for group in groups] if past else []
-            query, idf, categories = self._scoped_query(searcher, shares, marks, [waiting for _, waiting in near])
+            query, idf, categories, known = self._scoped_query(
+                searcher, shares, marks, [waiting for _, waiting in near]
+            )
         else:
-            categories = dict[str, float]()
+            categories, known = dict[str, float](), shares
             query, idf = self._filtered_query(searcher, shares, groups, past, [waiting for _, waiting in tail])
         scores = self._hits(searcher, query, limit) if query is not None else {}
         for id, _ in tail:
             scores.pop(id, None)
         weights = {term: weight * shares[term] for term, weight in idf.items()}
-        known = self._texts and not self._scoped  # a new record has no vector yet: its words count in full
-        mean = self._terms / self._texts if known else USUAL
+        is_known = self._texts and not self._scoped  # a new record has no vector yet: its words count in full
+        mean = self._terms / self._texts if is_known else USUAL
         for id, waiting in near:
             fullness = B * waiting.length / mean
             score = sum(weight * _saturation(waiting.counts[term], fullness) for term, weight in weights.items())
@@ -278,7 +281,8 @@ class TermIndex:
                 scores[id] = score
         best = sorted([(-score, id) for id, score in scores.items()])[:limit]
         asked = {term: idf[term] for term in own}
-        return TermScores({id: -score for score, id in best}, sum(asked.values()) * (K1 + 1), asked)
+        unknown = frozenset(asked).difference(known)
+        return TermScores({id: -score for score, id in best}, sum(asked.values()) * (K1 + 1), asked, unknown)
 
     def _scoped_query(
         self,
@@ -286,21 +290,24 @@ class TermIndex:
         shares: Mapping[str, float],
         marks: Sequence[str],
         near: Sequence[_Uncommitted],
-    ) -> tuple[tantivy.Query | None, dict[str, float], dict[str, float]]:
-        """Return the query over the terms with these marks, each term's weight among their texts, and its weight as a
-        category word."""
+    ) -> tuple[tantivy.Query | None, dict[str, float], dict[str, float], Collection[str]]:
+        """Return the query over the terms with these marks, each term's weight among their texts, its weight as a
+        category word, and the terms that some of these texts have."""
         query, occur, field = tantivy.Query, tantivy.Occur, self._category_field
         everything = _everything(searcher)
         total = len(near) + sum(searcher.doc_freq("group", mark) for mark in marks)
         clauses: list[tuple[tantivy.Occur, tantivy.Query]] = []
         idf: dict[str, float] = {}
         categories: dict[str, float] = {}
+        known: list[str] = []
         for term, share in shares.items():
             counts = [searcher.doc_freq("terms", mark + term) for mark in marks]
             own = sum(counts) + sum(term in waiting.counts for waiting in near)
             kinds = [searcher.doc_freq(field, mark + term) for mark in marks] if field else []
             named = sum(kinds) + sum(term in waiting.categories for waiting in near)
             weight = idf[term] = _idf(total, own or named)
+            if own or named:
+                known.append(term)
             categories[term] = CATEGORY * share * _idf(total, own + named)
             for mark, count in zip(marks, counts, strict=True):
                 if count:
@@ -310,7 +317,7 @@ class TermIndex:
             for mark in [mark for mark, count in zip(marks, kinds, strict=False) if count]:
                 match = query.term_query(self._schema, field, mark + term)
                 clauses.append((occur.Should, query.const_score_query(match, categories[term])))
-        return (query.boolean_query(clauses) if clauses else None), idf, categories
+        return (query.boolean_query(clauses) if clauses else None), idf, categories, known
 
     def _filtered_query(
         self,

@@ -14,8 +14,10 @@ Encode = Callable[[str], NDArray[np.float32]]
 
 
 class SearchModel(NamedTuple):
-    """Vectors with the encoder of their model; `encode` is None where the model has no query table."""
+    """Vectors with the encoder of their model; `encode` is None where the model has no query table, `pieces` counts the
+    word pieces of a text."""
 
     vectors: VectorIndexes
     encode: Encode | None
     languages: tuple[str, ...] = ("en",)
+    pieces: Callable[[str], int] | None = None

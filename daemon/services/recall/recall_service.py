@@ -122,6 +122,8 @@ class RecallService(Service):
         view = self._timeline.view(request.as_of, request.believed_at, caller.permits)
         question = narrowed(request) if request.deep else request
         answer = self._warm.recall(question, caller.scope, self._stores.pending, view, caller.permits)
+        if answer.corrected:
+            question = replace(question, query=answer.corrected)
         if turns := self._turns_for(question, caller, answer) if view is None and not request.types else ():
             answer = with_turns(answer, turns, question)
         elif answer.abstained:

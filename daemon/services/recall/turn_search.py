@@ -143,8 +143,8 @@ class TurnSearch:
         question, limit = parse_question(request, now), max(1, request.limit)
         past = question.period if question.period is not None and question.period.past else None
         shares, weights = self._turns.find(question.searched.words, CANDIDATES, documents=documents)
-        _, encode, languages = self._sense()
-        asked = _AskedTurn(Asked(weights, grasp(question.language, languages)), _cosine(encode, request.query))
+        model = self._sense()
+        asked = _AskedTurn(Asked(weights, grasp(question.language, model.languages)), _cosine(model.encode, request.query))
         read = list(islice(self._readable(shares, caller), CANDIDATES if past else max(READ, limit)))
         judged = [self._turn(captured, self._parts(seq, captured), shares[seq], asked) for seq, captured in read]
         if answer.abstained and max((answered for answered, _ in judged), default=0.0) < SURER * floor:

@@ -21,6 +21,7 @@ from ...projections.counters import Counters
 from ...projections.lines import ConversationOrder
 from ...projections.ports import RecordReader, TextIndex
 from ...projections.records import digest
+from ...projections.terms import TermQuery, TermScores
 from ...projections.timeline import View
 from ...world import World
 from ..outgoing_screen import SUSPECT
@@ -32,6 +33,7 @@ from .feedback import RecentAnswers
 from .question import PARSED, parse_question
 from .scorer import ScorerNetwork, features, final, scored, standing
 from .selection import PRINCIPLE_SHARE, PRINCIPLES, by_chance, cost, deduplicated, within
+from .spelling import corrected
 from .time_expression import WIDER, TimeFilter, time_filter
 
 
@@ -46,6 +48,9 @@ class SearchIndexes(NamedTuple):
 
 CANDIDATES = 80
 """Most candidates from keywords, and most from vectors."""
+
+CORRECTING = 80
+"""Records whose words may correct a question."""
 
 LEADING = 28
 """Candidates, the best by own match, whose neighbours are weighed too; more for a large limit."""
@@ -107,13 +112,14 @@ class _Query(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """The number of matches, the weighed candidates, what the question asks for, and the filter by the time that it
-    names."""
+    """The number of matches, the weighed candidates, what the question asks for, the filter by the time that it names,
+    and the question as it was corrected, if it was."""
 
     matched: int
     weighed: WeighedCandidates
     asked: Asked
     period: TimeFilter | None
+    corrected: str = ""
 
 
 class WarmRecall:
@@ -189,6 +195,7 @@ class WarmRecall:
             filtered=max(0, count - len(hits)),
             pending=pending,
             tokens=spent + sum(prices.values()),
+            corrected=found.corrected,
             period=period_filter.period.named() if period_filter and hits else None,
         )
 
@@ -208,20 +215,18 @@ class WarmRecall:
         question = parse_question(request, now)
         few = bool(question.period and question.period.past) or bool(request.types)
         most = CANDIDATES * (WIDER if few else 1)
-        by_words, possible, terms = self._keywords.search(question.searched, scope, most, past=past)
-        by_sense: dict[str, float] = {}
-        vectors, encode, languages = self._sense()
-        if encode is not None:
-            sense = encode(request.query)
-            by_sense = dict(vectors.nearest(sense, scope, most))
-            if request.deep:
-                by_sense |= vectors.nearest_shelved(sense, scope, most)
-            by_sense |= vectors.cosines(sense, by_words.keys() - by_sense.keys())
+        words, by_sense = self._searched(request, question.searched, scope, most, past=past)
+        right = self._corrected(query, words, by_sense) if words.unknown else ""
+        if right:
+            request = msgspec.structs.replace(request, query=right)
+            question = parse_question(request, now)
+            words, by_sense = self._searched(request, question.searched, scope, most, past=past)
+        by_words, possible, terms = words.by_id, words.possible, words.weights
         if permits is not None or request.types:
             wanted = self._wanted({**by_words, **by_sense}, query)
             by_words = {id: score for id, score in by_words.items() if id in wanted}
             by_sense = {id: score for id, score in by_sense.items() if id in wanted}
-        known = grasp(question.language, languages)
+        known = grasp(question.language, self._sense().languages)
         matched = matches(by_words, possible, by_sense, weights, known)
         count = len(matched.places)
         fits = time_filter(question.period, matched, self._lines, floor)
@@ -234,7 +239,32 @@ class WarmRecall:
         marks = {digest(pool) for pool in scope}
         leading = len(matched.places) if past else max(LEADING, 2 * request.limit)
         weighed = weigh(matched, question.asked, weights, linked, self._lines, marks, leading)
-        return _Found(count, weighed, Asked(terms, known), fits)
+        return _Found(count, weighed, Asked(terms, known), fits, right)
+
+    def _searched(
+        self, request: Recall, words: TermQuery, scope: Sequence[str], most: int, *, past: bool
+    ) -> tuple[TermScores, dict[str, float]]:
+        """Return the keyword scores, and the cosines of all candidates."""
+        by_words = self._keywords.search(words, scope, most, past=past)
+        model = self._sense()
+        if model.encode is None:
+            return by_words, {}
+        sense = model.encode(request.query)
+        by_sense = dict(model.vectors.nearest(sense, scope, most))
+        if request.deep:
+            by_sense |= model.vectors.nearest_shelved(sense, scope, most)
+        return by_words, by_sense | model.vectors.cosines(sense, by_words.by_id.keys() - by_sense.keys())
+
+    def _corrected(self, query: _Query, words: TermScores, by_sense: Mapping[str, float]) -> str:
+        """Return the question with its slips corrected by the nearest records; "" if it has none."""
+        pieces = self._sense().pieces
+        if pieces is None:
+            return ""
+        near = sorted({*words.by_id, *by_sense}, key=lambda id: (-words.by_id.get(id, 0.0), -by_sense.get(id, 0.0)))
+        asked = query.request.query[:PARSED]
+        records = self._read(near[:CORRECTING], query).values()
+        right = corrected(asked, words.unknown, map(self._terms.of, records), pieces)
+        return right if right != asked else ""
 
     def _wanted(self, ids: Iterable[str], query: _Query) -> set[str]:
         """Return the candidates that the question wants; for another time, `_read` selects by their types then."""
