@@ -5,7 +5,7 @@ Invariant: an answer that omits something reports it (`abstained`, `filtered`, `
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -125,6 +125,9 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     flags: tuple[str, ...] = ()
 
 
+Method = Literal["records", "records and turns"]
+
+
 class Nearest(msgspec.Struct, frozen=True, kw_only=True):
     """The best candidate below the floor of an answer that abstains (P-23)."""
 
@@ -140,7 +143,8 @@ class Recalled(msgspec.Struct, frozen=True, kw_only=True):
     `principles` are part of every answer (Q8). `recall` names the answer for `feedback`. `note`: not "" while a change
     of model leaves records without vectors (P-14). `filtered`: records omitted or shown in part; `screened`: findings
     by current rule (W5). `linked`: only in a deep answer. `period`: the time that the question named and to which the
-    answer is restricted (start and end in RFC 3339, "" for open).
+    answer is restricted (start and end in RFC 3339, "" for open). `corrected`: the question as memd asked it after it
+    corrected slips, "" if there was none. `method`: whether turns were searched too (Q4).
     """
 
     hits: tuple[Hit, ...]
@@ -160,6 +164,7 @@ class Recalled(msgspec.Struct, frozen=True, kw_only=True):
     linked: tuple[Linked, ...] = ()
     period: tuple[str, str] | None = None
     corrected: str = ""
+    method: Method = "records"
 
 
 class Feedback(Request, tag="feedback", frozen=True, kw_only=True):

@@ -27,7 +27,7 @@ from . import (
     storage,
 )
 from .measurement import BenchOptions, DataMissing, Measure, PartResult
-from .read import beliefs, locomo_pipeline, ranking, recall_speed
+from .read import beliefs, crossover, locomo_pipeline, ranking, recall_speed
 from .write import (
     capture_sources,
     injection_detection,
@@ -73,6 +73,7 @@ GROUPS: dict[str, Mapping[str, Measure]] = {
     "read": {
         "relevance": ranking.relevance,
         "pipeline": locomo_pipeline.pipeline,
+        "crossover": crossover.crossover,
         "weights": ranking.weights,
         "ablation": ranking.ablation,
         "abstention": ranking.abstention,

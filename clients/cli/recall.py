@@ -117,6 +117,8 @@ def _notes(recalled: Recalled) -> Iterator[str]:
         yield "This folder is not a known project; searched personal only (`memd pools` lists the others)"
     else:
         yield f"searched {', '.join(pool_name(pool, 'this folder') for pool in recalled.scope)}"
+    if recalled.corrected:
+        yield f"searched for: {plain(recalled.corrected)}"
     if recalled.period:
         yield _period_text(*recalled.period)
     if recalled.filtered:

@@ -597,6 +597,8 @@ export interface Recalled {
   screened: { [name: string]: number };
   linked: Linked[];
   period: [string, string] | null;
+  corrected: string;
+  method: "records" | "records and turns";
 }
 export interface RecordList {
   records: MemoryRecord[];

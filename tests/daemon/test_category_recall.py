@@ -36,7 +36,7 @@ def test_the_own_word_leads_the_category_Q7(tmp_path: Path, committed: bool) -> 
     index.put([(text, 1) for text in texts], (), 1)
     if committed:
         index.commit()
-    scores, possible, _ = index.search("linter", ["pool"], 10)
+    scores, possible, *_ = index.search("linter", ["pool"], 10)
     assert list(scores) == ["own", "named"]
     assert 0 < scores["named"] < scores["own"] < possible
 

@@ -265,6 +265,6 @@ def test_texts_that_were_put_again_leave_the_scores_as_they_are_Q4(tmp_path: Pat
         index.close()
         return found
 
-    (once, most, _), (again, most_again, _) = scores("once", texts), scores("again", texts, texts[:30])
+    (once, most, *_), (again, most_again, *_) = scores("once", texts), scores("again", texts, texts[:30])
     assert once.keys() == again.keys()
     assert max(again.values()) / most_again == pytest.approx(max(once.values()) / most, rel=0.1)

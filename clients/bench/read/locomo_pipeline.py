@@ -69,9 +69,9 @@ def _add(score: PipelineScore, conversation: Conversation) -> None:
         memories: dict[str, Client] = {}
         for speaker in dict.fromkeys(note.author for note in conversation.notes):
             memories[speaker] = client = stack.enter_context(temporary_daemon(SETTINGS))
-            _capture(client, conversation, speaker)
+            capture(client, conversation, speaker)
         live = [item for client in memories.values() for item in records(client) if item.status not in GONE]
-        covered = {turn for record in live for turn in _turns(record)} & wanted
+        covered = {turn for record in live for turn in turns_of(record)} & wanted
         for question in answerable:
             if evidence := question.evidence & covered:
                 names = list(dict.fromkeys(_answering_turns(memories, question.text)))
@@ -85,7 +85,8 @@ def _add(score: PipelineScore, conversation: Conversation) -> None:
     score.covered += len(covered)
 
 
-def _capture(client: Client, conversation: Conversation, user: str) -> None:
+def capture(client: Client, conversation: Conversation, user: str) -> None:
+    """Capture a conversation with one speaker as the user, and wait until it is distilled."""
     by_session: dict[str, list[Said]] = {}
     for note in conversation.notes:
         text = note.text.removeprefix(f"{note.author}: ")
@@ -99,7 +100,8 @@ def _capture(client: Client, conversation: Conversation, user: str) -> None:
     await_vectors(client)
 
 
-def _turns(record: Record) -> list[str]:
+def turns_of(record: Record) -> list[str]:
+    """Return the turns that a record rests on."""
     evidence = [item.span.turn for item in record.provenance.evidence]
     return [*(span.turn for span in record.provenance.spans), *evidence]
 
@@ -113,7 +115,7 @@ def _answering_turns(memories: dict[str, Client], question: str, options: Recall
         wish = Recall(query=text, pools=("personal",), limit=FIRST, budget_tokens=BUDGET, options=options)
         hits += memories[speaker].ask(wish, Recalled).hits
     for hit in _best(hits):
-        yield from _turns(hit.record)
+        yield from turns_of(hit.record)
 
 
 def _best(hits: Sequence[Hit]) -> list[Hit]:

@@ -124,10 +124,13 @@ class RecallService(Service):
         answer = self._warm.recall(question, caller.scope, self._stores.pending, view, caller.permits)
         if answer.corrected:
             question = replace(question, query=answer.corrected)
-        if turns := self._turns_for(question, caller, answer) if view is None and not request.types else ():
+        turns = self._turns_for(question, caller, answer) if view is None and not request.types else None
+        if turns:
             answer = with_turns(answer, turns, question)
         elif answer.abstained:
             answer = silent(answer)
+        if turns is not None:
+            answer = replace(answer, method="records and turns")
         if view is None and caller.is_owner:
             self._count(request, caller, answer)
         if request.deep:
@@ -182,7 +185,7 @@ class RecallService(Service):
         hits, principles = of_hits(answer.hits), of_hits(answer.principles)
         return replace(answer, hits=hits, principles=principles, linked=linked, pending=0)
 
-    def _turns_for(self, request: Recall, caller: Caller, answer: Recalled) -> tuple[Heard, ...]:
+    def _turns_for(self, request: Recall, caller: Caller, answer: Recalled) -> tuple[Heard, ...] | None:
         search = self._all_turns if request.deep else self._turns
         pools = self._directory.joined(caller.scope)
         return search.search(request, self._world.now(), pools, answer, caller, self._warm.floor(request))

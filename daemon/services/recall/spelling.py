@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable
+from typing import NamedTuple
 
 from ...projections.tokens import TermTokens
 
@@ -17,20 +18,28 @@ SHORTEST = 5
 _WORD = re.compile(r"(?<![\w./:@-])[^\W\d_]+(?![\w/:@-]|\.\w)")
 
 
-def corrected(
-    question: str, unknown: Collection[str], known: Iterable[Collection[str]], pieces: Callable[[str], int]
-) -> str:
-    """Return a question with each misspelt word replaced by the nearest of the known terms; the question itself if
-    there is none. `unknown`: its terms that no text has; `known`: the terms of records, best first; `pieces`: counts
-    the word pieces of a text."""
-    tokens, others = TermTokens(), list(dict.fromkeys(term for terms in known for term in terms))
+class KnownText(NamedTuple):
+    """A text and its terms."""
+
+    text: str
+    terms: Collection[str]
+
+
+def corrected(question: str, unknown: Collection[str], known: Iterable[KnownText], pieces: Callable[[str], int]) -> str:
+    """Return a question with each misspelt word replaced by the nearest word of the known texts; the question itself if
+    there is none. `unknown`: its terms that no text has; `known`: texts, best first; `pieces`: counts the word pieces
+    of a text."""
+    tokens, texts = TermTokens(), list(known)
 
     def right(match: re.Match[str]) -> str:
         word = match.group()
         terms = tokens.query(word)
         if len(word) < SHORTEST or len(terms) != 1 or terms[0] not in unknown or pieces(word) == 1:
             return word
-        return next((other for other in others if is_slip(terms[0], other)), word)
+        near = ((text.text, term) for text in texts for term in text.terms if is_slip(terms[0], term))
+        text, term = next(near, ("", ""))
+        words = (other.group() for other in _WORD.finditer(text))
+        return next((other for other in words if tokens.query(other) == [term]), word)
 
     return _WORD.sub(right, question)
 

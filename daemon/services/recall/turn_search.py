@@ -128,23 +128,27 @@ class TurnSearch:
         answer: Recalled,
         caller: Caller,
         floor: float,
-    ) -> tuple[Heard, ...]:
+    ) -> tuple[Heard, ...] | None:
         """Return the turns that answer a request, best first, of those that the caller may see (A1); none below the
-        floor or the request's threshold.
+        floor or the request's threshold; None if the scope has too many sessions to search.
 
-        Empty with many sessions. If the question names a time and turns of that time match, only these are returned.
+        If the question names a time and turns of that time match, only these are returned.
         """
         most = self._below_sessions()
         documents = self._sources.documents(scope, most)
         if caller.hears is not None and len(documents) < most:
             documents = list(filter(caller.hears, documents))
-        if not documents or len(documents) >= most:
+        if len(documents) >= most:
+            return None
+        if not documents:
             return ()
         question, limit = parse_question(request, now), max(1, request.limit)
         past = question.period if question.period is not None and question.period.past else None
         shares, weights = self._turns.find(question.searched.words, CANDIDATES, documents=documents)
         model = self._sense()
-        asked = _AskedTurn(Asked(weights, grasp(question.language, model.languages)), _cosine(model.encode, request.query))
+        asked = _AskedTurn(
+            Asked(weights, grasp(question.language, model.languages)), _cosine(model.encode, request.query)
+        )
         read = list(islice(self._readable(shares, caller), CANDIDATES if past else max(READ, limit)))
         judged = [self._turn(captured, self._parts(seq, captured), shares[seq], asked) for seq, captured in read]
         if answer.abstained and max((answered for answered, _ in judged), default=0.0) < SURER * floor:

@@ -33,7 +33,7 @@ from .feedback import RecentAnswers
 from .question import PARSED, parse_question
 from .scorer import ScorerNetwork, features, final, scored, standing
 from .selection import PRINCIPLE_SHARE, PRINCIPLES, by_chance, cost, deduplicated, within
-from .spelling import corrected
+from .spelling import KnownText, corrected
 from .time_expression import WIDER, TimeFilter, time_filter
 
 
@@ -263,7 +263,8 @@ class WarmRecall:
         near = sorted({*words.by_id, *by_sense}, key=lambda id: (-words.by_id.get(id, 0.0), -by_sense.get(id, 0.0)))
         asked = query.request.query[:PARSED]
         records = self._read(near[:CORRECTING], query).values()
-        right = corrected(asked, words.unknown, map(self._terms.of, records), pieces)
+        texts = (KnownText(record.description, self._terms.of(record)) for record in records)
+        right = corrected(asked, words.unknown, texts, pieces)
         return right if right != asked else ""
 
     def _wanted(self, ids: Iterable[str], query: _Query) -> set[str]:

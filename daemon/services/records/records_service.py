@@ -259,7 +259,7 @@ class RecordsService(Service):
         subject = request.subject.strip()
         if not subject:
             raise InvalidRequest("the timeline has no subject", hint='name a key or words: memd timeline "editor"')
-        words, possible, _ = self._stores.keywords.search(subject, caller.scope, 4 * request.limit, past=True)
+        words, possible, *_ = self._stores.keywords.search(subject, caller.scope, 4 * request.limit, past=True)
         ids = [id for id, score in words.items() if possible and score / possible >= ALIKE]
         keyed = [id for pool in caller.scope for id in self._stores.records.ever(pool, subject)]
         matches = self._stores.records.many(dict.fromkeys((*keyed, *ids))).values()
