@@ -52,7 +52,13 @@ class Life:
         self.writer.start()
         self.sleep = Sleep(self.stores, self.writer, lambda: rules, later.now)
         self._warm = WarmRecall(
-            SearchIndexes(self.stores.records, self.stores.keywords, self.stores.lines, self.stores.counters),
+            SearchIndexes(
+                self.stores.records,
+                self.stores.keywords,
+                self.stores.lines,
+                self.stores.counters,
+                self.stores.profile,
+            ),
             lambda: SearchModel(self.stores.vectors, None),
             lambda: 0.22,
             RecentAnswers(later),

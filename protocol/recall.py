@@ -125,7 +125,7 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     flags: tuple[str, ...] = ()
 
 
-Method = Literal["records", "records and turns"]
+Method = Literal["records", "records and turns", "overview"]
 
 
 class Nearest(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,7 +144,8 @@ class Recalled(msgspec.Struct, frozen=True, kw_only=True):
     of model leaves records without vectors (P-14). `filtered`: records omitted or shown in part; `screened`: findings
     by current rule (W5). `linked`: only in a deep answer. `period`: the time that the question named and to which the
     answer is restricted (start and end in RFC 3339, "" for open). `corrected`: the question as memd asked it after it
-    corrected slips, "" if there was none. `method`: whether turns were searched too (Q4).
+    corrected slips, "" if there was none. `method`: whether turns were searched too (Q4), or an overview answers a
+    question that names no subject.
     """
 
     hits: tuple[Hit, ...]

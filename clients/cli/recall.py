@@ -117,6 +117,8 @@ def _notes(recalled: Recalled) -> Iterator[str]:
         yield "This folder is not a known project; searched personal only (`memd pools` lists the others)"
     else:
         yield f"searched {', '.join(pool_name(pool, 'this folder') for pool in recalled.scope)}"
+    if recalled.method == "overview":
+        yield "the question names no subject, so this is an overview"
     if recalled.corrected:
         yield f"searched for: {plain(recalled.corrected)}"
     if recalled.period:

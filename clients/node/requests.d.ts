@@ -598,7 +598,7 @@ export interface Recalled {
   linked: Linked[];
   period: [string, string] | null;
   corrected: string;
-  method: "records" | "records and turns";
+  method: "overview" | "records" | "records and turns";
 }
 export interface RecordList {
   records: MemoryRecord[];

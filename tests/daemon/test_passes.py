@@ -243,7 +243,7 @@ def test_no_read_reaches_past_a_pass_its_pools_or_a_revoked_source_A1_A2_A3(
         and not is_imposed(each)
         and (each.layer != "L2" or each.pool != "personal" or len(reached) == 1)
     }
-    sought = SearchIndexes(stores.records, stores.keywords, stores.lines, stores.counters)
+    sought = SearchIndexes(stores.records, stores.keywords, stores.lines, stores.counters, stores.profile)
     warm = WarmRecall(
         sought,
         lambda: SearchModel(stores.vectors, None),

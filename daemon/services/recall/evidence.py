@@ -113,8 +113,11 @@ class WeighedCandidates(NamedTuple):
     names: Sequence[str]
     parts: Numbers
 
-    def parts_of(self, place: int) -> dict[str, float]:
-        """Return the non-zero parts of one candidate by name."""
+    def parts_of(self, id: str) -> dict[str, float]:
+        """Return the non-zero parts of one candidate by name; none for a record that is no candidate."""
+        if id not in self.ids:
+            return {}
+        place = self.ids.index(id)
         values = self.parts[place].tolist()
         return {name: round(value, 4) for name, value in zip(self.names, values, strict=True) if abs(value) >= 5e-5}
 

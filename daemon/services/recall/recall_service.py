@@ -87,7 +87,7 @@ class RecallService(Service):
         self._activity, self._world, self._listener, self._log_answer = core.activity, world, listener, log_answer
         recent = RecentAnswers(world)
         self._learner = FeedbackLearner(stores, core.process, recent, count_use, listener.uncounted)
-        indexes = SearchIndexes(stores.records, stores.keywords, stores.lines, stores.counters)
+        indexes = SearchIndexes(stores.records, stores.keywords, stores.lines, stores.counters, stores.profile)
 
         def floor() -> float:
             return config().relevance_floor
@@ -124,7 +124,8 @@ class RecallService(Service):
         answer = self._warm.recall(question, caller.scope, self._stores.pending, view, caller.permits)
         if answer.corrected:
             question = replace(question, query=answer.corrected)
-        turns = self._turns_for(question, caller, answer) if view is None and not request.types else None
+        is_plain = view is None and not request.types and answer.method == "records"
+        turns = self._turns_for(question, caller, answer) if is_plain else None
         if turns:
             answer = with_turns(answer, turns, question)
         elif answer.abstained:

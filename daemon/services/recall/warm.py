@@ -20,6 +20,7 @@ from ....stages.batch import PERSONAL
 from ...projections.counters import Counters
 from ...projections.lines import ConversationOrder
 from ...projections.ports import RecordReader, TextIndex
+from ...projections.profile import PARTS, ProfileCards
 from ...projections.records import digest
 from ...projections.terms import TermQuery, TermScores
 from ...projections.timeline import View
@@ -30,6 +31,7 @@ from ..service import Permits
 from .coverage import Asked, RecordTerms
 from .evidence import WeighedCandidates, Weights, grasp, matches, weigh
 from .feedback import RecentAnswers
+from .general_questions import general_questions, relevances
 from .question import PARSED, parse_question
 from .scorer import ScorerNetwork, features, final, scored, standing
 from .selection import PRINCIPLE_SHARE, PRINCIPLES, by_chance, cost, deduplicated, within
@@ -38,12 +40,14 @@ from .time_expression import WIDER, TimeFilter, time_filter
 
 
 class SearchIndexes(NamedTuple):
-    """The projections that give candidates, their records and their present strength (R6)."""
+    """The projections that give candidates, their records and their present strength (R6), and the best records of a
+    pool."""
 
     records: RecordReader
     keywords: TextIndex
     lines: ConversationOrder
     counters: Counters
+    profile: ProfileCards
 
 
 CANDIDATES = 80
@@ -135,7 +139,7 @@ class WarmRecall:
         world: World,
     ) -> None:
         """`sense` and `floor` are called for each question; `network`: the learned scorer of an agent, if any."""
-        self._records, self._keywords, self._lines, self._counters = indexes
+        self._records, self._keywords, self._lines, self._counters, self._cards = indexes
         self._sense, self._floor, self._world = sense, floor, world
         self._recent, self._network = recent, network
         self._terms = RecordTerms()
@@ -154,7 +158,8 @@ class WarmRecall:
 
         An answer whose best record is below the floor says that it abstains, and holds what may stand beside a turn.
         Records that `permits` rejects (A1), or of another type than those that the request asks for, are dropped before
-        anything is weighed, ranked or counted. `noted`: whether feedback may name the answer.
+        anything is weighed, ranked or counted. `noted`: whether it is a client's question, which may be general and
+        whose answer feedback may name.
         """
         query = _Query(request, scope, view, permits)
         floor, weights = self.floor(request), _weights(request)
@@ -174,14 +179,17 @@ class WarmRecall:
             records, period_filter = (in_period, period_filter) if in_period else (records, None)
         if floor and not past:
             records = _near_best(records, relevance)
+        general = self._general(query) if noted and not past else {}
+        relevance |= {record.id: weight for record, weight in general.values() if weight > relevance.get(record.id, 0)}
+        records |= {id: record for id, (record, _) in general.items()}
+        strength = max(relevance.values(), default=0.0) if general else strength
         ranked = self._ranked(request, records, relevance, now)
         principles, spent = self._principles(query) if view is None else ((), 0)
         shown = {principle.record.id for principle in principles}
         given = {row.record.id: row for row in ranked if row.record.id not in shown}
         fitting = within((row.record for row in given.values()), max(1, request.limit), request.budget_tokens - spent)
         prices = {record.id: price for record, price in fitting}
-        places = {id: place for place, id in enumerate(candidates.ids)}
-        hits = tuple(self._hit(given[id], candidates.parts_of(places[id])) for id in prices)
+        hits = tuple(self._hit(given[id], candidates.parts_of(id)) for id in prices)
         abstained = not hits or strength < floor
         return Recalled(
             hits=hits,
@@ -196,8 +204,19 @@ class WarmRecall:
             pending=pending,
             tokens=spent + sum(prices.values()),
             corrected=found.corrected,
+            method="overview" if general else "records",
             period=period_filter.period.named() if period_filter and hits else None,
         )
+
+    def _general(self, query: _Query) -> dict[str, tuple[Record, float]]:
+        """Return the records that a general question asks for, with their relevance; none for a specific one."""
+        encode = self._sense().encode
+        kind = general_questions().kind(encode(query.request.query)) if encode and not query.request.types else ""
+        if not kind:
+            return {}
+        cards = (card for pool in query.scope for part in PARTS for card in self._cards.cards(pool, part))
+        records = {card.id: card for card in cards if query.permits is None or query.permits(card)}
+        return {id: (records[id], weight) for id, weight in relevances(records.values(), kind, query.scope).items()}
 
     def _noted(self, request: Recall, rows: Mapping[str, tuple[float, ...]]) -> str:
         """Keep an answer for feedback; return its name, "" under a pass, which allows no feedback."""
