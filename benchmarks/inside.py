@@ -231,14 +231,19 @@ def _judged_text(judge: InjectionJudge, text: str, place: Place) -> Mapping[str,
 
 
 def embed_command(places: Places, world: World, arguments: Sequence[str]) -> Mapping[str, object]:
-    """`embed-texts FILE OUT`: the vectors of a JSON list of texts, as float32 rows in their order."""
+    """`embed-texts FILE OUT`: the vectors of a JSON list of texts, as float32 rows in their order, and the milliseconds
+    that each took."""
     if len(arguments) != 2:
         raise InvalidRequest("which texts, and where to?", hint="python -m memd.daemon embed-texts texts.json vectors")
     from ..models.trunk import Trunk
 
-    rows = Trunk().embed(_texts(arguments[0]))
-    Path(arguments[1]).write_bytes(rows.tobytes())
-    return {"texts": len(rows), "dimension": rows.shape[1]}
+    trunk, times = Trunk(), list[float]()
+    with Path(arguments[1]).open("wb") as out:
+        for text in _texts(arguments[0]):
+            begin = time.perf_counter()
+            out.write(trunk.embed([text]).tobytes())
+            times.append((time.perf_counter() - begin) * 1000)
+    return {"dimension": trunk.info.dimension, "encode_ms": times}
 
 
 def _texts(name: str) -> list[str]:

@@ -1,6 +1,7 @@
 """Drives one peer inside that peer's own environment, with the standard library and the peer alone.
 
-Prints one JSON object a line. A peer that takes vectors gets memd's; only the peer's own function is timed.
+Prints one JSON object a line. A peer that takes vectors gets memd's; the peer's own function is timed, and each vector
+that it takes adds the time of its encoding.
 """
 
 from __future__ import annotations
@@ -20,23 +21,25 @@ TOP = 10
 
 
 class KnownVectors:
-    """The vectors of the texts and questions; also an embedder for the peers that want one."""
+    """The vectors of the texts and questions; also an embedder for the peers that want one. `spent_ms`: the time that
+    the vectors took that were asked for."""
 
     class config:
         """The settings that mem0 reads from an embedder."""
 
         embedding_dims = 384
 
-    def __init__(self, path: str, texts: Sequence[str], dimension: int) -> None:
+    def __init__(self, path: str, texts: Sequence[str], dimension: int, encode_ms: Sequence[float]) -> None:
         with open(path, "rb") as file:
             self._raw = file.read()
         self._row = {text: at for at, text in enumerate(texts)}
-        self._size = dimension * 4
+        self._size, self._encode_ms, self.spent_ms = dimension * 4, encode_ms, 0.0
 
     def raw(self, text: str) -> bytes:
         """The float32 numbers of a text as bytes; of an unknown text, such as a probe, those of the first one."""
-        at = self._row.get(text, 0) * self._size
-        return self._raw[at : at + self._size]
+        row = self._row.get(text, 0)
+        self.spent_ms += self._encode_ms[row]
+        return self._raw[row * self._size : (row + 1) * self._size]
 
     def embed(self, text: str, action: object = None) -> list[float]:
         return array("f", self.raw(text)).tolist()
@@ -151,7 +154,7 @@ def main(name: str, phase: str, folder: str, work_file: str) -> None:
     with open(work_file, encoding="utf-8") as file:
         work: dict[str, Any] = json.load(file)
     texts: list[str] = work["texts"]
-    vectors = KnownVectors(work["vectors"], [*texts, *work["questions"]], work["dimension"])
+    vectors = KnownVectors(work["vectors"], [*texts, *work["questions"]], work["dimension"], work["encode_ms"])
     begin = time.perf_counter()
     with contextlib.redirect_stdout(sys.stderr):
         add, search = PEERS[name](folder, vectors)
@@ -160,7 +163,7 @@ def main(name: str, phase: str, folder: str, work_file: str) -> None:
         sys.stdin.readline()  # all writers begin at once
     with contextlib.redirect_stdout(sys.stderr):
         if phase == "measure":
-            outcome = _measured((add, search), texts, work["questions"])
+            outcome = _measured((add, search), texts, work["questions"], vectors)
         elif phase == "write":
             outcome = _written(add, texts)
         else:
@@ -169,13 +172,13 @@ def main(name: str, phase: str, folder: str, work_file: str) -> None:
     os._exit(0)  # threads that a peer leaves running would keep this process alive
 
 
-def _measured(peer: Peer, texts: Sequence[str], questions: Sequence[str]) -> dict[str, Any]:
+def _measured(peer: Peer, texts: Sequence[str], questions: Sequence[str], vectors: KnownVectors) -> dict[str, Any]:
     add, search = peer
 
     def elapsed_ms(call: Callable[..., Any], *arguments: str) -> tuple[float, Any]:
-        begin = time.perf_counter()
+        begin, spent_ms = time.perf_counter(), vectors.spent_ms
         result = call(*arguments)
-        return (time.perf_counter() - begin) * 1000, result
+        return (time.perf_counter() - begin) * 1000 + vectors.spent_ms - spent_ms, result
 
     writes = [elapsed_ms(add, str(at), text)[0] for at, text in enumerate(texts)]
     reads = [elapsed_ms(search, question) for question in questions]

@@ -1,7 +1,8 @@
 """memd and its peers on the same conversations: recall, latency, a kill while writing, eight writers at once.
 
-Each peer has an installed environment of its own, memd's vectors if it takes any, and a fresh store a conversation.
-memd is measured over its socket, as shipped, after every text is distilled.
+Each peer has an installed environment of its own, memd's vectors if it takes any, and a fresh store a conversation. The
+time of a vector's encoding counts for whoever asks for it. memd is measured over its socket, as shipped, after every
+text is distilled; it encodes a text after the reply to its write.
 """
 
 from __future__ import annotations
@@ -248,13 +249,14 @@ def _last_line(errors: str) -> str:
 
 @contextmanager
 def _work(conversation: PeerConversation) -> Generator[Path]:
-    """A file for the driver: texts, questions, and a file with the vectors of both in that order."""
+    """A file for the driver: texts, questions, a file with the vectors of both in that order, and the milliseconds that
+    each vector took."""
     with TemporaryDirectory(prefix="memd-bench-") as folder, empty_home() as (_, environment):
         texts, vectors, path = Path(folder) / "texts.json", Path(folder) / "vectors", Path(folder) / "work.json"
         texts.write_bytes(msgspec.json.encode([*conversation.texts, *conversation.questions]))
-        dimension = json.loads(measure(environment, "embed-texts", str(texts), str(vectors)))["dimension"]
+        embedded: dict[str, Any] = json.loads(measure(environment, "embed-texts", str(texts), str(vectors)))
         work = {"texts": conversation.texts, "questions": conversation.questions, "vectors": str(vectors)}
-        path.write_bytes(msgspec.json.encode({**work, "dimension": dimension}))
+        path.write_bytes(msgspec.json.encode({**work, **embedded}))
         yield path
 
 
@@ -289,7 +291,7 @@ def _peer(name: str, options: BenchOptions) -> PartResult:
         figures,
         notes=(driver.versions(),) if driver and PACKAGES[name] else (),
         plots=(plot,),
-        shows_not="a power cut; peers run inside the calling process, memd answers over its socket",
+        shows_not="a power cut; what eight writers encode; peers run inside the calling process, memd over its socket",
     )
 
 
