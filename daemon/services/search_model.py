@@ -15,9 +15,10 @@ Encode = Callable[[str], NDArray[np.float32]]
 
 class SearchModel(NamedTuple):
     """Vectors with the encoder of their model; `encode` is None where the model has no query table, `pieces` counts the
-    word pieces of a text."""
+    word pieces of a text. `is_own`: whether it is the package's own model, for whose vectors others are fitted."""
 
     vectors: VectorIndexes
     encode: Encode | None
     languages: tuple[str, ...] = ("en",)
     pieces: Callable[[str], int] | None = None
+    is_own: bool = False

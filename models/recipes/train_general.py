@@ -5,9 +5,9 @@ In memd's own environment, in about a minute on one core:
     python train_general.py [--out FILE]
 
 Input: the questions of three authors in `data/general_*.tsv` (class, language, question; a third of the specific ones
-has the words of general ones) and those of the authored conversations. Output: a multinomial logistic regression over
-the vector of the question table; and, with each author left out in turn, how many general questions are known, of which
-class, and how many specific ones are taken for general.
+has the words of general ones), those of the authored conversations, and texts of the query table. Output: a multinomial
+logistic regression over the vector of the question table; and, with each author left out in turn, how many general
+questions are known, of which class, and how many specific ones are taken for general.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 from memd.clients.bench.read.conversations import dialogues, projects
 from memd.daemon.services.recall.general_questions import SPECIFIC, GeneralQuestions, path
 from memd.models.query import QueryTable
+from memd.stages import rules
 
 DATA = Path(__file__).parent / "data"
 PENALTY, ROUNDS = 0.1, 3000
-OTHERS = 600
-"""Questions of the authored conversations, all specific."""
+OTHERS = 400
+"""Texts of each other source, all specific."""
 
 
 class Row(NamedTuple):
@@ -41,7 +42,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=path())
     chosen = parser.parse_args()
-    rows, encode = [*_authored(), *_conversations()], QueryTable().encode
+    rows, encode = [*_authored(), *_others()], QueryTable().encode
     inputs = np.stack([encode(row.question) for row in rows])
     fit_general(rows, inputs).save(chosen.out)
     for author in sorted({row.author for row in rows if row.author}):
@@ -93,10 +94,21 @@ def _authored() -> list[Row]:
     ]
 
 
-def _conversations() -> list[Row]:
+def _others() -> list[Row]:
+    """Questions of the authored conversations, words, names, and the questions and statements that the query table was
+    fitted on."""
     told = [*dialogues("train"), *dialogues("test"), *projects("train"), *projects("test")]
-    questions = [question.text for conversation in told for question in conversation.questions]
-    return [Row("", SPECIFIC, "en", question) for question in random.Random(1).sample(questions, OTHERS)]
+    asked = [question.text for conversation in told for question in conversation.questions]
+    files = [(DATA / name).read_text(encoding="utf-8").splitlines() for name in ("queries.txt", "statements.txt")]
+    listed = (DATA / "vocabulary.txt").read_text(encoding="utf-8").splitlines()
+    words = [word.strip() for line in listed if line[0] not in "#[" and "|" not in line for word in line.split(";")]
+    names = [name.rstrip("?!") for _, _, names in rules.rows("categories") for name in names.split(", ")]
+    chance = random.Random(1)
+    return [
+        Row("", SPECIFIC, "en", text)
+        for texts in (asked, words, names, *files)
+        for text in chance.sample(texts, OTHERS)
+    ]
 
 
 if __name__ == "__main__":

@@ -215,4 +215,4 @@ class EmbeddingModels:
 
 
 def _sense(vectors: VectorIndexes, model: SearchableModel) -> SearchModel:
-    return SearchModel(vectors, model.encode, model.info.languages, model.pieces)
+    return SearchModel(vectors, model.encode, model.info.languages, model.pieces, not model.folder)

@@ -19,7 +19,7 @@ from ....protocol.record import OPEN_QUESTION, Record
 from ....stages.batch import PERSONAL
 
 SPECIFIC = "specific"
-LEAST = 0.75
+LEAST = 0.65
 """Least probability that a question is general."""
 
 GENERAL, STEP = 0.5, 0.04
