@@ -16,6 +16,7 @@ from ...stages.batch import PERSONAL
 from ...stages.categories import categories, digest
 from ..storage.archive import Archive
 from .aliases import Aliases
+from .ports import RecordReader
 from .projection import check_order
 from .record_reducer import touched
 from .records import Records
@@ -25,8 +26,18 @@ from .terms import TermDocument, TermIndex
 REACH = 200
 """Characters before and after a quote, and of the end of a question, that are indexed."""
 
+REPLACED = 8
+"""Records that a record replaced, itself or through others, whose words find it: the last ones."""
+
+LAYOUT = "2"
+"""Version of what the index holds beside the category words; another one makes another index."""
+
 NEAR = 6
 """Captures of all sessions among which the previous turn is searched."""
+
+
+PAST = frozenset(("retired", "archived"))
+"""Statuses of records whose words find those that replaced them: what the user hid is not searched."""
 
 
 def words(record: Record) -> str:
@@ -91,10 +102,33 @@ def _end(words: str) -> str:
     return words if len(words) <= REACH else words[-REACH:].partition(" ")[2]
 
 
-def text_of(record: Record, around: Beside = nothing) -> TermDocument:
+def predecessors(records: RecordReader, record: Record) -> list[Record]:
+    """Return the retired records that a live one replaced, itself or through others, the last ones first.
+
+    Only those of its pool (P1) and visibility: whoever may see the record might see them too.
+    """
+    found: list[Record] = []
+    if record.status not in LIVE:
+        return found
+    seen, ahead = {record.id}, record.supersedes
+    while ahead and len(found) < REPLACED:
+        before = records.many(id for id in ahead if id not in seen).values()
+        seen.update(ahead)
+        found += [earlier for earlier in before if earlier.status in PAST and _is_open_to_same(earlier, record)]
+        ahead = tuple(id for earlier in before for id in earlier.supersedes if id not in seen)
+    return found[:REPLACED]
+
+
+def _is_open_to_same(record: Record, other: Record) -> bool:
+    same = record.pool == other.pool
+    return same and record.provenance.visibility == other.provenance.visibility
+
+
+def text_of(record: Record, records: RecordReader, around: Beside = nothing) -> TermDocument:
     """Return the document of a record in the index."""
     named = " ".join(categories(f"{record.description}\n{record.content}"))
-    return TermDocument(record.id, record.pool, record.status in LIVE, words(record), around(record), named)
+    replaced = "\n".join(map(words, predecessors(records, record))) if record.supersedes else ""
+    return TermDocument(record.id, record.pool, record.status in LIVE, words(record), around(record), named, replaced)
 
 
 class Keywords(TermIndex):
@@ -105,7 +139,7 @@ class Keywords(TermIndex):
     def __init__(self, folder: Path, records: Records, around: Beside = nothing) -> None:
         """`around`: as from `beside`."""
         self._records, self.around = records, around
-        super().__init__(folder, scoped=True, categories=digest())
+        super().__init__(folder, scoped=True, categories=f"{digest()}_{LAYOUT}")
 
     @property
     def applied_seq(self) -> int:
@@ -119,10 +153,20 @@ class Keywords(TermIndex):
             return
         seqs = {id: entry.seq for entry in entries for id in touched(entry.operation)}
         records = self._records.many(seqs)
-        texts = [(text_of(record, self.around), seqs[id]) for id, record in records.items()]
+        texts = [(self._text(record), seqs[id]) for id, record in records.items()]
+        later = dict.fromkeys(self._records.successor(record) for record in records.values() if record.superseded_by)
+        others = self._records.many(id for id in later if id and id not in records)
+        texts += [(self._text(record), entries[-1].seq) for record in others.values()]
         self.put(texts, [id for id in seqs if id not in records], entries[-1].seq)
 
     def refresh(self, ids: Iterable[str]) -> None:
-        """Index these records again, after the text around them changed."""
+        """Index these records again, after the text around them changed, or what they replaced is gone."""
         records = self._records.many(ids).values()
-        self.put([(text_of(record, self.around), self.applied) for record in records], (), self.applied)
+        self.put([(self._text(record), self.applied) for record in records], (), self.applied)
+
+    def fill(self, records: Iterable[Record], upto: int) -> None:
+        """Index all these records, as of the operation `upto`."""
+        self.put(((self._text(record), upto) for record in records), (), upto)
+
+    def _text(self, record: Record) -> TermDocument:
+        return text_of(record, self._records, self.around)

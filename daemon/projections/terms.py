@@ -56,7 +56,8 @@ EVERY = "*"
 class TermDocument(NamedTuple):
     """A text to index: a search finds `live` texts, with `past` also others. `beside` is the surrounding text in its
     source, which also finds it: each of its terms counts once, at most `BESIDE` of them. `categories`: the words that
-    people ask with about what it names; in a scoped index they find it, with the weight `CATEGORY`."""
+    people ask with about what it names, and `replaced` those of what it replaced; in a scoped index both find it, with
+    the weight `CATEGORY`."""
 
     id: str
     group: str
@@ -64,6 +65,7 @@ class TermDocument(NamedTuple):
     words: str
     beside: str = ""
     categories: str = ""
+    replaced: str = ""
 
 
 class TermQuery(NamedTuple):
@@ -109,9 +111,11 @@ def _schema(scoped: bool, categories: str) -> tantivy.Schema:
     return builder.build()
 
 
-def check_of(group: str, live: bool, terms: Sequence[str]) -> bytes:
-    """Return the checksum that `contents` yields: of text, group and state, without the surrounding text."""
-    return blake2b("\0".join((group, str(live), *terms)).encode(), digest_size=8).digest()
+def check_of(group: str, live: bool, terms: Sequence[str], replaced: Sequence[str] = ()) -> bytes:
+    """Return the checksum that `contents` yields: of text, replaced texts, group and state, without the surrounding
+    text."""
+    before = ("", *replaced) if replaced else ()
+    return blake2b("\0".join((group, str(live), *terms, *before)).encode(), digest_size=8).digest()
 
 
 def _scope_mark(group: str, live: bool) -> str:
@@ -176,7 +180,8 @@ class TermIndex:
         for text, seq in texts:
             own = self._write_tokens.document(text.words)
             terms = [*own, *self._beside(text.beside, own)] if text.beside else own
-            kinds = self._categories(text.categories, terms) if self._category_field else frozenset[str]()
+            replaced = self._write_tokens.document(text.replaced) if text.replaced else []
+            kinds = self._categories(text.categories, replaced, terms)
             document = tantivy.Document()
             document.add_text("id", text.id)
             document.add_unsigned("number", number := _number(text.id))
@@ -193,7 +198,7 @@ class TermIndex:
                 document.add_text("state", LIVE_STATE if text.live else PAST_STATE)
                 document.add_text("terms", " ".join(terms))
             document.add_text("group", EVERY)
-            document.add_bytes("own", check_of(text.group, text.live, own))
+            document.add_bytes("own", check_of(text.group, text.live, own, replaced))
             self._texts, self._terms = self._texts + 1, self._terms + len(terms)
             waiting = _Uncommitted(text.group, text.live, Counter(terms), len(terms), seq, kinds)
             self._put(text.id, waiting, document)
@@ -207,9 +212,11 @@ class TermIndex:
         known = set(own)
         return [term for term in dict.fromkeys(self._write_tokens.document(words)) if term not in known][:BESIDE]
 
-    def _categories(self, words: str, terms: Collection[str]) -> frozenset[str]:
-        """Return the category words that are not among the text's terms."""
-        return frozenset(self._write_tokens.document(words)).difference(terms)
+    def _categories(self, words: str, replaced: Iterable[str], terms: Collection[str]) -> frozenset[str]:
+        """Return the terms of category words and of what a text replaced that are not among the text's terms."""
+        if not self._category_field or not (words or replaced):
+            return frozenset()
+        return frozenset((*self._write_tokens.document(words), *replaced)).difference(terms)
 
     def _put(self, id: str, waiting: _Uncommitted, document: tantivy.Document | None) -> None:
         with self._lock:

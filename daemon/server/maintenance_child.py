@@ -18,7 +18,7 @@ import msgspec
 
 from ...protocol.errors import MemdError, Unavailable
 from ...protocol.fading import FeedbackGiven, Sample
-from ..projections.keywords import Keywords, beside, text_of
+from ..projections.keywords import Keywords, beside
 from ..projections.replay import GROUP, ReplayLogs, ReplayProgress, ReportProgress, TaskReport
 from ..projections.turns import TurnIndex
 from ..services.maintenance.verify import verify
@@ -42,7 +42,7 @@ def rebuild(sources: ReplayLogs, names: Sequence[str], emit: ReportProgress) -> 
             keywords = Keywords(building / "keywords", folded.records, around)
             course.finish(operations, "indexing records")
             for number, record in enumerate(folded.records.everything(), 1):
-                keywords.put([(text_of(record, keywords.around), last)], (), last)
+                keywords.fill([record], last)
                 if number % GROUP == 0:
                     course.at(number, "indexing records")
             keywords.put((), (), last)

@@ -13,6 +13,13 @@ from ..projections.vectors import VectorIndexes
 Encode = Callable[[str], NDArray[np.float32]]
 
 
+def nearness(encode: Encode | None, sense: NDArray[np.float32] | None) -> Callable[[str], float]:
+    """Return a function for the cosine of a text with an encoded question, 0 without an encoder."""
+    if encode is None or sense is None:
+        return lambda text: 0.0
+    return lambda text: float(sense @ encode(text))
+
+
 class SearchModel(NamedTuple):
     """Vectors with the encoder of their model; `encode` is None where the model has no query table, `pieces` counts the
     word pieces of a text. `is_own`: whether it is the package's own model, for whose vectors others are fitted."""

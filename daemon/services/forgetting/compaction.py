@@ -18,7 +18,7 @@ from ....protocol.operation import AnyOperation
 from ....protocol.reply import JobState
 from ...failpoint import reach
 from ...projections.folded import TableSet
-from ...projections.keywords import Keywords, text_of
+from ...projections.keywords import Keywords
 from ...projections.stores import Stores
 from ...projections.turns import TurnIndex
 from ...storage.durable_files import sync
@@ -54,8 +54,7 @@ def renew(stores: Stores) -> None:
     stores.tables.replace(lambda: promote(place, "tables"))
     reach("renew:tables")
     keywords = Keywords(folder / "keywords", stores.records, stores.keywords.around)
-    everything = stores.records.everything()
-    keywords.put(((text_of(record, keywords.around), last) for record in everything), (), last)
+    keywords.fill(stores.records.everything(), last)
     keywords.close()
     stores.keywords.replace(lambda: promote(place, "keywords"))
     reach("renew:keywords")

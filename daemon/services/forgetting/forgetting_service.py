@@ -258,6 +258,9 @@ class ForgettingService(Service):
         entries = self._stores.commit([*before, loss.redacted(), *rows, *loss.after], reserve=True)
         reach("forget:redacted")
         seq = next(entry.seq for entry in entries if isinstance(entry.operation, Redacted))
+        records = self._stores.records
+        successors = {records.successor(record) for record in loss.gone.values()}
+        self._stores.keywords.refresh(id for id in successors if id)  # without the words that they replaced
         self._erase(self._redaction(seq), seq)
         return loss, seq
 

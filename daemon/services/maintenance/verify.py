@@ -130,7 +130,7 @@ class Verification:
         folder = sources.projections / "keywords"
         mark, stored = _applied(folder), dict(contents(folder))
         _follow(sources, fresh, None)
-        texts = (text_of(record) for record in fresh.records.everything())
+        texts = (text_of(record, fresh.records) for record in fresh.records.everything())
         wrong = _differing_texts(texts, stored)
         return _named([id for id in wrong if max(fresh.sources.history(id), default=0) <= mark], "records")
 
@@ -259,7 +259,8 @@ def _differing_texts(texts: Iterable[TermDocument], stored: dict[str, bytes]) ->
     """Return ids of texts that an index lacks, has wrong, or should not have."""
     tokens, wrong = TermTokens(), list[str]()
     for document in texts:
-        if stored.pop(document.id, b"") != check_of(document.group, document.live, tokens.document(document.words)):
+        own, replaced = tokens.document(document.words), tokens.document(document.replaced)
+        if stored.pop(document.id, b"") != check_of(document.group, document.live, own, replaced):
             wrong.append(document.id)
     return [*wrong, *stored]
 

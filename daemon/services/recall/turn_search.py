@@ -22,7 +22,7 @@ from ...projections.stores import Stores
 from ...projections.tokens import TermTokens
 from ...storage.archive import Archive, decode
 from ..pass_limits import may_read
-from ..search_model import Encode, SearchModel
+from ..search_model import SearchModel, nearness
 from ..service import Caller
 from ..token_estimate import tokens
 from .coverage import Asked
@@ -96,13 +96,6 @@ class _AskedTurn(NamedTuple):
     cosine: Callable[[str], float]
 
 
-def _cosine(encode: Encode | None, question: str) -> Callable[[str], float]:
-    if encode is None:
-        return lambda passage: 0.0
-    sense = encode(question)
-    return lambda passage: float(sense @ encode(passage))
-
-
 def _is_reported(words: str) -> bool:
     from ....stages.reports import is_reported  # late, as above
 
@@ -147,7 +140,8 @@ class TurnSearch:
         shares, weights = self._turns.find(question.searched.words, CANDIDATES, documents=documents)
         model = self._sense()
         asked = _AskedTurn(
-            Asked(weights, grasp(question.language, model.languages)), _cosine(model.encode, request.query)
+            Asked(weights, grasp(question.language, model.languages)),
+            nearness(model.encode, model.encode and model.encode(request.query)),
         )
         read = list(islice(self._readable(shares, caller), CANDIDATES if past else max(READ, limit)))
         judged = [self._turn(captured, self._parts(seq, captured), shares[seq], asked) for seq, captured in read]

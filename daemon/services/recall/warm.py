@@ -12,21 +12,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from ....protocol.errors import InvalidRequest
 from ....protocol.recall import Hit, Nearest, Recall, Recalled
 from ....protocol.record import LIVE, Record
 from ....stages.batch import PERSONAL
 from ...projections.counters import Counters
+from ...projections.keywords import PAST, predecessors
 from ...projections.lines import ConversationOrder
 from ...projections.ports import RecordReader, TextIndex
 from ...projections.profile import PARTS, ProfileCards
+from ...projections.project_pointer import DOCUMENT as POINTERS
 from ...projections.records import digest
 from ...projections.terms import TermQuery, TermScores
 from ...projections.timeline import View
 from ...world import World
 from ..outgoing_screen import SUSPECT
-from ..search_model import SearchModel
+from ..search_model import SearchModel, nearness
 from ..service import Permits
 from .coverage import Asked, RecordTerms
 from .evidence import WeighedCandidates, Weights, grasp, matches, weigh
@@ -36,6 +39,7 @@ from .question import PARSED, parse_question
 from .scorer import ScorerNetwork, features, final, scored, standing
 from .selection import PRINCIPLE_SHARE, PRINCIPLES, by_chance, cost, deduplicated, within
 from .spelling import KnownText, corrected
+from .states import asks_for_history, newest_first
 from .time_expression import WIDER, TimeFilter, time_filter
 
 
@@ -79,6 +83,13 @@ SEVERAL = 3
 ALONE = 0.5
 """Share of how well a record answers by itself in its relevance; the rest is that of its evidence."""
 
+STATES = 5
+"""Candidates that are read although only some words of them are near the question."""
+
+STATE = 0.9
+"""Share of how well a record and those that it replaced answer together in its relevance: a change is found by what it
+changed."""
+
 SAME_TURN = 0.75
 """Factor on the score of each further record of a turn, which adds less that is new."""
 
@@ -111,21 +122,34 @@ class _Query(NamedTuple):
     scope: Sequence[str]
     view: View | None
     permits: Permits | None
+    history: bool = False
+    """Whether it asks for what was so before."""
 
     def wants(self, record: Record) -> bool:
-        """Return whether a record is permitted and of a type that is asked for."""
+        """Return whether a record is permitted, of a type that is asked for, and no link between pools."""
         types = self.request.types
+        if record.provenance.source == POINTERS:
+            return False
         return (not types or record.type in types) and (self.permits is None or self.permits(record))
+
+
+class _Searched(NamedTuple):
+    """Keyword scores, the cosines of all candidates, and how near the meaning of a text is to the question."""
+
+    words: TermScores
+    by_sense: dict[str, float]
+    cosine: Callable[[str], float]
 
 
 class _Found(NamedTuple):
     """The number of matches, the weighed candidates, what the question asks for, the filter by the time that it names,
-    and the question as it was corrected, if it was."""
+    how near the meaning of a text is to it, and the question as it was corrected, if it was."""
 
     matched: int
     weighed: WeighedCandidates
     asked: Asked
     period: TimeFilter | None
+    cosine: Callable[[str], float]
     corrected: str = ""
 
 
@@ -164,14 +188,18 @@ class WarmRecall:
         anything is weighed, ranked or counted. `noted`: whether it is a client's question, which may be general and
         whose answer feedback may name.
         """
-        query = _Query(request, scope, view, permits)
+        history = view is None and asks_for_history(request.query[:PARSED])
+        query = _Query(request, scope, view, permits, history)
         floor, weights = self.floor(request), _weights(request)
         now = self._world.now()
         past = request.include_retired or request.deep or view is not None
-        found = self._candidates(query, weights, now, floor, past=past)
+        found = self._candidates(query, weights, now, floor, past=past or query.history)
         count, candidates, period_filter = found.matched, found.weighed, found.period
-        near = [id for id, pull in zip(candidates.ids, candidates.pull, strict=True) if pull >= COMPANY * floor]
+        least = COMPANY * floor
+        near = [id for id, pull in zip(candidates.ids, candidates.pull, strict=True) if pull >= least]
         records = self._read(near if past else near[: max(READ, request.limit * 3 // 2)], query)
+        states = self._read(_by_words(candidates, least), query)
+        records |= {id: record for id, record in states.items() if record.supersedes}
         relevance = self._relevance(records, found)
         strength = max(relevance.values(), default=0.0)
         if not past:
@@ -187,6 +215,8 @@ class WarmRecall:
         relevance |= {record.id: weight for record, weight in general.values() if weight > relevance.get(record.id, 0)}
         records |= {id: record for id, (record, _) in general.items()}
         strength = max(relevance.values(), default=0.0) if general else strength
+        if query.history:
+            records, relevance = self._with_earlier(records, relevance, query)
         ranked = self._ranked(request, records, relevance, now)
         principles, spent = self._principles(query) if view is None else ((), 0)
         shown = {principle.record.id for principle in principles}
@@ -239,19 +269,19 @@ class WarmRecall:
         return options.floor if options is not None and options.floor >= 0 else self._floor()
 
     def _candidates(self, query: _Query, weights: Weights, now: int, floor: float, *, past: bool) -> _Found:
-        request, scope, _, permits = query
+        request, scope, _, permits = query[:4]
         self._lines.load()
         request = self._named(query)
         question = parse_question(request, now)
         few = bool(question.period and question.period.past) or bool(request.types)
         most = CANDIDATES * (WIDER if few else 1)
-        words, by_sense = self._searched(request, question.searched, scope, most, past=past)
-        right = self._corrected(query, words, by_sense) if words.unknown else ""
+        matched_by = self._searched(request, question.searched, scope, most, past=past)
+        right = self._corrected(query, matched_by) if matched_by.words.unknown else ""
         if right:
             request = msgspec.structs.replace(request, query=right)
             question = parse_question(request, now)
-            words, by_sense = self._searched(request, question.searched, scope, most, past=past)
-        by_words, possible, terms = words.by_id, words.possible, words.weights
+            matched_by = self._searched(request, question.searched, scope, most, past=past)
+        (by_words, possible, terms, _), by_sense, cosine = matched_by
         if permits is not None or request.types:
             wanted = self._wanted({**by_words, **by_sense}, query)
             by_words = {id: score for id, score in by_words.items() if id in wanted}
@@ -269,32 +299,32 @@ class WarmRecall:
         marks = {digest(pool) for pool in scope}
         leading = len(matched.places) if past else max(LEADING, 2 * request.limit)
         weighed = weigh(matched, question.asked, weights, linked, self._lines, marks, leading)
-        return _Found(count, weighed, Asked(terms, known), fits, right)
+        return _Found(count, weighed, Asked(terms, known), fits, cosine, right)
 
-    def _searched(
-        self, request: Recall, words: TermQuery, scope: Sequence[str], most: int, *, past: bool
-    ) -> tuple[TermScores, dict[str, float]]:
-        """Return the keyword scores, and the cosines of all candidates."""
+    def _searched(self, request: Recall, words: TermQuery, scope: Sequence[str], most: int, *, past: bool) -> _Searched:
+        """Search by words and by meaning."""
         by_words = self._keywords.search(words, scope, most, past=past)
         model = self._sense()
         if model.encode is None:
-            return by_words, {}
+            return _Searched(by_words, {}, nearness(None, None))
         sense = model.encode(request.query)
         by_sense = dict(model.vectors.nearest(sense, scope, most))
         if request.deep:
             by_sense |= model.vectors.nearest_shelved(sense, scope, most)
-        return by_words, by_sense | model.vectors.cosines(sense, by_words.by_id.keys() - by_sense.keys())
+        by_sense |= model.vectors.cosines(sense, by_words.by_id.keys() - by_sense.keys())
+        return _Searched(by_words, by_sense, nearness(model.encode, sense))
 
-    def _corrected(self, query: _Query, words: TermScores, by_sense: Mapping[str, float]) -> str:
+    def _corrected(self, query: _Query, found: _Searched) -> str:
         """Return the question with its slips corrected by the nearest records; "" if it has none."""
-        pieces = self._sense().pieces
+        pieces, by_words = self._sense().pieces, found.words.by_id
         if pieces is None:
             return ""
-        near = sorted({*words.by_id, *by_sense}, key=lambda id: (-words.by_id.get(id, 0.0), -by_sense.get(id, 0.0)))
+        ids = {*by_words, *found.by_sense}
+        near = sorted(ids, key=lambda id: (-by_words.get(id, 0.0), -found.by_sense.get(id, 0.0)))
         asked = query.request.query[:PARSED]
         records = self._read(near[:CORRECTING], query).values()
         texts = (KnownText(record.description, self._terms.of(record)) for record in records)
-        right = corrected(asked, words.unknown, texts, pieces)
+        right = corrected(asked, found.words.unknown, texts, pieces)
         return right if right != asked else ""
 
     def _wanted(self, ids: Iterable[str], query: _Query) -> set[str]:
@@ -305,7 +335,7 @@ class WarmRecall:
 
     def _named(self, query: _Query) -> Recall:
         """Return the request with the other names of the things that its question names; `permits` decides on each."""
-        request, scope, view, permits = query
+        request, scope, view, permits = query[:4]
         others = {} if view else self._lines.other_names(scope, request.query[:PARSED])
         if not others:
             return request
@@ -317,15 +347,23 @@ class WarmRecall:
         """Return the relevance of these records: their evidence, and how well each answers by itself."""
         weighed, cosine = found.weighed, found.weighed.names.index("cosine")
         places = {id: place for place, id in enumerate(weighed.ids)}
-        own = {
-            id: found.asked.answered(self._terms.of(record), float(weighed.parts[places[id], cosine]))
-            for id, record in records.items()
-        }
-        return {id: (1 - ALONE) * weighed.relevance[places[id]] + ALONE * answered for id, answered in own.items()}
+        relevance: dict[str, float] = {}
+        for id, record in records.items():
+            terms, near = self._terms.of(record), float(weighed.parts[places[id], cosine])
+            own = (1 - ALONE) * weighed.relevance[places[id]] + ALONE * found.asked.answered(terms, near)
+            before = predecessors(self._records, record) if record.supersedes else ()
+            relevance[id] = max(own, self._as_state(before, terms, near, found)) if before else own
+        return relevance
+
+    def _as_state(self, before: Sequence[Record], terms: frozenset[str], cosine: float, found: _Found) -> float:
+        """Return how well a record answers together with those that it replaced."""
+        terms = terms.union(*map(self._terms.of, before))
+        cosine = max((cosine, *(found.cosine(record.description) for record in before)))
+        return STATE * found.asked.answered(terms, cosine)
 
     def _read(self, ids: Sequence[str], query: _Query) -> dict[str, Record]:
         """Read the records of candidates that the asker may see, only from the scope."""
-        request, scope, view, _ = query
+        request, scope, view, _ = query[:4]
         records = self._records.many(ids) if view is None else view.many(ids)
         shown = LIVE | {"archived"} if request.deep else LIVE
         signals = self._counters.signals(records.values())
@@ -335,9 +373,24 @@ class WarmRecall:
             if record.pool in scope
             and query.wants(record)
             and (
-                view or record.status in shown or (request.include_retired and record.status in ("retired", "archived"))
+                view
+                or record.status in shown
+                or (request.include_retired and record.status in PAST)
+                or (query.history and record.status == "retired")
             )
         }
+
+    def _with_earlier(
+        self, records: Mapping[str, Record], relevance: Mapping[str, float], query: _Query
+    ) -> tuple[dict[str, Record], dict[str, float]]:
+        """Add the states before those that answer a question for the history, as relevant as these."""
+        all_records, all_relevance = dict(records), dict(relevance)
+        for id, record in records.items():
+            before = [earlier.id for earlier in predecessors(self._records, record)]
+            for earlier in self._read(before, query).values():
+                all_records[earlier.id] = earlier
+                all_relevance[earlier.id] = max(all_relevance.get(earlier.id, 0.0), relevance[id])
+        return all_records, all_relevance
 
     def _ranked(
         self,
@@ -360,7 +413,8 @@ class WarmRecall:
                 score *= doubt(record)
             ranked.append(_Ranked(score, record, relevance[id], row, priority, []))
         ranked.sort(key=lambda row: (-row.score, -row.relevance, row.record.id))
-        ranked = [row for row in _spread(ranked) if row.score >= request.threshold]
+        ranked = newest_first(_spread(ranked), self._records.successor, lambda row, score: row._replace(score=score))
+        ranked = [row for row in ranked if row.score >= request.threshold]
         distinct = deduplicated(ranked) if request.options is None or request.options.fold else ranked
         return by_chance(distinct, max(1, request.limit), self._world.token) if request.by_chance else distinct
 
@@ -384,7 +438,7 @@ class WarmRecall:
 
     def _principles(self, query: _Query) -> tuple[tuple[Hit, ...], int]:
         """Return the principles of the scope within their share of the budget, and their cost (Q8)."""
-        request, scope, _, permits = query
+        request, scope, _, permits = query[:4]
         ids = [id for pool in scope for id in self._lines.principles([pool])[:PRINCIPLES]]
         if not ids:
             return (), 0
@@ -398,6 +452,14 @@ class WarmRecall:
         chosen = list(within(records, len(records), budget, at_least=0))
         hits = tuple(Hit(record=record, score=1.0, parts={"principle": 1.0}) for record, _ in chosen)
         return hits, sum(price for _, price in chosen)
+
+
+def _by_words(candidates: WeighedCandidates, least: float) -> list[str]:
+    """Return the best candidates by their words whose evidence is below `least`: the words may be of what they
+    replaced, which is as near to a question as they are."""
+    match = candidates.parts[:, candidates.names.index("match")]
+    order: list[int] = np.argsort(-match, kind="stable")[: 2 * STATES].tolist()
+    return [candidates.ids[n] for n in order if match[n] > 0 and candidates.pull[n] < least][:STATES]
 
 
 def silent(answer: Recalled) -> Recalled:
