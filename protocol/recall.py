@@ -104,11 +104,22 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     history: tuple[Belief, ...] = ()
 
 
+class Outdated(msgspec.Struct, frozen=True, kw_only=True):
+    """Characters `start:end` of a turn that state what no longer holds: `record` said so, and `replaced_by` says what
+    holds now ("" if nothing replaced it, or if the asker may not see it)."""
+
+    start: int
+    end: int
+    record: str = ""
+    replaced_by: str = ""
+
+
 class Heard(msgspec.Struct, frozen=True, kw_only=True):
     """A captured turn that answers the question, distilled or not (Q4): its characters `start:end`, verbatim.
 
     `trust`: `document` for a passage of the user's turn that somebody else wrote. `flags`: `pasted`, `quoted`, `agent`
     or `reported` for such a passage, and what the scan of outgoing text finds in it, such as `injection` (P-19).
+    `outdated`: the passages of it that were corrected or retired; hidden ones are covered by `█` in the quote.
     `parts`: the score is `writer` · (`words` + `passage`) / 2 + `neighbour`.
     """
 
@@ -123,6 +134,7 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     parts: dict[str, float] = {}
     lines: tuple[Line, ...] = ()
     flags: tuple[str, ...] = ()
+    outdated: tuple[Outdated, ...] = ()
 
 
 Method = Literal["records", "records and turns", "overview"]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import cast
 
+from ...protocol.instant import day
 from ...protocol.recall import Heard, Hit
 from ...protocol.record import STATES, Record
 from ...protocol.reply import Reembedding
@@ -144,6 +145,9 @@ def hit_lines(number: int, hit: Hit, explain: bool = False) -> Iterator[str]:
     if quote and quote != description:
         yield from wrapped(f"“{shortened(quote, 300)}”", indent)
     yield styled(f"{indent}{short(record.id)}", "cyan") + f" · score {hit.score:.2f} · {facts(record)}"
+    if record.status == "retired" and record.valid_to:
+        since = f"from {day(record.valid_from)} " if record.valid_from else ""
+        yield from (styled(line, "yellow") for line in wrapped(f"true {since}to {day(record.valid_to)}", indent))
     yield from (styled(line, "dim") for line in wrapped(place(record), indent))
     if explain:
         yield from _part_lines(hit.parts, indent)
@@ -166,6 +170,10 @@ def heard_lines(number: int, heard: Heard, explain: bool = False) -> Iterator[st
     yield from wrapped(f"in the transcript · score {heard.score:.2f} · {said}", indent)
     where = f"{plain_name(heard.document)} · turn {plain_name(heard.turn)[:13]}"
     yield from (styled(line, "dim") for line in wrapped(where, indent))
+    for part in heard.outdated:
+        words = shortened(plain(heard.quote[part.start - heard.start : part.end - heard.start]), 80)
+        by = f"replaced by {short(part.replaced_by)}" if part.replaced_by else "retired"
+        yield from (styled(line, "yellow") for line in wrapped(f"outdated: “{words}” · {by}", indent))
     if explain:
         yield from _part_lines(heard.parts, indent)
 

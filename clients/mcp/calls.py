@@ -15,7 +15,7 @@ import msgspec
 
 from ...protocol.errors import InvalidRequest
 from ...protocol.instant import day, from_micros
-from ...protocol.recall import Belief, Hit, Line
+from ...protocol.recall import Belief, Heard, Hit, Line, Outdated
 from ...protocol.record import OPEN_QUESTION, STATES, Record
 from ...protocol.reply import Change
 from ...protocol.scope import check_agent
@@ -66,6 +66,7 @@ class Calls:
                     score=round(turn.score, 3),
                     said_around=[_said(line) for line in turn.lines],
                     flags=list(turn.flags),
+                    outdated=[_outdated(turn, part) for part in turn.outdated],
                 )
                 for turn in reply.turns
             ],
@@ -143,6 +144,8 @@ def _memory(record: Record, score: float = 0.0) -> tools.Memory:
         source=provenance.source,
         type=record.type,
         score=round(score, 3),
+        true_from=record.valid_from if record.status == "retired" else "",
+        true_until=record.valid_to if record.status == "retired" else "",
     )
 
 
@@ -169,18 +172,25 @@ def _said(line: Line) -> str:
     return f"{line.who}, {line.at}{' (cited)' if line.cited else ''}: {_line(line.text)}"
 
 
+def _outdated(turn: Heard, part: Outdated) -> str:
+    words = _line(turn.quote[part.start - turn.start : part.end - turn.start])
+    return f"“{words}” {f'was replaced by [{part.replaced_by[:8]}]' if part.replaced_by else 'was retired'}"
+
+
 def _recalled(result: tools.RecallResult) -> Iterator[str]:
     both = sorted((*result.memories, *result.turns), key=lambda entry: -entry.score)
     for entry in both:
         if isinstance(entry, tools.Memory):
             marks = [entry.type] if entry.type == OPEN_QUESTION else []
             marks += [STATES.get(entry.status, entry.status)] if entry.status != "active" else []
+            marks += [f"true from {_day(entry.true_from)} to {_day(entry.true_until)}"] if entry.true_until else []
             mark = f" ({', '.join(marks)})" if marks else ""
             name = f" [{entry.id[:8]}]"
         else:
             mark = "" if entry.said_by == "user" else f" ({', '.join(('unconfirmed', *entry.flags))})"
             name = " [verbatim from a session]"
         yield f"- {_line(entry.text)}{mark} — {entry.said_by}, {_day(entry.said_at)}{name}"
+        yield from (f"    outdated: {part}" for part in (() if isinstance(entry, tools.Memory) else entry.outdated))
         yield from (f"    {line}" for line in entry.said_around)
         if isinstance(entry, tools.Memory):
             yield from (f"    {state}" for state in entry.changes)

@@ -110,7 +110,7 @@ class FeedbackArguments(Arguments, frozen=True, kw_only=True):
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A memory: the statement, its quoted source and the speaker. `status` quarantined means unconfirmed; `type` "open
-    question" means that it was undecided when it was said. With `deep`,
+    question" means that it was undecided when it was said. `true_from` and `true_until`: of a retired one. With `deep`,
     `said_around` has the turns it comes from, and `changes` its earlier versions."""
 
     id: str
@@ -123,13 +123,16 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     source: str
     type: str = ""
     score: float = 0.0
+    true_from: str = ""
+    true_until: str = ""
     said_around: list[str] = []
     changes: list[str] = []
 
 
 class SessionTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A verbatim passage of a session that is not distilled into a memory. `said_by` is `user` for the user's own words
-    alone; `flags` tell how others came into the session (pasted, quoted), and what the scan found in them."""
+    alone; `flags` tell how others came into the session (pasted, quoted), and what the scan found in them. `outdated`:
+    passages of it that no longer hold, each with the id of the memory that replaced it."""
 
     text: str
     said_by: str
@@ -138,6 +141,7 @@ class SessionTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     score: float
     said_around: list[str] = []
     flags: list[str] = []
+    outdated: list[str] = []
 
 
 class RecallResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 
 from ....protocol.record import LIVE, Record
+from .time_expression import PAST_TENSE
 
 OLDER = 0.98
 """Factor on the score of a state for each later one above it."""
 
 _EARLIER = re.compile(
-    r"\b(?:previous(?:ly)?|formerly|former|used to|originally|histor(?:y|ical(?:ly)?) of|in the past|back then|so far"
+    r"\b(?:previous(?:ly)?|formerly|former|used to|originally|histor(?:y|ical(?:ly)?) of|in the past|back then"
     r"|early on|at first|(?:changed|evolved) over time|no longer|any ?more"
     r"|früher\w*|vorher\w*|ehemals|ehemalige\w*|zuvor|ursprünglich\w*|bisher\w*|damals|vorige\w*"
     r"|auparavant|avant cela|autrefois|anciennement|précédent\w*|précédemment|à l.origine"
@@ -29,9 +30,6 @@ _EARLIER = re.compile(
 """Words that ask for what was so before."""
 
 _BEFORE = re.compile(r"\b(?:before|earlier|until|prior to|old|first)\b", re.IGNORECASE)
-_WAS = re.compile(
-    r"\b(?:did|was|were|had|been|said|told|made|chose|went|ran|kept|wrote|had|got|\w{3,}ed)\b", re.IGNORECASE
-)
 """Words that ask for it where the question speaks of the past: "what must run before a release" does not."""
 
 
@@ -39,7 +37,7 @@ def asks_for_history(question: str) -> bool:
     """Whether a question asks for what was so before."""
     if _EARLIER.search(question):
         return True
-    return _BEFORE.search(question) is not None and _WAS.search(question) is not None
+    return _BEFORE.search(question) is not None and PAST_TENSE.search(question) is not None
 
 
 class State(Protocol):

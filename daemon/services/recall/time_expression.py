@@ -45,6 +45,9 @@ _COUNTS = {
 _MONTH = "|".join(f"{name[:3]}(?:{name[3:]}|t)?" if name[3:] else name for name in _MONTHS)
 _COUNT = r"\d{1,3}|" + "|".join(word.replace(" ", r"\s") for word in sorted(_COUNTS, key=len, reverse=True))
 _UNIT = "day|week|month|year"
+_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+"""The first month of each season, in the north."""
+_SEASON = rf"(?:{'|'.join(_SEASONS)})(?!\sboot)"
 _HINT = re.compile(
     rf"\b(?:(?:19|20)\d\d|today|yesterday|ago|last|past|previous|this|{_MONTH}|{'|'.join(_DAYS)})\b", re.IGNORECASE
 )
@@ -53,9 +56,9 @@ _POINT = re.compile(
       (?P<ago>{_COUNT})\s(?P<ago_unit>{_UNIT})s?\sago
     | (?:last|past|previous)\s(?P<spell>\d{{1,3}}|two|three|four|five|six|seven|eight|nine|ten|few|couple\sof)
       \s(?P<spell_unit>{_UNIT})s
-    | (?P<which>last|past|previous|this)\s(?P<what>night|morning|evening|weekend|{_UNIT}|{"|".join(_DAYS)}|{_MONTH})
-      (?:\s(?P<which_year>(?:19|20)\d\d))?
-    | (?P<near>today|yesterday)
+    | (?P<which>last|past|previous|this)\s(?P<what>night|morning|evening|weekend|{_UNIT}|{"|".join(_DAYS)}|{_SEASON}
+      |{_MONTH})(?:\s(?P<which_year>(?:19|20)\d\d))?
+    | (?P<near>today|(?:the\s)?day\sbefore\syesterday|yesterday)
     | (?P<iso_year>(?:19|20)\d\d)-(?P<iso_month>\d\d)(?:-(?P<iso_day>\d\d))?
     | (?:the\s)?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s(?:of\s)?(?P<day_month>{_MONTH})\.?
       (?:,?\s(?P<day_year>(?:19|20)\d\d))?
@@ -72,7 +75,7 @@ _EDGE = re.compile(
     re.IGNORECASE,
 )
 _THROUGH = re.compile(r"\s*(?:and|to|until|till|through|-|–)\s*", re.IGNORECASE)
-_PAST = re.compile(
+PAST_TENSE = re.compile(
     r"\b(?:did|didn't|was|wasn't|were|weren't|had|hadn't|been|used to|said|told|made|chose|went|wrote|\w{3,}ed)\b",
     re.IGNORECASE,
 )
@@ -135,7 +138,7 @@ def period(question: str, moment: datetime, code: str = "en") -> TimePeriod | No
             end = _span(until, "to", text, midnight) if until else None
         except (ValueError, OverflowError):
             continue
-        result = _between(span, end, word, moment, past=span.past or word == "since" or bool(_PAST.search(text)))
+        result = _between(span, end, word, moment, past=span.past or word == "since" or bool(PAST_TENSE.search(text)))
         start = edge.start() if edge else hit.start()
         return result._replace(written=(start, until.end() if until and end else hit.end()))
     return None
@@ -176,8 +179,9 @@ def _span(hit: re.Match[str], word: str, text: str, midnight: datetime) -> _Span
         unit = hit["spell_unit"].lower()
         return _Span(_back(midnight, unit, _count(hit["spell"])), midnight + timedelta(days=1), True)
     if hit["near"]:
-        start = midnight - timedelta(days=hit["near"].lower() == "yesterday")
-        return _Span(start, start + timedelta(days=1), hit["near"].lower() == "yesterday")
+        back = ("today", "yesterday").index(near) if (near := hit["near"].lower()) in ("today", "yesterday") else 2
+        start = midnight - timedelta(days=back)
+        return _Span(start, start + timedelta(days=1), back > 0)
     if hit["which"]:
         return _which(hit["which"].lower(), hit["what"].lower(), hit["which_year"], midnight)
     if hit["iso_year"]:
@@ -194,7 +198,7 @@ def _span(hit: re.Match[str], word: str, text: str, midnight: datetime) -> _Span
     if hit["year"]:
         start = midnight.replace(year=int(hit["year"]), month=1, day=1)
         return _Span(start, start.replace(year=start.year + 1), True) if word else None
-    if word in ("on", "since") and _PAST.search(text):
+    if word in ("on", "since") and PAST_TENSE.search(text):
         start = midnight - timedelta(days=(midnight.weekday() - _DAYS.index(hit["weekday"].lower())) % 7)
         return _Span(start, start + timedelta(days=1), False)
     return None
@@ -216,10 +220,21 @@ def _which(which: str, unit: str, year: str | None, midnight: datetime) -> _Span
         days = (midnight.weekday() - _DAYS.index(unit)) % 7
         start = midnight - timedelta(days=days or 7 * back)
         return _Span(start, start + timedelta(days=1), back)
+    if unit in _SEASONS:
+        return _season(_SEASONS[unit], year, midnight, back=back)
     span = _dated(year, _month(unit), 0, midnight)
     if back and not year and (span.start.year, span.start.month) == (midnight.year, midnight.month):
         span = _dated(str(midnight.year - 1), _month(unit), 0, midnight)
     return span._replace(past=back)
+
+
+def _season(month: int, year: str | None, midnight: datetime, *, back: bool) -> _Span:
+    """Return the three months from `month` on; without a year the last that has begun, or with `back` ended."""
+    start = midnight.replace(year=int(year) if year else midnight.year, month=month, day=1)
+    end = (start + timedelta(days=95)).replace(day=1)
+    if not year and (end if back else start) > midnight:
+        start, end = start.replace(year=start.year - 1), end.replace(year=end.year - 1)
+    return _Span(start, end, back)
 
 
 def _dated(year: str | None, month: int, day: int, midnight: datetime) -> _Span:

@@ -1,7 +1,8 @@
 """Search in the words of archived turns, beside the records, while there are few sessions (Q4).
 
 Invariants: only sessions that feed the pools in scope are searched; a turn that a given record rests on is not shown
-twice; a turn whose records are all retired or hidden is left out, so that its text does not bring them back.
+twice; a turn of which nothing that a record says still holds is left out, so that its text does not bring it back;
+where a part still holds, the rest is marked.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from ....protocol.event import Captured, Said, text, trust
-from ....protocol.instant import micros
-from ....protocol.recall import Heard, Hit, Recall, Recalled
-from ....protocol.record import LIVE, QUOTE_LIMIT
+from ....protocol.instant import micros, parse
+from ....protocol.recall import Heard, Hit, Outdated, Recall, Recalled
+from ....protocol.record import LIVE, QUOTE_LIMIT, Record, Span
 from ....stages.words import language
 from ...projections.stores import Stores
 from ...projections.tokens import TermTokens
@@ -24,10 +25,12 @@ from ...storage.archive import Archive, decode
 from ..pass_limits import may_read
 from ..search_model import SearchModel, nearness
 from ..service import Caller
+from ..statements import is_edited
 from ..token_estimate import tokens
 from .coverage import Asked
 from .evidence import grasp
 from .question import parse_question
+from .time_expression import OPEN, TimePeriod, period
 from .warm import COMPANY
 
 if TYPE_CHECKING:
@@ -60,6 +63,9 @@ KNOWN_TURNS = 4096
 MOST = 0.5
 """Share of a turn's passage from which a record that quotes it makes the turn superfluous."""
 
+
+COVER = "█"
+"""Stands for each character that the user hid."""
 
 NEAR, BESIDE = 4, 0.2
 """Captures before and after a turn in which another one raises it, and the weight of that one's score."""
@@ -157,8 +163,8 @@ class TurnSearch:
             if not any(_rests_on(hit, turn) and hit.score >= turn.score for hit in answer.hits)
         ]
         if past:
-            best = [turn for turn in best if past.may_tell(micros(turn.at))] or best
-        return tuple(best[:limit])
+            best = [turn for turn in best if _tells(turn, past)] or best
+        return tuple(self._marked(turn, caller) for turn in best[:limit])
 
     def _readable(self, seqs: Iterable[int], caller: Caller) -> Iterator[tuple[int, Captured]]:
         """Yield the turns of these captures that may be shown, with their seqs."""
@@ -170,9 +176,44 @@ class TurnSearch:
             if may_read(caller, captured.document, captured.event.turn):
                 yield seq, captured
 
+    def _stating(self, document: str, turn: str) -> list[tuple[Record, list[Span]]]:
+        """Return the records that a turn states or states again, each with the spans of the turn that do."""
+        stating: list[tuple[Record, list[Span]]] = []
+        for record in self._records.many(self._records.supported(document, turn)).values():
+            again = (item.span for item in record.provenance.evidence if item.kind == "restated")
+            spans = [
+                span for span in (*record.provenance.spans, *again) if (span.document, span.turn) == (document, turn)
+            ]
+            if spans:
+                stating.append((record, spans))
+        return stating
+
     def _masked(self, captured: Captured) -> bool:
-        ids = self._records.citing(captured.document, captured.event.turn)
-        return bool(ids) and not any(record.status in LIVE for record in self._records.many(ids).values())
+        stating = self._stating(captured.document, captured.event.turn)
+        return bool(stating) and not any(_holds(record, spans) for record, spans in stating)
+
+    def _marked(self, turn: Heard, caller: Caller) -> Heard:
+        """Return a turn with what no longer holds of it: marked if it was corrected or retired, covered if hidden."""
+        quote, outdated = turn.quote, list[Outdated]()
+        for record, spans in self._stating(turn.document, turn.turn):
+            if _holds(record, spans) or record.status == "archived":
+                continue
+            by = record.id if record.status in LIVE else self._records.successor(record)
+            for span in spans:
+                start, end = max(span.start, turn.start), min(span.end, turn.end)
+                if start < end and record.status == "hidden":
+                    first, last = start - turn.start, end - turn.start
+                    quote = f"{quote[:first]}{COVER * (last - first)}{quote[last:]}"
+                elif start < end:
+                    seen = [id if self._may_see(id, caller) else "" for id in (record.id, by)]
+                    outdated.append(Outdated(start=start, end=end, record=seen[0], replaced_by=seen[1]))
+        return msgspec.structs.replace(turn, quote=quote, outdated=tuple(outdated))
+
+    def _may_see(self, id: str, caller: Caller) -> bool:
+        if caller.permits is None or not id:
+            return True
+        record = self._records.get(id)
+        return record is not None and caller.permits(record)
 
     def _is_recorded(self, turn: Heard, scope: Sequence[str]) -> bool:
         """Whether a record of the scope has most of the words of a passage."""
@@ -230,6 +271,20 @@ class TurnSearch:
             if (covered := asked.asked.covered(found)) > best:
                 best, chosen = covered, (TurnPart(start, _cut(words, start, part.end), part.flags), found)
         return chosen
+
+
+def _tells(turn: Heard, past: TimePeriod) -> bool:
+    """Whether a turn may tell of a period: it was said then or soon after, or it names a time of it, which is relative
+    to the turn's own time."""
+    if past.may_tell(micros(turn.at)):
+        return True
+    named = period(turn.quote, parse(turn.at), language(turn.quote))
+    return named is not None and 0 < named.start < past.end and past.start < named.end < OPEN
+
+
+def _holds(record: Record, spans: Sequence[Span]) -> bool:
+    """Whether a record still says what these spans of a turn do: it is live, and no edit replaced its words since."""
+    return record.status in LIVE and (not is_edited(record) or record.provenance.spans[0] in spans)
 
 
 def _by_writer(words: str, foreign: Iterable[Passage]) -> Iterator[TurnPart]:
