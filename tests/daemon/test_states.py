@@ -108,27 +108,19 @@ def test_a_question_for_the_past_is_recognised_Q12(question: str, asks: bool) ->
 
 
 def test_a_turn_tells_what_no_longer_holds_of_it_T1(daemon: Any) -> None:
-    text = "The harbour crane is yellow. The ferry office opens at seven on weekdays."
+    crane = "The harbour crane is yellow."
+    text = f"{crane} The ferry office opens at seven on weekdays. The canteen of the quay has no coffee on Sundays."
     origin = Origin(host="test", session="talk")
     with daemon.client() as client:
         client.capture(origin, [Said(turn="one", at="2026-05-01T10:00:00Z", role="user", text=text)])
-        now = record("personal", "later", 3, "It was painted red.")
-        old = record("personal", "test:talk", 1, text[:28], status="retired", superseded_by=now.id)
-        live = record("personal", "test:talk", 2, text[29:46])
-        bring(client, [_said(old, text, 0, 28), _said(live, text, 29, 46), now])
         daemon.settle()
-        turns = client.recall("Which colour has the yellow harbour crane?").turns
-        assert [msgspec.structs.astuple(part) for part in turns[0].outdated] == [(0, 28, old.id, now.id)]
-        assert "outdated: “The harbour crane is yellow.”" in "\n".join(
-            recalled_lines(client.recall("Which colour has the yellow harbour crane?"))
-        )
-
-
-def _said(row: Record, text: str, start: int, end: int) -> Record:
-    span = row.provenance.spans[0]
-    spans = (type(span)("test:talk", "one", start, end),)
-    provenance = msgspec.structs.replace(row.provenance, spans=spans, quote=text[start:end])
-    return msgspec.structs.replace(row, provenance=provenance)
+        old = next(hit.record for hit in client.recall("harbour crane").hits if hit.record.provenance.quote == crane)
+        now = client.correct(old.id, "The harbour crane is red.").record
+        daemon.settle()
+        answer = client.recall("harbour crane, ferry office, canteen of the quay")
+        parts = [msgspec.structs.astuple(part) for part in answer.turns[0].outdated]
+        assert parts == [(0, len(crane), old.id, now.id)]
+        assert f"outdated: “{crane}” · replaced by {now.id[:8]}" in "\n".join(recalled_lines(answer))
 
 
 def test_a_corrected_turn_does_not_come_back_T1(changed: Any) -> None:

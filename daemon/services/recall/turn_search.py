@@ -194,8 +194,10 @@ class TurnSearch:
 
     def _marked(self, turn: Heard, caller: Caller) -> Heard:
         """Return a turn with what no longer holds of it: marked if it was corrected or retired, covered if hidden."""
-        quote, outdated = turn.quote, list[Outdated]()
-        for record, spans in self._stating(turn.document, turn.turn):
+        quote, outdated = turn.quote, dict[tuple[int, int], Outdated]()
+        stating = self._stating(turn.document, turn.turn)
+        stating.sort(key=lambda stated: stated[0].status not in LIVE)  # a correction has the spans of what it corrects
+        for record, spans in stating:
             if _holds(record, spans) or record.status == "archived":
                 continue
             by = record.id if record.status in LIVE else self._records.successor(record)
@@ -206,8 +208,8 @@ class TurnSearch:
                     quote = f"{quote[:first]}{COVER * (last - first)}{quote[last:]}"
                 elif start < end:
                     seen = [id if self._may_see(id, caller) else "" for id in (record.id, by)]
-                    outdated.append(Outdated(start=start, end=end, record=seen[0], replaced_by=seen[1]))
-        return msgspec.structs.replace(turn, quote=quote, outdated=tuple(outdated))
+                    outdated[start, end] = Outdated(start=start, end=end, record=seen[0], replaced_by=seen[1])
+        return msgspec.structs.replace(turn, quote=quote, outdated=tuple(outdated.values()))
 
     def _may_see(self, id: str, caller: Caller) -> bool:
         if caller.permits is None or not id:

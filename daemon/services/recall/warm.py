@@ -83,7 +83,7 @@ SEVERAL = 3
 ALONE = 0.5
 """Share of how well a record answers by itself in its relevance; the rest is that of its evidence."""
 
-STATES = 5
+STATES = 3
 """Candidates that are read although only some words of them are near the question."""
 
 STATE = 0.9
@@ -256,7 +256,7 @@ class WarmRecall:
         if not kind:
             return {}
         cards = (card for pool in query.scope for part in PARTS for card in self._cards.cards(pool, part))
-        records = {card.id: card for card in cards if query.permits is None or query.permits(card)}
+        records = {card.id: card for card in cards if query.wants(card)}
         return {id: (records[id], weight) for id, weight in relevances(records.values(), kind, query.scope).items()}
 
     def _noted(self, request: Recall, rows: Mapping[str, tuple[float, ...]]) -> str:
