@@ -294,6 +294,7 @@ export interface Heard {
   parts: { [name: string]: number };
   lines: Line[];
   flags: string[];
+  outdated: Outdated[];
 }
 export interface Hidden {
   kind: "hidden";
@@ -473,6 +474,12 @@ export interface Origin {
 export interface Outcome {
   at?: string;
   what?: string;
+}
+export interface Outdated {
+  start: number;
+  end: number;
+  record: string;
+  replaced_by: string;
 }
 export interface Page {
   records: MemoryRecord[];
