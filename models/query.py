@@ -4,6 +4,8 @@ the recall)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,9 @@ from numpy.typing import NDArray
 from ..protocol.errors import ModelMissing
 from .registry import WEIGHTS, ModelInfo, info, remedy, require
 from .tokens import WordPieces
+
+CACHED = 512
+"""Vectors that are kept, of 1.5 kB each: a recall needs that of its question three times, and those of turns again."""
 
 
 class QueryTable:
@@ -30,15 +35,19 @@ class QueryTable:
         table = np.load(folder / self.info.queries, mmap_mode="r", allow_pickle=False)
         self._scales: NDArray[np.float32] = np.asarray(table["scale"])
         self._rows: NDArray[np.int8] = np.asarray(table["row"])
+        self.encode: Callable[[str], NDArray[np.float32]] = lru_cache(CACHED)(self._encode)
+        """Returns the unit vector (384,) of a text, read-only, in some 100 µs, or in less than 1 µs for one of the
+        last texts. A text without words has the vector of no words."""
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Rows and numbers a row."""
         return self._rows.shape
 
-    def encode(self, text: str) -> NDArray[np.float32]:
-        """The unit vector (384,) of `text`; about 30 µs. A text without words gives the vector of no words."""
+    def _encode(self, text: str) -> NDArray[np.float32]:
         ids = self.tokens.ids(text)
         summed: NDArray[np.float32] = self._scales[ids] @ self._rows[ids].astype(np.float32)
         length = np.float32(np.linalg.norm(summed))
-        return np.divide(summed, length, dtype=np.float32)
+        unit = np.divide(summed, length, dtype=np.float32)
+        unit.flags.writeable = False
+        return unit
