@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import random
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memd.clients.bench.read.conversations import dialogues, projects
+from memd.daemon.projections.tokens import TermTokens
 from memd.daemon.services.recall.general_questions import SPECIFIC, GeneralQuestions, path
 from memd.models.query import QueryTable
 from memd.stages import rules
@@ -28,6 +30,7 @@ from memd.stages import rules
 DATA = Path(__file__).parent / "data"
 PENALTY, ROUNDS = 0.1, 3000
 OTHERS = 400
+_TOKENS = TermTokens()
 """Texts of each other source, all specific."""
 
 
@@ -70,12 +73,21 @@ def fit_general(rows: list[Row], inputs: NDArray[np.float32]) -> GeneralQuestion
         after = ahead - rate * (features.T @ (likely - wanted) + penalties * ahead)
         ahead = after + turn / (turn + 3) * (after - weights)
         weights = after
-    return GeneralQuestions(names, weights[:-1].T.astype(np.float32), weights[-1].astype(np.float32))
+    return GeneralQuestions(names, weights[:-1].T.astype(np.float32), weights[-1].astype(np.float32), _words(rows))
+
+
+def _words(rows: list[Row]) -> frozenset[str]:
+    """The terms of general questions, without those that specific ones have more than twice as often."""
+    general, specific = Counter[str](), Counter[str]()
+    for row in rows:
+        (specific if row.kind == SPECIFIC else general).update(set(_TOKENS.query(row.question)))
+    return frozenset(term for term, count in general.items() if count * 2 >= specific[term])
 
 
 def _report(author: str, model: GeneralQuestions, rows: list[tuple[Row, NDArray[np.float32]]]) -> None:
     for is_english in (True, False):
-        told = [(row.kind, model.kind(vector)) for row, vector in rows if (row.language == "en") == is_english]
+        own = [(row, vector) for row, vector in rows if (row.language == "en") == is_english]
+        told = [(row.kind, model.kind(vector, _TOKENS.query(row.question))) for row, vector in own]
         known = [kind == guess for kind, guess in told if kind != SPECIFIC and guess]
         general = sum(kind != SPECIFIC for kind, _ in told)
         wrong = [bool(guess) for kind, guess in told if kind == SPECIFIC]

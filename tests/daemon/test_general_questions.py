@@ -15,6 +15,9 @@ from tests.daemon.test_recall import bring, record
 PROJECT = "project/a8a1b2c3d4e5f607"
 
 
+WORDS = frozenset(("todo", "open"))
+
+
 def of_type(type: str, number: int, text: str, pool: str = PROJECT) -> Record:
     return msgspec.structs.replace(record(pool, type, number, text), tags=(type,), language="en")
 
@@ -82,9 +85,10 @@ def test_the_first_of_each_type_comes_before_a_second_one_Q2(records: list[Recor
 
 
 def test_a_model_that_is_saved_answers_as_before_Q2(tmp_path: Any) -> None:
-    model = GeneralQuestions(("open", "specific"), np.eye(2, dtype=np.float32) * 4, np.zeros(2, np.float32))
-    assert model.kind(np.array([1, 0], np.float32)) == "open"
-    assert not model.kind(np.array([0, 1], np.float32)) and not model.kind(np.array([0, 0], np.float32))
+    model = GeneralQuestions(("open", "specific"), np.eye(2, dtype=np.float32) * 4, np.zeros(2, np.float32), WORDS)
+    assert model.kind(np.array([1, 0], np.float32), ["todo", "list"]) == "open"
+    assert not model.kind(np.array([1, 0], np.float32), ["approv", "everi", "request"])
+    assert not model.kind(np.array([0, 1], np.float32), ["todo"]) and not model.kind(np.array([0, 0]), ["todo"])
     model.save(tmp_path / "general.npz")
     with np.load(tmp_path / "general.npz") as stored:
-        assert stored["weights"].tolist() == model.weights.tolist()
+        assert stored["weights"].tolist() == model.weights.tolist() and set(stored["words"]) == WORDS

@@ -7,7 +7,7 @@ A multinomial logistic regression reads the vector of the question; the recipe i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -19,8 +19,8 @@ from ....protocol.record import OPEN_QUESTION, Record
 from ....stages.batch import PERSONAL
 
 SPECIFIC = "specific"
-LEAST = 0.65
-"""Least probability that a question is general."""
+LEAST, GENERAL_WORDS = 0.55, 1 / 3
+"""Least probability that a question is general, and least share of its words that general questions have."""
 
 GENERAL, STEP = 0.5, 0.04
 """Relevance of the first record that a general question asks for, and the share that each further one of its type
@@ -28,14 +28,18 @@ loses."""
 
 
 class GeneralQuestions(NamedTuple):
-    """For each kind of question, weights over the vector of a question (kinds × 384) and a bias."""
+    """For each kind of question, weights over the vector of a question (kinds × 384) and a bias; `words`: the terms of
+    general questions that specific ones seldom have."""
 
     kinds: tuple[str, ...]
     weights: NDArray[np.float32]
     biases: NDArray[np.float32]
+    words: frozenset[str]
 
-    def kind(self, vector: NDArray[np.float32]) -> str:
-        """Return what a general question asks for; "" for a specific one."""
+    def kind(self, vector: NDArray[np.float32], terms: Collection[str]) -> str:
+        """Return what a general question asks for, by its vector and its terms; "" for a specific one."""
+        if len(self.words.intersection(terms)) < GENERAL_WORDS * len(terms):
+            return ""
         logits = self.weights @ vector + self.biases
         likely = np.exp(logits - logits.max())
         place = self.kinds.index(SPECIFIC)
@@ -45,7 +49,8 @@ class GeneralQuestions(NamedTuple):
         return self.kinds[int(likely.argmax())]
 
     def save(self, file: Path) -> None:
-        np.savez(file, kinds=np.array(self.kinds), weights=self.weights.astype(np.float16), biases=self.biases)
+        names, weights = np.array(self.kinds), self.weights.astype(np.float16)
+        np.savez_compressed(file, kinds=names, weights=weights, biases=self.biases, words=np.array(sorted(self.words)))
 
 
 def path() -> Path:
@@ -60,7 +65,8 @@ def general_questions() -> GeneralQuestions:
     """Load the fitted model, once."""
     with np.load(path(), allow_pickle=False) as stored:
         weights: NDArray[np.float32] = stored["weights"].astype(np.float32)
-        return GeneralQuestions(tuple(stored["kinds"].tolist()), weights, stored["biases"])
+        words = frozenset[str](stored["words"].tolist())
+        return GeneralQuestions(tuple(stored["kinds"].tolist()), weights, stored["biases"], words)
 
 
 class KindWanted(NamedTuple):

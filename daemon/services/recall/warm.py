@@ -77,9 +77,6 @@ SMALL, LARGE = 0.6, 80
 """Share of the floor in a store with one candidate, and the number of candidates from which the whole floor counts: the
 best of many texts that do not answer is nearer to a question than the best of few."""
 
-SEVERAL = 3
-"""Words of a question that name its subject if one record has them all."""
-
 ALONE = 0.5
 """Share of how well a record answers by itself in its relevance; the rest is that of its evidence."""
 
@@ -210,8 +207,7 @@ class WarmRecall:
             records, period_filter = (in_period, period_filter) if in_period else (records, None)
         if floor and not past:
             records = _near_best(records, relevance)
-        is_plain = noted and not past and not self._is_named(found.asked, records)
-        general = self._general(query) if is_plain else {}
+        general = self._general(query, found.asked) if noted and not past else {}
         relevance |= {record.id: weight for record, weight in general.values() if weight > relevance.get(record.id, 0)}
         records |= {id: record for id, (record, _) in general.items()}
         strength = max(relevance.values(), default=0.0) if general else strength
@@ -242,17 +238,12 @@ class WarmRecall:
             period=period_filter.period.named() if period_filter and hits else None,
         )
 
-    def _is_named(self, asked: Asked, records: Mapping[str, Record]) -> bool:
-        """Whether one record has all of a question's several words."""
-        several = len(asked.weights) >= SEVERAL
-        return several and any(asked.weights.keys() <= self._terms.of(record) for record in records.values())
-
-    def _general(self, query: _Query) -> dict[str, tuple[Record, float]]:
+    def _general(self, query: _Query, asked: Asked) -> dict[str, tuple[Record, float]]:
         """Return the records that a general question asks for, with their relevance; none for a specific one."""
         model = self._sense()
         if query.request.types or model.encode is None or not model.is_own:
             return {}
-        kind = general_questions().kind(model.encode(query.request.query))
+        kind = general_questions().kind(model.encode(query.request.query), asked.weights)
         if not kind:
             return {}
         cards = (card for pool in query.scope for part in PARTS for card in self._cards.cards(pool, part))
