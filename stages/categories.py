@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -56,13 +56,14 @@ def _table() -> dict[str, tuple[_Category, ...]]:
 
 
 @cache
-def _longest() -> dict[str, int]:
-    """The number of words of the longest name that begins with a word."""
-    longest: dict[str, int] = {}
+def _longer() -> dict[str, set[int]]:
+    """The numbers of words of the names of several words that begin with a word."""
+    longer: dict[str, set[int]] = {}
     for name in _table():
         first, *others = name.split()
-        longest[first] = max(longest.get(first, 0), 1 + len(others))
-    return longest
+        if others:
+            longer.setdefault(first, set()).add(1 + len(others))
+    return longer
 
 
 @cache
@@ -86,6 +87,8 @@ def categories(text: str) -> tuple[str, ...]:
     text = text[:READ]
     words = [(match["word"].lower(), match) for match in _WORD.finditer(text)]
     names = list(_names(words))
+    if not names:
+        return ()
     sure = {category.domain for name in names for category in name.categories if not category.doubt}
     context = _Context(text, sure | {domain for word, _ in words for domain in _domains().get(word, ())})
     result: dict[str, None] = {}
@@ -98,16 +101,23 @@ def categories(text: str) -> tuple[str, ...]:
 
 def _names(words: list[tuple[str, re.Match[str]]]) -> Iterator[_Name]:
     """Yield the names in a text, the longest at each place; a plural and a genitive are the name itself."""
-    table, longest, place = _table(), _longest(), 0
+    table, place = _table(), 0
     while place < len(words):
         word, first = words[place]
-        for size in range(longest.get(word) or longest.get(_singular(word), 0), 0, -1):
+        for size in _sizes(word):
             name = " ".join(word for word, _ in words[place : place + size])
             if found := table.get(name) or table.get(_singular(name)):
                 yield _Name(first.start("word"), bool(first["mark"]), found)
                 place += size - 1
                 break
         place += 1
+
+
+@lru_cache(8192)
+def _sizes(word: str) -> tuple[int, ...]:
+    """The numbers of words that a name which begins with a word may have, falling."""
+    longer = sorted(_longer().get(word, ()), reverse=True)
+    return (*longer, 1) if word in _table() or _singular(word) in _table() else tuple(longer)
 
 
 def _singular(word: str) -> str:

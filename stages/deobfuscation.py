@@ -9,6 +9,7 @@ import string
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator
+from operator import itemgetter
 
 from .rules import table
 from .words import small_words
@@ -38,9 +39,16 @@ _DISGUISED = re.compile(r"(?<!\w)(?=[^\W\d_]*[0134578@$])(?=[\d@$]*[^\W\d_])[\w@
 _WORDS = re.compile(r"[a-z]+")
 _URL_SAFE = str.maketrans("-_", "+/")
 _SMALL_WORDS = tuple(small_words(code) for code in ("en", "de", "fr", "es", "it", "pt", "nl"))
-
+_SMALL_IN = {
+    word: tuple(number for number, known in enumerate(_SMALL_WORDS) if word in known)
+    for word in frozenset[str]().union(*_SMALL_WORDS)
+    if len(word) > 1
+}
+"""By function word: the places of its languages."""
 
 _COMMON = tuple(string.ascii_lowercase.index(letter) for letter in "etaoinrs")  # In all languages that are read
+_OFTEN = tuple(itemgetter(*(at - by for at in _COMMON)) for by in range(26))
+"""By shift: the letters that it makes common, taken from a list of 26."""
 
 _DATA = table("glyphs")
 _INVISIBLE = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in _DATA["invisible"]) + "]")
@@ -122,15 +130,18 @@ def _unshifted(text: str) -> str:
     letters = string.ascii_lowercase
     counts = Counter(text.lower())
     often = [counts[letter] for letter in letters]
-    by = max(range(26), key=lambda by: sum(often[at - by] for at in _COMMON))
+    by = max(range(26), key=[sum(common(often)) for common in _OFTEN].__getitem__)
     moved = letters[by:] + letters[:by]
     return text.translate(str.maketrans(letters + letters.upper(), moved + moved.upper()))
 
 
 def _small(text: str) -> int:
     """How many words of `text` are function words, of the language that has the most of them."""
-    words = [word for word in _WORDS.findall(text.lower()) if len(word) > 1]
-    return max(sum(word in known for word in words) for known in _SMALL_WORDS)
+    counts = [0] * len(_SMALL_WORDS)
+    for word in _WORDS.findall(text.lower()):
+        for number in _SMALL_IN.get(word, ()):
+            counts[number] += 1
+    return max(counts)
 
 
 def _readable(piece: str) -> bool:

@@ -16,6 +16,7 @@ from .deobfuscation import as_read, decoded, disguised, invisible
 from .echoes import drop_echoes
 from .other_languages import language
 from .rules import any_of, table
+from .secrets.clues import ClueSearch
 from .secrets.scan import find
 
 if TYPE_CHECKING:  # the daemon uses these rules, and never loads a network
@@ -48,6 +49,15 @@ _AIMS = any_of(_DATA["aims"])
 _ORDERS = any_of(_DATA["phrases"])
 _ADDRESS = any_of([*_DATA["address"], *_DATA["signs"]])
 _SIGNS = tuple(any_of([sign]) for sign in _DATA["signs"])
+# Blanks to `re`, not to the search in one pass; and its byte for all characters beyond ASCII, which no such text holds
+_AS_SEARCHED = bytes.maketrans(b"\x1c\x1d\x1e\x1f\x7f", b"    \x01")
+_searches: list[ClueSearch] = []
+
+
+def prepare() -> None:
+    """Compile the search in one pass (half a second), which spares most texts the expressions: 1 µs, not 150 µs."""
+    phrases = [*_DATA["overrides"], *_DATA["commands"], *_DATA["phrases"]]
+    _searches.append(ClueSearch([phrases, *([sign] for sign in _DATA["signs"])], in_ascii=True))
 
 
 class InjectionScorer(Protocol):
@@ -148,9 +158,17 @@ def flags_of(text: str, material: bool = True) -> tuple[str, ...]:
     `material`: somebody else's words, not the user's own."""
     signs = (("invisible", invisible(text)), ("lookalike", disguised(text)))
     hidden = tuple(name for name, stands in signs if stands)
-    if not any(_PHRASES.search(read) or _gathers(read) for read in _readings(text)):
+    if not any(_may_order(read) and (_PHRASES.search(read) or _gathers(read)) for read in _readings(text)):
         return hidden
     return ("injection" if material or hidden else "instruction-like", *hidden)
+
+
+def _may_order(read: str) -> bool:
+    """Whether a phrase or enough signs may stand in `read`; False only where none do."""
+    if not _searches or not read.isascii():
+        return True
+    clues = _searches[0].search(read.encode().translate(_AS_SEARCHED))
+    return 0 in clues or len(clues) >= SIGNS
 
 
 def _readings(text: str) -> tuple[str, ...]:

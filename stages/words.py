@@ -19,6 +19,9 @@ _NUMBERS: dict[str, int] = table("words")["numbers"]
 _SMALL = {name: frozenset(text.split()) for name, text in table("words")["languages"].items()}
 _MORE_SMALL = {name: _SMALL[name] | set(text.split()) for name, text in table("words")["more_small"].items()}
 FEWEST_SMALL = 2  # Small words of another language, beside none of English, in a clause that is not English
+_SMALL_IN = {
+    word: tuple(name for name in _SMALL if word in _SMALL[name]) for word in frozenset[str]().union(*_SMALL.values())
+}
 _RANGES = {
     "ja": r"\u3040-\u30ff",
     "ko": r"\uac00-\ud7af\u1100-\u11ff",
@@ -55,14 +58,15 @@ class Token:
 @lru_cache(maxsize=4096)
 def language(text: str) -> str:
     """ISO code of the language of `text`, by script and small words; `en` when there is nothing to tell by."""
-    bare = " ".join(word for word in _CODE.sub(" ", text[:2000]).split() if not _SIGNS.search(word))
-    letters = sum(1 for char in bare if char.isalpha())
-    for name, pattern in _SCRIPTS:
-        hits = len(pattern.findall(bare))
-        if hits * 3 > letters and hits:
-            return name
+    spoken = _CODE.sub(" ", text[:2000])
+    bare = " ".join(word for word in spoken.split() if not _SIGNS.search(word)) if _SIGNS.search(spoken) else spoken
+    if not bare.isascii() and (script := _script(bare)):
+        return script
     small = [word.lower() for word in _LATIN.findall(bare)]
-    counts = {name: sum(1 for word in small if word in known) for name, known in _SMALL.items()}
+    counts = dict.fromkeys(_SMALL, 0)
+    for word in small:
+        for name in _SMALL_IN.get(word, ()):
+            counts[name] += 1
     english = counts.pop("en")
     best = max(counts, key=lambda name: counts[name])
     if counts[best] * 6 < len(small):
@@ -74,6 +78,16 @@ def language(text: str) -> str:
         return best
     has_accent = any(char in "äöüßéèêàçñáíóúãõ" for char in bare)
     return best if counts[best] > english and has_accent else "en"
+
+
+def _script(text: str) -> str:
+    """The language whose script a third of the letters of `text` are in, "" for none."""
+    letters = sum(1 for char in text if char.isalpha())
+    for name, pattern in _SCRIPTS:
+        hits = len(pattern.findall(text))
+        if hits * 3 > letters and hits:
+            return name
+    return ""
 
 
 def is_english(text: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 import Stemmer
 
@@ -57,6 +58,9 @@ COMPOUNDING = frozenset(("da", "de", "fi", "nl", "no", "sv"))
 
 LONG_STEM, PART = 6, 5
 
+RUNS = 8192
+"""Words whose terms are cached."""
+
 
 def without_tones(word: str) -> str:
     """Return a Vietnamese word as people type it without its marks."""
@@ -94,6 +98,7 @@ class TermTokens:
     def __init__(self) -> None:
         self._english = Stemmer.Stemmer("english", 10_000)
         self._stemmers: dict[str, Stemmer.Stemmer] = {}
+        self._english_run = lru_cache(RUNS)(self._of_english)
 
     def document(self, text: str, code: str = "") -> list[str]:
         """Return the terms of a document, in order, with repetitions. `code`: its language, where that is known better
@@ -123,13 +128,21 @@ class TermTokens:
         is_vietnamese = _VIETNAMESE.search(text) is not None
         for match in _RUN.finditer(unicodedata.normalize("NFKC", text)):
             start = len(terms)
-            self._run(match.group(), own, both, terms)
+            if own is None:
+                terms += self._english_run(match.group())
+            else:
+                self._run(match.group(), own, both, terms)
             if is_vietnamese and (bare := without_tones(terms[-1])) != terms[-1]:
                 terms.append(bare)
             if compounds:
                 for stem in dict.fromkeys(term for term in terms[start:] if len(term) >= LONG_STEM):
                     terms += (f"{stem[:PART]}-", f"-{stem[-PART:]}")
         return terms
+
+    def _of_english(self, run: str) -> tuple[str, ...]:
+        terms: list[str] = []
+        self._run(run, None, False, terms)
+        return tuple(terms)
 
     def _run(self, run: str, own: Stemmer.Stemmer | None, both: bool, terms: list[str]) -> None:
         if _CJK.match(run):

@@ -59,8 +59,9 @@ log = logging.getLogger("memd")
 def _load_rules() -> None:
     """Compile the rules that captures and answers are checked with, so that the first one does not wait for it."""
     prepare()
-    from ...stages import reports, speakers
+    from ...stages import reports, scan, speakers
 
+    scan.prepare()
     log.debug("loaded %s, %s", reports.__name__, speakers.__name__)
 
 
