@@ -1,7 +1,7 @@
 """memd and its peers on the same conversations: recall, latency, a kill while writing, eight writers at once.
 
-Each peer has an installed environment of its own, memd's vectors if it takes any, and a fresh store a conversation. The
-time of a vector's encoding counts for whoever asks for it. memd is measured over its socket, as shipped, after every
+Each peer has an installed environment of its own, memd's vectors if it takes any, and a fresh store a conversation. A
+peer that asks for a vector pays for its encoding. memd is measured over its socket, as shipped, after every
 text is distilled; it encodes a text after the reply to its write.
 """
 

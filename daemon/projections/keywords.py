@@ -105,7 +105,7 @@ def _end(words: str) -> str:
 def predecessors(records: RecordReader, record: Record) -> list[Record]:
     """Return the retired records that a live one replaced, itself or through others, the last ones first.
 
-    Only those of its pool (P1) and visibility: whoever may see the record might see them too.
+    Only those of its pool (P1) and visibility: a reader of the record might see them too.
     """
     found: list[Record] = []
     if record.status not in LIVE:
