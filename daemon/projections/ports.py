@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ...protocol.record import Record
 from .terms import TermQuery, TermScores
-from .vector_store import Vector
+from .vector_store import StoredVectors, Vector
 
 
 class RecordReader(Protocol):
@@ -66,8 +66,9 @@ class VectorIndex(Protocol):
         """Return at most `limit` records by falling cosine, in [-1, 1]."""
         ...
 
-    def cosines(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
-        """Return the cosines of those of these records whose vector it has."""
+    def cosines(self, vector: Vector, ids: Sequence[str], stored: StoredVectors) -> dict[str, float]:
+        """Return the cosines of those of these records whose vector it has. `stored` is read by an index that holds no
+        vectors as rows."""
         ...
 
     @property

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..world import World
-from .vector_store import Vector, VectorStore
+from .vector_store import StoredVectors, Vector, VectorStore
 
 FIRST_CAPACITY = 1024
 
@@ -116,7 +116,7 @@ class ExactIndex:
             pairs = zip(slots, cosines, strict=True)
             return [(self._ids[slot], cosine) for slot, cosine in pairs if slot not in self._dead][:limit]
 
-    def cosines(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
+    def cosines(self, vector: Vector, ids: Sequence[str], stored: StoredVectors) -> dict[str, float]:
         """Return the cosines of those of these records whose vector it has."""
         with self._lock:
             slots = {id: slot for id in ids if (slot := self._slot.get(id)) is not None}
@@ -210,7 +210,7 @@ class GraphIndex:
         """`standing`: the live records of the pool with the digest of their text; the graph's others are dropped."""
         self._lock = threading.Lock()
         self._index, rows = graph
-        self._ids = rows.ids
+        self._ids, self._marks = rows.ids, rows.marks
         self._slot: dict[str, int] = {}
         self._fresh = ExactIndex(rows.dimension)
         for slot, (id, mark) in enumerate(zip(rows.ids, rows.marks, strict=True)):
@@ -247,16 +247,14 @@ class GraphIndex:
         pairs += self._fresh.nearest(vector, limit)
         return sorted(pairs, key=lambda pair: -pair[1])[:limit]
 
-    def cosines(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
+    def cosines(self, vector: Vector, ids: Sequence[str], stored: StoredVectors) -> dict[str, float]:
         """Return the cosines of those of these records whose vector it has."""
         with self._lock:
-            slots = {id: slot for id in ids if (slot := self._slot.get(id)) is not None}
-            rows = (
-                np.array(self._index.get_items(list(slots.values())), np.float32)
-                if slots
-                else np.zeros((0, len(vector)))
-            )
-        return dict(zip(slots, (rows @ vector).tolist(), strict=True)) | self._fresh.cosines(vector, ids)
+            slots = [(id, slot) for id in ids if (slot := self._slot.get(id)) is not None]
+        places, rows = stored([self._marks[slot] for _, slot in slots])  # the graph itself gives them as Python's lists
+        cosines = (rows @ vector).tolist()
+        held = {slots[place][0]: cosine for place, cosine in zip(places, cosines, strict=True)}
+        return held | self._fresh.cosines(vector, ids, stored)
 
     def _search(self, vector: Vector, count: int) -> list[tuple[str, float]]:
         effort = max(SEARCHED_WITH, count)

@@ -21,6 +21,8 @@ from ..world import World
 from .records import digest
 
 Vector = NDArray[np.float32]
+StoredVectors = Callable[[Sequence[bytes]], tuple[Sequence[int], Vector]]
+"""`VectorStore.get`."""
 
 SCALE = 4
 """Bytes of the float32 scale of a stored vector."""

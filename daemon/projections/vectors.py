@@ -213,7 +213,10 @@ class VectorIndexes:
             if pool := self._pool_of.get(id):
                 by_pool.setdefault(pool, []).append(id)
         indexes = [(index, of_pool) for pool, of_pool in by_pool.items() if (index := self._pools.get(pool))]
-        return {id: cosine for index, of_pool in indexes for id, cosine in index.cosines(vector, of_pool).items()}
+        cosines: dict[str, float] = {}
+        for index, of_pool in indexes:
+            cosines |= index.cosines(vector, of_pool, self.store.get)
+        return cosines
 
     def nearest_shelved(self, vector: Vector, pools: Sequence[str], limit: int) -> list[tuple[str, float]]:
         """Return the nearest archived records, read from the disk: 6 µs each."""
