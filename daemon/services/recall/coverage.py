@@ -6,8 +6,7 @@ Invariants: pure, except for the cache of terms; records and turns are measured 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping
-from functools import lru_cache
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from ....protocol.record import Record
@@ -25,6 +24,9 @@ long question tells a story around what it asks."""
 
 COVERED = 0.5
 """Weight of the covered information; the rest is the cosine's."""
+
+KNOWN = 32_768
+"""Records whose terms are remembered, in at most some 15 MB."""
 
 
 class Asked(NamedTuple):
@@ -54,10 +56,17 @@ class RecordTerms:
 
     def __init__(self) -> None:
         self._tokens, self._lock = TermTokens(), threading.Lock()
-        self._cached: Callable[[str], frozenset[str]] = lru_cache(4096)(self._read)
+        self._known: dict[int, tuple[str, ...]] = {}
+        """By the hash of a text; a set would take ten times the memory."""
 
     def of(self, record: Record) -> frozenset[str]:
-        return self._cached(words(record))
+        text = words(record)
+        terms = self._known.get(key := hash(text))
+        if terms is None:
+            if len(self._known) >= KNOWN:
+                self._known.clear()
+            terms = self._known[key] = tuple(self._read(text))
+        return frozenset(terms)
 
     def _read(self, text: str) -> frozenset[str]:
         with self._lock:
