@@ -59,7 +59,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Longest time, in seconds, until memd commits a new record to the keyword index."""
     relevance_floor: Annotated[float, Meta(ge=0, le=1)] = 0.28
     """Recall abstains if the best record's relevance is lower than this."""
-    simple_below_sessions: Count = 150
+    simple_below_sessions: Count = 1_000
     """Recall also searches the raw captures if the question covers fewer sessions than this. Up to the 32 sessions that
     `memd bench read/crossover` has, records alone never find as much; 1,000 sessions take 2 ms."""
     spool_s: Seconds = 2.0

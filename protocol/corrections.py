@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from .instant import Instant
-from .record import Record
+from .record import Record, Status
 from .request_fields import Many, Names, Request
 
 
@@ -21,6 +21,32 @@ class Correct(Request, tag="correct", frozen=True, kw_only=True):
     text: str
     at: Instant
     since: str = ""
+
+
+class Confirm(Request, tag="confirm", frozen=True, kw_only=True):
+    """Say that records are right, which believes them, or with `right` false that they are wrong, which retires them
+    without a replacement; `undo` takes the last of both back (T1, T8). `dry_run`: only report what would change."""
+
+    ids: Names
+    right: bool = True
+    undo: bool = False
+    dry_run: bool = False
+
+
+class JudgedRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A judged record: its status before and after."""
+
+    id: str
+    description: str
+    before: Status
+    after: Status
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `confirm`."""
+
+    records: tuple[JudgedRecord, ...]
+    dry_run: bool = False
 
 
 class Restore(Request, tag="restore", frozen=True, kw_only=True):

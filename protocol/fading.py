@@ -51,7 +51,8 @@ class Count(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 class Counted(Operation, tag="counted", frozen=True, kw_only=True):
     """Recalls retrieved or used records of a pool, under one perspective or none (T3). A use adds `step` to the
-    strength and `perspective_step` to that of the perspective; an impact adds `impact_share` of itself."""
+    strength and `perspective_step` to that of the perspective, which begins at the strength; an impact adds
+    `impact_share` of itself."""
 
     pool: str
     counts: dict[str, Count]

@@ -293,6 +293,17 @@ class Hidden(Operation, tag="hidden", frozen=True, kw_only=True):
     after: tuple[Shift, ...]
 
 
+class RecordJudged(Operation, tag="judged", frozen=True, kw_only=True):
+    """The user said that a record is right or wrong, or took that back. `after`: its new state; a right record also
+    gets evidence of the time `at` (RFC 3339), which taking it back removes."""
+
+    id: str
+    verdict: Literal["right", "wrong", "undone"]
+    at: str
+    before: Shift
+    after: Shift
+
+
 class Unhidden(Operation, tag="unhidden", frozen=True, kw_only=True):
     """The user redid the sessions that the operation at seq `hidden` undid; `after` has the records that changed."""
 
@@ -329,7 +340,7 @@ class Unknown(Operation, tag="unknown", frozen=True, kw_only=True):
 _Pools = PoolOpened | AliasAdded | Moved
 _Sessions = SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden
 _Records = Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried
-_Decisions = Granted | Revoked | ChangeProposed | ChangeDecided | FeedbackGiven
+_Decisions = Granted | Revoked | ChangeProposed | ChangeDecided | FeedbackGiven | RecordJudged
 _Forgetting = Redacted | Purged | Erased | Rebased
 _Decay = Counted | Slept | Archived | Restored | Released | Reviewed | Folded
 AnyOperation = _Pools | _Sessions | _Records | _Decisions | _Forgetting | _Decay | Checkpoint | Unknown

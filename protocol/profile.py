@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from .record import Record
+from .record import Record, Status
 from .request_fields import Many, Names, Request, ScopedRequest
 
 Delivery = Literal["per_turn", "sticky"]
@@ -45,8 +45,19 @@ class PromptMemories(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
 
 
+class ProfileLine(msgspec.Struct, frozen=True, array_like=True):
+    """A line of a profile: its record, the heading above it, its characters `start:end` in the text, and the record's
+    status."""
+
+    id: str
+    section: str
+    start: int
+    end: int
+    status: Status
+
+
 class ProfileText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Reply to `profile`: text for an agent's context and its revision. `ids`: the records of its lines, in order.
+    """Reply to `profile`: text for an agent's context and its revision. `ids`: the records of `lines`, in order.
 
     `text` is "" or fenced (`<memd-context>`) and marked as memory. Its first `static_characters` change only with their
     own records, so a prompt cache stays valid. `tokens`: by the model's tokenizer. `due`: print it now; `why`: the
@@ -58,6 +69,7 @@ class ProfileText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     ids: tuple[str, ...]
     scope: tuple[str, ...]
     tokens: int
+    lines: tuple[ProfileLine, ...] = ()
     pending: int = 0
     static_characters: int = 0
     due: bool = True

@@ -180,15 +180,21 @@ class Recalled(msgspec.Struct, frozen=True, kw_only=True):
     method: Method = "records"
 
 
+TaskOutcome = Literal["", "success", "failure", "prevented"]
+"""How the task ended in which records were used: it succeeded, it failed, or they prevented an error."""
+
+
 class Feedback(Request, tag="feedback", frozen=True, kw_only=True):
-    """Report which records of the answer `recall` were useful (T3, T4). `failed`: the task failed, so the scorer learns
-    half as much (Q6)."""
+    """Report which records of the answer `recall` were useful, and the `outcome` of the task: success and a prevented
+    error raise the impact of what was used (T3, T4); of a failed task the scorer learns half as much (Q6). `failed`
+    says the same as the outcome `failure`."""
 
     recall: str = ""
     used: Ids = ()
     helpful: Ids = ()
     wrong: Ids = ()
     failed: bool = False
+    outcome: TaskOutcome = ""
 
 
 class FeedbackTaken(msgspec.Struct, frozen=True, kw_only=True):

@@ -146,6 +146,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
         return self.pinned or self.layer != "L3"
 
     @property
+    def is_confirmed(self) -> bool:
+        """Whether the user said that it is right."""
+        return any(item.kind == "confirmed" and item.trust == "user" for item in self.provenance.evidence)
+
+    @property
     def type(self) -> str:
         """The clause type: the first tag, or `note`."""
         return self.tags[0] if self.tags else "note"

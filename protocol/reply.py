@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from .access import Grants, PassGranted, Revocation
-from .corrections import Inbox, Proposed, RecordList
+from .corrections import Inbox, Judgement, Proposed, RecordList
 from .dead_letters import DeadLetters
 from .decay import FadingList, Slumbered
 from .history import History
@@ -17,7 +17,7 @@ from .profile import ContextPackage, Injections, PrintNoted, ProfileText
 from .recall import FeedbackTaken, Heard, Hit, Line, Nearest, Recalled, UnusedList
 from .record import Record
 from .scope import Agent, Bound, Left, RecordsMoved, Scope
-from .session import SessionOutcome, SessionPage
+from .session import SessionOutcome, SessionPage, SessionTurns
 from .settings import SettingList
 
 __all__ = ["Heard", "Hit", "Line", "Nearest", "Recalled"]
@@ -314,8 +314,8 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
 
 _AskData = Recalled | FeedbackTaken | UnusedList | ProfileText | PrintNoted | Injections | ContextPackage
 _RecordData = Record | Page | Explained | Journaled | ExportPage | RecordsImported | History | RecordList
-_ChangeData = Taken | Remembered | Proposed | Inbox | Decided | ForgetPlan | Slumbered | FadingList
+_ChangeData = Taken | Remembered | Judgement | Proposed | Inbox | Decided | ForgetPlan | Slumbered | FadingList
 _PoolData = PoolList | Scope | Bound | RecordsMoved | Left | Agent | PassGranted | Revocation | Grants
 _ServiceData = StatusText | Done | JobState | ModelList | BackupList | DiskUse | DeadLetters | Pauses | SettingList
-_SessionData = SessionPage | SessionOutcome
+_SessionData = SessionPage | SessionOutcome | SessionTurns
 AnyData = _AskData | _RecordData | _ChangeData | _PoolData | _ServiceData | _SessionData

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from .access import Grant, ListGrants, Revoke
-from .corrections import Correct, Decide, ListInbox, Pin, ProposeForget, Restore
+from .corrections import Confirm, Correct, Decide, ListInbox, Pin, ProposeForget, Restore
 from .dead_letters import ListLetters, Retry
 from .decay import ListFading, PutToSleep
 from .event import AnyEvent, Origin, Repository
@@ -21,7 +21,7 @@ from .record import Kind, Status
 from .reply import ExportedRecord
 from .request_fields import PROTOCOL, Many, Names, Request
 from .scope import OpenAgent
-from .session import GetSession, ListSessions
+from .session import GetSession, GetTranscript, ListSessions
 from .settings import ListSettings, PutSetting
 
 __all__ = ["PROTOCOL", "AnyRequest", "Request", "is_quick"]
@@ -257,15 +257,18 @@ class Stop(Request, tag="stop", frozen=True, kw_only=True):
 
 
 _Answers = Recall | Feedback | NeverUsed | Profile | Printed | ListInjected | GetContext
-_Records = Get | List | Why | Journal | Export | ImportRecords | GetHistory | GetTimeline | ListSessions | GetSession
-_Changes = Capture | Remember | Edit | Correct | Restore | Pin | Undo | Redo | ProposeForget | ListInbox | Decide
+_Records = Get | List | Why | Journal | Export | ImportRecords | GetHistory | GetTimeline
+_Sessions = ListSessions | GetSession | GetTranscript
+_Changes = Capture | Remember | Edit | Correct | Restore | Pin | Undo | Redo
+_Decisions = Confirm | ProposeForget | ListInbox | Decide
 _Forgetting = PreviewForget | Forget | Compact | ScanSecrets | Expire | PutToSleep | ListFading
 _PoolRequests = Pools | WhyScope | BindScope | MoveRecords | LeaveProject | OpenAgent
 _Access = Grant | Revoke | ListGrants
 _Distillation = Distil | ListLetters | Retry | ListModels | UseModel
 _Stores = GetJob | Verify | Rebuild | Backup | Backups | DiskUsage
 _Daemon = GetStatus | Stop | Pause | Resume | ListSettings | PutSetting
-AnyRequest = _Answers | _Records | _Changes | _Forgetting | _PoolRequests | _Access | _Distillation | _Stores | _Daemon
+_Memory = _Answers | _Records | _Sessions | _Changes | _Decisions | _Forgetting | _PoolRequests | _Access
+AnyRequest = _Memory | _Distillation | _Stores | _Daemon
 
 QUICK = frozenset[type[Request]]({Recall, Profile, Get, Distil, Pools, GetStatus, GetJob, Stop})
 """Requests that memd answers from memory; a client waits a shorter time for them."""

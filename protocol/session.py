@@ -1,9 +1,10 @@
-"""Requests and replies about sessions (W2). Invariant: they quote no turn."""
+"""Requests and replies about sessions: their times and outcome (W2), and their turns."""
 
 from __future__ import annotations
 
 import msgspec
 
+from .record import Status
 from .request_fields import Many, Request
 
 
@@ -19,6 +20,14 @@ class GetSession(Request, tag="session", frozen=True, kw_only=True):
     """Return one session, by its document or id or an unambiguous prefix."""
 
     id: str
+
+
+class GetTranscript(Request, tag="transcript", frozen=True, kw_only=True):
+    """Return `limit` turns of a session in order: around a turn, or the first ones. `id` as in `session`."""
+
+    id: str
+    around: str = ""
+    limit: Many = 20
 
 
 class SessionState(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,3 +63,32 @@ class SessionOutcome(msgspec.Struct, frozen=True, kw_only=True):
     troubles: int
     records: dict[str, int]
     failed: int
+
+
+class Citation(msgspec.Struct, frozen=True, kw_only=True):
+    """Characters `start:end` of a turn that a record states."""
+
+    record: str
+    status: Status
+    start: int
+    end: int
+
+
+class TranscriptTurn(msgspec.Struct, frozen=True, kw_only=True):
+    """A captured turn, verbatim but for secrets and for words that the user hid, which are `█`. `who`: as in `lines` of
+    a deep answer."""
+
+    turn: str
+    at: str
+    who: str
+    text: str
+    cited: tuple[Citation, ...] = ()
+
+
+class SessionTurns(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to `transcript`. `before`, `after`: the session's turns ahead of these and behind them."""
+
+    document: str
+    turns: tuple[TranscriptTurn, ...]
+    before: int
+    after: int

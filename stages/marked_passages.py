@@ -35,6 +35,7 @@ _HASHED = re.compile(r"\W{0,4}(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}\b\s+\S")
 _TRAILER = re.compile(r"[A-Z][a-z]+(?:-[a-z]+)*-(?:by|to): .*<[^<>\s]+@[^<>\s]+>\s*$")
 _PROMPT = r"\s*[\w@:~/()\[\]. -]{0,60}[$%❯➜](?:\s+|$)"
 _PROMPTED = re.compile(_PROMPT)
+_COMMAND = re.compile(r"\s*(?:(?:[\w.-]+@[\w.-]+[: ][^$%#\n]{0,60})[$%#]|[$❯➜])\s+[a-z./~][\w./~-]*(?:\s|$)")
 _DISPLAY = re.compile(
     rf"(?:{_PROMPT}(?:{_DATA['displays']}|{_DATA['displays_behind_prompt']})(?:\s+\S+){{1,6}}"
     rf"|(?:{_DATA['displays']})(?:\s+\S+){{1,2}})$"
@@ -283,8 +284,9 @@ def _mark_above(turn: TurnText, ending: re.Pattern[str]) -> None:
 
 
 def find_displays(turn: TurnText) -> None:
-    """What a command printed of a file, a page or a machine: to the end of its paragraph or to the next prompt."""
+    """What a command printed: behind a prompt, or of a file, a page or a machine; to the end of its paragraph or to the
+    next prompt."""
     for at, line in enumerate(turn.lines):
-        if _DISPLAY.match(line):
+        if _DISPLAY.match(line) or _COMMAND.match(line):
             end = turn.until(at + 1, lambda below: not below.strip() or _PROMPTED.match(below) is not None)
             turn.mark(at, end)

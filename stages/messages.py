@@ -41,6 +41,7 @@ _FIELD = re.compile(r"[\s*_>-]*([^\W\d_][\w-]*(?: [^\W\d_]\w*)?)[*_]*\s?:[*_]*(?
 _FORWARDED = re.compile(r"\s*[-_=]{3,}\s*[^\W\d_][^\n]{3,60}[^\W_]\s*[-_=]{3,}\s*$")
 _ROLE = re.compile(r"(?P<mark>[#*_>\[(<|\s]*)(?P<role>[^\W\d_]{2,12})(?P<end>[*_\])|]*\s*(?::|>)|[\])|*_]+|\s*$)")
 _LABEL = re.compile(r"\s*(?:[-*•]\s+)?[*_]{0,2}(@?[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,2})[*_]{0,2}:[*_]{0,2}\s+\S")
+_ACCOUNT = re.compile(r"\s*(?P<name>[^\W\d_][^\W_]*(?P<joint>[._-])?[^\W_]{0,20}):\s+\S")
 _CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:\s?[AaPp]\.?[Mm]\.?)?"
 _CHAT = re.compile(rf"\s*(?:[\[(]?[\d./-]{{6,10}},?\s+)?[\[(]?{_CLOCK}[\])]?\s*[-–]?\s*<?@?[\w .'-]{{1,40}}(?:>|:)\s")
 _STAMPED = re.compile(
@@ -199,10 +200,14 @@ def _chat_rows(turn: TurnText) -> list[int]:
 
 
 def _labelled_rows(turn: TurnText) -> list[int]:
-    """Lines that two people say in turn, each more than once in all."""
-    labels = [(at, label[1]) for at, line in enumerate(turn.lines) if (label := _LABEL.match(line))]
-    said = Counter(name for _, name in labels)
-    return [at for at, _ in labels] if len(said) > 1 and len(labels) > len(said) else []
+    """Lines that two people say in turn, each more than once in all: named, or by accounts such as `karo.b`."""
+    for find in (_LABEL, _ACCOUNT):
+        labels = [(at, label) for at, line in enumerate(turn.lines) if (label := find.match(line))]
+        said = Counter(label[1] for _, label in labels)
+        is_account = find is _LABEL or any(label["joint"] for _, label in labels)
+        if is_account and len(said) > 1 and len(labels) > len(said):
+            return [at for at, _ in labels]
+    return []
 
 
 def _speaking_rows(turn: TurnText) -> list[int]:

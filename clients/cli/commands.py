@@ -27,6 +27,8 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "remember": ("edit", "Remember a statement."),
         "edit": ("edit", "Reword a record."),
         "correct": ("edit", "Replace a wrong record with a correct statement."),
+        "confirm": ("edit", "Confirm records: they are right."),
+        "reject": ("edit", "Reject records: they are wrong, and nothing replaces them."),
         "pin": ("edit", "Pin records: they come first in the profile."),
         "unpin": ("edit", "Unpin records."),
         "restore": ("edit", "Restore archived records."),
@@ -48,7 +50,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "scope": ("scope", "Show or change the pool of a folder or a record."),
         "leave": ("scope", "Stop reading a project's memory, or start again."),
         "agent": ("scope", "List agents with their own memory, or create one."),
-        "session": ("session", "List sessions, or show the outcome of one."),
+        "session": ("session", "List sessions, show the outcome of one, or read its turns."),
     },
     "Data": {
         "import": ("imports", "Import sessions, notes and commits from other tools."),

@@ -16,9 +16,10 @@ from ...protocol.record import PRINCIPLE
 from .connection import deliver, reach
 from .options import Cwd, Id, here, instant
 from .output import CommandAnswer, JsonFlag, plain, plain_name, styled, wrapped
-from .wording import count, facts, pool_name, row, short
+from .wording import count, facts, pool_name, row, short, state
 
 if TYPE_CHECKING:
+    from ...protocol.corrections import JudgedRecord
     from ...protocol.reply import Remembered
     from ..python.client import Client
 
@@ -199,6 +200,50 @@ def unpin(ids: Ids, as_json: JsonFlag = False) -> None:
       memd unpin 7q3hjwch
     """
     _pin("unpin", ids, False, as_json)
+
+
+Undo = Annotated[bool, typer.Option("--undo", help="Take it back: restore the state before.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")]
+
+
+@app.command()
+def confirm(ids: Ids, undo: Undo = False, dry_run: DryRun = False, as_json: JsonFlag = False) -> None:
+    """Confirm records: they are right. memd then believes them; a pin also puts them first.
+
+    \b
+    Examples:
+      memd confirm 7q3hjwch
+      memd confirm 7q3hjwch --undo
+      memd list --status unconfirmed
+    """
+    _judge("confirm", ids, right=True, undo=undo, dry_run=dry_run, as_json=as_json)
+
+
+@app.command()
+def reject(ids: Ids, undo: Undo = False, dry_run: DryRun = False, as_json: JsonFlag = False) -> None:
+    """Reject records: they are wrong, and nothing replaces them. They stay in the history.
+
+    To state what is right instead, use `memd correct`; to leave no byte behind, `memd forget`.
+
+    \b
+    Examples:
+      memd reject 7q3hjwch
+      memd reject 7q3hjwch --undo
+    """
+    _judge("reject", ids, right=False, undo=undo, dry_run=dry_run, as_json=as_json)
+
+
+def _judge(command: str, ids: list[str], *, right: bool, undo: bool, dry_run: bool, as_json: bool) -> None:
+    with CommandAnswer(command, as_json) as answer, reach() as client:
+        judged = client.confirm(ids, right=right, undo=undo, dry_run=dry_run)
+        answer.give(judged, (line for record in judged.records for line in _judged_lines(record, dry_run)))
+
+
+def _judged_lines(judged: JudgedRecord, dry_run: bool) -> Iterator[str]:
+    yield from wrapped(plain(judged.description))
+    names = [state(status) for status in (judged.before, judged.after)]
+    change = f"stays {names[0]}" if judged.before == judged.after else f"{names[0]} → {names[1]}"
+    yield f"{styled(short(judged.id), 'cyan')} · {'would be: ' if dry_run else ''}{change}"
 
 
 def _pin(command: str, ids: list[str], pinned: bool, as_json: bool, principle: bool = False) -> None:

@@ -24,7 +24,7 @@ def inbox(context: typer.Context, all: AllFlag = False, as_json: JsonFlag = Fals
 
     memd proposes a change instead of making it when an agent asks to delete a record, or when a statement contradicts
     a pinned record or your identity. Unconfirmed records are not listed here: searches return them with a mark,
-    `memd list --status unconfirmed` lists them, and `memd pin` confirms one.
+    `memd list --status unconfirmed` lists them, and `memd confirm` confirms one.
 
     \b
     Examples:

@@ -156,6 +156,9 @@ def _about(operation: ops.AnyOperation) -> str:
             return f"{', '.join(short(id) for id in operation.ids)} to {operation.pool}: {operation.reason}"
         case ops.Pinned():
             return f"{short(operation.id)} {'pinned' if operation.pinned else 'unpinned'}"
+        case ops.RecordJudged():
+            verdict = "judgement taken back" if operation.verdict == "undone" else f"is {operation.verdict}"
+            return f"{short(operation.id)} {verdict}"
         case ops.ChangeProposed():
             against = f" against {short(operation.against)}" if operation.against else ""
             return f"{operation.what} {short(operation.record)}{against}"

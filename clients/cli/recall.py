@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from ...protocol.instant import day, from_micros
-from ...protocol.recall import BUDGET_TOKENS, LIMIT, Belief, Heard, Hit, Linked, Recalled
+from ...protocol.recall import BUDGET_TOKENS, LIMIT, Belief, Heard, Hit, Linked, Recalled, TaskOutcome
 from ...protocol.record import LIVE, TYPES
 from ...protocol.scope import check_agent
 from .connection import reach
@@ -192,6 +192,7 @@ def profile(
     pool: Pools = None,
     agent: Agent = "",
     budget: Annotated[int, typer.Option(min=1, help="At most about this many tokens.")] = 500,
+    ids: Annotated[bool, typer.Option("--ids", help="Show the record of each line.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Show the profile that an agent receives in this folder.
@@ -199,6 +200,7 @@ def profile(
     \b
     Examples:
       memd profile
+      memd profile --ids                  # for memd why, memd correct
       memd profile --cwd ~/src/orchard --budget 200
       memd injected                       # the texts that agents received, and when
     """
@@ -208,7 +210,11 @@ def profile(
         answer.give(shown)
         if as_json:
             return
-        say(plain(line) for line in shown.text.splitlines())
+        records = {shown.text[line.start : line.end]: line.id for line in shown.lines} if ids else {}
+        say(
+            f"{plain(line)}  {styled(records[line], 'dim')}" if line in records else plain(line)
+            for line in shown.text.splitlines()
+        )
         live = {state.pool: sum(state.counts.get(status, 0) for status in LIVE) for state in client.pools().pools}
         searched = sum(live.get(name, 0) for name in shown.scope)
         if not shown.ids:
@@ -235,7 +241,11 @@ def feedback(
     used: Annotated[Ids, typer.Option("--used", help="A record that was used; repeatable.")] = None,
     helpful: Annotated[Ids, typer.Option("--helpful", help="A record that helped; repeatable.")] = None,
     wrong: Annotated[Ids, typer.Option("--wrong", help="A record that was irrelevant; repeatable.")] = None,
-    failed: Annotated[bool, typer.Option("--failed", help="The task failed: this feedback counts half.")] = False,
+    outcome: Annotated[
+        Literal["success", "failure", "prevented"] | None,
+        typer.Option(help="How the task ended: what was used counts more if it succeeded or prevented an error."),
+    ] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="Short for --outcome failure: ranking learns half.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Rate an answer. Ranking learns from it. Records that were used also lose strength more slowly.
@@ -243,10 +253,12 @@ def feedback(
     \b
     Examples:
       memd feedback 5be0c1a92 --used 7q3hjwch --wrong 0m2k9x1c
+      memd feedback 5be0c1a92 --used 7q3hjwch --outcome success
       memd feedback --helpful 7q3hjwch    # ranking does not learn from this
     """
     with CommandAnswer("feedback", as_json) as answer, reach() as client:
-        learned = client.feedback(recall, used=used or (), helpful=helpful or (), wrong=wrong or (), failed=failed)
+        told: TaskOutcome = "failure" if failed else outcome or ""
+        learned = client.feedback(recall, used=used or (), helpful=helpful or (), wrong=wrong or (), outcome=told)
         lines = [f"Recorded feedback on {count(learned.records, 'record')}."]
         if learned.samples:
             lines.append(

@@ -41,7 +41,7 @@ def list_records(
 ) -> None:
     """List records, newest first.
 
-    A record is unconfirmed if you did not say it, or if it has not proved useful yet; `memd pin` confirms it.
+    A record is unconfirmed if you did not say it, or if it has not proved useful yet; `memd confirm` confirms it.
 
     \b
     Examples:

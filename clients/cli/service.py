@@ -217,7 +217,10 @@ def _install_lines(written: list[str], running: bool) -> Iterator[str]:
         yield "memd is running and starts at each login"
         yield "to keep it running while you are logged out: `loginctl enable-linger`"
     else:
-        yield from wrapped("your service manager does not answer: memd starts at the next login, or now with `memd up`")
+        yield from wrapped(
+            "no service manager answers, so memd could not check that it starts: with one it starts at the next "
+            "login; `memd up` starts it now"
+        )
 
 
 @service_app.command()

@@ -1,4 +1,4 @@
-"""`memd session` lists sessions and shows the outcome of one."""
+"""`memd session` lists sessions, shows the outcome of one and its turns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ...protocol.session import SessionOutcome, SessionPage, SessionState
+from ...protocol.session import SessionOutcome, SessionPage, SessionState, SessionTurns
 from .connection import reach
 from .output import CommandAnswer, JsonFlag, plain, plain_name, shortened, styled, width
 from .wording import age, count, status_counts
@@ -15,7 +15,7 @@ from .wording import age, count, status_counts
 app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
-    help="List sessions, or show the outcome of one.",
+    help="List sessions, show the outcome of one, or read its turns.",
     epilog="`memd undo SESSION` hides everything learned from a session; `memd forget --session SESSION` deletes it.",
 )
 
@@ -73,6 +73,41 @@ def show(
     with CommandAnswer("session show", as_json) as answer, reach() as client:
         outcome = client.session(id)
         answer.give(outcome, _outcome_lines(outcome))
+
+
+@app.command()
+def turns(
+    id: Annotated[str, typer.Argument(help="A session as `memd session list` names it, or a unique prefix.")],
+    around: Annotated[str, typer.Option(help="The turn in the middle; default: from the first.")] = "",
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=1000, help="At most this many turns.")] = 20,
+    as_json: JsonFlag = False,
+) -> None:
+    """Read a session's turns, each with the records that cite it.
+
+    \b
+    Examples:
+      memd session turns claude-code:0b5c7b3e
+      memd session turns claude-code:0b5c7b3e --around 41 -n 5
+    """
+    with CommandAnswer("session turns", as_json) as answer, reach() as client:
+        shown = client.transcript(id, around=around, limit=limit)
+        answer.give(shown, _turn_lines(shown))
+
+
+def _turn_lines(shown: SessionTurns) -> Iterator[str]:
+    for turn in shown.turns:
+        yield styled(f"{plain(turn.who)}, {age(turn.at)}, turn {plain_name(turn.turn)}", "bold")
+        yield from (f"  {plain(line)}" for line in turn.text.splitlines())
+        for cited in turn.cited:
+            yield styled(f"  → {cited.record} ({cited.status}): {_quoted(turn.text[cited.start : cited.end])}", "dim")
+    if not shown.turns:
+        yield "no turn of this session is in the archive"
+    elif shown.before or shown.after:
+        yield styled(f"{shown.before:,} before, {shown.after:,} after; --around and -n show others", "dim")
+
+
+def _quoted(words: str) -> str:
+    return shortened(f"“{plain_name(words)}”", width() - 50)
 
 
 def _outcome_lines(outcome: SessionOutcome) -> Iterator[str]:

@@ -126,7 +126,9 @@ class Calls:
     def feedback(self, rated: tools.FeedbackArguments) -> tuple[tools.FeedbackResult, str]:
         if not (rated.used or rated.helpful or rated.wrong):
             raise InvalidRequest("no memory is rated", hint="give the ids of used, helpful or wrong memories")
-        taken = self._client.feedback(rated.recall, used=rated.used, helpful=rated.helpful, wrong=rated.wrong)
+        taken = self._client.feedback(
+            rated.recall, used=rated.used, helpful=rated.helpful, wrong=rated.wrong, outcome=rated.outcome
+        )
         result = tools.FeedbackResult(memories=taken.records, note=taken.note)
         return result, f"Rated {taken.records} memories. {taken.note}".rstrip()
 

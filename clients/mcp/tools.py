@@ -12,7 +12,7 @@ from typing import Annotated, Any, cast
 import msgspec
 from msgspec import Meta
 
-from ...protocol.recall import BUDGET_TOKENS, LIMIT
+from ...protocol.recall import BUDGET_TOKENS, LIMIT, TaskOutcome
 from ...protocol.record import TYPES
 
 IDS_LIMIT = 20
@@ -106,6 +106,9 @@ class FeedbackArguments(Arguments, frozen=True, kw_only=True):
     used: Annotated[SomeIds, Meta(description="Memories that your answer or your work is based on.")] = []
     helpful: Annotated[SomeIds, Meta(description="Memories that prevented an error or a question.")] = []
     wrong: Annotated[SomeIds, Meta(description="Memories that were wrong or misled you.")] = []
+    outcome: Annotated[
+        TaskOutcome, Meta(description="How the task ended for which you used them: tests tell, not hope.")
+    ] = ""
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

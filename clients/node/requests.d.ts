@@ -98,6 +98,12 @@ export interface Checkpoint {
   archive_seq?: number;
   archive_tip?: unknown;
 }
+export interface Citation {
+  record: string;
+  status: "active" | "archived" | "hidden" | "provisional" | "quarantined" | "retired";
+  start: number;
+  end: number;
+}
 export interface ContextPackage {
   context: string;
   selected: Selected[];
@@ -356,6 +362,16 @@ export interface Journaled {
   entries: Logged[];
   last: number;
 }
+export interface JudgedRecord {
+  id: string;
+  description: string;
+  before: "active" | "archived" | "hidden" | "provisional" | "quarantined" | "retired";
+  after: "active" | "archived" | "hidden" | "provisional" | "quarantined" | "retired";
+}
+export interface Judgement {
+  records: JudgedRecord[];
+  dry_run: boolean;
+}
 export interface Left {
   pool: string;
   title: string;
@@ -379,7 +395,7 @@ export interface Linked {
 export interface Logged {
   seq: number;
   at: number;
-  operation: PoolOpened | AliasAdded | Moved | SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden | Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried | Granted | Revoked | ChangeProposed | ChangeDecided | FeedbackGiven | Redacted | Purged | Erased | Rebased | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | Checkpoint | Unknown;
+  operation: PoolOpened | AliasAdded | Moved | SessionOpened | SessionClosed | SessionResumed | Hidden | Unhidden | Added | Updated | Merged | Invalidated | Pinned | Distilled | Retried | Granted | Revoked | ChangeProposed | ChangeDecided | FeedbackGiven | RecordJudged | Redacted | Purged | Erased | Rebased | Counted | Slept | Archived | Restored | Released | Reviewed | Folded | Checkpoint | Unknown;
 }
 export interface MemoryRecord {
   id: string;
@@ -534,12 +550,20 @@ export interface Problem {
   message: string;
   hint?: string;
 }
+export interface ProfileLine {
+  id: string;
+  section: string;
+  start: number;
+  end: number;
+  status: "active" | "archived" | "hidden" | "provisional" | "quarantined" | "retired";
+}
 export interface ProfileText {
   text: string;
   rev: string;
   ids: string[];
   scope: string[];
   tokens: number;
+  lines?: ProfileLine[];
   pending?: number;
   static_characters?: number;
   due?: boolean;
@@ -606,6 +630,14 @@ export interface Recalled {
   period: [string, string] | null;
   corrected: string;
   method: "overview" | "records" | "records and turns";
+}
+export interface RecordJudged {
+  kind: "judged";
+  id: string;
+  verdict: "right" | "undone" | "wrong";
+  at: string;
+  before: Shift;
+  after: Shift;
 }
 export interface RecordList {
   records: MemoryRecord[];
@@ -818,6 +850,12 @@ export interface SessionState {
   ended_at: string;
   reason: string;
 }
+export interface SessionTurns {
+  document: string;
+  turns: TranscriptTurn[];
+  before: number;
+  after: number;
+}
 export interface Setting {
   name: string;
   value: string;
@@ -932,6 +970,13 @@ export interface ToolCalled {
   arguments?: string;
   outcome?: "error" | "ok" | "unknown";
 }
+export interface TranscriptTurn {
+  turn: string;
+  at: string;
+  who: string;
+  text: string;
+  cited: Citation[];
+}
 export interface Turns {
   document: string;
   turns: string[];
@@ -1006,8 +1051,8 @@ export interface RequestMethods {
   retry(options?: { ids?: number[]; all?: boolean }): Promise<JobState>;
   /** Find the memories that answer a question, each with its source (Q2). `protocol.recall.Recall` has the fields' meanings. */
   recall(query: string, options?: { cwd?: string; pools?: string[]; repository?: Repository | null; limit?: number; budget_tokens?: number; include_retired?: boolean; explain?: boolean; as_of?: string; believed_at?: string; document?: string; keywords?: string[]; perspective?: string; agent?: string; threshold?: number; types?: string[]; by_chance?: boolean; deep?: boolean }): Promise<Recalled>;
-  /** Rate an answer, named by its `recall`, or records (T3, T4). Raises NotFound, InvalidRequest. */
-  feedback(options?: { recall?: string; used?: string[]; helpful?: string[]; wrong?: string[]; failed?: boolean }): Promise<FeedbackTaken>;
+  /** Rate an answer, named by its `recall`, or records, and tell how the task ended (T3, T4). Raises NotFound, InvalidRequest. */
+  feedback(options?: { recall?: string; used?: string[]; helpful?: string[]; wrong?: string[]; failed?: boolean; outcome?: "" | "failure" | "prevented" | "success" }): Promise<FeedbackTaken>;
   /** List records that were returned at least `least` times and never used (Q9). Raises NotFound. */
   neverUsed(options?: { pools?: string[]; least?: number; limit?: number }): Promise<UnusedList>;
   /** Return one record by its id or an unambiguous prefix of it, as of a time (Q12). Raises NotFound. */
@@ -1048,6 +1093,8 @@ export interface RequestMethods {
   sleep(options?: { pools?: string[]; dry_run?: boolean }): Promise<Slumbered>;
   /** List the records that will be archived soon unless somebody uses them (T9). */
   fading(options?: { cwd?: string; pools?: string[]; repository?: Repository | null; limit?: number }): Promise<FadingList>;
+  /** Say that records are right, or wrong, or take that back (T1, T8). Raises NotFound, InvalidRequest. */
+  confirm(ids: string[], options?: { right?: boolean; undo?: boolean; dry_run?: boolean }): Promise<Judgement>;
   /** Make archived records active again (T7). Raises NotFound, InvalidRequest. */
   restore(ids: string[]): Promise<RecordList>;
   /** List the records that `forget` would delete. Raises InvalidRequest without exactly one scope. */
@@ -1080,6 +1127,8 @@ export interface RequestMethods {
   sessions(options?: { host?: string; is_open?: boolean; limit?: number }): Promise<SessionPage>;
   /** Return a session's contents and the records it produced. Raises NotFound. */
   session(id: string): Promise<SessionOutcome>;
+  /** Return turns of a session in order, around one or from the first, with the records that cite them. Raises NotFound. */
+  transcript(id: string, options?: { around?: string; limit?: number }): Promise<SessionTurns>;
   /** List every setting with its value and its source (U6). */
   settings(): Promise<SettingList>;
   /** Write a setting into memd.toml, or remove it there, and apply it. Raises BadConfig. */

@@ -22,7 +22,7 @@ from ...protocol.history import GetHistory, GetTimeline, History
 from ...protocol.places import Places
 from ...protocol.places import places as places_of
 from ...protocol.profile import Delivery, Trigger
-from ...protocol.recall import BUDGET_TOKENS, LIMIT
+from ...protocol.recall import BUDGET_TOKENS, LIMIT, TaskOutcome
 from ...protocol.record import Kind, Record, Status
 
 if TYPE_CHECKING:
@@ -234,8 +234,10 @@ class RequestMethods:
         helpful: Sequence[str] = (),
         wrong: Sequence[str] = (),
         failed: bool = False,
+        outcome: TaskOutcome = "",
     ) -> None:
-        """Rate an answer, named by its `recall`, or records (T3, T4). Raises NotFound, InvalidRequest."""
+        """Rate an answer, named by its `recall`, or records, and tell how the task ended (T3, T4). Raises NotFound,
+        InvalidRequest."""
 
     @sends(request.NeverUsed, reply.UnusedList)
     def never_used(self, pools: Sequence[str] = (), least: int = 3, limit: int = 50) -> None:
@@ -351,6 +353,10 @@ class RequestMethods:
     def fading(self, cwd: str = "", *, pools: Sequence[str] = (), limit: int = 20) -> None:
         """List the records that will be archived soon unless somebody uses them (T9)."""
 
+    @sends(corrections.Confirm, corrections.Judgement)
+    def confirm(self, ids: Sequence[str], *, right: bool = True, undo: bool = False, dry_run: bool = False) -> None:
+        """Say that records are right, or wrong, or take that back (T1, T8). Raises NotFound, InvalidRequest."""
+
     @sends(corrections.Restore, corrections.RecordList)
     def restore(self, ids: Sequence[str]) -> None:
         """Make archived records active again (T7). Raises NotFound, InvalidRequest."""
@@ -430,6 +436,11 @@ class RequestMethods:
     @sends(request.GetSession, reply.SessionOutcome)
     def session(self, id: str) -> None:
         """Return a session's contents and the records it produced. Raises NotFound."""
+
+    @sends(request.GetTranscript, reply.SessionTurns)
+    def transcript(self, id: str, *, around: str = "", limit: int = 20) -> None:
+        """Return turns of a session in order, around one or from the first, with the records that cite them. Raises
+        NotFound."""
 
     @sends(request.ListSettings, reply.SettingList)
     def settings(self) -> None:

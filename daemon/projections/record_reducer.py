@@ -19,15 +19,19 @@ from ...protocol.operation import (
     Moved,
     Pinned,
     Rebased,
+    RecordJudged,
     Redacted,
     Retirement,
     Shift,
     Unhidden,
     Updated,
 )
-from ...protocol.record import LIVE, PRINCIPLE, Record, Review, Status
+from ...protocol.record import LIVE, PRINCIPLE, Evidence, Record, Review, Status
 from ...protocol.reply import Logged
 from ...stages.batch import PERSONAL
+
+VERDICTS = {"right": "confirmed by the user", "wrong": "rejected by the user", "undone": "judgement taken back"}
+"""Why a judged record changed."""
 
 _ARCHIVED, _QUARANTINED = frozenset({"archived"}), frozenset({"quarantined"})
 
@@ -38,7 +42,7 @@ def touched(operation: AnyOperation) -> tuple[str, ...]:
         case Added() | Updated():
             retired = (retirement.id for retirement in operation.retires if retirement.id != operation.record.id)
             return (*retired, operation.record.id)
-        case Merged() | Invalidated() | Pinned() | Reviewed():
+        case Merged() | Invalidated() | Pinned() | Reviewed() | RecordJudged():
             return (operation.id,)
         case Rebased():
             return (operation.record.id,)
@@ -69,6 +73,8 @@ def apply(before: Record | None, id: str, entry: Logged) -> Record | None:
             return None
         case Hidden() | Unhidden():
             return _shifted(before, next(shift for shift in operation.after if shift.id == id))
+        case RecordJudged():
+            return _judged(before, operation)
         case Moved():
             return _moved(before, operation)
         case Archived() | Restored() | Released() | Reviewed():
@@ -115,6 +121,8 @@ def reason(entry: Logged, id: str) -> str:
             return operation.decision.reason
         case Invalidated() as operation:
             return operation.reason
+        case RecordJudged() as operation:
+            return VERDICTS[operation.verdict]
         case Archived() | Restored() | Reviewed() as operation:
             return operation.why
         case _:
@@ -182,6 +190,16 @@ def _shifted(before: Record | None, shift: Shift) -> Record | None:
         superseded_by=shift.superseded_by,
         rev=before.rev + 1,
     )
+
+
+def _judged(before: Record | None, judged: RecordJudged) -> Record | None:
+    record = _shifted(before, judged.after)
+    if record is None or judged.verdict == "wrong":
+        return record
+    evidence = tuple(item for item in record.provenance.evidence if item.kind != "confirmed")
+    if judged.verdict == "right":
+        evidence += (Evidence(kind="confirmed", span=record.provenance.spans[0], trust="user", at=judged.at),)
+    return msgspec.structs.replace(record, provenance=msgspec.structs.replace(record.provenance, evidence=evidence))
 
 
 def _moved(before: Record | None, moved: Moved) -> Record | None:

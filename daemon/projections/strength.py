@@ -72,7 +72,7 @@ def counted(tally: Tally, count: Count, what: Counted, at: int, rest: Rest) -> T
     tally = settled(tally, rest)
     by = tally.by
     if what.perspective and count.uses:
-        by = {**by, what.perspective: by.get(what.perspective, 0.0) + what.perspective_step * count.uses}
+        by = {**by, what.perspective: by.get(what.perspective, tally.strength) + what.perspective_step * count.uses}
     credit = tally.credit + count.uses
     changed = _replace(
         tally,

@@ -16,6 +16,9 @@ from ...protocol.text_limits import TEXT_LIMIT, check_event
 log = logging.getLogger("memd.capture")
 _INJECTED = re.compile(r"<memd-context\b[^>]{0,200}>.*?(?:</memd-context>|\Z)", re.DOTALL)
 
+LEAST = 2
+"""Letters and digits that a statement has at least."""
+
 NAME_LIMIT = 512
 PATH_LIMIT = 4096
 
@@ -52,6 +55,10 @@ def admit(gate: SecretGate, origin: Origin, event: AnyEvent) -> Captured:
     if isinstance(event, Noted | Reworded) and not event.text.replace(PLACEHOLDER, "").strip():
         raise InvalidRequest(
             "there is nothing to remember", hint="the text is empty, private, or only memd's own context"
+        )
+    if isinstance(event, Noted | Reworded) and sum(map(str.isalnum, event.text)) < LEAST:
+        raise InvalidRequest(
+            f"{event.text.strip()!r} is no statement", hint='tell what memd should know: "I prefer tabs."'
         )
     return Captured(
         document=origin.document,

@@ -22,10 +22,14 @@ from ...protocol.record import (
     explicit_id,
 )
 from ...stages.thing_names import names_of
+from ..projections.records import Records
 from .outgoing_screen import flags_in
 
 LINE = 300
 """Characters of a description that no stage wrote."""
+
+COVER = "█"
+"""Stands for each character that the user hid."""
 
 MARKS = frozenset({PRINCIPLE, CONSOLIDATED})
 """Tags that are not keywords of a turn."""
@@ -117,6 +121,22 @@ def is_on_probation(record: Record) -> bool:
     """Whether a record is unconfirmed only because it is new or old, so that one use confirms it (T8). Use confirms
     nothing that the user did not say or that looks like an injection."""
     return record.status == "quarantined" and record.provenance.trust == "user" and not record.flags
+
+
+def stated_spans(records: Records, document: str, turn: str) -> list[tuple[Record, list[Span]]]:
+    """Return the records that a turn states or states again, each with the spans of the turn that do."""
+    stating: list[tuple[Record, list[Span]]] = []
+    for record in records.many(records.supported(document, turn)).values():
+        again = (item.span for item in record.provenance.evidence if item.kind == "restated")
+        spans = [span for span in (*record.provenance.spans, *again) if (span.document, span.turn) == (document, turn)]
+        if spans:
+            stating.append((record, spans))
+    return stating
+
+
+def covered(words: str, start: int, end: int) -> str:
+    """Return a text with these characters covered, which the user hid."""
+    return f"{words[:start]}{COVER * (end - start)}{words[end:]}"
 
 
 def speaker(captured: Captured) -> str:

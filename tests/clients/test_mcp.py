@@ -147,7 +147,7 @@ def test_an_agent_may_name_the_pool_and_learns_where_its_statement_lies_P1(
         assert [told[pool]["pool"] for pool in texts] == [project, "personal", project]
         running.settle()
         assert [client.get(told[pool]["id"]).pool for pool in texts] == [project, "personal", project]
-    refused = call(running.environment, "memory_remember", text="x", cwd="/tmp", pool="project")
+    refused = call(running.environment, "memory_remember", text="I use tabs.", cwd="/tmp", pool="project")
     assert "belongs to no project" in repr(refused)
 
 

@@ -42,7 +42,9 @@ def test_the_examples_of_the_help_can_be_typed_as_they_stand_U2() -> None:
         assert subprocess.run(["bash", "-n", "-c", line], check=False).returncode == 0, line
 
 
-@pytest.mark.parametrize("typed", [("remember", "x"), ("recall", "x"), ("profile",), ("pause", "--here"), ("import",)])
+@pytest.mark.parametrize(
+    "typed", [("remember", "I use tabs."), ("recall", "x"), ("profile",), ("pause", "--here"), ("import",)]
+)
 def test_a_folder_that_was_removed_is_told_U2(home: dict[str, str], tmp_path: Path, typed: tuple[str, ...]) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
@@ -152,3 +154,37 @@ def test_an_answer_tells_its_name_for_the_feedback_T3(daemon: RunningDaemon, mem
     name = re.search(r"\(for `memd feedback`: (\w+)\)", told)
     assert name, told
     assert memd("feedback", name[1], "--used", id).code == 0
+
+
+def test_the_end_of_a_task_reaches_the_impact_of_what_was_used_T3_T4_R6(
+    daemon: RunningDaemon, memd: Callable[..., Any]
+) -> None:
+    words = ("tabs in every Python file", "pnpm for the packages", "the green staging server")
+    ids = [memd("remember", f"I always use {each}.", "--wait", "--json").data["record"]["id"] for each in words]
+    answer = memd("recall", "tabs pnpm green server", "--json").data["recall"]
+    for id, outcome in zip(ids, ("success", "prevented", "failure"), strict=True):
+        assert memd("feedback", answer, "--used", id, "--outcome", outcome).code == 0
+    impacts = [memd("show", id, "--json").data["signal"]["impact"] for id in ids]
+    assert impacts[1] > impacts[0] > 0 and impacts[2] == 0
+    listed = {record["id"]: record["signal"]["impact"] for record in memd("list", "--json").data["records"]}
+    assert [listed[id] for id in ids] == impacts
+    assert memd("feedback", "--used", ids[0], "--outcome", "fine").code == 2
+
+
+def test_feedback_on_an_answer_that_never_was_is_not_found_T3(daemon: RunningDaemon, memd: Callable[..., Any]) -> None:
+    id = memd("remember", "I always use tabs.", "--wait", "--json").data["record"]["id"]
+    answer = memd("recall", "tabs", "--json").data["recall"]
+    for unknown in ("nosuch", answer[:8] + "ff"):
+        told = memd("feedback", unknown, "--used", id)
+        assert told.code == 4 and "no answer" in told.errors
+    old = memd("feedback", "0123abcd1", "--used", id)
+    assert old.code == 0 and "too old" in old.text
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"), [("x", False), ("-", False), ("木", False), ("ok", True), ("我喜欢茶", True)]
+)
+def test_a_letter_is_no_statement_W1(daemon: RunningDaemon, memd: Callable[..., Any], words: str, kept: bool) -> None:
+    told = memd("remember", "--", words) if words != "-" else memd("remember", ".")
+    assert (told.code == 0) == kept
+    assert kept or ("no statement" in told.errors and "I prefer tabs" in told.errors)

@@ -37,7 +37,7 @@ def signal(stores: Stores, number: int = 0) -> Signal:
     return stores.counters.signals([found])[found.id]
 
 
-def test_a_candidate_is_not_strengthened_and_a_use_is_T3(running: Running) -> None:
+def test_a_candidate_is_not_strengthened_and_a_use_is_T3_R6(running: Running) -> None:
     stores = running.stores
     stores.commit([added(0), added(1)])
     stores.commit([Counted(pool="personal", counts={"id0": Count(candidates=7), "id1": Count(candidates=1)})])
@@ -46,7 +46,7 @@ def test_a_candidate_is_not_strengthened_and_a_use_is_T3(running: Running) -> No
     stores.commit([used(0, perspective="cost"), used(0, perspective="risk")])
     found = signal(stores)
     assert found.access_count == 2 and found.last_access > 0
-    assert found.strength == pytest.approx(1.2) and found.strength_by == pytest.approx({"cost": 0.15, "risk": 0.15})
+    assert found.strength == pytest.approx(1.2) and found.strength_by == pytest.approx({"cost": 1.15, "risk": 1.25})
     assert signal(stores, 1).strength == 1.0 and signal(stores, 1).last_access == 0
 
 
@@ -70,7 +70,7 @@ def test_levels_come_with_uses_and_each_fades_at_its_own_rate_T5(running: Runnin
     after = signal(stores)
     assert after.level == level
     assert after.strength == pytest.approx(before.strength * DAILY[level] ** 10)
-    assert after.strength_by == pytest.approx({"cost": 0.15 * uses * DAILY[level] ** 10} if uses else {})
+    assert after.strength_by == pytest.approx({"cost": (1 + 0.15 * uses) * DAILY[level] ** 10} if uses else {})
     assert signal(stores, 1).strength == 1.0, "a procedure does not fade by time (T9)"
 
 

@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from memd.clients.python import Client
 from memd.daemon.projections.folded import open_tables
 from memd.daemon.services.profile.echo_ledger import EchoLedger
@@ -14,7 +16,7 @@ from memd.daemon.world import real_world
 from memd.protocol.event import AnyEvent, Captured, Noted, Origin, Said, ToolCalled
 from memd.protocol.instant import from_micros
 from memd.protocol.profile import Profile, ProfileText
-from memd.protocol.record import Record
+from memd.protocol.record import Record, Signal
 from memd.protocol.reply import Recalled
 from memd.protocol.request import Recall
 
@@ -31,8 +33,9 @@ def now(after_s: float = 0.0) -> str:
 
 
 def believed(client: Client) -> dict[str, Record]:
+    """The records without their signals: to use what was told is no new statement."""
     page = client.list(limit=500, statuses=("provisional", "active", "quarantined"))
-    return {record.id: record for record in page.records}
+    return {record.id: msgspec.structs.replace(record, signal=Signal()) for record in page.records}
 
 
 def told(client: Client, document: str) -> tuple[ProfileText, Recalled]:

@@ -168,6 +168,6 @@ def test_an_older_archive_and_an_older_client_name_no_pool_P1() -> None:
 
 def test_a_spooled_request_keeps_its_pool_W10() -> None:
     origin = Origin(host="cli", session="x")
-    request = Remember(text="x", turn="t", at=AT, origin=origin, pool="garden")
+    request = Remember(text="I use tabs.", turn="t", at=AT, origin=origin, pool="garden")
     gate = SecretGate(lambda words: (words.replace("hunter2", "[secret]"), ()), b"k" * KEY_BYTES)
     assert gate.spooled(request) == request

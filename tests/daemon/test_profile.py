@@ -15,7 +15,7 @@ from memd.daemon.projections.profile import PARTS, ProfileCards, part
 from memd.daemon.projections.stores import Stores
 from memd.daemon.services.profile.hot import CLOSE
 from memd.daemon.services.profile.open_items import is_open
-from memd.daemon.services.profile.profile_lines import is_worth_a_line
+from memd.daemon.services.profile.profile_lines import dated, is_worth_a_line, line_of
 from memd.daemon.services.service import Permits, Reader
 from memd.daemon.world import real_world
 from memd.models import registry
@@ -127,6 +127,10 @@ def test_pools_never_mix_and_nothing_doubtful_is_static_P2_P19(
     told = hot_of(stores).profile(scope, budget, 0)
     held = stores.records.many(told.ids)
     assert len(set(told.ids)) == len(told.ids) and {each.pool for each in held.values()} <= set(scope)
+    for line in told.lines:
+        shown = held[line.id]
+        assert told.text[line.start : line.end] in (line_of(shown), dated(shown)) and line.status == shown.status
+        assert told.text[: line.start].rpartition("## ")[2].partition("\n")[0] == line.section
     assert not told.text or COUNT(told.text) == told.tokens <= budget
     static = told.text[: told.static_characters]
     for each in held.values():

@@ -142,6 +142,14 @@ EVERY: dict[type, st.SearchStrategy[Any]] = {
     o.Purged: st.builds(o.Purged, redacted=st.integers(1, 9)),
     o.Erased: st.builds(o.Erased, ids=st.lists(IDS, max_size=2).map(tuple), retires=RETIRES),
     o.Rebased: st.builds(o.Rebased, record=RECORDS),
+    o.RecordJudged: st.builds(
+        o.RecordJudged,
+        id=IDS,
+        verdict=st.sampled_from(["right", "wrong", "undone"]),
+        at=st.just(AT),
+        before=st.builds(o.Shift, IDS, STATUSES, st.just(AT)),
+        after=st.builds(o.Shift, IDS, STATUSES, st.just(AT)),
+    ),
     o.Hidden: st.builds(o.Hidden, documents=st.just(("h:s",)), before=SHIFTS, after=SHIFTS),
     o.Unhidden: st.builds(o.Unhidden, hidden=st.integers(1, 9), documents=st.just(("h:s",)), after=SHIFTS),
     f.Counted: st.builds(

@@ -233,7 +233,7 @@ def test_feedback_is_written_down_and_teaches_the_asker_Q6_T3(daemon: Any) -> No
             told = client.feedback(answer.recall, used=[answer.hits[0].record.id])
             learnt = told.learnt_from
         assert learnt >= 100
-        again = client.feedback("long ago", wrong=[answer.hits[0].record.id])
+        again = client.feedback("0123abcd1", wrong=[answer.hits[0].record.id])
         assert again.samples == 0 and again.note
         with pytest.raises(NotFound):
             client.feedback(used=["nowhere"])

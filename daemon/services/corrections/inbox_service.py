@@ -200,12 +200,12 @@ def bring_back(stores: Stores, id: str) -> Unhidden | None:
         if entry.operation.documents:
             return None
         was = next(shift for shift in entry.operation.before if shift.id == id)
-        return Unhidden(hidden=entry.seq, documents=(), after=(_fitting(stores, record, was),))
+        return Unhidden(hidden=entry.seq, documents=(), after=(fitting(stores, record, was),))
     return None
 
 
-def _fitting(stores: Stores, record: Record, was: Shift) -> Shift:
-    """Return its earlier state; retired if another record took its key meanwhile."""
+def fitting(stores: Stores, record: Record, was: Shift) -> Shift:
+    """Return a record's earlier state; retired if another record took its key meanwhile."""
     holder = stores.records.holding_key(record.pool, record.key) if record.key and was.status in LIVE else ""
     if not holder or holder == record.id:
         return was

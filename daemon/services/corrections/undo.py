@@ -14,7 +14,7 @@ import msgspec
 
 from ....protocol.errors import NotFound, Stopping, Unavailable
 from ....protocol.operation import AnyOperation, Decision, Hidden, Revoked, Shift, Unhidden, Updated
-from ....protocol.record import LIVE, Record
+from ....protocol.record import LIVE, Record, Status
 from ....protocol.reply import JobState
 from ...projections.stores import Stores
 from .. import provenance_rebase as grounds
@@ -139,10 +139,10 @@ class SessionUndo:
         revived: Sequence[Record],
         edits: Sequence[tuple[Record, Updated]] = (),
     ) -> list[AnyOperation]:
-        before = tuple(_standing(record) for record in (*hidden.values(), *revived, *(record for record, _ in edits)))
-        after = tuple(_standing(record, "hidden") for record in hidden.values())
+        before = tuple(standing(record) for record in (*hidden.values(), *revived, *(record for record, _ in edits)))
+        after = tuple(standing(record, "hidden") for record in hidden.values())
         after += tuple(self._before_retirement(record) for record in revived)
-        after += tuple(_standing(edit.record) for _, edit in edits)
+        after += tuple(standing(edit.record) for _, edit in edits)
         return [Hidden(documents=documents, before=before, after=after)] if before else []
 
     def _is_free(self, record: Record, hidden: dict[str, Record], before: dict[str, Record]) -> bool:
@@ -162,7 +162,7 @@ class SessionUndo:
             if version is not None and version.status not in ("retired", "hidden"):
                 last = version
         if last is record:  # it was never believed
-            return _standing(record)
+            return standing(record)
         return Shift(record.id, last.status, last.valid_to, 0, "")
 
     def _redo(self, documents: tuple[str, ...]) -> Report:
@@ -204,7 +204,7 @@ class SessionUndo:
         ids = set(now)
         for was, became in zip(hidden.before, hidden.after, strict=True):
             record = now.get(was.id)
-            if record is None or _standing(record) != became or was.id in anew or self._is_taken(record, was, ids):
+            if record is None or standing(record) != became or was.id in anew or self._is_taken(record, was, ids):
                 skipped += record is not None
             else:
                 shifts.append(was)
@@ -228,10 +228,11 @@ def _is_replaced_anew(record: Record, was: Shift) -> bool:
     )
 
 
-def _standing(record: Record, status: str = "") -> Shift:
+def standing(record: Record, status: Status | None = None) -> Shift:
+    """Return the state of a record that an operation may change and restore, with its own or another status."""
     return Shift(
         record.id,
-        "hidden" if status == "hidden" else record.status,
+        status or record.status,
         record.valid_to,
         record.retired_at,
         record.superseded_by,

@@ -8,13 +8,13 @@ scope; no line instructs an agent or contains a secret.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
 import msgspec
 
-from ....protocol.profile import ProfileText
+from ....protocol.profile import ProfileLine, ProfileText
 from ....stages.batch import PERSONAL
 from ...projections.profile import ProfileCards
 from ..service import OWNER, Permits, Reader
@@ -112,31 +112,49 @@ class ProfileCache:
             recent = [*sections, *recent]  # the project's sections come first
         if not chosen:
             return ProfileText(text="", rev="", ids=(), scope=scope, tokens=0, note=note)
-        return _fenced([*head, *_text(static)], _text(recent), [line.id for line in chosen], scope, note, count)
+        return _fenced(head, static, recent, scope, note, count)
 
     def _named(self, pool: str) -> str:
         return "" if pool == PERSONAL else self._title(pool) or "this project"
 
 
-def _text(sections: Sequence[Section]) -> list[str]:
-    return [line for section in sections for line in (f"## {section.heading}", *section.lines)]
-
-
 def _fenced(
-    static: list[str], recent: list[str], ids: list[str], scope: tuple[str, ...], note: str, count: Callable[[str], int]
+    head: Sequence[str],
+    static: Sequence[Section],
+    recent: Sequence[Section],
+    scope: tuple[str, ...],
+    note: str,
+    count: Callable[[str], int],
 ) -> ProfileText:
     """Fence the text. The opening tag has the revision of the static part only, so that it stays the same too."""
-    beginning = "\n".join([_opening(revision("\n".join(static))), *static, ""])
-    text = beginning + "\n".join([*recent, CLOSE])
+    lasting = [*head, *_text(static)]
+    opening = _opening(revision("\n".join(lasting)))
+    beginning = "\n".join([opening, *lasting, ""])
+    text = beginning + "\n".join([*_text(recent), CLOSE])
+    lines = (*_placed(static, len("\n".join([opening, *head, ""]))), *_placed(recent, len(beginning)))
     return ProfileText(
         text=text,
         rev=revision(text),
-        ids=tuple(ids),
+        ids=tuple(line.id for line in lines),
         scope=scope,
         tokens=count(text),
+        lines=lines,
         static_characters=len(beginning),
         note=note,
     )
+
+
+def _text(sections: Sequence[Section]) -> list[str]:
+    return [line for section in sections for line in (f"## {section.heading}", *(text for _, text in section.lines))]
+
+
+def _placed(sections: Sequence[Section], at: int) -> Iterator[ProfileLine]:
+    """Yield the lines of sections that begin at this character of the text."""
+    for section in sections:
+        at += len(f"## {section.heading}\n")
+        for record, text in section.lines:
+            yield ProfileLine(record.id, section.heading, at, at + len(text), record.status)
+            at += len(text) + 1
 
 
 def _opening(revision: str) -> str:

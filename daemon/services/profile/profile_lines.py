@@ -104,7 +104,7 @@ def is_worth_a_line(record: Record) -> bool:
 
 def is_own(record: Record) -> bool:
     """Whether a record is the user's word, or the user made it theirs."""
-    return record.provenance.trust == "user" or record.held
+    return record.provenance.trust == "user" or record.held or record.is_confirmed
 
 
 def is_imposed(record: Record) -> bool:
@@ -181,10 +181,10 @@ class ChosenLine(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A heading with its lines, and their tokens together."""
+    """A heading with its lines, each with its record, and their tokens together."""
 
     heading: str
-    lines: tuple[str, ...]
+    lines: tuple[tuple[Record, str], ...]
     tokens: int
 
 
@@ -282,8 +282,8 @@ class ProfileLines:
         return [self._section(_in(name, title), picked[name], dated) for name in ORDER if name in picked]
 
     def _section(self, heading: str, records: Sequence[Record], line: Callable[[Record], str]) -> Section:
-        lines = tuple(map(line, records))
-        return Section(heading, lines, self.count(f"## {heading}") + sum(self.count(line) for line in lines))
+        lines = tuple((record, line(record)) for record in records)
+        return Section(heading, lines, self.count(f"## {heading}") + sum(self.count(text) for _, text in lines))
 
 
 def _in_turns(records: Sequence[Record], weight: Mapping[str, float]) -> list[tuple[str, Record]]:
@@ -374,7 +374,7 @@ def _in(heading: str, title: str) -> str:
 
 def dated(record: Record) -> str:
     """Return a record's line with its day, marked if the user has not confirmed it."""
-    confirmed = record.provenance.trust == "user" and record.status != "quarantined"
+    confirmed = record.is_confirmed or (record.provenance.trust == "user" and record.status != "quarantined")
     unconfirmed = "" if confirmed else ", unconfirmed"
     return f"{line_of(record)} [{day(record.provenance.said_at)}{unconfirmed}]"
 

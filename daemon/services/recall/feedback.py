@@ -8,6 +8,7 @@ is disposable, and the same journal gives the same one.
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -15,7 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ....protocol.errors import InvalidRequest, MemdError
+from ....protocol.errors import InvalidRequest, MemdError, NotFound
 from ....protocol.fading import FeedbackGiven, Sample
 from ....protocol.recall import Feedback, FeedbackTaken, NeverUsed, Unused, UnusedList
 from ....protocol.record import LIVE
@@ -61,9 +62,18 @@ class RecentAnswers:
         return name
 
     def get(self, name: str) -> RecentAnswer | None:
-        """Return an answer, None if it is too old."""
-        return self._answers.get(name)
+        """Return an answer, None if it is too old. Raises NotFound for a name that no answer has."""
+        answer = self._answers.get(name)
+        if answer is None and (not _NAME.fullmatch(name) or self._is_to_come(name)):
+            raise NotFound(f"no answer {name!r}", hint="`memd recall` prints the id last; feedback also works without")
+        return answer
 
+    def _is_to_come(self, name: str) -> bool:
+        return name.startswith(self._start) and int(name.removeprefix(self._start), 16) > self._count
+
+
+_NAME = re.compile(r"[0-9a-f]{8}[1-9a-f][0-9a-f]{0,7}")
+"""The start of a daemon, and the number of an answer."""
 
 FILE = "scorers.json"
 SLICE = 500
@@ -133,7 +143,8 @@ class FeedbackLearner:
         return UnusedList(records=tuple(unused))
 
     def take(self, request: Feedback) -> FeedbackTaken:
-        """Store feedback. Raises InvalidRequest for empty or contradicting feedback, NotFound for an unknown record."""
+        """Store feedback. Raises InvalidRequest for empty or contradicting feedback, NotFound for an unknown record or
+        answer."""
         named = tuple(dict.fromkeys((*request.used, *request.helpful, *request.wrong)))
         if not named:
             raise InvalidRequest("the feedback names no record", hint="name records as used, helpful or wrong")
@@ -146,15 +157,14 @@ class FeedbackLearner:
                 f"{min(both)} is named both as wrong and as used or helpful", hint="name each record once"
             )
         answer = self._recent.get(request.recall) if request.recall else None
-        samples = _samples(answer, {*used, *helpful}, set(wrong), FAILED if request.failed else 1.0) if answer else ()
+        failed = request.failed or request.outcome == "failure"
+        samples = _samples(answer, {*used, *helpful}, set(wrong), FAILED if failed else 1.0) if answer else ()
         agent = answer.agent if answer else ""
-        operation = FeedbackGiven(
-            agent=agent, used=used, helpful=helpful, wrong=wrong, failed=request.failed, samples=samples
-        )
+        operation = FeedbackGiven(agent=agent, used=used, helpful=helpful, wrong=wrong, failed=failed, samples=samples)
         self._stores.commit([operation])
         perspective = answer.perspective if answer else ""
         if only := [id for id in used if id not in helpful]:
-            self._count_use(only, perspective, "")
+            self._count_use(only, perspective, "" if request.outcome == "failure" else request.outcome)
         if helpful:
             self._count_use(helpful, perspective, "helpful")
         count = self._stores.feedback_counts.count(agent)

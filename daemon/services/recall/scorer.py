@@ -95,9 +95,8 @@ def final(similarity: float, priority: float, standing: float) -> float:
 
 def standing(record: Record, own: bool) -> float:
     """Return the bonus of a record over others that are as relevant."""
-    return (
-        OWN_FIRST * own + CONFIRMED * (record.provenance.trust == "user") + WEIGHTY * (record.signal.importance - 0.5)
-    )
+    confirmed = record.provenance.trust == "user" or record.is_confirmed
+    return OWN_FIRST * own + CONFIRMED * confirmed + WEIGHTY * (record.signal.importance - 0.5)
 
 
 EPOCHS, RATE, DECAY = 400, 0.02, 1e-4

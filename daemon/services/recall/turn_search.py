@@ -25,7 +25,7 @@ from ...storage.archive import Archive, decode
 from ..pass_limits import may_read
 from ..search_model import SearchModel, nearness
 from ..service import Caller
-from ..statements import is_edited
+from ..statements import covered, is_edited, stated_spans
 from ..token_estimate import tokens
 from .coverage import Asked
 from .evidence import grasp
@@ -63,9 +63,6 @@ KNOWN_TURNS = 4096
 MOST = 0.5
 """Share of a turn's passage from which a record that quotes it makes the turn superfluous."""
 
-
-COVER = "█"
-"""Stands for each character that the user hid."""
 
 NEAR, BESIDE = 4, 0.2
 """Captures before and after a turn in which another one raises it, and the weight of that one's score."""
@@ -176,26 +173,14 @@ class TurnSearch:
             if may_read(caller, captured.document, captured.event.turn):
                 yield seq, captured
 
-    def _stating(self, document: str, turn: str) -> list[tuple[Record, list[Span]]]:
-        """Return the records that a turn states or states again, each with the spans of the turn that do."""
-        stating: list[tuple[Record, list[Span]]] = []
-        for record in self._records.many(self._records.supported(document, turn)).values():
-            again = (item.span for item in record.provenance.evidence if item.kind == "restated")
-            spans = [
-                span for span in (*record.provenance.spans, *again) if (span.document, span.turn) == (document, turn)
-            ]
-            if spans:
-                stating.append((record, spans))
-        return stating
-
     def _masked(self, captured: Captured) -> bool:
-        stating = self._stating(captured.document, captured.event.turn)
+        stating = stated_spans(self._records, captured.document, captured.event.turn)
         return bool(stating) and not any(_holds(record, spans) for record, spans in stating)
 
     def _marked(self, turn: Heard, caller: Caller) -> Heard:
         """Return a turn with what no longer holds of it: marked if it was corrected or retired, covered if hidden."""
         quote, outdated = turn.quote, dict[tuple[int, int], Outdated]()
-        stating = self._stating(turn.document, turn.turn)
+        stating = stated_spans(self._records, turn.document, turn.turn)
         stating.sort(key=lambda stated: stated[0].status not in LIVE)  # a correction has the spans of what it corrects
         for record, spans in stating:
             if _holds(record, spans) or record.status == "archived":
@@ -204,8 +189,7 @@ class TurnSearch:
             for span in spans:
                 start, end = max(span.start, turn.start), min(span.end, turn.end)
                 if start < end and record.status == "hidden":
-                    first, last = start - turn.start, end - turn.start
-                    quote = f"{quote[:first]}{COVER * (last - first)}{quote[last:]}"
+                    quote = covered(quote, start - turn.start, end - turn.start)
                 elif start < end:
                     seen = [id if self._may_see(id, caller) else "" for id in (record.id, by)]
                     outdated[start, end] = Outdated(start=start, end=end, record=seen[0], replaced_by=seen[1])

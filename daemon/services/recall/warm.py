@@ -390,7 +390,10 @@ class WarmRecall:
         relevance: Mapping[str, float],
         now: int,
     ) -> list[_Ranked]:
-        """Order the records by priority and fold near duplicates into the first."""
+        """Order the records by priority and fold near duplicates into the first.
+
+        Scores that are shown alike count as equal, so that ageing and rounding between two questions swap no records.
+        """
         words = frozenset(request.query.lower().split())
         rows = [features(record, relevance[id], words, request.perspective, now) for id, record in records.items()]
         prioritised = request.options is None or request.options.priority
@@ -403,7 +406,7 @@ class WarmRecall:
             if record.status == "quarantined":
                 score *= doubt(record)
             ranked.append(_Ranked(score, record, relevance[id], row, priority, []))
-        ranked.sort(key=lambda row: (-row.score, -row.relevance, row.record.id))
+        ranked.sort(key=lambda row: (-round(row.score, 4), -round(row.relevance, 4), row.record.id))
         ranked = newest_first(_spread(ranked), self._records.successor, lambda row, score: row._replace(score=score))
         ranked = [row for row in ranked if row.score >= request.threshold]
         distinct = deduplicated(ranked) if request.options is None or request.options.fold else ranked
@@ -496,4 +499,4 @@ def _spread(ranked: Sequence[_Ranked]) -> list[_Ranked]:
             if again < 1:
                 row = row._replace(score=row.score * again, again=round(again, 4))
         spread.append(row)
-    return sorted(spread, key=lambda row: -row.score) if len(shares) < len(spread) else spread
+    return sorted(spread, key=lambda row: -round(row.score, 4)) if len(shares) < len(spread) else spread

@@ -119,12 +119,14 @@ class RecordsService(Service):
         wanted = _filter(request, caller.permits)
         if view:
             page = _past_page(view, pools, start, before, request, wanted)
-        else:
-            total = 0  # a pass does not reveal the number of records
-            if caller.permits is None:
-                total = sum(count for pool in pools for count in tally.get(pool, {}).values())
-            page = self._page(request, pools, start, before, wanted, total)
-        return replace(page, records=tuple(self._limited(record, caller) for record in page.records))
+            return replace(page, records=tuple(self._limited(record, caller) for record in page.records))
+        total = 0  # a pass does not reveal the number of records
+        if caller.permits is None:
+            total = sum(count for pool in pools for count in tally.get(pool, {}).values())
+        page = self._page(request, pools, start, before, wanted, total)
+        signals = self._stores.counters.signals(page.records)
+        records = (replace(record, signal=signals[record.id]) for record in page.records)
+        return replace(page, records=tuple(self._limited(record, caller) for record in records))
 
     def _pools(self, names: Sequence[str], caller: Caller) -> list[str]:
         return list(self._directory.resolved(names, caller.knows, caller.reader.pools))

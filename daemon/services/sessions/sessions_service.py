@@ -1,4 +1,5 @@
-"""The sessions that memd captured: when each began and ended, and its outcome (W2). Nothing is quoted or written."""
+"""The sessions that memd captured: when each began and ended, and its outcome (W2), and its
+turns. Nothing is written."""
 
 from __future__ import annotations
 
@@ -7,12 +8,21 @@ from collections import Counter
 from ....protocol.errors import MemdError, NotFound
 from ....protocol.event import Ran, ToolCalled
 from ....protocol.instant import from_micros, micros
-from ....protocol.session import GetSession, ListSessions, SessionOutcome, SessionPage, SessionState
+from ....protocol.session import (
+    GetSession,
+    GetTranscript,
+    ListSessions,
+    SessionOutcome,
+    SessionPage,
+    SessionState,
+    SessionTurns,
+)
 from ....stages.batch import PERSONAL
 from ...projections.placement import documents_of
 from ...projections.sources import SessionEntry
 from ...projections.stores import Stores
-from ..service import Handlers, Service, owner
+from ..service import Caller, Handler, Handlers, Service, owner
+from .transcript import transcript
 
 SLICE = 500
 INTERNAL = "memd:"
@@ -29,7 +39,11 @@ class SessionsService(Service):
 
     @property
     def handlers(self) -> Handlers:
-        return {ListSessions: owner("slow", self.list), GetSession: owner("slow", self.show)}
+        return {
+            ListSessions: owner("slow", self.list),
+            GetSession: owner("slow", self.show),
+            GetTranscript: Handler("slow", self.transcript),
+        }
 
     def _all(self) -> list[SessionEntry]:
         return [
@@ -73,6 +87,13 @@ class SessionsService(Service):
         return SessionOutcome(
             session=self._state(session), turns=turns, troubles=troubles, records=self._records(session), failed=failed
         )
+
+    def transcript(self, request: GetTranscript, caller: Caller) -> SessionTurns:
+        """Return turns of a session, unless its source was revoked. Raises NotFound."""
+        document = self._find(request.id.strip()).opened.document
+        if caller.hears is not None and not caller.hears(document):
+            raise NotFound(f"the source of {document} is revoked", hint="`memd grant --back --source HOST` reverses it")
+        return transcript(request, document, self._stores.archive.turns(document), self._stores.records)
 
     def _find(self, id: str) -> SessionEntry:
         sessions = self._all()

@@ -1,0 +1,68 @@
+"""The user says that a record is right or wrong, without pinning it and without a replacement (T1, T8)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from memd.protocol.errors import InvalidRequest, NotFound
+from memd.protocol.event import Origin, Said
+from tests.conftest import RunningDaemon
+from tests.daemon.test_deep import AT, done
+
+CLAIM = "The root cause is that the parser always drops the last line because the buffer is flushed too late."
+
+
+@pytest.fixture
+def unconfirmed(daemon: RunningDaemon, memd: Callable[..., Any]) -> str:
+    with daemon.client() as client:
+        asked = Said(turn="t1", at=AT, role="user", text="Why does the parser lose a line?")
+        client.capture(Origin(host="test", session="s"), [asked, Said(turn="t2", at=AT, role="assistant", text=CLAIM)])
+        daemon.settle()
+        return next(
+            record.id for record in client.list(statuses=("quarantined",)).records if "buffer" in record.content
+        )
+
+
+def test_a_confirmed_record_is_believed_until_the_user_takes_it_back_T8(
+    daemon: RunningDaemon, memd: Callable[..., Any], unconfirmed: str
+) -> None:
+    assert "unconfirmed → active" in memd("confirm", unconfirmed, "--dry-run").text
+    assert memd("show", unconfirmed, "--json").data["status"] == "quarantined"
+    assert "unconfirmed → active" in memd("confirm", unconfirmed).text
+    shown = memd("show", unconfirmed, "--json").data
+    assert shown["status"] == "active" and not shown.get("pinned")
+    assert [item["kind"] for item in shown["provenance"]["evidence"]] == ["confirmed"]
+    assert "confirmed by the user" in memd("show", unconfirmed, "--history").text
+    assert "stays active" in memd("confirm", unconfirmed).text
+    assert len(memd("show", unconfirmed, "--json").data["provenance"]["evidence"]) == 1
+    assert "active → unconfirmed" in memd("confirm", unconfirmed, "--undo").text
+    back = memd("show", unconfirmed, "--json").data
+    assert back["status"] == "quarantined" and not back["provenance"].get("evidence")
+
+
+def test_a_rejected_record_is_in_no_answer_until_the_user_takes_it_back_T1(
+    daemon: RunningDaemon, memd: Callable[..., Any]
+) -> None:
+    id = memd("remember", "I always deploy with the green cello script.", "--wait", "--json").data["record"]["id"]
+    assert "active → retired" in memd("reject", id).text
+    assert "cello" not in memd("profile").text + memd("recall", "green cello script deploy").text
+    assert "rejected by the user" in memd("show", id, "--history").text
+    with pytest.raises(InvalidRequest), daemon.client() as client:
+        client.confirm([id])
+    with daemon.client() as client:  # the state follows from the journal
+        done(client, client.rebuild("records"))
+    assert memd("show", id, "--json").data["status"] == "retired"
+    assert "retired → active" in memd("reject", id, "--undo").text
+    assert "cello" in memd("recall", "green cello script deploy").text
+    assert memd("reject", id, "--undo").code == 2
+
+
+def test_nothing_is_judged_if_one_record_is_unknown_T1(daemon: RunningDaemon, memd: Callable[..., Any]) -> None:
+    id = memd("remember", "I always deploy on Tuesdays.", "--wait", "--json").data["record"]["id"]
+    with daemon.client() as client:
+        with pytest.raises(NotFound):
+            client.confirm([id, "nosuch"], right=False)
+        with pytest.raises(InvalidRequest):
+            client.confirm([])
+        assert client.get(id).status == "active"
