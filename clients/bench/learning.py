@@ -31,7 +31,7 @@ from .corpus import (
     repository,
     session_names,
 )
-from .measurement import BenchOptions, Figure, PartResult, at_least, at_most, share
+from .measurement import BenchOptions, Figure, PartResult, at_least, at_most, bootstrapped_figure, share
 from .read.plain_search import PlainSearch
 
 NAMED_KINDS = ("preference", "correction", "procedure")
@@ -61,7 +61,12 @@ def learn(options: BenchOptions) -> PartResult:
     sessions = {session: read_session(folder, scorer, session) for session in only}
     turns = sum(_turns(session) for session in sessions.values())
     gold = {session: scorer.gold("dev", session) for session in only}
-    figures = (*_items(graded), *_records(graded, raw, turns), *_answers(graded), *_plainly_answered(sessions, gold))
+    figures = (
+        *_items(graded),
+        *_records(graded, raw, turns),
+        *_answers(graded),
+        *_plainly_answered(sessions, gold, graded),
+    )
     notes = [f"{session}: whole {_whole(one)} of {len(one['items'])}" for session, one in graded.items()]
     return PartResult(figures, notes=tuple(notes), shows_not="meaning: the scorer compares words")
 
@@ -148,11 +153,16 @@ def _wrong(graded: Iterable[Graded]) -> Iterator[Figure]:
 
 
 def _plainly_answered(
-    sessions: Mapping[str, Sequence[CapturedSession]], gold: Mapping[str, Sequence[Graded]]
+    sessions: Mapping[str, Sequence[CapturedSession]],
+    gold: Mapping[str, Sequence[Graded]],
+    graded: Mapping[str, Graded],
 ) -> Iterator[Figure]:
-    """How often plain BM25 finds an answer, in whole turns: of the user and in all."""
+    """How often plain BM25 finds an answer, in whole turns: of the user and in all; and how much more often memd does,
+    question by question."""
+    asked = {(session, ask["question"]): ask for session, one in graded.items() for ask in one["questions"]}
     for name, roles in (("the user's turns", ("user",)), ("all turns", ("user", "assistant"))):
         places: list[int] = []
+        ours: list[Graded] = []
         for session, captured in sessions.items():
             said = [event for one in captured for event in one.events if isinstance(event, Said)]
             texts = [event.text for event in said if event.role in roles]
@@ -162,8 +172,13 @@ def _plainly_answered(
                     found = [texts[place] for place in search.find(item["question"], FIRST)]
                     right = (rank for rank, text in enumerate(found) if re.search(item["answer_regex"], text))
                     places.append(next(right, FIRST))
+                    ours.append(asked[session, item["question"]])
+        firsts = [bool(ask["at1"]) - (place == 0) for ask, place in zip(ours, places, strict=True)]
+        fives = [bool(ask["at5"]) - (place < FIRST) for ask, place in zip(ours, places, strict=True)]
         yield share(f"  by the first turn, BM25 over {name}", places.count(0), len(places))
+        yield bootstrapped_figure(f"    more often by memd's first hit than over {name}", firsts)
         yield share("    by the first five", sum(place < FIRST for place in places), len(places))
+        yield bootstrapped_figure(f"    more often by memd's first five than over {name}", fives)
 
 
 def _answers(graded: Mapping[str, Graded]) -> Iterator[Figure]:

@@ -18,6 +18,9 @@ from ...protocol.errors import NotFound
 
 P = ParamSpec("P")
 
+RESAMPLED = 1000
+"""Samples of a bootstrap."""
+
 Tier = Literal["believed", "noted"]
 """The records that memd believes, and those that it only notes (`quarantined`)."""
 
@@ -89,6 +92,16 @@ def percentile_figure(
 
 def mean_figure(name: str, values: Sequence[float], target: Target | None = None) -> Figure:
     return Figure(name, fmean(values) if values else 0.0, samples=len(values), target=target)
+
+
+def bootstrapped_figure(name: str, values: Sequence[float]) -> Figure:
+    """The mean with a 95 % bootstrap interval over the questions (Efron 1979), the same each time."""
+    import numpy as np
+
+    array = np.asarray(values)
+    means = array[np.random.default_rng(7).integers(0, len(array), (RESAMPLED, len(array)))].mean(axis=1)
+    low, high = np.percentile(means, (2.5, 97.5))
+    return Figure(name, float(array.mean()), samples=len(array), low=float(low), high=float(high))
 
 
 def zero_figure(name: str, count: int, samples: int = 1) -> Figure:

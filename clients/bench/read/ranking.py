@@ -15,7 +15,17 @@ import msgspec
 
 from ....protocol.recall import RecallOptions
 from ...python.client import Client
-from ..measurement import BenchOptions, Figure, PartResult, Target, at_least, at_most, mean_figure, share
+from ..measurement import (
+    BenchOptions,
+    Figure,
+    PartResult,
+    Target,
+    at_least,
+    at_most,
+    bootstrapped_figure,
+    mean_figure,
+    share,
+)
 from ..temporary_daemon import temporary_daemon
 from .conversations import (
     ANSWERABLE,
@@ -37,7 +47,6 @@ if TYPE_CHECKING:
 
 PARTS: tuple[str, ...] = ("words", "sense", "before", "after", "reply", "named", "when", "graph", "size", "asks")
 STEPS, RATE, DECAY = 120, 0.3, 1e-3
-RESAMPLED = 1000
 FIRST, LISTED = 10, 200
 OFF = RecallOptions(floor=0.0, priority=False)
 UNFOLDED = RecallOptions(floor=0.0, priority=False, fold=False)
@@ -135,7 +144,10 @@ def _against_plain(rankings: Sequence[Ranking], plain: Sequence[Ranking]) -> lis
         reciprocal_rank(ours.names, ours.evidence) - reciprocal_rank(theirs.names, theirs.evidence)
         for ours, theirs in zip(rankings, plain, strict=True)
     ]
-    return [_bootstrapped("  recall@10, more than BM25", found), _bootstrapped("  MRR, more than BM25", places)]
+    return [
+        bootstrapped_figure("  recall@10, more than BM25", found),
+        bootstrapped_figure("  MRR, more than BM25", places),
+    ]
 
 
 def _filled(client: Client, conversations: dict[str, Conversation]) -> list[tuple[Conversation, SeededPool]]:
@@ -238,23 +250,13 @@ def ablation(options: BenchOptions) -> PartResult:
             rankings = [ranking for pair in filled for ranking in _rankings(client, *pair, recall_options, 50)]
             label = name if name in ("whole", ALONE) else f"without {name}"
             places = [reciprocal_rank(ranking.names, ranking.evidence) for ranking in rankings]
-            figures.append(_bootstrapped(f"recall@10, {label}", [ranking.recall for ranking in rankings]))
-            figures.append(_bootstrapped(f"MRR, {label}", places))
+            figures.append(bootstrapped_figure(f"recall@10, {label}", [ranking.recall for ranking in rankings]))
+            figures.append(bootstrapped_figure(f"MRR, {label}", places))
     return PartResult(
         tuple(figures),
         notes=("no record of this data is an edge, and none was ever used: graph and use can show nothing here",),
         shows_not="the worth of a part for other kinds of conversation",
     )
-
-
-def _bootstrapped(name: str, values: Sequence[float]) -> Figure:
-    """The mean with a 95 % bootstrap interval over the questions (Efron 1979), the same each time."""
-    import numpy as np
-
-    array = np.asarray(values)
-    means = array[np.random.default_rng(7).integers(0, len(array), (RESAMPLED, len(array)))].mean(axis=1)
-    low, high = np.percentile(means, (2.5, 97.5))
-    return Figure(name, float(array.mean()), samples=len(array), low=float(low), high=float(high))
 
 
 def weights(options: BenchOptions) -> PartResult:
