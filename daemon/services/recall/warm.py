@@ -80,6 +80,10 @@ best of many texts that do not answer is nearer to a question than the best of f
 ALONE = 0.5
 """Share of how well a record answers by itself in its relevance; the rest is that of its evidence."""
 
+ORDERED = 0.25
+"""The same share where only the order of relevant records is decided: what stands beside a record tells better which
+one of them answers than whether any does."""
+
 STATES = 3
 """Candidates that are read although only some words of them are near the question."""
 
@@ -136,6 +140,19 @@ class _Searched(NamedTuple):
     words: TermScores
     by_sense: dict[str, float]
     cosine: Callable[[str], float]
+
+
+class _Answer(NamedTuple):
+    """How well a record answers: the relevance of its evidence, how well it answers by itself, and together with those
+    that it replaced."""
+
+    evidence: float
+    own: float
+    state: float = 0.0
+
+    def relevance(self, share: float) -> float:
+        """Return the relevance in [0, 1]. `share`: that of how well it answers by itself."""
+        return max((1 - share) * self.evidence + share * self.own, STATE * self.state)
 
 
 class _Found(NamedTuple):
@@ -197,7 +214,8 @@ class WarmRecall:
         records = self._read(near if past else near[: max(READ, request.limit * 3 // 2)], query)
         states = self._read(_by_words(candidates, least), query)
         records |= {id: record for id, record in states.items() if record.supersedes}
-        relevance = self._relevance(records, found)
+        answers = self._answers(records, found)
+        relevance = {id: answer.relevance(ALONE) for id, answer in answers.items()}
         strength = max(relevance.values(), default=0.0)
         if not past:
             floor = max(request.threshold, floor * _share_of_floor(count))
@@ -208,6 +226,7 @@ class WarmRecall:
         if floor and not past:
             records = _near_best(records, relevance)
         general = self._general(query, found.asked) if noted and not past else {}
+        relevance |= _for_order(records, relevance, answers)
         relevance |= {record.id: weight for record, weight in general.values() if weight > relevance.get(record.id, 0)}
         records |= {id: record for id, (record, _) in general.items()}
         strength = max(relevance.values(), default=0.0) if general else strength
@@ -334,23 +353,23 @@ class WarmRecall:
         names = dict.fromkeys(others[record.id] for record in records if permits is None or permits(record))
         return msgspec.structs.replace(request, query=f"{request.query} {' '.join(names)}")
 
-    def _relevance(self, records: Mapping[str, Record], found: _Found) -> dict[str, float]:
-        """Return the relevance of these records: their evidence, and how well each answers by itself."""
+    def _answers(self, records: Mapping[str, Record], found: _Found) -> dict[str, _Answer]:
+        """Return how well each of these records answers."""
         weighed, cosine = found.weighed, found.weighed.names.index("cosine")
         places = {id: place for place, id in enumerate(weighed.ids)}
-        relevance: dict[str, float] = {}
+        answers: dict[str, _Answer] = {}
         for id, record in records.items():
             terms, near = self._terms.of(record), float(weighed.parts[places[id], cosine])
-            own = (1 - ALONE) * weighed.relevance[places[id]] + ALONE * found.asked.answered(terms, near)
             before = predecessors(self._records, record) if record.supersedes else ()
-            relevance[id] = max(own, self._as_state(before, terms, near, found)) if before else own
-        return relevance
+            state = self._as_state(before, terms, near, found) if before else 0.0
+            answers[id] = _Answer(weighed.relevance[places[id]], found.asked.answered(terms, near), state)
+        return answers
 
     def _as_state(self, before: Sequence[Record], terms: frozenset[str], cosine: float, found: _Found) -> float:
-        """Return how well a record answers together with those that it replaced."""
+        """Return how well a record and those that it replaced answer together: a change is found by what it changed."""
         terms = terms.union(*map(self._terms.of, before))
         cosine = max((cosine, *(found.cosine(record.description) for record in before)))
-        return STATE * found.asked.answered(terms, cosine)
+        return found.asked.answered(terms, cosine)
 
     def _read(self, ids: Sequence[str], query: _Query) -> dict[str, Record]:
         """Read the records of candidates that the asker may see, only from the scope."""
@@ -426,7 +445,7 @@ class WarmRecall:
         weighed = found.weighed
         best = sorted(range(len(weighed.ids)), key=lambda place: -weighed.direct[place])[:5]
         records = self._read([weighed.ids[place] for place in best], query)
-        relevance = self._relevance(records, found)
+        relevance = {id: answer.relevance(ALONE) for id, answer in self._answers(records, found).items()}
         first = max(records.values(), key=lambda record: relevance[record.id], default=None)
         return first and Nearest(id=first.id, description=first.description, score=round(relevance[first.id], 4))
 
@@ -462,6 +481,14 @@ def silent(answer: Recalled) -> Recalled:
     filtered = answer.filtered + len(answer.hits)
     tokens = answer.tokens - spent
     return msgspec.structs.replace(answer, hits=(), recall="", period=None, filtered=filtered, tokens=tokens)
+
+
+def _for_order(ids: Iterable[str], relevance: Mapping[str, float], answers: Mapping[str, _Answer]) -> dict[str, float]:
+    """Return the relevance of an answer's records by which they are ordered; the best one has that of the best one."""
+    ordered = {id: answers[id].relevance(ORDERED) for id in ids}
+    best = max(ordered.values(), default=0.0)
+    scale = max(relevance[id] for id in ordered) / best if best else 1.0
+    return {id: scale * value for id, value in ordered.items()}
 
 
 def _near_best(records: Mapping[str, Record], relevance: Mapping[str, float]) -> dict[str, Record]:
