@@ -55,13 +55,16 @@ S = TypeVar("S", bound=State)
 def newest_first(
     ranked: Iterable[S], successor: Callable[[Record], str], with_score: Callable[[S, float], S]
 ) -> list[S]:
-    """Order the states of each thing from the newest to the oldest, in the place of the best of them."""
+    """Order the states of each thing from the newest to the oldest, in the place of the best of them; the order of
+    different things stays."""
     ranked = list(ranked)
     things: dict[str, list[S]] = {}
     for state in ranked:
         record = state.record
         last = record.id if record.status in LIVE else successor(record) or record.id
         things.setdefault(last, []).append(state)
+    if len(things) == len(ranked):
+        return ranked
     ordered: list[S] = []
     for states in things.values():
         states.sort(key=lambda state: (state.record.status not in LIVE, -_age_order(state.record)))
@@ -70,7 +73,7 @@ def newest_first(
         for state in states[1:]:
             best = min(OLDER * best, state.score)
             ordered.append(with_score(state, best))
-    return sorted(ordered, key=lambda state: -state.score)
+    return sorted(ordered, key=lambda state: -round(state.score, 4))
 
 
 def _age_order(record: Record) -> int:
