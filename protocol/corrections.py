@@ -5,13 +5,14 @@ Invariant: none of them destroys data, except an accepted proposal to forget; co
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from .instant import Instant
 from .record import Record, Status
 from .request_fields import Many, Names, Request
+from .scope import Perspective
 
 
 class Correct(Request, tag="correct", frozen=True, kw_only=True):
@@ -69,6 +70,27 @@ class Pin(Request, tag="pin", frozen=True, kw_only=True):
     id: str
     pinned: bool = True
     principle: bool = False
+
+
+Words = Annotated[str, msgspec.Meta(max_length=500)]
+
+
+class PlanReview(Request, tag="plan_review", frozen=True, kw_only=True):
+    """Set when the user wants to look at a record again, and what would change it (R5); an omitted field stays.
+    `every_days`: 0 for the default of its kind. `change_condition`: memd counts one such as "3 sessions" or "2
+    projects", and keeps other words for the reader; "" for the default."""
+
+    id: str
+    every_days: Annotated[int, msgspec.Meta(ge=0, le=3650)] | None = None
+    change_condition: Words | None = None
+
+
+class Learn(Request, tag="learn", frozen=True, kw_only=True):
+    """Set what a record teaches under a perspective of an agent (R7); "" removes it."""
+
+    id: str
+    perspective: Perspective
+    text: Words
 
 
 class ProposeForget(Request, tag="propose_forget", frozen=True, kw_only=True):

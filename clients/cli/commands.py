@@ -31,6 +31,8 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "reject": ("edit", "Reject records: they are wrong, and nothing replaces them."),
         "pin": ("edit", "Pin records: they come first in the profile."),
         "unpin": ("edit", "Unpin records."),
+        "review": ("edit", "Set when to look at a record again, and what would change it."),
+        "learn": ("edit", "Note what a record teaches for one concern of an agent."),
         "restore": ("edit", "Restore archived records."),
         "undo": ("forget", "Hide everything learned from a session or an import."),
         "redo": ("forget", "Reverse `memd undo`."),

@@ -16,10 +16,11 @@ from ...protocol.record import PRINCIPLE
 from .connection import deliver, reach
 from .options import Cwd, Id, here, instant
 from .output import CommandAnswer, JsonFlag, plain, plain_name, styled, wrapped
-from .wording import count, facts, pool_name, row, short, state
+from .wording import count, facts, learnings, pool_name, reviewed, row, short, state
 
 if TYPE_CHECKING:
     from ...protocol.corrections import JudgedRecord
+    from ...protocol.record import Record
     from ...protocol.reply import Remembered
     from ..python.client import Client
 
@@ -261,6 +262,71 @@ def _pin_lines(remembered: Remembered, pinned: bool) -> Iterator[str]:
     else:
         outcome = "not pinned" if remembered.duplicate else "unpinned"
     yield f"{styled(short(record.id), 'cyan')} · {outcome} · {pool_name(record.pool)}"
+
+
+@app.command()
+def review(
+    id: Id,
+    every: Annotated[
+        int | None, typer.Option("--every", help="Days between two reviews; 0 for the default.", metavar="DAYS")
+    ] = None,
+    if_: Annotated[
+        str | None,
+        typer.Option("--if", help="What would change it; memd counts sessions, days and projects.", metavar="TEXT"),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Set when to look at a record again, and what would change it; without options show both.
+
+    memd lowers the confidence of a record whose review is overdue, and proposes a record in `memd inbox` when its
+    condition is met. It counts a condition such as "3 sessions" or "2 projects"; it only shows other words.
+
+    \b
+    Examples:
+      memd review 7q3hjwch --every 90
+      memd review 7q3hjwch --if "2 projects deviate"
+      memd review 7q3hjwch --every 0 --if ""
+    """
+    with CommandAnswer("review", as_json) as answer, reach() as client:
+        remembered = client.plan_review(client.get(id).id, every_days=every, change_condition=if_)
+        answer.give(remembered, _review_lines(remembered.record))
+
+
+def _review_lines(record: Record) -> Iterator[str]:
+    yield from wrapped(plain(record.description))
+    yield f"{styled(short(record.id), 'cyan')} · {reviewed(record) or 'reviewed as usual for its kind'}"
+
+
+@app.command()
+def learn(
+    id: Id,
+    text: Annotated[str, typer.Argument(help="What the record teaches; - reads standard input.")] = "",
+    perspective: Annotated[
+        str, typer.Option("--perspective", "-p", help="The concern of an agent for which it teaches this.")
+    ] = "",
+    remove: Annotated[bool, typer.Option("--remove", help="Remove what it teaches for the perspective.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Note what a record teaches for one concern of an agent. A recall under that perspective shows it.
+
+    \b
+    Examples:
+      memd learn 7q3hjwch -p security "Rotate the token after each incident."
+      memd learn 7q3hjwch -p security --remove
+      memd recall "incident" --perspective security
+    """
+    with CommandAnswer("learn", as_json) as answer, reach() as client:
+        if not perspective:
+            raise InvalidRequest("no perspective was named", hint="add -p NAME; `memd agent list` shows them")
+        if remove and text:
+            raise InvalidRequest("--remove takes no text", hint="omit the text, or omit --remove")
+        remembered = client.learn(client.get(id).id, perspective, "" if remove else _text(text))
+        answer.give(remembered, _learning_lines(remembered.record))
+
+
+def _learning_lines(record: Record) -> Iterator[str]:
+    yield from wrapped(plain(record.description))
+    yield f"{styled(short(record.id), 'cyan')} · {learnings(record) or 'teaches nothing for a perspective'}"
 
 
 @app.command()

@@ -85,17 +85,19 @@ def recall(
             deep=deep,
         )
         check_agent(agent, pool or (), recalled.scope)
-        answer.give(recalled, recalled_lines(recalled, explain))
+        answer.give(recalled, recalled_lines(recalled, explain, perspective))
 
 
-def recalled_lines(recalled: Recalled, explain: bool = False) -> Iterator[str]:
-    """A search's answer as text."""
+def recalled_lines(recalled: Recalled, explain: bool = False, perspective: str = "") -> Iterator[str]:
+    """A search's answer as text; under a perspective with what each record teaches for it."""
     results = sorted((*recalled.hits, *recalled.turns), key=lambda result: -result.score)
     for number, result in enumerate(results, 1):
         if number > 1:
             yield ""
         is_hit = isinstance(result, Hit)
         yield from hit_lines(number, result, explain) if is_hit else heard_lines(number, result, explain)
+        if isinstance(result, Hit) and (taught := result.record.learnings.get(perspective)):
+            yield from wrapped(f"for {plain(perspective)}: {plain(taught)}", "   ")
         yield from _around_lines(result)
     if not results:
         yield "No relevant memory found."

@@ -16,7 +16,21 @@ from ...protocol.record import STATES, TYPES, Kind, Record, Status
 from .connection import reach
 from .options import AsOf, BelievedAt, Cwd, Id, Pools, here, instant
 from .output import CommandAnswer, JsonFlag, plain, plain_name, styled, wrapped
-from .wording import age, count, moment, place, pool_name, row, short, state, who, with_local_times, world_time
+from .wording import (
+    age,
+    count,
+    learnings,
+    moment,
+    place,
+    pool_name,
+    reviewed,
+    row,
+    short,
+    state,
+    who,
+    with_local_times,
+    world_time,
+)
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -136,6 +150,8 @@ def record_lines(record: Record) -> Iterator[str]:
         "retired": age(record.retired_at),
         "confidence": f"{record.confidence:.2f}, importance {record.signal.importance:.2f}",
         "used": count(record.signal.access_count, "time") if record.signal.access_count else "",
+        "review": reviewed(record),
+        "teaches": learnings(record),
         "replaces": ", ".join(short(id) for id in record.supersedes),
         "replaced by": short(record.superseded_by),
     }

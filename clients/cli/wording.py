@@ -120,6 +120,21 @@ def badges(record: Record) -> str:
     return " · ".join(styled(word, "yellow") for word in words)
 
 
+def reviewed(record: Record) -> str:
+    """When the user wants to look at a record again, and what would change it; "" for no plan of theirs."""
+    plan = record.review
+    if plan is None:
+        return ""
+    when = f"every {count(plan.cadence_days, 'day')}, next {moment(plan.next)}" if plan.cadence_days else ""
+    changed = f"changes if: {plain(plan.change_condition)}" if plan.change_condition else ""
+    return "; ".join(part for part in (when, changed) if part)
+
+
+def learnings(record: Record) -> str:
+    """What a record teaches, by perspective."""
+    return "; ".join(f"{plain_name(name)}: {plain(text)}" for name, text in sorted(record.learnings.items()))
+
+
 def facts(record: Record) -> str:
     """Type, author, age and status on one line."""
     parts = [plain_name(record.type), f"{who(record)}, {age(record.provenance.said_at)}", badges(record)]

@@ -1079,6 +1079,10 @@ export interface RequestMethods {
   correct(id: string, text: string, options?: { at?: string; since?: string }): Promise<Remembered>;
   /** Pin or unpin a record. A pinned record stands first in the profile, and no statement retires it by itself (R9, T13); a principle is in every answer (Q8). Raises InvalidRequest where its layer is full. */
   pin(id: string, options?: { pinned?: boolean; principle?: boolean }): Promise<Remembered>;
+  /** Set when to look at a record again, and what would change it (R5). Raises NotFound, InvalidRequest. */
+  planReview(id: string, options?: { every_days?: number | null; change_condition?: string | null }): Promise<Remembered>;
+  /** Set what a record teaches under a perspective; "" removes it (R7). Raises NotFound, InvalidRequest. */
+  learn(id: string, perspective: string, text: string): Promise<Remembered>;
   /** Start to retract sessions; `redo` brings them back. */
   undo(names: string[]): Promise<JobState>;
   /** Start to bring back the sessions that `undo` retracted. */

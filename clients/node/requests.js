@@ -23,6 +23,8 @@ export const METHODS = {
   edit: ["edit", ["id", "text"]],
   correct: ["correct", ["id", "text"]],
   pin: ["pin", ["id"]],
+  planReview: ["plan_review", ["id"]],
+  learn: ["learn", ["id", "perspective", "text"]],
   undo: ["undo", ["names"]],
   redo: ["redo", ["names"]],
   proposeForget: ["propose_forget", ["ids"]],

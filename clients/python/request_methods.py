@@ -324,6 +324,14 @@ class RequestMethods:
         """Pin or unpin a record. A pinned record stands first in the profile, and no statement retires it by itself
         (R9, T13); a principle is in every answer (Q8). Raises InvalidRequest where its layer is full."""
 
+    @sends(corrections.PlanReview, reply.Remembered)
+    def plan_review(self, id: str, *, every_days: int | None = None, change_condition: str | None = None) -> None:
+        """Set when to look at a record again, and what would change it (R5). Raises NotFound, InvalidRequest."""
+
+    @sends(corrections.Learn, reply.Remembered)
+    def learn(self, id: str, perspective: str, text: str) -> None:
+        """Set what a record teaches under a perspective; "" removes it (R7). Raises NotFound, InvalidRequest."""
+
     @sends(request.Undo, reply.JobState)
     def undo(self, names: Sequence[str]) -> None:
         """Start to retract sessions; `redo` brings them back."""

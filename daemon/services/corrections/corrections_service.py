@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from ....protocol.corrections import Confirm, Correct, Pin, RecordList, Restore
+from ....protocol.corrections import Confirm, Correct, Learn, Pin, PlanReview, RecordList, Restore
 from ....protocol.errors import InvalidRequest
 from ....protocol.event import Origin, Reworded, text
 from ....protocol.fading import Released
@@ -38,6 +38,7 @@ from ..outgoing_screen import shown
 from ..service import Handlers, Service, owner
 from ..statements import is_on_probation, reworded
 from ..write_thread import Writer
+from .annotations import Annotations
 from .judgement import Judge
 from .undo import SessionUndo
 
@@ -110,6 +111,7 @@ class CorrectionsService(Service):
         """`reactivate`: brings archived records back, on the write thread; `distil`: wakes the distiller."""
         self._stores, self._captures, self._gate = core.stores, core.captures, core.gate
         self.judge = Judge(core.stores, core.world)
+        self.annotations = Annotations(core.stores, core.world)
         self.sessions = SessionUndo(core.stores, writer, core.jobs, distil)
         self._reactivate, self._distil = reactivate, distil
 
@@ -122,6 +124,8 @@ class CorrectionsService(Service):
             Confirm: owner("write", self.judge.judge),
             Restore: owner("write", self.restore),
             Pin: owner("write", self.pin),
+            PlanReview: owner("write", self.annotations.plan_review),
+            Learn: owner("write", self.annotations.learn),
             Undo: owner("slow", lambda request: self.sessions.undo(request.names)),
             Redo: owner("slow", lambda request: self.sessions.redo(request.names)),
         }

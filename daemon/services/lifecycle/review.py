@@ -64,12 +64,11 @@ class Instance(NamedTuple):
 
 def condition(record: Record, rules: Rules) -> Condition | None:
     """Return when a belief is doubtful: by its own countable words, else by the rule; None for other records."""
-    if not (record.held or record.type in BELIEFS or "principle" in record.tags):
-        return None
     stated = record.review.change_condition if record.review else ""
     if match := _STATED.search(stated):
         return Condition(int(match["count"]), match["of"].lower().startswith("project"), stated)
-    if not rules.change_sessions:
+    is_belief = record.held or record.type in BELIEFS or "principle" in record.tags
+    if not (is_belief and rules.change_sessions):
         return None
     return Condition(rules.change_sessions, False, f"{rules.change_sessions} sessions on different days contradict it")
 

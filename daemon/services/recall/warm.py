@@ -142,7 +142,7 @@ class _Searched(NamedTuple):
     cosine: Callable[[str], float]
 
 
-class _Answer(NamedTuple):
+class RecordAnswer(NamedTuple):
     """How well a record answers: the relevance of its evidence, how well it answers by itself, and together with those
     that it replaced."""
 
@@ -353,16 +353,16 @@ class WarmRecall:
         names = dict.fromkeys(others[record.id] for record in records if permits is None or permits(record))
         return msgspec.structs.replace(request, query=f"{request.query} {' '.join(names)}")
 
-    def _answers(self, records: Mapping[str, Record], found: _Found) -> dict[str, _Answer]:
+    def _answers(self, records: Mapping[str, Record], found: _Found) -> dict[str, RecordAnswer]:
         """Return how well each of these records answers."""
         weighed, cosine = found.weighed, found.weighed.names.index("cosine")
         places = {id: place for place, id in enumerate(weighed.ids)}
-        answers: dict[str, _Answer] = {}
+        answers: dict[str, RecordAnswer] = {}
         for id, record in records.items():
             terms, near = self._terms.of(record), float(weighed.parts[places[id], cosine])
             before = predecessors(self._records, record) if record.supersedes else ()
             state = self._as_state(before, terms, near, found) if before else 0.0
-            answers[id] = _Answer(weighed.relevance[places[id]], found.asked.answered(terms, near), state)
+            answers[id] = RecordAnswer(weighed.relevance[places[id]], found.asked.answered(terms, near), state)
         return answers
 
     def _as_state(self, before: Sequence[Record], terms: frozenset[str], cosine: float, found: _Found) -> float:
@@ -483,7 +483,9 @@ def silent(answer: Recalled) -> Recalled:
     return msgspec.structs.replace(answer, hits=(), recall="", period=None, filtered=filtered, tokens=tokens)
 
 
-def _for_order(ids: Iterable[str], relevance: Mapping[str, float], answers: Mapping[str, _Answer]) -> dict[str, float]:
+def _for_order(
+    ids: Iterable[str], relevance: Mapping[str, float], answers: Mapping[str, RecordAnswer]
+) -> dict[str, float]:
     """Return the relevance of an answer's records by which they are ordered; the best one has that of the best one."""
     ordered = {id: answers[id].relevance(ORDERED) for id in ids}
     best = max(ordered.values(), default=0.0)
