@@ -37,6 +37,8 @@ State = Literal["ok", "warning", "broken", "fixed"]
 _MARKS = {"ok": ("ok", "green"), "warning": ("!", "yellow"), "broken": ("broken", "red"), "fixed": ("fixed", "green")}
 LOW_DISK_BYTES = 500_000_000
 BACKUP_DAYS = 7
+OFTEN, UNUSED_LISTED = 50, 50
+"""The number of answers from which a record that nobody used may be wrong or too general, and most of them to count."""
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,6 +131,7 @@ def _check(places: Places) -> Results:
     yield from _socket(places, status)
     if status:
         yield from _stores(status)
+        yield from _unused(places)
     yield from _spool(places, status)
     yield from _disk(places)
     yield from _service(places)
@@ -280,6 +283,23 @@ def _stores(status: StatusText) -> Results:
         yield _result("backup", "warning", message, "to make one: `memd backup`")
     elif backed_up:
         yield _ok("backup", f"{age(backed_up.at)}, {backed_up.what}")
+
+
+def _unused(places: Places) -> Results:
+    """Whether records stand in many answers and nobody uses them."""
+    try:
+        with Client(places) as client:
+            often = client.never_used((), OFTEN + 1, UNUSED_LISTED).records
+    except MemdError as error:
+        yield _result("records", "warning", error.message, error.hint)
+        return
+    if often:
+        more = "at least " if len(often) == UNUSED_LISTED else ""
+        message = (
+            f"{more}{count(len(often), 'record was', 'records were')} returned more than {OFTEN} times, and never used"
+        )
+        hint = f"`memd maintain unused --least {OFTEN + 1}` lists them; edit, reject or forget what does not help"
+        yield _result("records", "warning", message, hint)
 
 
 def _days_since(at: str) -> float:
