@@ -2,41 +2,76 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import typer
 
 from ...protocol.corrections import Inbox, Waiting
+from ...protocol.record import Record
 from .connection import PATIENCE_MS, reach
 from .output import CommandAnswer, JsonFlag, plain, plain_name, styled, wrapped
 from .progress import wait_for_job
-from .wording import age, count, short
+from .wording import age, count, facts, place, short
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
+CANDIDATES = 20
 AllFlag = Annotated[bool, typer.Option("--all", help="Include decided and obsolete proposals.")]
 Id = Annotated[str, typer.Argument(help="The proposal's id, or a unique prefix.")]
 
 
 @app.callback()
-def inbox(context: typer.Context, all: AllFlag = False, as_json: JsonFlag = False) -> None:
+def inbox(
+    context: typer.Context,
+    all: AllFlag = False,
+    candidates: Annotated[
+        bool, typer.Option("--candidates", help="List what memd noted but does not believe yet, newest first.")
+    ] = False,
+    after: Annotated[str, typer.Option(help="With --candidates: continue after this cursor.")] = "",
+    as_json: JsonFlag = False,
+) -> None:
     """List, accept or reject proposed changes.
 
     memd proposes a change instead of making it when an agent asks to delete a record, or when a statement contradicts
-    a pinned record or your identity. Unconfirmed records are not listed here: searches return them with a mark,
-    `memd list --status unconfirmed` lists them, and `memd confirm` confirms one.
+    a pinned record or your identity. Unconfirmed records need no decision: searches return them with a mark. With
+    --candidates you can look through them, each with its source; `memd confirm` and `memd reject` decide one.
 
     \b
     Examples:
       memd inbox
       memd inbox accept 7q3hjwch    # replaces or permanently deletes the record
       memd inbox reject 7q3hjwch    # changes nothing
+      memd inbox --candidates
     """
     if context.invoked_subcommand:
+        return
+    if candidates:
+        _list_candidates(after, as_json)
         return
     with CommandAnswer("inbox", as_json) as answer, reach() as client:
         proposals = client.inbox(all=all)
         answer.give(proposals, _lines(proposals))
+
+
+def _list_candidates(after: str, as_json: bool) -> None:
+    with CommandAnswer("inbox", as_json) as answer, reach() as client:
+        page = client.list(statuses=("quarantined", "provisional"), after=after, limit=CANDIDATES)
+        lines = [line for record in page.records for line in _candidate_lines(record)] or ["no candidates"]
+        if page.records:
+            lines.append(styled("`memd confirm ID` believes one, `memd reject ID` retires one", "dim"))
+        if page.next:
+            lines.append(styled(f"more: memd inbox --candidates --after {shlex.quote(page.next)}", "dim"))
+        answer.give(page, lines)
+
+
+def _candidate_lines(record: Record) -> Iterator[str]:
+    yield f"{styled(short(record.id), 'cyan')}  {facts(record)}"
+    yield from wrapped(plain(record.description), "    ", "    ")
+    quote = record.provenance.quote
+    if quote and quote not in record.description:
+        yield from wrapped(f"“{plain(quote)}”", "    ", "    ")
+    yield styled(f"    {place(record)}", "dim")
 
 
 @app.command()

@@ -66,3 +66,19 @@ def test_nothing_is_judged_if_one_record_is_unknown_T1(daemon: RunningDaemon, me
         with pytest.raises(InvalidRequest):
             client.confirm([])
         assert client.get(id).status == "active"
+
+
+def test_the_candidates_can_be_looked_through_with_their_sources_W5(
+    daemon: RunningDaemon, memd: Callable[..., Any], unconfirmed: str
+) -> None:
+    listed = memd("inbox", "--candidates")
+    assert (
+        unconfirmed[:8] in listed.text
+        and "buffer is flushed too late" in " ".join(listed.text.split())
+        and "memd confirm" in listed.text
+    )
+    page = memd("inbox", "--candidates", "--json").data
+    assert unconfirmed in [record["id"] for record in page["records"]]
+    assert {record["status"] for record in page["records"]} <= {"quarantined", "provisional"}
+    memd("confirm", unconfirmed)
+    assert unconfirmed[:8] not in memd("inbox", "--candidates").text
