@@ -14,8 +14,29 @@ Name = Annotated[str, msgspec.Meta(pattern=r"^[\w.@-]{1,64}$")]
 NAME_RULE = "an agent's name has 1 to 64 letters, digits or characters of _ . @ - and no space"
 """The pattern of `Name` in words. No other field of a request has a pattern."""
 
-Perspective = Annotated[str, msgspec.Meta(min_length=1, max_length=40)]
-Perspectives = Annotated[tuple[Perspective, ...], msgspec.Meta(max_length=12)]
+LONGEST_NAME = 40
+"""Characters of a perspective's name."""
+
+Perspective = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_NAME)]
+Concern = Annotated[str, msgspec.Meta(min_length=1, max_length=300)]
+Concerns = Annotated[tuple[Concern, ...], msgspec.Meta(max_length=12)]
+
+
+def concern_name(concern: str) -> str:
+    """Return the perspective of a concern such as "security: cve, auth, token"."""
+    return concern.partition(":")[0].strip()
+
+
+def plain_concern(concern: str) -> str:
+    """Return a concern in its usual form."""
+    name, keywords = concern_name(concern), concern_keywords(concern)
+    return f"{name}: {', '.join(keywords)}" if keywords else name
+
+
+def concern_keywords(concern: str) -> tuple[str, ...]:
+    """Return the keywords of a concern, each once."""
+    words = concern.partition(":")[2].split(",")
+    return tuple(dict.fromkeys(word.strip() for word in words if word.strip()))
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,11 +99,12 @@ class Left(msgspec.Struct, frozen=True, kw_only=True):
 
 class OpenAgent(Request, tag="open_agent", frozen=True, kw_only=True):
     """Open the pool `agent/NAME` of an agent, or change its role and perspectives (P5). `agent` is the name in the
-    origin of its sessions; perspectives are its concerns, typically about five."""
+    origin of its sessions; perspectives are its concerns, typically about five, each with keywords if it has any:
+    "security: cve, auth, token". A recall under the perspective also searches them (Q7)."""
 
     agent: Name
     role: Annotated[str, msgspec.Meta(max_length=200)] = ""
-    perspectives: Perspectives = ()
+    perspectives: Concerns = ()
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):

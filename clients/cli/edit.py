@@ -317,7 +317,9 @@ def learn(
     """
     with CommandAnswer("learn", as_json) as answer, reach() as client:
         if not perspective:
-            raise InvalidRequest("no perspective was named", hint="add -p NAME; `memd agent list` shows them")
+            raise InvalidRequest(
+                "no perspective was named", hint="add -p NAME; `memd agent` shows those of your agents"
+            )
         if remove and text:
             raise InvalidRequest("--remove takes no text", hint="omit the text, or omit --remove")
         remembered = client.learn(client.get(id).id, perspective, "" if remove else _text(text))

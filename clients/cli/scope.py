@@ -264,17 +264,20 @@ def add(
     name: Annotated[str, typer.Argument(help="The agent's name in its sessions.")],
     role: Annotated[str, typer.Option(help="Its role, in a few words.")] = "",
     perspective: Annotated[
-        list[str] | None, typer.Option("--perspective", "-p", help="A concern of the agent; repeatable, about five.")
+        list[str] | None,
+        typer.Option("--perspective", "-p", help="A concern of the agent, with keywords if you like; repeatable."),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Create an agent's memory, or change its role and perspectives.
 
-    From then on memd stores what the agent says in its own memory, and what you say in yours.
+    From then on memd stores what the agent says in its own memory, and what you say in yours. A recall under a
+    perspective also searches its keywords.
 
     \b
     Example:
       memd agent add reviewer --role "reviews pull requests" -p security -p cost
+      memd agent add reviewer -p "security: cve, auth, token" -p "cost: price, quota"
     """
     with CommandAnswer("agent add", as_json) as answer, reach() as client:
         agent = client.open_agent(name, role=role, perspectives=perspective or ())

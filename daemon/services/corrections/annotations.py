@@ -41,7 +41,7 @@ class Annotations:
         record, words = self._live(request.id), " ".join(request.text.split())
         perspective = request.perspective.strip()
         if not perspective:
-            raise InvalidRequest("the perspective is empty", hint="`memd agent list` shows the perspectives of agents")
+            raise InvalidRequest("the perspective is empty", hint="`memd agent` shows the perspectives of agents")
         learnings = {name: text for name, text in record.learnings.items() if name != perspective}
         if words:
             learnings[perspective] = words

@@ -17,7 +17,17 @@ from ....protocol.operation import AliasAdded, AnyOperation, Moved, PoolOpened, 
 from ....protocol.record import LIVE, Record
 from ....protocol.reply import PoolList, PoolSummary
 from ....protocol.request import BindScope, LeaveProject, MoveRecords, Pools, WhyScope
-from ....protocol.scope import Agent, Bound, Left, OpenAgent, RecordsMoved, Scope
+from ....protocol.scope import (
+    LONGEST_NAME,
+    Agent,
+    Bound,
+    Left,
+    OpenAgent,
+    RecordsMoved,
+    Scope,
+    concern_name,
+    plain_concern,
+)
 from ....stages.batch import PERSONAL
 from ...projections import project_pointer
 from ...projections.aliases import of_folder, of_pool
@@ -175,12 +185,17 @@ class PoolsService(Service):
         return PoolList(pools=(mine, *others))
 
     def open_agent(self, request: OpenAgent) -> Agent:
-        """Open an agent's pool, or change its role and perspectives (P5)."""
+        """Open an agent's pool, or change its role and perspectives (P5). Raises InvalidRequest for a bad name."""
         pool = agent_pool(request.agent)
         known = self._stores.sources.pool(pool)
         role = request.role or (known.role if known else "")
-        names = dict.fromkeys(request.perspectives)
-        perspectives = tuple(names) or (known.perspectives if known else ())
+        concerns = {concern_name(concern): plain_concern(concern) for concern in request.perspectives}
+        if "" in concerns or any(len(name) > LONGEST_NAME for name in concerns):
+            raise InvalidRequest(
+                f"a perspective has a name of 1 to {LONGEST_NAME} characters",
+                hint='write it as "security" or "security: cve, token"',
+            )
+        perspectives = tuple(concerns.values()) or (known.perspectives if known else ())
         opened = PoolOpened(
             pool=pool, title=request.agent, evidence="you opened it", role=role, perspectives=perspectives
         )

@@ -14,7 +14,9 @@ from msgspec.structs import replace
 from ....protocol.errors import InvalidRequest
 from ....protocol.recall import Feedback, Heard, Hit, NeverUsed, Recall, Recalled
 from ....protocol.record import QUOTE_LIMIT, Record, check_types
+from ....protocol.scope import concern_keywords, concern_name
 from ....stages.batch import PERSONAL
+from ...projections.placement import agent_pool
 from ...projections.project_pointer import DOCUMENT as POINTERS
 from ...projections.tokens import TermTokens
 from ..core import Core
@@ -119,6 +121,8 @@ class RecallService(Service):
         if not request.query.strip():
             raise InvalidRequest("the query is empty", hint="give some words to search for, or use `memd list`")
         check_types(request.types)
+        if request.agent and request.perspective and caller.is_owner:
+            request = self._with_keywords(request)
         view = self._timeline.view(request.as_of, request.believed_at, caller.permits)
         question = narrowed(request) if request.deep else request
         answer = self._warm.recall(question, caller.scope, self._stores.pending, view, caller.permits)
@@ -146,6 +150,18 @@ class RecallService(Service):
         outcome = f"{len(answer.hits)} records, {len(answer.turns)} turns"
         self._activity.note("recalled", f"no answer: {answer.reason}" if answer.abstained else outcome)
         return answer
+
+    def _with_keywords(self, request: Recall) -> Recall:
+        """Return a request that also searches the keywords of its perspective (Q7)."""
+        pool = self._stores.sources.pool(agent_pool(request.agent))
+        concerns = pool.perspectives if pool else ()
+        keywords = [
+            word
+            for concern in concerns
+            if concern_name(concern) == request.perspective
+            for word in concern_keywords(concern)
+        ]
+        return replace(request, keywords=(*request.keywords, *keywords)) if keywords else request
 
     def prepare(self) -> None:
         """Load in the background what the first recall loads, up to half a second."""
