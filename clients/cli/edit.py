@@ -276,10 +276,11 @@ def review(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Set when to look at a record again, and what would change it; without options show both.
+    """Set when to look at a record again, and what would change it.
 
-    memd lowers the confidence of a record whose review is overdue, and proposes a record in `memd inbox` when its
-    condition is met. It counts a condition such as "3 sessions" or "2 projects"; it only shows other words.
+    Without options the command shows both. memd lowers the confidence of a record whose review is overdue, and
+    proposes a record in `memd inbox` when its condition is met. It counts a condition such as "3 sessions" or "2
+    projects"; it only shows other words.
 
     \b
     Examples:
