@@ -128,7 +128,10 @@ class Injections(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GetContext(ScopedRequest, tag="context", frozen=True, kw_only=True):
-    """Return the context package of a folder: L1 in full, L2 by tag and project, L3 of the last `days` (Q11)."""
+    """Return the context package of a folder: L1 in full, L2 by tag and project, L3 of the last `days` (Q11).
+
+    `tags`: only L2 records with one of them; by default all of the project, and those of the user that share a
+    frequent tag of its recent records."""
 
     agent: str = ""
     tags: Names = ()

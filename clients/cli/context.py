@@ -67,7 +67,7 @@ def context(
         str | None, typer.Option("--project", help="A project by pool or title, instead of by folder.")
     ] = None,
     cwd: Cwd = None,
-    tag: Annotated[list[str] | None, typer.Option("--tag", help="Choose the playbook by this tag; repeatable.")] = None,
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="Only the playbook with this tag; repeatable.")] = None,
     days: Annotated[int, typer.Option(min=1, max=3650, help="Include records of this many days.")] = 14,
     out: Annotated[Path | None, typer.Option("--out", parser=path, help="Write both files into this folder.")] = None,
     as_json: JsonFlag = False,

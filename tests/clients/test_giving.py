@@ -166,3 +166,21 @@ def test_git_adds_no_personal_record_of_a_context_package_Q11(
     assert git("diff", "--cached", "--name-only").split() == [".gitignore"]
     assert (repository / ".gitignore").read_text() == "*.log\n!context.md\n/context.md\n/selected_memory.json\n"
     assert (repository / ".gitignore").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_named_tag_chooses_the_playbook_of_a_project_Q11(daemon: Any, tmp_path: Path, memd: Any) -> None:
+    author = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    subprocess.run(["git", "-C", str(tmp_path), *author, "commit", "-q", "--allow-empty", "-m", "first"], check=True)
+    for text in ("Our deploys always go out on Tuesdays.", "Our database backups always run at night."):
+        told = memd("remember", "--project", text, "--cwd", str(tmp_path), "--wait", "--json")
+        memd("pin", told.data["record"]["id"])
+
+    def playbook(*tags: str) -> str:
+        chosen = [part for tag in tags for part in ("--tag", tag)]
+        return memd("context", "--cwd", str(tmp_path), *chosen).text
+
+    assert "deploys" in playbook() and "backups" in playbook()
+    assert "deploys" in playbook("Deploys") and "backups" not in playbook("Deploys")
+    assert "deploys" in playbook("deploys", "database") and "backups" in playbook("deploys", "database")
+    assert "deploys" not in playbook("zebra")

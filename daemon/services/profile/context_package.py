@@ -48,12 +48,11 @@ class ContextPackager:
         held = self._visible(self._records.many(self._held(scope)).values(), permits)
         first = [record for record in held if record.layer == "L1"]
         recent = [record for pool in scope for record in self._since(pool, start, permits)]
-        tags = set(request.tags) or _own_tags(recent)
-        second = [
-            record
-            for record in held
-            if record.layer == "L2" and (record.pool != PERSONAL or len(scope) == 1 or not tags.isdisjoint(record.tags))
-        ]
+        named = {tag.lower() for tag in request.tags}
+        tags = named or _own_tags(recent)
+        whole = () if named else (scope if len(scope) == 1 else [pool for pool in scope if pool != PERSONAL])
+        playbook = [record for record in held if record.layer == "L2"]
+        second = [record for record in playbook if record.pool in whole or not tags.isdisjoint(record.tags)]
         recent.sort(key=lambda record: (-self._salience(record), -micros(record.provenance.said_at), record.id))
         chosen = [
             *((record, "L1 is always included") for record in self._in_order(first)),
