@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -22,21 +23,27 @@ Concern = Annotated[str, msgspec.Meta(min_length=1, max_length=300)]
 Concerns = Annotated[tuple[Concern, ...], msgspec.Meta(max_length=12)]
 
 
+_KEYWORDS = re.compile(r"([^:\[\]]*):(.*)", re.DOTALL)
+"""A name and its keywords; the colon of a redacted secret begins none."""
+
+
 def concern_name(concern: str) -> str:
     """Return the perspective of a concern such as "security: cve, auth, token"."""
-    return concern.partition(":")[0].strip()
+    match = _KEYWORDS.fullmatch(concern)
+    return (match[1] if match else concern).strip()
+
+
+def concern_keywords(concern: str) -> tuple[str, ...]:
+    """Return the keywords of a concern, each once."""
+    match = _KEYWORDS.fullmatch(concern)
+    words = match[2].split(",") if match else ()
+    return tuple(dict.fromkeys(word.strip() for word in words if word.strip()))
 
 
 def plain_concern(concern: str) -> str:
     """Return a concern in its usual form."""
     name, keywords = concern_name(concern), concern_keywords(concern)
     return f"{name}: {', '.join(keywords)}" if keywords else name
-
-
-def concern_keywords(concern: str) -> tuple[str, ...]:
-    """Return the keywords of a concern, each once."""
-    words = concern.partition(":")[2].split(",")
-    return tuple(dict.fromkeys(word.strip() for word in words if word.strip()))
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ def inbox(
     context: typer.Context,
     all: AllFlag = False,
     candidates: Annotated[
-        bool, typer.Option("--candidates", help="List what memd noted but does not believe yet, newest first.")
+        bool, typer.Option("--candidates", help="List the unconfirmed records instead, newest first.")
     ] = False,
     after: Annotated[str, typer.Option(help="With --candidates: continue after this cursor.")] = "",
     as_json: JsonFlag = False,
