@@ -1,10 +1,15 @@
 """`memd scope` and `memd leave` as a user meets them, with a real daemon (P3, P4, P-17)."""
 
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from memd.protocol.event import Origin, Ran
+
+AT = "2026-03-04T18:30:00+01:00"
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -127,3 +132,42 @@ def test_a_pool_that_cannot_be_meant_is_refused_with_the_next_step_P1(
 ) -> None:
     told = shared_memd("remember", "I prefer tabs.", "--cwd", str(tmp_path), *options)
     assert told.code and problem in told.errors and step in told.errors
+
+
+def test_scope_why_names_the_pool_that_a_capture_then_opens_in_a_plain_folder_P3(
+    daemon: Any, memd: Any, tmp_path: Path
+) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    before = memd("scope", "why", str(notes), "--json").json["data"]["pool"]
+    memd("remember", "The garden service writes its logs to disk.", "--cwd", str(notes))
+    with daemon.client() as client:
+        client.capture(Origin(host="shell", session="s", cwd=str(notes)), [Ran(turn="1", at=AT, command="make")])
+    after = memd("scope", "why", str(notes), "--json").json["data"]
+    assert before.startswith("unbound/") and (after["pool"], after["is_open"]) == (before, True)
+    assert before in {pool["pool"] for pool in memd("pools", "--json").json["data"]["pools"]}
+
+
+def test_a_session_waits_for_a_slow_disk_instead_of_falling_to_no_project_P3(
+    daemon: Any, memd: Any, tmp_path: Path
+) -> None:
+    folder = tmp_path / "slow"
+    folder.mkdir()
+    file = folder / ".memd-id"
+    os.mkfifo(file)  # reading it takes until somebody writes: the disk that does not answer
+    told = memd("remember", "The slow service runs in Zurich.", "--cwd", str(folder))
+    assert told.code == 0 and "still reading the repository" in told.text + told.errors
+    assert not [pool for pool in memd("pools", "--json").json["data"]["pools"] if pool["pool"].startswith("unbound/")]
+    assert memd("scope", "why", str(folder)).code == 3
+    with file.open("w") as disk:
+        (tmp_path / "id").write_text("slow-service-1\n")
+        (tmp_path / "id").rename(file)
+        disk.write("slow-service-1\n")
+    assert memd("remember", "The slow service has two replicas.", "--cwd", str(folder)).code == 0  # delivers both
+    daemon.settle()
+    pool = memd("scope", "why", str(folder), "--json").json["data"]["pool"]
+    listed = memd("list", "--pool", pool, "--json").json["data"]["records"]
+    assert {record["content"] for record in listed} == {
+        "The slow service runs in Zurich.",
+        "The slow service has two replicas.",
+    }

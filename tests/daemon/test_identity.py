@@ -67,11 +67,11 @@ class Machine:
         self.identity = Identity(self.folded.aliases, self._now)
 
     def _now(self) -> float:
-        self.clock += 10  # every look is a new one
         return self.clock
 
     def place(self, folder: Path | str, hint: Repository | None = None) -> PoolIdentity:
-        return self.identity.place(str(folder), hint, host="h", wait_s=20)
+        self.clock += 10  # every look is a new one
+        return self.identity.place(str(folder), hint, wait_s=20)
 
     def session(self, folder: Path | str, hint: Repository | None = None) -> str:
         place = self.place(folder, hint)

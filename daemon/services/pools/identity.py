@@ -12,10 +12,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
+from ....protocol.errors import Unavailable
 from ....protocol.event import Repository
 from ....stages.batch import PERSONAL
 from ...projections.aliases import Alias, Aliases, of_checkout, of_file, of_folder, of_repository, parts_of
-from .repo_probe import RepoEvidence, RepoProbe, canonical_remote
+from .repo_probe import SLOW, RepoEvidence, RepoProbe, canonical_remote
 
 READ_S = 0.02
 """Seconds that a question waits for the probe of its folder, before it uses the last result."""
@@ -85,12 +86,11 @@ class Identity:
         """Return a folder's evidence for a question, at once or within `READ_S`."""
         return self._probe.probe(cwd, READ_S)
 
-    def place(
-        self, cwd: str, hint: Repository | None = None, *, host: str = "", wait_s: float = WRITE_S
-    ) -> PoolIdentity:
+    def place(self, cwd: str, hint: Repository | None = None, *, wait_s: float = WRITE_S) -> PoolIdentity:
         """Return the identity of a folder, or of the hint of a client on another machine.
 
-        `host` separates the folders of several machines if nothing else is known.
+        Raises Unavailable where a slow disk does not show the folder's project within `WRITE_S`: what is written
+        meanwhile would lie in the wrong pool for ever. A question (`READ_S`) gets the personal pool.
         """
         if hint is not None and (hint.root_commit or hint.remote):
             remote = canonical_remote(hint.remote)
@@ -105,11 +105,13 @@ class Identity:
                 PERSONAL, "", "", "no folder was named", (), RepoEvidence("unseen", why="no folder was named")
             )
         probed = self._probe.probe(folder, wait_s, anew=wait_s > READ_S)
+        if probed is SLOW and wait_s > READ_S:
+            raise Unavailable(f"memd is still reading the repository of {folder}", hint="try again in a few seconds")
         if probed.root_commit or probed.remote:
             return self._settled(self._of_repository(probed), folder)
         if probed.id:
             return self._settled(self._of_file(probed), folder)
-        return self._settled(self._of_folder(probed, folder, host), folder)
+        return self._settled(self._of_folder(probed, folder), folder)
 
     def _settled(self, place: PoolIdentity, cwd: str) -> PoolIdentity:
         """Keep the names that do not lead to the pool yet, and follow joined pools to the last one."""
@@ -206,12 +208,12 @@ class Identity:
         bound = alias is not None and alias.by == "user"
         return PoolIdentity(pool, Path(probed.folder).name, probed.folder, why, names_of(probed, ""), probed, bound)
 
-    def _of_folder(self, probed: RepoEvidence, folder: str, host: str) -> PoolIdentity:
+    def _of_folder(self, probed: RepoEvidence, folder: str) -> PoolIdentity:
         known = self._remembered(folder)
         if known is None:
             why = f"{probed.why}, and no project is assigned to it"
             names = (of_folder(folder),)
-            return PoolIdentity(f"unbound/{mark(host, folder)}", "", folder, why, names, probed)
+            return PoolIdentity(f"unbound/{mark(folder)}", "", folder, why, names, probed)
         alias, where = known
         binding = "you bound it" if alias.by == "user" else "the folder belonged to this project before"
         why = f"{probed.why}; {'' if where == folder else f'of {where}: '}{binding}"

@@ -53,7 +53,7 @@ class PoolOpening:
         """Return the project pool of an origin, opened if it is new; "" for the personal pool."""
         if not origin.cwd and origin.repository is None:
             return ""
-        place = self._identity.place(origin.cwd, origin.repository, host=origin.host)
+        place = self._identity.place(origin.cwd, origin.repository)
         self.open(place, at)
         return "" if place.pool == PERSONAL else place.pool
 
@@ -64,7 +64,7 @@ class PoolOpening:
         """
         if pool != PROJECT:
             return self._directory.writable(pool)
-        place = self._identity.place(origin.cwd, origin.repository, host=origin.host)
+        place = self._identity.place(origin.cwd, origin.repository)
         if not is_project(place.pool):
             raise InvalidRequest(
                 f"{origin.cwd or 'this request'} belongs to no project",

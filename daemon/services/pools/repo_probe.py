@@ -85,6 +85,10 @@ class RepoEvidence(NamedTuple):
     why: str = ""
 
 
+SLOW = RepoEvidence("unseen", why="reading the repository takes too long")
+"""The evidence of a folder while its first probe runs."""
+
+
 class RepoProbe:
     """Probes folders in threads. `roots` gives the known root commits of a checkout: one that still exists
     saves walking its history. `clean` removes secrets from each name of the evidence."""
@@ -98,33 +102,34 @@ class RepoProbe:
         self._monotonic, self._roots, self._clean = monotonic, roots, clean
         self._seen: dict[str, tuple[float, RepoEvidence]] = {}
         self._walked: dict[str, str] = {}
-        self._looking: dict[str, threading.Event] = {}
+        self._looking: dict[str, tuple[float, threading.Event]] = {}
         self._lock = threading.Lock()
 
     def probe(self, folder: str, wait_s: float, *, anew: bool = False) -> RepoEvidence:
-        """Return a folder's evidence, or the last one after `wait_s` seconds; `anew`: ignore the cache."""
+        """Return a folder's evidence; `wait_s` seconds after its probe began the last one, or `SLOW` if there is none.
+        `anew`: ignore the cache."""
         seen = self._seen.get(folder)
         if not anew and seen is not None and self._monotonic() - seen[0] < FRESH_S:
             return seen[1]
-        done = self._start(folder)
-        if done is not None:
-            done.wait(wait_s)
+        if started := self._start(folder):
+            begin, done = started  # who asks again about a slow disk does not wait again
+            done.wait(max(0.0, wait_s - (self._monotonic() - begin)))
         seen = self._seen.get(folder)
-        return seen[1] if seen is not None else RepoEvidence("unseen", why="reading the repository takes too long")
+        return seen[1] if seen is not None else SLOW
 
     def prepare(self) -> None:
         """Load libgit2 in a thread; its import blocks the interpreter for some 0.1 s."""
         threading.Thread(target=importlib.import_module, args=("pygit2",), name="libgit2", daemon=True).start()
 
-    def _start(self, folder: str) -> threading.Event | None:
+    def _start(self, folder: str) -> tuple[float, threading.Event] | None:
         with self._lock:
             if folder in self._looking:
                 return self._looking[folder]
             if len(self._looking) >= RUNNING:
                 return None
-            done = self._looking[folder] = threading.Event()
-        threading.Thread(target=self._run, args=(folder, done), name="identity", daemon=True).start()
-        return done
+            started = self._looking[folder] = self._monotonic(), threading.Event()
+        threading.Thread(target=self._run, args=(folder, started[1]), name="identity", daemon=True).start()
+        return started
 
     def _run(self, folder: str, done: threading.Event) -> None:
         try:
