@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import msgspec
@@ -123,7 +123,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     new: bool
 
 
-def check_agent(agent: str, pools: Sequence[str], searched: Sequence[str]) -> None:
-    """Raise NotFound if the agent's own memory was not searched: the answer would look as if it had been."""
+def check_agent(agent: str, pools: Sequence[str], searched: Iterable[str]) -> None:
+    """Raise NotFound if the agent's own memory is not among the pools that exist or were searched."""
     if agent and not pools and f"agent/{agent}" not in searched:
         raise NotFound(f"agent {agent!r} has no memory of its own", hint="`memd agent` lists the agents that have one")

@@ -13,6 +13,8 @@ import typer
 
 from ...protocol.errors import InvalidRequest
 from ...protocol.record import PRINCIPLE
+from ...protocol.scope import check_agent
+from ..python.client import session_here
 from .connection import deliver, reach
 from .options import Cwd, Id, here, instant
 from .output import CommandAnswer, JsonFlag, plain, plain_name, styled, wrapped
@@ -39,6 +41,7 @@ def remember(
     personal: Annotated[bool, typer.Option("--personal", help="Save it in your personal pool.")] = False,
     project: Annotated[bool, typer.Option("--project", help="Save it in the folder's project.")] = False,
     pool: Annotated[str | None, typer.Option("--pool", help="Save it in this pool, as `memd pools` names it.")] = None,
+    agent: Annotated[str, typer.Option(help="Save it as a statement of this agent, in its own memory.")] = "",
     wait: Annotated[
         bool | None,
         typer.Option("--wait/--no-wait", help="Wait for the final record; default: a second, at a terminal."),
@@ -56,6 +59,7 @@ def remember(
       memd remember "We deploy on Tuesdays." --cwd ~/src/orchard
       memd remember --personal "I review the parser on Fridays."
       memd remember --pool orchard "The staging server is called heron."
+      memd remember --agent reviewer "The parser tests are slow."
       memd remember "Postgres is also called the ledger."    # a question with either name finds both
       git log -1 --format=%B | memd remember - --wait --json
     """
@@ -63,7 +67,17 @@ def remember(
 
     with CommandAnswer("remember", as_json) as answer, reach() as client:
         words, named = _text(text), _named(personal, project, pool)
-        remembered = client.remember_or_spool(words, cwd=_folder(cwd), host="cli", pool=named)
+        if agent:
+            check_agent(agent, (), (opened.pool for opened in client.pools().pools))
+        remembered = client.remember_or_spool(
+            words,
+            cwd=_folder(cwd),
+            host="cli",
+            role="assistant" if agent else "user",
+            pool=named,
+            session="" if cwd else session_here(),
+            agent=agent,
+        )
         if isinstance(remembered, SpoolReceipt):
             answer.give(remembered, [f"spooled ({remembered.reason}); memd will process it when it is running again"])
             return

@@ -13,6 +13,7 @@ from ...protocol.errors import InvalidRequest
 from ...protocol.history import History, Version
 from ...protocol.instant import day
 from ...protocol.record import STATES, TYPES, Kind, Record, Status
+from ...protocol.scope import check_agent
 from .connection import reach
 from .options import AsOf, BelievedAt, Cwd, Id, Pools, here, instant
 from .output import CommandAnswer, JsonFlag, plain, plain_name, styled, wrapped
@@ -41,6 +42,7 @@ STATUSES = ("provisional", "active", "unconfirmed", "hidden", "archived", "retir
 @app.command("list")
 def list_records(
     pool: Pools = None,
+    agent: Annotated[str, typer.Option(help="Only the own memory of this agent.")] = "",
     type: Annotated[str, typer.Option(help=f"Only this type: {', '.join(TYPES)}.")] = "",
     status: Annotated[list[str] | None, typer.Option(help=f"Only: {', '.join(STATUSES)}; repeatable.")] = None,
     kind: Annotated[list[str] | None, typer.Option(help=f"Only: {', '.join(KINDS)}; repeatable.")] = None,
@@ -67,8 +69,10 @@ def list_records(
       memd list --believed-at 2026-03-01
     """
     with CommandAnswer("list", as_json) as answer, reach() as client:
+        if agent:
+            check_agent(agent, (), (opened.pool for opened in client.pools().pools))
         page = client.list(
-            pools=pool or (),
+            pools=(*(pool or ()), *((f"agent/{agent}",) if agent else ())),
             kinds=cast("list[Kind]", _checked("kind", kind, KINDS)),
             statuses=cast("list[Status]", _statuses(status)),
             type=type,

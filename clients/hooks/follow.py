@@ -50,6 +50,8 @@ def _round(places: Places) -> int:
         for note in taken:
             read_on(client, note, places)
         client.drain()
+        if any(note.urgent for note in taken):
+            client.distil()
     notes.drop_notes(places.state, size)
     return len(taken)
 

@@ -63,6 +63,7 @@ DIALECTS: dict[str, dict[str, Any]] = {
         "triggers": {"startup": "start", "fork": "start", "resume": "resume", "clear": "clear", "compact": "compact"},
         "follow": {"Stop", "SubagentStop", "PreCompact", "SessionEnd"},
         "end": "SessionEnd",
+        "urgent": "PreCompact",
         "wrapped": True,
     },
     # per_turn: the host builds its system prompt for each turn, without the text of the turn before.
@@ -72,6 +73,7 @@ DIALECTS: dict[str, dict[str, Any]] = {
         "triggers": {},
         "follow": {"agent_end", "session_before_compact", "session_shutdown"},
         "end": "session_shutdown",
+        "urgent": "session_before_compact",
         "wrapped": False,
     },
 }
@@ -117,10 +119,18 @@ class Hook:
         is_inject = self.event in self.dialect["inject"]
         if not session or (is_inject and payload.get("agent_id")):  # a subagent gets no profile
             return
+        if self.event == "SessionStart":
+            self.name_session(session)
         if is_inject:
             self.inject(session, payload)
         if self.event in self.dialect["follow"]:
             self.note(payload)
+
+    def name_session(self, session: str) -> None:
+        """Tell the session's shell commands which one it is (W11), in the file that Claude Code reads for them."""
+        path = os.environ.get("CLAUDE_ENV_FILE")
+        if path and session.replace("-", "").replace("_", "").isalnum() and session.isascii():
+            _append(path, f"export MEMD_SESSION={self.agent}:{session}\n".encode())
 
     def inject(self, session: str, payload: dict[str, Any]) -> None:
         """Print the profile where it is due and what the prompt recalls, and report what was printed."""
@@ -168,6 +178,7 @@ class Hook:
             return
         is_end = self.event == self.dialect["end"]
         note = {"agent": self.agent, "path": path, "cwd": str(payload.get("cwd") or ""), "ended": is_end}
+        note["urgent"] = self.event == self.dialect["urgent"]
         _append(os.path.join(self.here, "queue"), encoded(note) + b"\n")
         HookConnection(self.socket_path(), self.end, greet=False)
         files = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]

@@ -14,12 +14,14 @@ DAY_S = 86_400.0
 
 
 class SessionNote(msgspec.Struct, frozen=True, kw_only=True):
-    """A session's file grew. `cwd`: the folder that the agent works in."""
+    """A session's file grew. `cwd`: the folder that the agent works in; `urgent`: its context is about to be cut, so
+    that memd distils it at once (W2)."""
 
     agent: str
     path: str
     cwd: str = ""
     ended: bool = False
+    urgent: bool = False
 
 
 class Skipped(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +65,11 @@ def take_notes(state: Path) -> tuple[list[SessionNote], int]:
         content = taken.read_bytes()
     except OSError:
         return [], 0
-    return list({note.path: note for note in _decoded(_notes, content)}.values()), len(content)
+    latest: dict[str, SessionNote] = {}
+    for note in _decoded(_notes, content):
+        was_urgent = note.path in latest and latest[note.path].urgent
+        latest[note.path] = msgspec.structs.replace(note, urgent=note.urgent or was_urgent)
+    return list(latest.values()), len(content)
 
 
 def drop_notes(state: Path, size: int) -> None:

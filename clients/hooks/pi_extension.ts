@@ -31,6 +31,7 @@ function call(event: string, ctx: any, prompt = ""): Promise<any> {
 
 export default function (pi: any) {
 	pi.on("before_agent_start", async (event: any, ctx: any) => {
+		process.env.MEMD_SESSION = `pi:${ctx.sessionManager.getSessionId()}`; // for the shell commands of the session
 		const { context } = await call("before_agent_start", ctx, event.prompt ?? "");
 		return context ? { systemPrompt: `${event.systemPrompt}\n\n${context}` } : undefined;
 	});

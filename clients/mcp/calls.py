@@ -13,26 +13,29 @@ from typing import Any
 
 import msgspec
 
-from ...protocol.errors import InvalidRequest
+from ...protocol.errors import InvalidRequest, Unavailable
 from ...protocol.instant import day, from_micros
 from ...protocol.recall import Belief, Heard, Hit, Line, Outdated
 from ...protocol.record import OPEN_QUESTION, STATES, Record
 from ...protocol.reply import Change
 from ...protocol.scope import check_agent
-from ..python.client import Client, remembering
+from ..python.client import Client, remembering, session_here
 from ..python.spool_writer import SpoolReceipt
 from . import tools
 
 _FENCE = re.compile(r"</?memd-context", re.IGNORECASE)
 _QUOTE = 300
 _AROUND = 12
+SESSIONS = 200
+"""Open sessions among which the calling one is looked for."""
 
 
 class Calls:
-    """The calls over one client. `here`: the folder in which the server started, "" for none."""
+    """The calls over one client. `here`: the folder in which the server started, "" for none; `program`: the name that
+    the host gives itself, "" until it does."""
 
-    def __init__(self, client: Client, here: str) -> None:
-        self._client, self._here = client, here
+    def __init__(self, client: Client, here: str, program: str = "") -> None:
+        self._client, self._here, self.program = client, here, program
 
     def call(self, arguments: tools.Arguments) -> tuple[msgspec.Struct, str]:
         """Call the tool that takes these arguments. Raises the errors of the client."""
@@ -84,7 +87,15 @@ class Calls:
     def remember(self, arguments: tools.RememberArguments) -> tuple[tools.RememberResult, str]:
         """Save a text with the assistant's trust, quarantined (W2)."""
         folder = self._folder(arguments.cwd)
-        request = remembering(arguments.text, cwd=folder, host="mcp", role="assistant", pool=arguments.pool)
+        request = remembering(
+            arguments.text,
+            cwd=folder,
+            host="mcp",
+            role="assistant",
+            pool=arguments.pool,
+            session=self._session(folder, arguments.agent),
+            agent=arguments.agent,
+        )
         receipt = self._client.remember_or_spool(request)
         if isinstance(receipt, SpoolReceipt):
             note = f"Saved on this machine; memd reads it when it runs again ({receipt.reason})."
@@ -93,6 +104,24 @@ class Calls:
         where = f" in the pool {pool}" if pool else ""
         note = f"Remembered{where} as your statement, marked as unconfirmed until the user confirms it."
         return tools.RememberResult(id=record.id, status=record.status, kept=False, note=note, pool=pool), note
+
+    def _session(self, folder: str, agent: str) -> str:
+        """Return the document of the session that calls, "" where it is not known (W11): the one that the environment
+        names, or the host's only open session in this folder. Raises NotFound for an unknown agent."""
+        try:
+            if agent:
+                check_agent(agent, (), (pool.pool for pool in self._client.pools().pools))
+            named = session_here()
+            going_on = () if named or not self.program else self._client.sessions(is_open=True, limit=SESSIONS).sessions
+        except Unavailable:  # the text goes to the spool
+            return ""
+        own = [state.document for state in going_on if state.cwd == folder and self._is_own(state.document)]
+        return named or (own[0] if len(own) == 1 else "")
+
+    def _is_own(self, document: str) -> bool:
+        """Whether a session is one of this server's host: `codex-mcp-client` has sessions of `codex`."""
+        host, _, session = document.partition(":")
+        return f"{self.program}-".startswith(f"{host}-") and not {"/", "@"} & set(session)
 
     def forget(self, arguments: tools.ForgetArguments) -> tuple[tools.ForgetResult, str]:
         """Hide the memories that an agent may hide, and propose all to the user (T10, G1)."""
@@ -117,7 +146,8 @@ class Calls:
         return result, _fenced(_history(result))
 
     def profile(self, arguments: tools.ProfileArguments) -> tuple[tools.ProfileResult, str]:
-        profile = self._client.profile(cwd=self._folder(arguments.cwd))
+        profile = self._client.profile(cwd=self._folder(arguments.cwd), agent=arguments.agent)
+        check_agent(arguments.agent, (), profile.scope)
         result = tools.ProfileResult(
             text=profile.text, rev=profile.rev, ids=list(profile.ids), searched=list(profile.scope)
         )

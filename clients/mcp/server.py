@@ -23,6 +23,7 @@ from .tools import INSTRUCTIONS, RESOURCE, TOOLS, URI, ProfileArguments
 HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 MODERN = ("2026-07-28",)
 _VERSION, _SERVER = "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/serverInfo"
+_CLIENT = "io.modelcontextprotocol/clientInfo"
 _PARSE, _INVALID, _UNKNOWN, _ARGUMENTS, _NOT_FOUND, _UNSUPPORTED = -32700, -32600, -32601, -32602, -32002, -32022
 _CACHEABLE = {"server/discover", "tools/list", "resources/list", "resources/templates/list", "resources/read"}
 DEADLINE_MS = 3_000
@@ -82,7 +83,9 @@ class Server:
 
     def _response(self, id: object, method: str, params: dict[str, Any]) -> dict[str, Any]:
         meta = params.get("_meta")
-        version = cast("dict[str, Any]", meta).get(_VERSION) if isinstance(meta, dict) else None
+        about = cast("dict[str, Any]", meta) if isinstance(meta, dict) else {}
+        version = about.get(_VERSION)
+        self._calls.program = _name(about.get(_CLIENT) or params.get("clientInfo")) or self._calls.program
         if version is not None and version not in MODERN:
             data = {"supported": [*MODERN, *HANDSHAKE], "requested": str(version)}
             raise RpcError(_UNSUPPORTED, f"protocol version {version} is not supported", data)
@@ -144,6 +147,11 @@ class Server:
         except MemdError as error:
             raise RpcError(-32603, f"{error.message}: {error.hint}") from error
         return {"contents": [{"uri": URI, "mimeType": "text/markdown", "text": text}]}
+
+
+def _name(about: object) -> str:
+    """Return the name in a client's description of itself, "" for none."""
+    return str(cast("dict[str, Any]", about).get("name") or "").lower() if isinstance(about, dict) else ""
 
 
 def _text(text: str) -> dict[str, str]:

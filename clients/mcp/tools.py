@@ -78,6 +78,7 @@ class RememberArguments(Arguments, frozen=True, kw_only=True):
             description="Where to save it, if the user says so: `personal`, `project` (of cwd), or a pool's name.",
         ),
     ] = ""
+    agent: Annotated[str, Meta(max_length=64, description="Save it in this agent's own memory.")] = ""
 
 
 class ForgetArguments(Arguments, frozen=True, kw_only=True):
@@ -97,6 +98,7 @@ class ProfileArguments(Arguments, frozen=True, kw_only=True):
     """Of memory_profile."""
 
     cwd: Cwd = ""
+    agent: Annotated[str, Meta(max_length=64, description="Also show this agent's memory.")] = ""
 
 
 class FeedbackArguments(Arguments, frozen=True, kw_only=True):

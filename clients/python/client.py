@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ...protocol import reply, request, wire
 from ...protocol.errors import DeadlineExceeded, InvalidRequest, MemdError, Unavailable
 from ...protocol.places import Places, why_disabled
-from .request_methods import RequestMethods, answer_while_disabled, now, places_here, remembering
+from .request_methods import RequestMethods, answer_while_disabled, now, places_here, remembering, session_here
 from .zmtp import Connection, Deadline
 
 if TYPE_CHECKING:  # most clients never spool
@@ -116,4 +116,4 @@ def socket_path(places: Places) -> Path:
     return named if named.is_absolute() and named.exists() else places.socket
 
 
-__all__ = ["Client", "now", "places_here", "remembering", "socket_path"]
+__all__ = ["Client", "now", "places_here", "remembering", "session_here", "socket_path"]

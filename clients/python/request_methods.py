@@ -116,6 +116,14 @@ def now() -> str:
     return datetime.now().astimezone().isoformat(timespec="milliseconds")
 
 
+def session_here() -> str:
+    """Return the document of the agent session that runs this process, by the variable that its hook sets (W11); ""
+    outside of one."""
+    document = os.environ.get("MEMD_SESSION", "").strip()
+    host, colon, session = document.partition(":")
+    return document if host and colon and session else ""
+
+
 def remembering(
     message: request.Remember | str,
     *,
@@ -123,15 +131,19 @@ def remembering(
     host: str = "python",
     role: Literal["user", "assistant"] = "user",
     pool: str = "",
+    session: str = "",
+    agent: str = "",
 ) -> request.Remember:
     """Save a text as a memory, which can be recalled when this returns (W2).
 
-    `pool`: `personal`, `project` (of `cwd`) or a pool's name; "" lets the text's subject decide. The session is the
-    folder, because a session belongs to one project for good.
+    `pool`: `personal`, `project` (of `cwd`) or a pool's name; "" lets the text's subject decide. `session`: the
+    document (`host:session`) in which it was said (W11); "" stands for the folder, because a session belongs to one
+    project for good. `agent`: who says it; the part of the session that is an agent's own is a session as well (P5).
     """
     if isinstance(message, request.Remember):
         return message
-    origin = Origin(host=host, session=cwd or "anywhere", cwd=cwd)
+    host, _, name = session.partition(":") if session else (host, "", cwd or "anywhere")
+    origin = Origin(host=host, session=f"{name}@{agent}" if agent else name, cwd=cwd, agent=agent)
     return request.Remember(text=message, turn=str(uuid.uuid4()), at=now(), origin=origin, role=role, pool=pool)
 
 

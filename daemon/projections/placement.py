@@ -27,9 +27,13 @@ class SourcePool(NamedTuple):
     agent: str = ""
 
 
+AGENT = "agent/"
+"""Prefix of the pools of agents."""
+
+
 def agent_pool(agent: str) -> str:
     """Return the pool of an agent's own memory; "" for no agent (P5)."""
-    return f"agent/{agent}" if agent else ""
+    return f"{AGENT}{agent}" if agent else ""
 
 
 def may_hold(pool: str, sources: Sequence[SourcePool]) -> bool:
@@ -43,7 +47,7 @@ def narrowed(record: Record, sources: Sequence[SourcePool]) -> Record:
     if not record.placed and not may_hold(record.pool, sources):
         record = msgspec.structs.replace(record, pool=PERSONAL)
     shareable = bool(sources) and all(source.visibility == "shared" for source in sources)
-    own = record.pool == PERSONAL or record.pool.startswith("agent/")
+    own = record.pool == PERSONAL or record.pool.startswith(AGENT)
     if record.provenance.visibility == "shared" and (own or not shareable):
         private = msgspec.structs.replace(record.provenance, visibility="private")
         record = msgspec.structs.replace(record, provenance=private)

@@ -22,6 +22,7 @@ from ...protocol.record import (
     explicit_id,
 )
 from ...stages.thing_names import names_of
+from ..projections.placement import AGENT
 from ..projections.records import Records
 from .outgoing_screen import flags_in
 
@@ -118,9 +119,11 @@ def folded(words: str) -> str:
 
 
 def is_on_probation(record: Record) -> bool:
-    """Whether a record is unconfirmed only because it is new or old, so that one use confirms it (T8). Use confirms
-    nothing that the user did not say or that looks like an injection."""
-    return record.status == "quarantined" and record.provenance.trust == "user" and not record.flags
+    """Whether a record is unconfirmed only because it is new or old, so that one use confirms it (T8). In an agent's
+    own memory that holds for what the agent said (P5), elsewhere only for the user's words. Use confirms nothing that
+    looks like an injection."""
+    is_own = record.pool.startswith(AGENT) and record.provenance.trust == "assistant"
+    return record.status == "quarantined" and (is_own or record.provenance.trust == "user") and not record.flags
 
 
 def stated_spans(records: Records, document: str, turn: str) -> list[tuple[Record, list[Span]]]:

@@ -40,9 +40,9 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningDaemon]
     daemon.terminate()
 
 
-def note(host: Host, path: Path, *, ended: bool = False, agent: str = "claude-code") -> None:
+def note(host: Host, path: Path, *, ended: bool = False, urgent: bool = False, agent: str = "claude-code") -> None:
     """What the hook program notes, without a process."""
-    line = json.dumps({"agent": agent, "path": str(path), "cwd": "/", "ended": ended}) + "\n"
+    line = json.dumps({"agent": agent, "path": str(path), "cwd": "/", "ended": ended, "urgent": urgent}) + "\n"
     with (notes.folder(host.places.state) / "queue").open("a") as file:
         file.write(line)
 
@@ -100,6 +100,30 @@ def test_a_followed_session_is_live_and_ends_when_its_host_says_so_W2(running: R
     note(host, place, ended=True)
     follow.follow(running.places)
     assert operations(running, document) == ["SessionOpened", "SessionClosed"]
+
+
+def test_what_a_context_holds_is_distilled_before_the_host_cuts_it_W2(home: dict[str, str], tmp_path: Path) -> None:
+    """The session goes on, and the daemon waits for its end or its pause; only the hook's word makes it hurry."""
+    daemon = RunningDaemon({**home, "MEMD_IDLE_S": "3600"})
+    daemon.start()
+    try:
+        place = tmp_path / "one.jsonl"
+        place.write_text(said_line(1, "user", "I prefer tabs over spaces for indentation."))
+        host = Host("claude-code", daemon.environment)
+        payload = {"session_id": "s", "transcript_path": str(place), "cwd": str(tmp_path)}
+        host.run("Stop", json.dumps(payload).encode())
+        with daemon.client() as client:
+            end = time.monotonic() + 20
+            while not client.status().pending and time.monotonic() < end:
+                time.sleep(0.05)
+            time.sleep(1.0)
+            assert client.status().pending
+            host.run("PreCompact", json.dumps(payload).encode())
+            while client.status().pending and time.monotonic() < end:
+                time.sleep(0.05)
+            assert [record.content for record in client.list().records]
+    finally:
+        daemon.terminate()
 
 
 def todo_lines(number: int, **items: str) -> str:

@@ -8,6 +8,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,6 +52,20 @@ def test_the_profile_reaches_the_context_in_the_dialect_of_the_host_Q1(running: 
     assert "tabs over spaces" in text
     assert claude.inject("SessionStart", started()) == text
     assert Host("pi", running.environment).inject("before_agent_start", PI_TURN) == text
+
+
+def test_the_shell_commands_of_a_session_know_which_one_it_is_W11(
+    running: RunningDaemon, claude: Host, tmp_path: Path, memd: Any
+) -> None:
+    file = tmp_path / "variables"
+    file.write_text("export OTHER=1\n")
+    for session in ("0b1c-2d", "x; rm -rf /"):
+        payload = json.dumps({**started(), "session_id": session}).encode()
+        assert claude.run("SessionStart", payload, CLAUDE_ENV_FILE=str(file)).returncode == 0
+    assert file.read_text() == "export OTHER=1\nexport MEMD_SESSION=claude-code:0b1c-2d\n"
+    command = f". {file}; {sys.executable} -P -m memd.clients.cli.main remember 'The lamp is on.' --json"
+    told = subprocess.run(["sh", "-c", command], env=running.environment, capture_output=True, text=True, check=True)
+    assert json.loads(told.stdout)["data"]["record"]["provenance"]["source"] == "claude-code:0b1c-2d"
 
 
 def test_a_session_with_a_pass_gets_what_the_pass_covers_and_is_not_captured_A1(

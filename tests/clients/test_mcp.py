@@ -24,6 +24,7 @@ from memd.clients.mcp.server import Server
 from memd.clients.mcp.tools import TOOLS, URI
 from memd.clients.python import Client
 from memd.protocol.errors import NotFound
+from memd.protocol.event import Origin, Said
 from memd.protocol.places import Places
 from tests.conftest import RunningDaemon
 
@@ -127,6 +128,52 @@ def test_what_an_agent_remembers_is_its_own_word_and_quarantined_W11(running: Ru
         record = client.get(told[2]["id"])
         assert (record.provenance.trust, record.provenance.source) == ("assistant", "mcp:/tmp")
         assert "quokka" not in client.profile(cwd="/tmp").text
+
+
+def test_what_is_remembered_belongs_to_the_session_that_calls_W11(running: RunningDaemon, tmp_path: Path) -> None:
+    one, folder = "claude-code:0b1c-one", str(tmp_path)
+    with running.client() as client:
+        told = call({**running.environment, "MEMD_SESSION": one}, "memory_remember", text="The emu build needs make.")
+        assert client.get(told[2]["id"]).provenance.source == one
+        said = [Said(turn="1", at="2026-03-04T18:30:00+01:00", role="user", text="Hello.")]
+        client.capture(Origin(host="codex", session="two", cwd=folder), said)
+        client.capture(Origin(host="claude-code", session="three", cwd=folder), said)
+
+        def source(program: str, text: str) -> str:
+            server = Server(client, folder)
+            hello = {"protocolVersion": "2025-11-25", "clientInfo": {"name": program}}
+            answer(server, {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
+            params = {"name": "memory_remember", "arguments": {"text": text}}
+            told = answer(server, {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params})
+            return client.get(told["result"]["structuredContent"]["id"]).provenance.source
+
+        assert source("codex-mcp-client", "The emu build needs cmake.") == "codex:two"
+        assert source("Claude-Code", "The emu build needs bazel.") == "claude-code:three"
+        assert source("cursor-vscode", "The emu build needs meson.") == f"mcp:{folder}"
+        client.capture(
+            Origin(host="codex", session="four", cwd=folder), said
+        )  # now nobody knows which of the two it is
+        assert source("codex-mcp-client", "The emu build needs scons.") == f"mcp:{folder}"
+
+
+def test_an_agent_saves_into_its_own_memory_and_its_use_confirms_it_P5_T8(running: RunningDaemon) -> None:
+    heron = "The heron parser tests take four minutes."
+    failed, text, _ = call(running.environment, "memory_remember", text=heron, agent="reviewer", cwd="/tmp")
+    assert failed and "has no memory of its own" in text
+    with running.client() as client:
+        client.open_agent("reviewer", perspectives=["speed"])
+        told = call(running.environment, "memory_remember", text=heron, agent="reviewer", cwd="/tmp")
+        running.settle()
+        record = client.get(told[2]["id"])
+        assert (record.pool, record.status, record.provenance.trust) == ("agent/reviewer", "quarantined", "assistant")
+        asked: dict[str, Any] = {"query": "how long do the heron parser tests take", "agent": "reviewer"}
+        found = call(running.environment, "memory_recall", **asked, perspective="speed")[2]
+        assert record.id in {memory["id"] for memory in found["memories"]}
+        assert "heron" in call(running.environment, "memory_history", id=record.id)[1]
+        call(running.environment, "memory_feedback", recall=found["recall"], used=[record.id])
+        assert client.get(record.id).status == "active"
+        assert not call(running.environment, "memory_profile", agent="reviewer")[0]
+        assert call(running.environment, "memory_profile", agent="nobody")[0]
 
 
 def test_an_agent_may_name_the_pool_and_learns_where_its_statement_lies_P1(
